@@ -1,0 +1,1 @@
+"""Plumbing that every other folder may import; it imports none of them."""

@@ -1,0 +1,63 @@
+"""What makes a sequence of heads a dependency tree."""
+
+__all__ = ["find_head_error", "is_projective"]
+
+
+def find_head_error(heads):
+    """Find the first reason why `heads` is not a tree over its tokens.
+
+    Parameters
+    ----------
+    heads : sequence of int, length n_tokens
+        The head of each token, 1-based, 0 for the root.
+
+    Returns
+    -------
+    error : None or tuple (token, message)
+        None for a tree; several roots are allowed here. Otherwise the 1-based position of the
+        token where the error shows, and what is wrong with it.
+    """
+    n_tokens = len(heads)
+    for token, head in enumerate(heads, start=1):
+        if not 0 <= head <= n_tokens:
+            return token, f"head {head} is outside 0..{n_tokens}"
+    if n_tokens and 0 not in heads:
+        return 1, "no token has head 0, so the tree has no root"
+    # Follow the heads upwards from every token; a token met twice on one way up is in a cycle.
+    walk_of = [0] * (n_tokens + 1)
+    for start in range(1, n_tokens + 1):
+        token = start
+        while token and not walk_of[token]:
+            walk_of[token] = start
+            token = heads[token - 1]
+        if token and walk_of[token] == start:
+            return token, f"the head chain of token {token} comes back to it: a cycle"
+    return None
+
+
+def is_projective(heads):
+    """Tell whether no two arcs of a tree cross; arcs from the root start left of all tokens.
+
+    Parameters
+    ----------
+    heads : sequence of int, length n_tokens
+        A tree (see :func:`find_head_error`).
+
+    Returns
+    -------
+    bool
+    """
+    # Scan left to right with a stack of the right ends of the open arcs: arcs that open at one
+    # position do so longest first, and one that ends behind the innermost open arc crosses it.
+    opening = [[] for _ in range(len(heads) + 1)]
+    for token, head in enumerate(heads, start=1):
+        opening[min(head, token)].append(max(head, token))
+    open_ends = []
+    for position, ends in enumerate(opening):
+        while open_ends and open_ends[-1] <= position:
+            open_ends.pop()
+        for end in sorted(ends, reverse=True):
+            if open_ends and end > open_ends[-1]:
+                return False
+            open_ends.append(end)
+    return True
