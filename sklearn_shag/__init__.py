@@ -1,0 +1,17 @@
+"""Hidden-state dependency grammars as scikit-learn estimators.
+
+The flow, one folder a stage::
+
+    fit      sentences -> sequences -> statistics -> operators     treebank, sequences, operators
+    predict  sentences -> chart -> arc marginals -> trees          parsing
+
+Around it: `metrics` (attachment scores) and `datasets` (bundled, generated and downloaded).
+"""
+
+from sklearn_shag._base import BaseSHAG
+from sklearn_shag._deterministic import DeterministicSHAG
+from sklearn_shag._spectral import SpectralSHAG
+
+__all__ = ["BaseSHAG", "DeterministicSHAG", "SpectralSHAG", "__version__"]
+
+__version__ = "0.1.0"

@@ -1,0 +1,298 @@
+"""The flow that all estimators share, from sentences to operators and from operators to trees."""
+
+from abc import ABC, abstractmethod
+from itertools import chain
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag import parsing
+from sklearn_shag.metrics import unlabeled_attachment_score
+from sklearn_shag.operators import backoff_grammar, log_values, sample_derivations
+from sklearn_shag.sequences import assemble_trees, collect_statistics, extract_sequences
+from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
+from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.utils._param_validation import StrOptions, fit_context
+
+__all__ = ["BaseSHAG"]
+
+
+class BaseSHAG(BaseEstimator, ABC):
+    """Split head-automata grammar: everything but how the automata are learned.
+
+    A subclass learns `operators_` from head-modifier sequences in the hook ``_learn_operators``
+    and inherits the rest. Its parameters include `decoder` and `n_jobs`.
+    """
+
+    _parameter_constraints = {
+        "decoder": [StrOptions({"mbr", "max_marginal", "viterbi"})],
+        "n_jobs": [None, Integral],
+    }
+
+    # Whether a derivation has just one state path, so that the best path is the best tree.
+    _deterministic = False
+
+    @abstractmethod
+    def _learn_operators(self, sequences, statistics):
+        """Learn the grammar.
+
+        Parameters
+        ----------
+        sequences : HeadModifierSequences
+            Of all training trees, not collapsed.
+        statistics : SequenceStatistics
+            Their trigram counts.
+
+        Returns
+        -------
+        operators : Operators
+            Leading axes (n_symbols + 2, 2).
+        """
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Learn the automaton of every head and direction from trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root. None takes the heads from the
+            trees in X. Non-projective trees, and trees with several roots, count like any other.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, a sentence has no tokens, heads are missing or not a tree, or a
+            parameter is invalid. The message names the sentence.
+        TypeError
+            If symbols are not strings.
+        """
+        self._check_decoder()
+        sentences, symbols = check_sentences(X)
+        heads = check_heads(sentences, y)
+        known = sorted(set(chain.from_iterable(symbols)))
+        codes, indptr = encode_sentences(symbols, known)
+        sequences = extract_sequences(codes, heads, indptr, len(known))
+        statistics = collect_statistics(sequences, len(known))
+        self.symbols_ = np.array(known, dtype=object)
+        self.backoff_operators_ = backoff_grammar(statistics)
+        self.operators_ = self._learn_operators(sequences, statistics)
+        return self
+
+    def predict(self, X):
+        """Parse sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, whose heads are not looked at, or a sequence of symbols.
+
+        Returns
+        -------
+        heads : object ndarray of shape (n_sentences,)
+            ``heads[i]`` is an int ndarray of shape (n_tokens_i,): 1-based head positions, 0 for the
+            root. Always a projective tree with one root.
+        """
+        check_is_fitted(self)
+        self._check_decoder()
+        encoded = self._encode(check_sentences(X)[1])
+        heads = parsing.decode(
+            self.operators_, self.backoff_operators_, *encoded, self.decoder, self.n_jobs
+        )
+        return _object_array(np.split(heads, encoded.indptr[1:-1]))
+
+    def predict_marginals(self, X):
+        """Compute how probable each token is as the head of each other.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        marginals : object ndarray of shape (n_sentences,)
+            ``marginals[i]`` has the shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
+            probability that token m + 1 is the root, column h that token h is its head. Rows
+            sum to 1.
+
+        Notes
+        -----
+        Theory, eq. 25. Marginals of signed operators may leave [0, 1]. They are clipped
+        at 1e-12 from below and each row is divided by its sum; ``decoder="mbr"`` and
+        ``"max_marginal"`` decode from exactly what is returned here. Where Z, the total
+        mass of the trees of a sentence, vanishes, the grammar in `backoff_operators_` is
+        used.
+        """
+        check_is_fitted(self)
+        encoded = self._encode(check_sentences(X)[1])
+        return _object_array(
+            parsing.marginals(self.operators_, self.backoff_operators_, *encoded, self.n_jobs)
+        )
+
+    def score(self, X, y=None):
+        """Compute the unlabelled attachment score of the predicted trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            The true heads; None takes those of the trees in X.
+
+        Returns
+        -------
+        score : float
+            Share of tokens, punctuation included, with the right head, in [0, 1].
+        """
+        check_is_fitted(self)
+        sentences, symbols = check_sentences(X)
+        true_heads = check_heads(sentences, y)
+        cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
+        return unlabeled_attachment_score(np.split(true_heads, cuts), self.predict(sentences))
+
+    def score_samples(self, X, y=None):
+        """Compute the log probability of trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            In nats. -inf for trees with several roots, and where the estimate of one of the
+            factors, each the probability of a head-modifier sequence, is not positive.
+
+        Notes
+        -----
+        Eq. 1 of the theory page. A non-projective tree is scored by its sequences like any other,
+        although the grammar generates its words in another order. An unknown symbol counts as a
+        missing observation: the probability is summed over what it may stand for.
+        """
+        check_is_fitted(self)
+        sentences, symbols = check_sentences(X)
+        heads = check_heads(sentences, y)
+        codes, indptr = self._encode(symbols)
+        sequences = extract_sequences(codes, heads, indptr, self.symbols_.size)
+        logs = log_values(self.operators_, sequences)
+        first = 2 * indptr[:-1] + np.arange(indptr.size - 1)
+        n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
+        return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
+
+    def log_likelihood(self, X):
+        """Compute the log probability of sentences, summed over all their trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        log_likelihoods : ndarray of shape (n_sentences,)
+            In nats. -inf where the estimate is not positive.
+        """
+        check_is_fitted(self)
+        encoded = self._encode(check_sentences(X)[1])
+        return parsing.log_partitions(self.operators_, *encoded, self.n_jobs)
+
+    def sample(self, n_samples=1, random_state=None, *, max_length=200):
+        """Draw trees from the grammar.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of trees.
+        random_state : int, RandomState instance or None, default=None
+        max_length : int, default=200
+            Longer sentences are drawn anew.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            Their forms are their symbols.
+
+        Raises
+        ------
+        ValueError
+            If `n_samples` is not positive, or sentences keep growing beyond `max_length`.
+
+        Notes
+        -----
+        Where a learned automaton estimates a probability below zero, it counts as zero.
+        """
+        check_is_fitted(self)
+        if n_samples < 1 or max_length < 1:
+            raise ValueError(
+                f"n_samples and max_length must be at least 1, got {n_samples} and {max_length}."
+            )
+        rng = check_random_state(random_state)
+        sequences, indptr = sample_derivations(self.operators_, n_samples, max_length, rng)
+        codes, heads = assemble_trees(sequences, indptr)
+        words = self.symbols_[codes]
+        return [
+            DependencyTree(words[start:stop].tolist(), heads[start:stop])
+            for start, stop in zip(indptr[:-1], indptr[1:], strict=True)
+        ]
+
+    def parse(self, X):
+        """Parse sentences into trees that can be drawn or written as CoNLL-U.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            The trees of X with predicted heads and no relation labels; for a plain sequence of
+            symbols a tree whose forms are the symbols.
+        """
+        check_is_fitted(self)
+        sentences, _ = check_sentences(X)
+        return [
+            sentence.with_heads(heads)
+            if isinstance(sentence, DependencyTree)
+            else DependencyTree(sentence, heads)
+            for sentence, heads in zip(sentences, self.predict(sentences), strict=True)
+        ]
+
+    def _check_decoder(self):
+        self._validate_params()  # set_params may have changed the decoder since fit
+        if self.decoder == "viterbi" and not self._deterministic:
+            raise ValueError(
+                f"decoder='viterbi' finds the best path through the states, which is the best tree "
+                f"only for deterministic automata. Use decoder='mbr' or 'max_marginal' with "
+                f"{type(self).__name__}."
+            )
+
+    def _encode(self, symbols):
+        return encode_sentences(symbols, self.symbols_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+def _object_array(arrays):
+    """Put arrays of different sizes into a 1-D object array."""
+    out = np.empty(len(arrays), dtype=object)
+    out[:] = arrays
+    return out

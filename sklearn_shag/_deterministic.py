@@ -1,0 +1,121 @@
+"""Deterministic split head-automata grammars: relative frequencies."""
+
+from functools import partial
+from numbers import Real
+
+import numpy as np
+
+from sklearn_shag._base import BaseSHAG
+from sklearn_shag.operators import Operators, learn_grammar, operators_from_counts
+from sklearn_shag.utils._param_validation import Interval, StrOptions
+
+__all__ = ["DeterministicSHAG"]
+
+
+def deterministic_automaton(moments, automaton):
+    """Estimate a deterministic automaton from bigrams (theory, eqs. 10-12).
+
+    Parameters
+    ----------
+    moments : Moments
+    automaton : {"single", "first", "sibling"}
+        See :class:`DeterministicSHAG`.
+
+    Returns
+    -------
+    operators : Operators
+        With 1, 2 or ``n_symbols + 1`` states.
+    """
+    n_symbols = moments.bigrams.shape[0] - 1
+    # uses[a, j]: modifier (last row: STOP) a is generated in state j. State 0 is that before
+    # the first modifier: column START of the bigrams.
+    starts, continues = moments.bigrams[:, -1:], moments.bigrams[:, :-1]
+    if automaton == "single":
+        uses = starts + continues.sum(axis=1, keepdims=True)
+        target = np.zeros(n_symbols, dtype=np.int64)
+    elif automaton == "first":
+        uses = np.hstack([starts, continues.sum(axis=1, keepdims=True)])
+        target = np.ones(n_symbols, dtype=np.int64)
+    else:
+        uses = np.hstack([starts, continues])
+        target = np.arange(1, n_symbols + 1)
+    n_states = uses.shape[1]
+    initial = np.zeros(n_states)
+    initial[0] = 1.0
+    transitions = np.zeros((n_symbols, n_states, n_states))
+    transitions[np.arange(n_symbols), target] = uses[:-1]
+    return operators_from_counts(Operators(initial, uses[-1], transitions))
+
+
+class DeterministicSHAG(BaseSHAG):
+    """Split head-automata grammar with deterministic automata: the classical baselines.
+
+    The state of an automaton is known from the modifiers generated so far, so probabilities are
+    relative frequencies of modifiers and STOP given head, direction and state.
+
+    Parameters
+    ----------
+    automaton : {"single", "first", "sibling"}, default="first"
+        The states of each automaton:
+
+        - "single": one state, modifiers are independent of each other (DET of the paper);
+        - "first": two states, before the first modifier and after it (DET+F);
+        - "sibling": the previous modifier is the state.
+    smoothing : float, default=0.0
+        How many sequences of the pooled automaton of the same direction each head and direction
+        sees beside its own. 0 is plain relative frequency.
+    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), or the largest probability.
+    n_jobs : int or None, default=None
+        Number of joblib workers, for learning over heads and directions, for parsing over chunks
+        of sentences.
+
+    Attributes
+    ----------
+    symbols_ : ndarray of shape (n_symbols,), dtype object
+        Known symbols (str), sorted; the code of each is its position.
+    operators_ : Operators
+        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n_states), `A` of shape
+        (n_symbols + 2, 2, n_symbols + 1, n_states, n_states). Heads ``n_symbols`` and
+        ``n_symbols + 1`` are the unknown head and the root symbol; symbol ``n_symbols`` is the
+        unknown modifier.
+    backoff_operators_ : Operators
+        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+
+    See Also
+    --------
+    SpectralSHAG : Hidden states, learned from moments.
+
+    References
+    ----------
+    Luque, Quattoni, Balle and Carreras (2012), Spectral Learning for Non-Deterministic Dependency
+    Parsing, eq. 2 and sec. 5.1.
+
+    Examples
+    --------
+    >>> from sklearn_shag import DeterministicSHAG
+    >>> X = [["DET", "NOUN", "VERB"], ["NOUN", "VERB", "NOUN"]]
+    >>> y = [[2, 3, 0], [2, 0, 2]]
+    >>> model = DeterministicSHAG().fit(X, y)
+    >>> model.predict([["DET", "NOUN", "VERB", "DET", "NOUN"]])[0]
+    array([2, 3, 0, 5, 3])
+    """
+
+    _parameter_constraints = {
+        **BaseSHAG._parameter_constraints,
+        "automaton": [StrOptions({"single", "first", "sibling"})],
+        "smoothing": [Interval(Real, 0, None, closed="left")],
+    }
+
+    _deterministic = True
+
+    def __init__(self, automaton="first", *, smoothing=0.0, decoder="mbr", n_jobs=None):
+        self.automaton = automaton
+        self.smoothing = smoothing
+        self.decoder = decoder
+        self.n_jobs = n_jobs
+
+    def _learn_operators(self, sequences, statistics):
+        learn = partial(deterministic_automaton, automaton=self.automaton)
+        return learn_grammar(statistics, learn, self.smoothing, self.n_jobs)

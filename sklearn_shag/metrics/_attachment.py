@@ -1,0 +1,252 @@
+"""Scores of predicted heads."""
+
+import unicodedata
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.treebank import DependencyTree
+
+__all__ = [
+    "AttachmentBreakdown",
+    "attachment_breakdown",
+    "exact_match_score",
+    "is_punctuation",
+    "unlabeled_attachment_score",
+]
+
+
+def is_punctuation(symbol):
+    """Tell whether a symbol stands for punctuation.
+
+    Parameters
+    ----------
+    symbol : str
+        A UPOS tag, a joined symbol such as ``PUNCT|.``, or a treebank's own tag.
+
+    Returns
+    -------
+    bool
+        True for "PUNCT", alone or before "|", and for symbols made of punctuation characters only
+        (such as the Penn tags ``,`` and ``.``).
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import is_punctuation
+    >>> [symbol for symbol in ["NOUN", "PUNCT", ",", "PUNCT|."] if is_punctuation(symbol)]
+    ['PUNCT', ',', 'PUNCT|.']
+    """
+    return symbol.split("|")[0] == "PUNCT" or (
+        symbol != "" and all(unicodedata.category(character)[0] == "P" for character in symbol)
+    )
+
+
+def unlabeled_attachment_score(y_true, y_pred, *, sample_weight=None, ignore=None):
+    """Compute the share of tokens whose predicted head is the true one (UAS).
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of length n_sentences
+        Each element is a DependencyTree with heads, or the n_tokens_i heads of a sentence (1-based,
+        0 for the root).
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        A weight for every sentence: its tokens count that often.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count: a mask of shape (n_tokens_i,) for every sentence, or a predicate
+        that is called with the symbol of each token, such as :func:`is_punctuation`; then
+        `y_true` must hold trees.
+
+    Returns
+    -------
+    score : float
+        In [0, 1]; 0 if no token counts.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of sentences or tokens do not match. The message names the sentence.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import unlabeled_attachment_score
+    >>> unlabeled_attachment_score([[2, 0, 2], [0]], [[2, 0, 1], [0]])
+    0.75
+    """
+    right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
+    return _average(right[counted], weights[counted])
+
+
+def exact_match_score(y_true, y_pred, *, sample_weight=None, ignore=None):
+    """Compute the share of sentences all of whose tokens have the right head.
+
+    Parameters
+    ----------
+    y_true, y_pred, sample_weight, ignore
+        As for :func:`unlabeled_attachment_score`.
+
+    Returns
+    -------
+    score : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the numbers of sentences or tokens do not match. The message names the sentence.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import exact_match_score
+    >>> exact_match_score([[2, 0, 2], [0]], [[2, 0, 1], [0]])
+    0.5
+    """
+    y_true = list(y_true)
+    right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
+    starts = np.cumsum([0] + [len(heads) for heads in y_true[:-1]])
+    return _average(np.logical_and.reduceat(right | ~counted, starts), weights[starts])
+
+
+class AttachmentBreakdown(NamedTuple):
+    """Attachment counts by symbol and direction.
+
+    Attributes
+    ----------
+    symbols : ndarray of shape (n_symbols,), dtype object
+        Sorted; ``"<root>"`` for the root symbol.
+    right, total : ndarrays of shape (n_symbols, 2)
+        Weighted number of tokens with the right head, and of all; column 0 for modifiers left of
+        their head, column 1 right of it (also those of the root symbol).
+    """
+
+    symbols: np.ndarray
+    right: np.ndarray
+    total: np.ndarray
+
+
+def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignore=None):
+    """Count right attachments by symbol and direction of the true arc.
+
+    Parameters
+    ----------
+    y_true : sequence of DependencyTree
+        Trees with heads; their symbols name the rows.
+    y_pred, sample_weight, ignore
+        As for :func:`unlabeled_attachment_score`.
+    by : {"head", "modifier"}, default="head"
+        Whose symbol.
+
+    Returns
+    -------
+    breakdown : AttachmentBreakdown
+
+    Raises
+    ------
+    ValueError
+        If `by` is unknown, or the numbers of sentences or tokens do not match.
+    TypeError
+        If `y_true` does not hold trees.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import attachment_breakdown
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0])
+    >>> breakdown = attachment_breakdown([tree], [[3, 3, 0]])
+    >>> breakdown.symbols
+    array(['<root>', 'NOUN', 'VERB'], dtype=object)
+    >>> breakdown.right
+    array([[0., 1.],
+           [0., 0.],
+           [1., 0.]])
+    """
+    if by not in ("head", "modifier"):
+        raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
+    y_true = list(y_true)
+    right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
+    for index, tree in enumerate(y_true):
+        _require_tree(tree, index)
+    names, directions = [], []
+    for tree in y_true:
+        directions.append(np.arange(1, len(tree) + 1) > tree.heads)
+        if by == "head":
+            names.extend(("<root>", *tree.symbols)[head] for head in tree.heads)
+        else:
+            names.extend(tree.symbols)
+    symbols, rows = np.unique(np.array(names, dtype=object)[counted], return_inverse=True)
+    cells = 2 * rows + np.concatenate(directions)[counted]
+    total, hits = (
+        np.bincount(cells, weights=values, minlength=2 * symbols.size).reshape(-1, 2)
+        for values in (weights[counted], (weights * right)[counted])
+    )
+    return AttachmentBreakdown(symbols, hits, total)
+
+
+def _average(values, weights):
+    total = weights.sum()
+    return float(values @ weights / total) if total > 0 else 0.0
+
+
+def _compare(y_true, y_pred, sample_weight, ignore):
+    """Per token of all sentences: is its head right, does it count, and with which weight."""
+    y_true, y_pred = list(y_true), list(y_pred)
+    if len(y_true) != len(y_pred) or not y_true:
+        raise ValueError(
+            f"y_true and y_pred must hold the same number of sentences, at least one; got "
+            f"{len(y_true)} and {len(y_pred)}."
+        )
+    true_heads = [_heads(item, f"y_true[{index}]") for index, item in enumerate(y_true)]
+    pred_heads = [_heads(item, f"y_pred[{index}]") for index, item in enumerate(y_pred)]
+    lengths = np.array([heads.size for heads in true_heads])
+    for index, heads in enumerate(pred_heads):
+        if heads.size != lengths[index]:
+            raise ValueError(
+                f"y_pred[{index}] has {heads.size} tokens but y_true[{index}] has {lengths[index]}."
+            )
+    if sample_weight is None:
+        sample_weight = np.ones(lengths.size)
+    sample_weight = np.asarray(sample_weight, dtype=float)
+    if sample_weight.shape != lengths.shape:
+        raise ValueError(
+            f"sample_weight must hold one weight a sentence: expected shape {lengths.shape}, got "
+            f"{sample_weight.shape}."
+        )
+    right = np.concatenate(true_heads) == np.concatenate(pred_heads)
+    return right, ~_ignored(y_true, lengths, ignore), np.repeat(sample_weight, lengths)
+
+
+def _heads(item, where):
+    if isinstance(item, DependencyTree):
+        if item.heads is None:
+            raise ValueError(f"{where} is a tree without heads.")
+        return item.heads
+    heads = np.asarray(item)
+    if heads.ndim != 1 or heads.size == 0 or heads.dtype.kind not in "iu":
+        raise ValueError(f"{where} must be a flat, non-empty sequence of integers; got {item!r}.")
+    return heads
+
+
+def _ignored(y_true, lengths, ignore):
+    if ignore is None:
+        return np.zeros(lengths.sum(), dtype=bool)
+    if callable(ignore):
+        for index, tree in enumerate(y_true):
+            _require_tree(tree, index)
+        return np.array([bool(ignore(symbol)) for tree in y_true for symbol in tree.symbols])
+    masks = [np.asarray(mask) for mask in ignore]
+    if len(masks) != lengths.size:
+        raise ValueError(f"ignore holds {len(masks)} masks for {lengths.size} sentences.")
+    for index, mask in enumerate(masks):
+        if mask.shape != (lengths[index],) or mask.dtype != bool:
+            raise ValueError(
+                f"ignore[{index}] must be a bool mask of shape ({lengths[index]},), got "
+                f"{mask.dtype} of shape {mask.shape}."
+            )
+    return np.concatenate(masks)
+
+
+def _require_tree(item, index):
+    if not isinstance(item, DependencyTree):
+        raise TypeError(
+            f"y_true[{index}] is a {type(item).__name__}; symbols are only known of a "
+            f"DependencyTree."
+        )

@@ -1,0 +1,27 @@
+"""Operator models: values of sequences, algebra, and the grammar that they make up."""
+
+from sklearn_shag.operators._grammar import backoff_grammar, learn_grammar
+from sklearn_shag.operators._operators import (
+    Operators,
+    change_basis,
+    exact_moments,
+    operators_from_counts,
+    product,
+    total_mass,
+)
+from sklearn_shag.operators._sampling import sample_derivations
+from sklearn_shag.operators._values import log_values, sequence_values
+
+__all__ = [
+    "Operators",
+    "backoff_grammar",
+    "change_basis",
+    "exact_moments",
+    "learn_grammar",
+    "log_values",
+    "operators_from_counts",
+    "product",
+    "sample_derivations",
+    "sequence_values",
+    "total_mass",
+]

@@ -1,0 +1,135 @@
+"""Grammars: one operator model for every head and direction, in one value."""
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from sklearn_shag.operators._operators import Operators, operators_from_counts
+from sklearn_shag.sequences import RIGHT, pair_moments
+
+__all__ = ["backoff_grammar", "learn_grammar"]
+
+
+def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
+    """Learn one automaton for every head and direction, each on its own.
+
+    Parameters
+    ----------
+    statistics : SequenceStatistics
+    learn : callable
+        Takes the :class:`~sklearn_shag.sequences.Moments` of one head and direction and returns
+        the :class:`Operators` of one automaton over the known symbols.
+    smoothing : float, default=0.0
+        Pseudo-sequences of the pool of the direction beside those of each head.
+    n_jobs : int or None, default=None
+        Number of joblib workers.
+
+    Returns
+    -------
+    operators : Operators
+        Of the grammar: see the Notes of :class:`Operators` for its axes. The unknown head has
+        the automaton of the pool. An unknown modifier is a missing observation: it may
+        stand for any symbol, so its operator is the sum of all others. The right automaton
+        of the root symbol is the relative frequency of the roots.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, learn_grammar
+    >>> from sklearn_shag.sequences import collect_statistics, extract_sequences
+    >>> sequences = extract_sequences(
+    ...     np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3]), n_symbols=2)
+    >>> def geometric(moments):
+    ...     uses = moments.bigrams.sum(axis=1) / moments.bigrams.sum()
+    ...     return Operators(np.ones(1), uses[-1:], uses[:-1, None, None])
+    >>> grammar = learn_grammar(collect_statistics(sequences, 2), geometric)
+    >>> grammar.alpha_inf[1].ravel()           # the stop probability of symbol 1, left and right
+    array([0.66666667, 0.66666667])
+    >>> grammar.A.shape
+    (4, 2, 3, 1, 1)
+    """
+    n_symbols = statistics.roots.size
+    automata = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_learn_pair)(statistics, head, direction, learn, smoothing)
+        for head in range(n_symbols + 1)
+        for direction in range(2)
+    )
+    n_states = max(automaton.alpha_1.size for automaton in automata)
+    padded = Operators(
+        np.zeros((n_symbols + 1, 2, n_states)),
+        np.zeros((n_symbols + 1, 2, n_states)),
+        np.zeros((n_symbols + 1, 2, n_symbols, n_states, n_states)),
+    )
+    for k, automaton in enumerate(automata):
+        pair, n = divmod(k, 2), automaton.alpha_1.size
+        padded.alpha_1[pair][:n] = automaton.alpha_1
+        padded.alpha_inf[pair][:n] = automaton.alpha_inf
+        padded.A[pair][:, :n, :n] = automaton.A
+    return _add_unknown_and_root(padded, statistics.roots)
+
+
+def _learn_pair(statistics, head, direction, learn, smoothing):
+    return learn(pair_moments(statistics, head, direction, smoothing))
+
+
+def _add_unknown_and_root(operators, root_counts):
+    """Extend the automata of the known heads and the pool to a grammar.
+
+    The root symbol gets one state that emits; the chart lets it emit just once.
+    """
+    n_pools, _, n_symbols, n_states, _ = operators.A.shape
+    grammar = Operators(
+        np.zeros((n_pools + 1, 2, n_states)),
+        np.zeros((n_pools + 1, 2, n_states)),
+        np.zeros((n_pools + 1, 2, n_symbols + 1, n_states, n_states)),
+    )
+    grammar.alpha_1[:-1] = operators.alpha_1
+    grammar.alpha_inf[:-1] = operators.alpha_inf
+    grammar.A[:-1, :, :-1] = operators.A
+    grammar.alpha_1[-1, RIGHT, 0] = 1.0
+    grammar.alpha_inf[-1, RIGHT, 0] = 1.0
+    grammar.A[-1, RIGHT, :-1, 0, 0] = root_counts / root_counts.sum()
+    grammar.A[:, :, -1] = grammar.A[:, :, :-1].sum(axis=2)
+    return grammar
+
+
+def backoff_grammar(statistics):
+    """Estimate a grammar of one state that gives every tree a positive probability.
+
+    It stands in where a learned grammar gives all trees of a sentence zero mass.
+
+    Parameters
+    ----------
+    statistics : SequenceStatistics
+
+    Returns
+    -------
+    operators : Operators
+        Relative frequencies of modifiers and STOP given head and direction, with one use of
+        every outcome added to the pool of the direction and to the roots, and one use
+        distributed like the pool added to each head.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import backoff_grammar
+    >>> from sklearn_shag.sequences import collect_statistics, extract_sequences
+    >>> sequences = extract_sequences(
+    ...     np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3]), n_symbols=2)
+    >>> grammar = backoff_grammar(collect_statistics(sequences, 2))
+    >>> bool(grammar.A[:3].min() > 0)
+    True
+    """
+    n_symbols = statistics.roots.size
+    pairs = np.repeat(np.arange(2 * (n_symbols + 1)), np.diff(statistics.indptr))
+    emitted = np.bincount(
+        pairs * n_symbols + statistics.middle,
+        weights=statistics.counts,
+        minlength=2 * (n_symbols + 1) * n_symbols,
+    ).reshape(n_symbols + 1, 2, n_symbols)
+    uses = np.concatenate([emitted, statistics.n_sequences[:, :, None]], axis=2)
+    pool = uses[-1] + 1.0
+    uses += pool / pool.sum(axis=1, keepdims=True)
+    automata = operators_from_counts(
+        Operators(np.ones_like(uses[..., :1]), uses[..., -1:], uses[..., :-1, None, None])
+    )
+    return _add_unknown_and_root(automata, statistics.roots + 1.0)

@@ -1,0 +1,235 @@
+"""Operator models (weighted automata) as values, and their algebra."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from sklearn_shag.sequences import Moments
+
+__all__ = [
+    "Operators",
+    "change_basis",
+    "exact_moments",
+    "operators_from_counts",
+    "product",
+    "total_mass",
+]
+
+
+class Operators(NamedTuple):
+    """An operator model, or a whole grammar of them in leading axes.
+
+    The model assigns to a sequence x_1 ... x_T the value (Luque et al. 2012, eq. 3)::
+
+        f(x_1 ... x_T) = alpha_inf . A[x_T] @ ... @ A[x_1] @ alpha_1
+
+    A probabilistic automaton has non-negative entries, ``alpha_1`` sums to 1 and every state j
+    stops or moves on: ``alpha_inf[j] + A[:, :, j].sum() == 1``. Operators learned spectrally
+    have the same values in another basis and entries of either sign.
+
+    Attributes
+    ----------
+    alpha_1 : ndarray of shape (..., n_states)
+        Initial vector.
+    alpha_inf : ndarray of shape (..., n_states)
+        Stopping vector.
+    A : ndarray of shape (..., n_symbols, n_states, n_states)
+        One operator a symbol; ``A[a, i, j]`` leads from state j to state i.
+
+    Notes
+    -----
+    A grammar over V symbols has leading axes (V + 2, 2): the head's code and the direction
+    (0 left, 1 right). Code V is the unknown head, code V + 1 the root symbol, whose right
+    automaton gives the distribution of the root. Its `A` has V + 1 symbols, the last for
+    unknown modifiers. Automata with fewer than `n_states` states are padded with zeros.
+    """
+
+    alpha_1: np.ndarray
+    alpha_inf: np.ndarray
+    A: np.ndarray
+
+
+def total_mass(operators):
+    """Sum the values of all sequences of all lengths.
+
+    Parameters
+    ----------
+    operators : Operators
+        One model or many, in leading axes. The spectral radius of the sum of the operators of
+        each must be below 1.
+
+    Returns
+    -------
+    mass : float or ndarray
+        ``alpha_inf (I - sum_a A_a)^-1 alpha_1``; 1 for a probability distribution.
+
+    Raises
+    ------
+    ValueError
+        If a model's total mass is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, total_mass
+    >>> coin = Operators(np.array([1.0]), np.array([0.5]), np.array([[[0.25]], [[0.25]]]))
+    >>> float(total_mass(coin))
+    1.0
+    """
+    mass = np.einsum("...i,...i->...", operators.alpha_inf, _passing(operators))
+    return mass[()]
+
+
+def _passing(operators):
+    """(I - sum_a A_a)^-1 alpha_1, the mass that ever passes each state."""
+    transitions = operators.A.sum(axis=-3)
+    radius = np.abs(np.linalg.eigvals(transitions)).max(initial=0.0)
+    if radius >= 1.0:
+        raise ValueError(
+            f"The total mass does not exist: the sum of the operators has spectral radius "
+            f"{radius:.6g}, which must be below 1. A model needs stopping mass."
+        )
+    identity = np.eye(transitions.shape[-1])
+    return np.linalg.solve(identity - transitions, operators.alpha_1[..., None])[..., 0]
+
+
+def change_basis(operators, basis):
+    """Write a model in another basis of its state space; no sequence changes its value.
+
+    Parameters
+    ----------
+    operators : Operators
+        One model or many, in leading axes.
+    basis : ndarray of shape (..., n_states, n_states)
+        An invertible matrix G for each model, or one for all.
+
+    Returns
+    -------
+    operators : Operators
+        ``(G^-1 alpha_1, G^T alpha_inf, G^-1 A_a G)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, change_basis, total_mass
+    >>> coin = Operators(np.array([1.0]), np.array([0.5]), np.array([[[0.25]], [[0.25]]]))
+    >>> float(total_mass(change_basis(coin, np.array([[-4.0]]))))
+    1.0
+    """
+    inverse = np.linalg.inv(basis)
+    return Operators(
+        np.einsum("...ij,...j->...i", inverse, operators.alpha_1),
+        np.einsum("...ji,...j->...i", basis, operators.alpha_inf),
+        np.einsum("...ij,...ajk,...kl->...ail", inverse, operators.A, basis, optimize=True),
+    )
+
+
+def product(left, right):
+    """Multiply two models: each sequence gets the product of its two values.
+
+    Parameters
+    ----------
+    left, right : Operators
+        Models over the same symbols, with the same leading axes.
+
+    Returns
+    -------
+    operators : Operators
+        With ``left.n_states * right.n_states`` states (Kronecker products). Products of
+        probabilities do not sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If the models are not over the same number of symbols.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, product
+    >>> coin = Operators(np.array([1.0]), np.array([0.5]), np.array([[[0.25]], [[0.25]]]))
+    >>> product(coin, coin).A.ravel()
+    array([0.0625, 0.0625])
+    """
+    if left.A.shape[:-2] != right.A.shape[:-2]:
+        raise ValueError(
+            f"A product needs models over the same heads and symbols, got operators of shapes "
+            f"{left.A.shape} and {right.A.shape}."
+        )
+    *lead, n_left, _ = left.A.shape
+    n_states = n_left * right.A.shape[-1]
+    vectors = "...i,...j->...ij"
+    return Operators(
+        np.einsum(vectors, left.alpha_1, right.alpha_1).reshape(*lead[:-1], n_states),
+        np.einsum(vectors, left.alpha_inf, right.alpha_inf).reshape(*lead[:-1], n_states),
+        np.einsum("...ik,...jl->...ijkl", left.A, right.A).reshape(*lead, n_states, n_states),
+    )
+
+
+def operators_from_counts(counts):
+    """Estimate probabilistic automata by relative frequency (theory, eq. 12).
+
+    Parameters
+    ----------
+    counts : Operators
+        Non-negative (expected) uses of each start, stop and transition; one model or many.
+
+    Returns
+    -------
+    operators : Operators
+        ``alpha_1`` divided by its sum, and the stop and moves out of every state divided by their
+        sum. A state that was never used stays zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, operators_from_counts
+    >>> counts = Operators(np.array([4.0]), np.array([4.0]), np.array([[[6.0]], [[0.0]]]))
+    >>> operators_from_counts(counts).alpha_inf
+    array([0.4])
+    """
+    leaving = counts.alpha_inf + counts.A.sum(axis=(-3, -2))
+    leaving = np.where(leaving > 0, leaving, 1.0)
+    starting = counts.alpha_1.sum(axis=-1, keepdims=True)
+    starting = np.where(starting > 0, starting, 1.0)
+    return Operators(
+        counts.alpha_1 / starting,
+        counts.alpha_inf / leaving,
+        counts.A / leaving[..., None, None, :],
+    )
+
+
+def exact_moments(operators):
+    """Compute the moments that sequences drawn from one model have in expectation.
+
+    Parameters
+    ----------
+    operators : Operators
+        One model: `alpha_1` of shape (n_states,), `A` of shape (n_symbols, n_states, n_states).
+
+    Returns
+    -------
+    moments : Moments
+        Expected bigram and trigram counts a sequence, START and STOP included (theory, eqs. 6-8).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, exact_moments
+    >>> coin = Operators(np.array([1.0]), np.array([0.5]), np.array([[[0.25]], [[0.25]]]))
+    >>> exact_moments(coin).bigrams
+    array([[0.125, 0.125, 0.25 ],
+           [0.125, 0.125, 0.25 ],
+           [0.25 , 0.25 , 0.5  ]])
+    """
+    n_symbols = operators.A.shape[0]
+    passing = _passing(operators)
+    resolvent = np.eye(passing.size) - operators.A.sum(axis=0)
+    finishing = linalg.solve(resolvent.T, operators.alpha_inf)
+    # Columns: the mass after the first symbol; rows: the mass from the last symbol on.
+    forward = np.column_stack([(operators.A @ passing).T, operators.alpha_1])
+    backward = np.vstack([finishing @ operators.A, operators.alpha_inf])
+    dense = np.einsum("ci,bij,ja->bac", backward, operators.A, forward, optimize=True)
+    middle, first, last = np.indices((n_symbols, n_symbols + 1, n_symbols + 1)).reshape(3, -1)
+    return Moments(backward @ forward, first, middle, last, dense.ravel())

@@ -1,0 +1,129 @@
+"""Derivations drawn from a grammar, head outwards."""
+
+import numpy as np
+
+from sklearn_shag.operators._operators import Operators
+from sklearn_shag.sequences import LEFT, RIGHT
+from sklearn_shag.sequences._extract import breadth_first_sequences
+
+__all__ = ["sample_derivations"]
+
+# A head rarely has a tenth of this. The bound makes the mass of what may still follow a finite
+# sum for every automaton, also for a learned one whose total mass diverges.
+MAX_MODIFIERS = 100
+MAX_REJECTED = 1000
+
+
+class _SequenceSampler:
+    """Draws sequences of one automaton of a grammar, of at most MAX_MODIFIERS modifiers."""
+
+    def __init__(self, operators, head, direction):
+        # The unknown symbol, last, is no symbol to draw.
+        self.automaton = Operators(
+            operators.alpha_1[head, direction],
+            operators.alpha_inf[head, direction],
+            operators.A[head, direction, :-1],
+        )
+        transitions = self.automaton.A.sum(axis=0)
+        # remaining[k] @ state is the mass of all ways to go on with at most k modifiers.
+        self.remaining = [self.automaton.alpha_inf]
+        for _ in range(MAX_MODIFIERS):
+            self.remaining.append(self.automaton.alpha_inf + self.remaining[-1] @ transitions)
+
+    def draw(self, rng):
+        state, modifiers = self.automaton.alpha_1, []
+        while len(modifiers) < MAX_MODIFIERS:
+            moved = self.automaton.A @ state
+            masses = moved @ self.remaining[MAX_MODIFIERS - len(modifiers) - 1]
+            masses = np.append(masses, self.automaton.alpha_inf @ state)
+            # Estimated probabilities below zero stand for zero.
+            cumulative = np.cumsum(np.maximum(masses, 0.0))
+            outcome = np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right")
+            if outcome >= moved.shape[0]:
+                break
+            modifiers.append(int(outcome))
+            largest = np.abs(moved[outcome]).max()
+            state = moved[outcome] / largest
+        return modifiers
+
+
+def sample_derivations(operators, n_sentences, max_length, random_state):
+    """Draw derivations of sentences from a grammar.
+
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar: see the Notes of :class:`Operators`. Negative masses count as zero.
+    n_sentences : int
+    max_length : int
+        Longer sentences are drawn anew, so that the draws are from the grammar restricted to
+        sentences of at most this many tokens.
+    random_state : numpy.random.RandomState
+
+    Returns
+    -------
+    sequences : HeadModifierSequences
+        In the order of :func:`sklearn_shag.sequences.extract_sequences`, for
+        :func:`sklearn_shag.sequences.assemble_trees`.
+    indptr : int ndarray of shape (n_sentences + 1,)
+        Where each sentence starts among all tokens.
+
+    Raises
+    ------
+    ValueError
+        If 1000 sentences in a row are longer than `max_length`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, sample_derivations
+    >>> from sklearn_shag.sequences import assemble_trees
+    >>> stop = np.array([1.0, 1.0, 1.0]).reshape(3, 1, 1) * np.ones((1, 2, 1))
+    >>> A = np.zeros((3, 2, 2, 1, 1))
+    >>> A[2, 1, 0] = 1.0                     # the root is symbol 0, which takes no modifiers
+    >>> grammar = Operators(np.ones((3, 2, 1)), stop, A)
+    >>> sequences, indptr = sample_derivations(grammar, 2, 10, np.random.RandomState(0))
+    >>> assemble_trees(sequences, indptr)
+    (array([0, 0]), array([0, 0]))
+    """
+    root = operators.A.shape[0] - 1
+    root_masses = (operators.alpha_inf[root, RIGHT] @ operators.A[root, RIGHT, :-1]) @ (
+        operators.alpha_1[root, RIGHT]
+    )
+    root_cumulative = np.cumsum(np.maximum(root_masses, 0.0))
+    samplers = {}
+
+    def draw_sentence():
+        """One derivation breadth-first: its tokens and the lengths of its sequences."""
+        draw = random_state.uniform() * root_cumulative[-1]
+        tokens, lengths = [int(np.searchsorted(root_cumulative, draw, side="right"))], [1]
+        for head in tokens:  # grows while it is read
+            for direction in (LEFT, RIGHT):
+                if (head, direction) not in samplers:
+                    samplers[head, direction] = _SequenceSampler(operators, head, direction)
+                modifiers = samplers[head, direction].draw(random_state)
+                tokens.extend(modifiers)
+                lengths.append(len(modifiers))
+            if len(tokens) > max_length:
+                return None
+        return tokens, lengths
+
+    modifiers, lengths, sizes, rejected = [], [], [], 0
+    while len(sizes) < n_sentences:
+        drawn = draw_sentence()
+        if drawn is None:
+            rejected += 1
+            if rejected == MAX_REJECTED:
+                raise ValueError(
+                    f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} tokens. "
+                    f"Raise max_length, or use a grammar whose heads take fewer modifiers."
+                )
+            continue
+        rejected = 0
+        modifiers.extend(drawn[0])
+        lengths.extend(drawn[1])
+        sizes.append(len(drawn[0]))
+    indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    sequence_indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    modifiers = np.array(modifiers, dtype=np.int64)
+    return breadth_first_sequences(modifiers, sequence_indptr, indptr, root - 1), indptr

@@ -1,0 +1,107 @@
+"""Values of head-modifier sequences under a grammar."""
+
+import numpy as np
+
+from sklearn_shag.utils._kernel import kernel
+
+__all__ = ["log_values", "sequence_values"]
+
+
+@kernel
+def _signed_log_values(operators, heads, directions, indptr, modifiers, signs, logs):
+    n_states = operators.alpha_1.shape[2]
+    state, moved = np.empty(n_states), np.empty(n_states)
+    for k in range(heads.size):
+        state[:] = operators.alpha_1[heads[k], directions[k]]
+        log_scale = 0.0
+        for symbol in modifiers[indptr[k] : indptr[k + 1]]:
+            # alpha <- A[x] alpha, kept at unit length                                  (eq. 2)
+            matrix = operators.A[heads[k], directions[k], symbol]
+            largest = 0.0
+            for i in range(n_states):
+                moved[i] = 0.0
+                for j in range(n_states):
+                    moved[i] += matrix[i, j] * state[j]
+                largest = max(largest, abs(moved[i]))
+            if largest > 0.0:
+                log_scale += np.log(largest)
+                moved /= largest
+            state, moved = moved, state
+        value = 0.0
+        for i in range(n_states):
+            value += operators.alpha_inf[heads[k], directions[k], i] * state[i]
+        signs[k] = np.sign(value)
+        logs[k] = log_scale + np.log(abs(value)) if value != 0.0 else -np.inf
+
+
+def _evaluate(operators, sequences):
+    signs, logs = np.empty(sequences.heads.size), np.empty(sequences.heads.size)
+    _signed_log_values(
+        operators,
+        sequences.heads,
+        sequences.directions,
+        sequences.indptr,
+        sequences.modifiers,
+        signs,
+        logs,
+    )
+    return signs, logs
+
+
+def sequence_values(operators, sequences):
+    """Compute the value of every sequence (theory, eq. 2).
+
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar: leading axes are head and direction.
+    sequences : HeadModifierSequences
+
+    Returns
+    -------
+    values : ndarray of shape (n_sequences,)
+        Probabilities under a probabilistic grammar; under one learned spectrally estimates of
+        them, which may be negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, sequence_values
+    >>> from sklearn_shag.sequences import extract_sequences
+    >>> ones = np.ones((3, 2, 1))            # one symbol, the unknown one and the root symbol
+    >>> coin = Operators(ones, 0.5 * ones, np.full((3, 2, 2, 1, 1), 0.25))
+    >>> tree = extract_sequences(np.array([0, 0]), np.array([2, 0]), np.array([0, 2]), 1)
+    >>> sequence_values(coin, tree)
+    array([0.125, 0.125, 0.5  , 0.5  , 0.5  ])
+    """
+    signs, logs = _evaluate(operators, sequences)
+    return signs * np.exp(logs)
+
+
+def log_values(operators, sequences):
+    """Compute the logarithm of the value of every sequence, -inf where it is not positive.
+
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar: leading axes are head and direction.
+    sequences : HeadModifierSequences
+
+    Returns
+    -------
+    log_values : ndarray of shape (n_sequences,)
+        In nats; finite also where the value itself underflows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, log_values
+    >>> from sklearn_shag.sequences import extract_sequences
+    >>> ones = np.ones((3, 2, 1))
+    >>> coin = Operators(ones, 0.5 * ones, np.full((3, 2, 2, 1, 1), 0.25))
+    >>> tree = extract_sequences(np.array([0]), np.array([0]), np.array([0, 1]), 1)
+    >>> log_values(coin, tree).round(3)
+    array([-2.079, -0.693, -0.693])
+    """
+    signs, logs = _evaluate(operators, sequences)
+    return np.where(signs > 0, logs, -np.inf)

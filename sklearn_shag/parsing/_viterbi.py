@@ -1,0 +1,161 @@
+"""Best derivations: the chart of :mod:`_chart` with (max, +) in place of (+, x) (theory, eq. 27).
+
+The automaton's state stays an index, and the best split or predecessor of every entry is kept.
+With a grammar of one state whose operators are all 1, the score of a tree is the sum of the
+scores of its arcs, and this is Eisner's algorithm: one kernel serves both.
+"""
+
+import numpy as np
+
+from sklearn_shag.operators import Operators
+from sklearn_shag.utils._kernel import kernel
+
+LEFT, RIGHT = 0, 1
+# What an entry of the agenda of `_backtrack` stands for.
+COMPLETE, INCOMPLETE = 0, 1
+
+
+@kernel
+def viterbi(log_operators, codes, log_arc_scores, heads):
+    """Find the best tree with exactly one root, and its score.
+
+    Parameters
+    ----------
+    log_operators : Operators
+        Logarithms of the operators of a grammar.
+    codes : int array of shape (N + 1,)
+        Symbol codes; ``codes[0]`` is the code of the root symbol.
+    log_arc_scores : array of shape (N + 1, N + 1)
+        Added for every arc from a head (row) to a modifier (column).
+    heads : int array of shape (N,)
+        Set to the heads of the best tree. Of equal trees the first met is kept.
+
+    Returns
+    -------
+    score : float
+        -inf, with `heads` a tree of impossible arcs, where no tree is possible.
+    """
+    n = codes.size
+    n_states = log_operators.alpha_1.shape[2]
+    complete = np.full((n, n + 1, n_states), -np.inf)
+    incomplete = np.full((n, n, n_states), -np.inf)
+    closed = np.full((n, n + 1), -np.inf)
+    complete_from = np.zeros((n, n + 1, n_states), dtype=np.int64)  # outermost modifier
+    closed_from = np.zeros((n, n + 1), dtype=np.int64)  # state before STOP
+    incomplete_from = np.zeros((n, n, n_states), dtype=np.int64)  # state before the modifier
+    awaiting_from = np.zeros((n, n, n_states), dtype=np.int64)  # boundary before the modifier
+    awaiting = np.empty(n_states)
+    for h in range(1, n):
+        for direction in range(2):
+            complete[h, h + direction] = log_operators.alpha_1[codes[h], direction]
+            stop = log_operators.alpha_inf[codes[h], direction]
+            _close(complete, closed, closed_from, h, h + direction, stop)
+    for width in range(1, n):
+        for i in range(1, n - width):
+            j = i + width
+            for direction in range(2):
+                if direction == RIGHT:
+                    head, modifier, boundary, low = i, j, j + 1, i + 1
+                else:
+                    head, modifier, boundary, low = j, i, i, i
+                # g[h, m] = max_b C[h, b] + closed[m, b]
+                for q in range(n_states):
+                    awaiting[q] = -np.inf
+                    awaiting_from[head, modifier, q] = i + 1
+                    for b in range(i + 1, j + 1):
+                        score = complete[head, b, q] + closed[modifier, b]
+                        if score > awaiting[q]:
+                            awaiting[q] = score
+                            awaiting_from[head, modifier, q] = b
+                # I[h, m] = arc[h, m] + max_q A[h, m] + g[h, m]
+                matrix = log_operators.A[codes[head], direction, codes[modifier]]
+                for p in range(n_states):
+                    for q in range(n_states):
+                        score = log_arc_scores[head, modifier] + matrix[p, q] + awaiting[q]
+                        if score > incomplete[head, modifier, p]:
+                            incomplete[head, modifier, p] = score
+                            incomplete_from[head, modifier, p] = q
+                # C[h, b] = max_m I[h, m] + closed[m, b]
+                for q in range(n_states):
+                    complete_from[head, boundary, q] = modifier
+                    for m in range(low, low + width):
+                        score = incomplete[head, m, q] + closed[m, boundary]
+                        if score > complete[head, boundary, q]:
+                            complete[head, boundary, q] = score
+                            complete_from[head, boundary, q] = m
+                stop = log_operators.alpha_inf[codes[head], direction]
+                _close(complete, closed, closed_from, head, boundary, stop)
+    # The single root: max_m w(m) + closed[m, 1] + closed[m, N + 1]
+    best_score, root = -np.inf, 1
+    for m in range(1, n):
+        emitted = -np.inf
+        for p in range(n_states):
+            for q in range(n_states):
+                score = (
+                    log_operators.alpha_inf[codes[0], RIGHT, p]
+                    + log_operators.A[codes[0], RIGHT, codes[m], p, q]
+                    + log_operators.alpha_1[codes[0], RIGHT, q]
+                )
+                emitted = max(emitted, score)
+        score = emitted + log_arc_scores[0, m] + closed[m, 1] + closed[m, n]
+        if score > best_score:
+            best_score, root = score, m
+    heads[root - 1] = 0
+    _backtrack(root, closed_from, complete_from, incomplete_from, awaiting_from, heads)
+    return best_score
+
+
+@kernel
+def _close(complete, closed, closed_from, head, boundary, stop):
+    # closed[h, b] = max_q alpha_inf + C[h, b]
+    for q in range(stop.size):
+        score = stop[q] + complete[head, boundary, q]
+        if score > closed[head, boundary]:
+            closed[head, boundary] = score
+            closed_from[head, boundary] = q
+
+
+@kernel
+def _backtrack(root, closed_from, complete_from, incomplete_from, awaiting_from, heads):
+    """Follow the best choices from the two closed halves of the root."""
+    n_tokens = heads.size
+    agenda = np.empty((4 * n_tokens + 4, 4), dtype=np.int64)  # kind, head, end, state
+    agenda[0] = COMPLETE, root, 1, closed_from[root, 1]
+    agenda[1] = COMPLETE, root, n_tokens + 1, closed_from[root, n_tokens + 1]
+    size = 2
+    while size:
+        size -= 1
+        kind, head, end, state = agenda[size]
+        if kind == COMPLETE:
+            if end == head or end == head + 1:
+                continue
+            modifier = complete_from[head, end, state]
+            agenda[size] = INCOMPLETE, head, modifier, state
+            agenda[size + 1] = COMPLETE, modifier, end, closed_from[modifier, end]
+        else:
+            heads[end - 1] = head
+            before = incomplete_from[head, end, state]
+            boundary = awaiting_from[head, end, before]
+            agenda[size] = COMPLETE, head, boundary, before
+            agenda[size + 1] = COMPLETE, end, boundary, closed_from[end, boundary]
+        size += 2
+
+
+@kernel
+def eisner(log_scores, heads):
+    """Find the projective tree with one root of the largest sum of arc scores (eq. 28).
+
+    Parameters
+    ----------
+    log_scores : array of shape (N + 1, N + 1)
+        Score of the arc from every head (row, 0 the root symbol) to every modifier (column).
+    heads : int array of shape (N,)
+        Set to the heads of the best tree.
+
+    Returns
+    -------
+    score : float
+    """
+    free = np.zeros((1, 2, 1))
+    operators = Operators(free, free, np.zeros((1, 2, 1, 1, 1)))
+    return viterbi(operators, np.zeros(log_scores.shape[0], dtype=np.int64), log_scores, heads)

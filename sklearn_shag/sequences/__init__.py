@@ -1,0 +1,29 @@
+"""Trees to head-modifier sequences to sufficient statistics, on flat arrays."""
+
+from sklearn_shag.sequences._extract import (
+    LEFT,
+    RIGHT,
+    HeadModifierSequences,
+    assemble_trees,
+    collapse_sequences,
+    extract_sequences,
+)
+from sklearn_shag.sequences._statistics import (
+    Moments,
+    SequenceStatistics,
+    collect_statistics,
+    pair_moments,
+)
+
+__all__ = [
+    "LEFT",
+    "RIGHT",
+    "HeadModifierSequences",
+    "Moments",
+    "SequenceStatistics",
+    "assemble_trees",
+    "collapse_sequences",
+    "collect_statistics",
+    "extract_sequences",
+    "pair_moments",
+]

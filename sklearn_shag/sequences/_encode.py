@@ -1,0 +1,170 @@
+"""The public edge: sentences and heads as users give them, checked and flattened."""
+
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.utils._heads import find_head_error
+
+__all__ = ["EncodedSentences", "check_heads", "check_sentences", "encode_sentences"]
+
+
+class EncodedSentences(NamedTuple):
+    """Symbol codes of many sentences; sentence s is ``codes[indptr[s]:indptr[s + 1]]``."""
+
+    codes: np.ndarray
+    indptr: np.ndarray
+
+
+def check_sentences(X):
+    """Check sentences and return the symbols of each.
+
+    Parameters
+    ----------
+    X : iterable of sentences
+        Each a DependencyTree or a non-empty sequence of str.
+
+    Returns
+    -------
+    sentences : list
+        The sentences as given.
+    symbols : list of sequences of str
+
+    Raises
+    ------
+    ValueError
+        If there is no sentence, or one has no tokens.
+    TypeError
+        If X is a single sentence or no sequence, or a symbol is not a string.
+    """
+    if isinstance(X, str | bytes | dict | DependencyTree) or not hasattr(X, "__iter__"):
+        raise TypeError(
+            f"X must be a sequence of sentences, got a single {type(X).__name__}. Put one "
+            f"sentence in a list: [sentence]."
+        )
+    sentences = list(X)
+    if not sentences:
+        raise ValueError("X holds no sentences; at least one is needed.")
+    symbols = [_symbols_of(sentence, index) for index, sentence in enumerate(sentences)]
+    kinds = set(map(type, chain.from_iterable(symbols)))
+    if not all(issubclass(kind, str) for kind in kinds):
+        _raise_for_symbol(symbols)
+    return sentences, symbols
+
+
+def _symbols_of(sentence, index):
+    if isinstance(sentence, DependencyTree):
+        return sentence.symbols
+    if isinstance(sentence, str):
+        raise TypeError(
+            f"X[{index}] is the string {sentence!r}, not a sequence of symbols. If its symbols are "
+            f"separated by spaces, pass X[{index}].split()."
+        )
+    try:
+        symbols = sentence.tolist() if isinstance(sentence, np.ndarray) else list(sentence)
+    except TypeError:
+        raise TypeError(
+            f"X[{index}] is a {type(sentence).__name__}; a sentence is a DependencyTree or a "
+            f"sequence of symbols (str)."
+        ) from None
+    if not symbols:
+        raise ValueError(f"X[{index}] has no tokens; remove empty sentences.")
+    return symbols
+
+
+def _raise_for_symbol(symbols):
+    for index, sentence in enumerate(symbols):
+        for position, symbol in enumerate(sentence):
+            if not isinstance(symbol, str):
+                raise TypeError(
+                    f"X[{index}]: the symbol at position {position} is {symbol!r} of type "
+                    f"{type(symbol).__name__}; symbols must be strings. Convert them, for example "
+                    f"with [str(symbol) for symbol in sentence]."
+                )
+
+
+def check_heads(sentences, y, name="y"):
+    """Check the heads of sentences and flatten them.
+
+    Parameters
+    ----------
+    sentences : list
+        As :func:`check_sentences` returns them.
+    y : None or sequence of int sequences
+        ``y[i]`` holds the head of every token of sentence i, 1-based, 0 for the root. None takes
+        the heads of the trees in `sentences`.
+    name : str, default="y"
+        What messages call `y`.
+
+    Returns
+    -------
+    heads : int ndarray of shape (n_tokens,)
+
+    Raises
+    ------
+    ValueError
+        If heads are missing, or those of a sentence are not a tree over its tokens.
+    """
+    if y is None:
+        missing = [
+            index
+            for index, sentence in enumerate(sentences)
+            if not isinstance(sentence, DependencyTree) or sentence.heads is None
+        ]
+        if missing:
+            raise ValueError(
+                f"X[{missing[0]}] has no heads ({len(missing)} of {len(sentences)} sentences have "
+                f"none). Pass DependencyTrees that have heads, or the heads of all sentences as y."
+            )
+        return np.concatenate([sentence.heads for sentence in sentences])
+    y = list(y)
+    if len(y) != len(sentences):
+        raise ValueError(f"X holds {len(sentences)} sentences but {name} the heads of {len(y)}.")
+    return np.concatenate(
+        [
+            _sentence_heads(heads, len(sentence), f"{name}[{index}]")
+            for index, (heads, sentence) in enumerate(zip(y, sentences, strict=True))
+        ]
+    )
+
+
+def _sentence_heads(heads, n_tokens, where):
+    try:
+        given = np.asarray(heads)
+    except ValueError:
+        given = np.empty(0, dtype=object)
+    if given.ndim != 1 or given.dtype.kind not in "iuf" or np.any(given != np.floor(given)):
+        raise ValueError(
+            f"{where} must be a flat sequence of integers, the head of each token; got {heads!r}."
+        )
+    if given.size != n_tokens:
+        raise ValueError(f"{where} holds {given.size} heads for a sentence of {n_tokens} tokens.")
+    error = find_head_error(given.tolist())
+    if error:
+        token, message = error
+        raise ValueError(f"{where} is not a tree: at token {token}, {message}.")
+    return given.astype(np.int64)
+
+
+def encode_sentences(symbols, known):
+    """Replace symbols by their codes; the code ``len(known)`` stands for all unknown symbols.
+
+    Parameters
+    ----------
+    symbols : list of sequences of str
+    known : sequence of str
+        Distinct symbols; the code of each is its position.
+
+    Returns
+    -------
+    encoded : EncodedSentences
+    """
+    code_of = {symbol: code for code, symbol in enumerate(known)}
+    unknown = len(code_of)
+    codes = [code_of.get(symbol, unknown) for symbol in chain.from_iterable(symbols)]
+    lengths = np.fromiter(map(len, symbols), dtype=np.int64, count=len(symbols))
+    return EncodedSentences(
+        np.array(codes, dtype=np.int64), np.concatenate([[0], np.cumsum(lengths)])
+    )

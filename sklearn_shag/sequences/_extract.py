@@ -1,0 +1,267 @@
+"""Trees to head-modifier sequences and back (theory, eq. 1)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.utils._kernel import kernel
+
+__all__ = [
+    "LEFT",
+    "RIGHT",
+    "HeadModifierSequences",
+    "assemble_trees",
+    "collapse_sequences",
+    "extract_sequences",
+]
+
+LEFT, RIGHT = 0, 1
+
+
+class HeadModifierSequences(NamedTuple):
+    """Modifier sequences of many (head, direction) pairs, one after the other.
+
+    Attributes
+    ----------
+    heads : int ndarray of shape (n_sequences,)
+        Symbol code of the head. The root symbol has the code ``n_symbols + 1``.
+    directions : int ndarray of shape (n_sequences,)
+        0 for left, 1 for right.
+    indptr : int ndarray of shape (n_sequences + 1,)
+        Sequence k is ``modifiers[indptr[k]:indptr[k + 1]]``; many are empty.
+    modifiers : int ndarray of shape (n_modifiers,)
+        Symbol codes, each sequence head-outwards: the closest modifier first.
+    weights : float ndarray of shape (n_sequences,)
+        How often each sequence counts.
+    """
+
+    heads: np.ndarray
+    directions: np.ndarray
+    indptr: np.ndarray
+    modifiers: np.ndarray
+    weights: np.ndarray
+
+
+@kernel
+def _breadth_first(heads, indptr, tokens, sequence_indptr):
+    """List the tokens of every tree breadth-first, each head's modifiers head-outwards.
+
+    The list is its own queue: the modifiers of the k-th token listed are appended in turn.
+    Sequence 0 of a tree is the root symbol's, 2k + 1 and 2k + 2 are the k-th token's.
+    """
+    sequence = 0
+    longest = 0
+    for s in range(indptr.size - 1):
+        longest = max(longest, indptr[s + 1] - indptr[s])
+    # Linked lists of the modifiers of each position, split by side; scans from the far ends
+    # put the closest modifier first.
+    first = np.empty((longest + 1, 2), dtype=np.int64)
+    following = np.empty(longest + 1, dtype=np.int64)
+    for s in range(indptr.size - 1):
+        start = indptr[s]
+        n_tokens = indptr[s + 1] - start
+        first[: n_tokens + 1] = 0
+        for token in range(1, n_tokens + 1):
+            head = heads[start + token - 1]
+            if token < head:
+                following[token] = first[head, LEFT]
+                first[head, LEFT] = token
+        for token in range(n_tokens, 0, -1):
+            head = heads[start + token - 1]
+            if token > head:
+                following[token] = first[head, RIGHT]
+                first[head, RIGHT] = token
+        end = start
+        for k in range(-1, n_tokens):
+            position = 0 if k < 0 else tokens[start + k] - start + 1
+            for direction in range(RIGHT if k < 0 else LEFT, RIGHT + 1):
+                token = first[position, direction]
+                while token:
+                    tokens[end] = start + token - 1
+                    end += 1
+                    token = following[token]
+                sequence += 1
+                sequence_indptr[sequence] = end
+
+
+def extract_sequences(codes, heads, indptr, n_symbols):
+    """Take trees apart into the modifier sequences of every head and direction.
+
+    Every token yields its left and its right sequence, possibly empty, and every sentence the right
+    sequence of its root symbol (Luque et al. 2012, sec. 2.1). Non-projective trees have
+    sequences like any other.
+
+    Parameters
+    ----------
+    codes : int ndarray of shape (n_tokens,)
+        Symbol codes of all sentences, one after the other.
+    heads : int ndarray of shape (n_tokens,)
+        Head positions within the sentence, 1-based, 0 for the root; each sentence a tree.
+    indptr : int ndarray of shape (n_sentences + 1,)
+        Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
+    n_symbols : int
+        The root symbol gets the code ``n_symbols + 1`` (``n_symbols`` is the unknown symbol).
+
+    Returns
+    -------
+    sequences : HeadModifierSequences
+        ``2 * n_tokens + n_sentences`` sequences. Those of one sentence follow each other in
+        breadth-first order: the root symbol's, then left and right of each token in the order
+        in which the tokens occur in these sequences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.sequences import extract_sequences
+    >>> codes, heads = np.array([0, 1, 2]), np.array([2, 3, 0])    # the <- dog <- barks
+    >>> sequences = extract_sequences(codes, heads, np.array([0, 3]), n_symbols=3)
+    >>> sequences.heads                                            # 4 is the root symbol
+    array([4, 2, 2, 1, 1, 0, 0])
+    >>> sequences.modifiers, sequences.indptr
+    (array([2, 1, 0]), array([0, 1, 2, 2, 3, 3, 3, 3]))
+    """
+    codes = np.asarray(codes, dtype=np.int64)
+    heads = np.asarray(heads, dtype=np.int64)
+    indptr = np.asarray(indptr, dtype=np.int64)
+    tokens = np.empty(codes.size, dtype=np.int64)
+    sequence_indptr = np.zeros(2 * codes.size + indptr.size, dtype=np.int64)
+    _breadth_first(heads, indptr, tokens, sequence_indptr)
+    return breadth_first_sequences(codes[tokens], sequence_indptr, indptr, n_symbols)
+
+
+def breadth_first_sequences(modifiers, sequence_indptr, indptr, n_symbols):
+    """Say whose sequences they are, given the modifiers of derivations in breadth-first order."""
+    n_sentences, n_tokens = indptr.size - 1, modifiers.size
+    is_token = np.ones(sequence_indptr.size - 1, dtype=bool)
+    is_token[2 * indptr[:-1] + np.arange(n_sentences)] = False
+    heads = np.full(is_token.size, n_symbols + 1, dtype=np.int64)
+    heads[is_token] = np.repeat(modifiers, 2)
+    directions = np.full(is_token.size, RIGHT, dtype=np.int64)
+    directions[is_token] = np.tile([LEFT, RIGHT], n_tokens)
+    return HeadModifierSequences(
+        heads, directions, sequence_indptr, modifiers, np.ones(is_token.size)
+    )
+
+
+@kernel
+def _linearise(indptr, sequence_indptr, order, heads):
+    """Find the place in the sentence of every modifier and its head (theory, eq. 1)."""
+    sequence = 0
+    for s in range(indptr.size - 1):
+        start, n_tokens = indptr[s], indptr[s + 1] - indptr[s]
+        # By rank in breadth-first order: the head's rank, the side, and the size of each subtree.
+        parent = np.full(n_tokens, -1)
+        side = np.full(n_tokens, RIGHT)
+        size = np.ones(n_tokens, dtype=np.int64)
+        left_size = np.zeros(n_tokens, dtype=np.int64)
+        for k in range(n_tokens):
+            for direction in range(2):
+                q = sequence + 1 + 2 * k + direction
+                for rank in range(sequence_indptr[q] - start, sequence_indptr[q + 1] - start):
+                    parent[rank], side[rank] = k, direction
+        for rank in range(n_tokens - 1, -1, -1):
+            if parent[rank] >= 0:
+                size[parent[rank]] += size[rank]
+                if side[rank] == LEFT:
+                    left_size[parent[rank]] += size[rank]
+        # Head-outwards, the modifiers of a head claim the free places beside it in turn; those of
+        # the root symbol lie side by side.
+        place = np.empty(n_tokens, dtype=np.int64)
+        free = np.empty((n_tokens + 1, 2), dtype=np.int64)
+        free[n_tokens, RIGHT] = 0
+        for rank in range(n_tokens):
+            up = parent[rank] if parent[rank] >= 0 else n_tokens
+            if side[rank] == LEFT:
+                free[up, LEFT] -= size[rank]
+                begin = free[up, LEFT]
+            else:
+                begin = free[up, RIGHT]
+                free[up, RIGHT] += size[rank]
+            place[rank] = begin + left_size[rank]
+            free[rank, LEFT], free[rank, RIGHT] = place[rank], place[rank] + 1
+        for rank in range(n_tokens):
+            order[start + place[rank]] = start + rank
+            up = parent[rank]
+            heads[start + place[rank]] = place[up] + 1 if up >= 0 else 0
+        sequence += 2 * n_tokens + 1
+
+
+def assemble_trees(sequences, indptr):
+    """Put head-modifier sequences together to trees: the inverse of :func:`extract_sequences`.
+
+    Parameters
+    ----------
+    sequences : HeadModifierSequences
+        Breadth-first, as :func:`extract_sequences` lists them.
+    indptr : int ndarray of shape (n_sentences + 1,)
+        Where each sentence starts among all tokens.
+
+    Returns
+    -------
+    codes : int ndarray of shape (n_tokens,)
+        Symbol codes in sentence order.
+    heads : int ndarray of shape (n_tokens,)
+        Head positions within the sentence, 1-based, 0 for the root. The trees are
+        projective; a non-projective tree comes back with its words rearranged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.sequences import assemble_trees, extract_sequences
+    >>> codes, heads, indptr = np.array([0, 1, 2]), np.array([2, 3, 0]), np.array([0, 3])
+    >>> assemble_trees(extract_sequences(codes, heads, indptr, n_symbols=3), indptr)
+    (array([0, 1, 2]), array([2, 3, 0]))
+    """
+    order = np.empty(sequences.modifiers.size, dtype=np.int64)
+    heads = np.empty(sequences.modifiers.size, dtype=np.int64)
+    _linearise(np.asarray(indptr, dtype=np.int64), sequences.indptr, order, heads)
+    return sequences.modifiers[order], heads
+
+
+def collapse_sequences(sequences):
+    """Merge equal sequences of the same head and direction, adding up their weights.
+
+    Parameters
+    ----------
+    sequences : HeadModifierSequences
+
+    Returns
+    -------
+    sequences : HeadModifierSequences
+        Distinct sequences, ordered by head and direction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.sequences import collapse_sequences, extract_sequences
+    >>> codes, heads = np.array([0, 1, 0, 1]), np.array([2, 0, 2, 0])
+    >>> sequences = extract_sequences(codes, heads, np.array([0, 2, 4]), n_symbols=2)
+    >>> collapse_sequences(sequences).weights
+    array([2., 2., 2., 2., 2.])
+    """
+    lengths = np.diff(sequences.indptr)
+    # Walk all sequences through one prefix tree, a symbol a step: equal sequences end in the same
+    # node. Nodes are numbered over all levels, and few sequences are long.
+    node = np.unique(2 * sequences.heads + sequences.directions, return_inverse=True)[1]
+    walking = np.arange(lengths.size)
+    n_nodes = node.max(initial=-1) + 1
+    symbol_range = sequences.modifiers.max(initial=0) + 1
+    for step in range(lengths.max(initial=0)):
+        walking = walking[lengths[walking] > step]
+        symbols = sequences.modifiers[sequences.indptr[walking] + step]
+        keys, inverse = np.unique(node[walking] * symbol_range + symbols, return_inverse=True)
+        node[walking] = n_nodes + inverse
+        n_nodes += keys.size
+
+    _, chosen, inverse = np.unique(node, return_index=True, return_inverse=True)
+    weights = np.bincount(inverse, weights=sequences.weights)
+    by_pair = np.argsort(
+        2 * sequences.heads[chosen] + sequences.directions[chosen], kind="stable"
+    )
+    chosen, weights = chosen[by_pair], weights[by_pair]
+    indptr = np.concatenate([[0], np.cumsum(lengths[chosen])])
+    within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths[chosen])
+    modifiers = sequences.modifiers[np.repeat(sequences.indptr[chosen], lengths[chosen]) + within]
+    return HeadModifierSequences(
+        sequences.heads[chosen], sequences.directions[chosen], indptr, modifiers, weights
+    )

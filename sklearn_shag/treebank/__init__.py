@@ -1,0 +1,14 @@
+"""Treebanks: files to trees, trees to the symbols that a grammar sees, and back.
+
+    read_conllu -> [DependencyTree, ...] -> TokenFeature -> estimator -> write_conllu
+
+A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`read_conllu` and
+:func:`write_conllu` exchange lists of them with CoNLL-U files without loss;
+:class:`TokenFeature` chooses in a pipeline which columns make up the symbols.
+"""
+
+from sklearn_shag.treebank._conllu import ConlluError, read_conllu, write_conllu
+from sklearn_shag.treebank._token_feature import TokenFeature
+from sklearn_shag.treebank._tree import DependencyTree
+
+__all__ = ["ConlluError", "DependencyTree", "TokenFeature", "read_conllu", "write_conllu"]

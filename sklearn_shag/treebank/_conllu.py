@@ -1,0 +1,384 @@
+"""Read and write CoNLL-U without loss: the file format of Universal Dependencies."""
+
+import gzip
+import os
+import warnings
+import zlib
+from itertools import groupby
+
+import numpy as np
+from conllu.exceptions import ParseException
+from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
+
+from sklearn_shag.treebank._tree import DependencyTree, check_column_name, join_columns, make_tree
+from sklearn_shag.utils._heads import find_head_error
+from sklearn_shag.utils._io import atomic_write
+from sklearn_shag.utils._param_validation import HasMethods, StrOptions, validate_params
+
+__all__ = ["ConlluError", "read_conllu", "write_conllu"]
+
+_CHUNK = 1 << 20  # bytes of a compressed file that are read at once
+
+
+class ConlluError(ValueError):
+    """A file is not valid CoNLL-U.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    line : int
+        The line of the file, counted from 1.
+
+    message : str
+        What is wrong.
+
+    Attributes
+    ----------
+    path : str
+
+    line : int
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import ConlluError
+    >>> print(ConlluError("dev.conllu", 7, "bad ID 'x'"))
+    dev.conllu:7: bad ID 'x'
+    """
+
+    def __init__(self, path, line, message):
+        super().__init__(path, line, message)  # all three, so that the exception can be pickled
+        self.path = path
+        self.line = line
+
+    def __str__(self):
+        return f"{self.path}:{self.line}: {self.args[2]}"
+
+
+@validate_params(
+    {
+        "path_or_file": [str, os.PathLike, HasMethods("read")],
+        "symbols": [str, list, tuple],
+        "on_error": [StrOptions({"raise", "skip", "warn"})],
+    },
+    prefer_skip_nested_validation=True,
+)
+def read_conllu(path_or_file, symbols="upos", on_error="raise"):
+    """Read the sentences of a CoNLL-U file.
+
+    Comments, multiword tokens, empty nodes and MISC values are no part of a
+    :class:`DependencyTree`, but it keeps them for :func:`write_conllu`.
+
+    Parameters
+    ----------
+    path_or_file : str, os.PathLike or text file
+        The file, in UTF-8; one whose name ends in ".gz" is decompressed. A byte order mark is
+        dropped and CRLF becomes LF.
+
+    symbols : str or sequence of str, default="upos"
+        What the grammar sees: a column as in :meth:`DependencyTree.column`, or several, joined by
+        "|": ``("upos", "xpos")`` gives ``VERB|VBD``.
+
+    on_error : {"raise", "skip", "warn"}, default="raise"
+        What to do with a sentence that is not valid: raise :class:`ConlluError`, leave it out, or
+        leave it out with a `UserWarning` that holds the message. A file that breaks off (bad gzip)
+        is an error in any case.
+
+    Returns
+    -------
+    trees : list of DependencyTree
+        With all columns as they are in the file ("_" where it has no value). A sentence in which
+        all words have the head "_" is unlabelled: its `heads` are None. Several roots and crossing
+        arcs are not errors.
+
+    Raises
+    ------
+    ConlluError
+        If a line does not have 10 columns separated by tabs, a column is empty, the IDs are not
+        consecutive, the heads are not a tree, a sentence has no word, or a line is not UTF-8.
+    OSError
+        If the file cannot be read.
+    ValueError
+        If there is no such column as in `symbols`.
+
+    See Also
+    --------
+    write_conllu : The inverse.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn_shag.treebank import read_conllu
+    >>> file = io.StringIO(
+    ...     "1\\tdogs\\tdog\\tNOUN\\tNNS\\t_\\t2\\tnsubj\\t_\\t_\\n"
+    ...     "2\\tbark\\tbark\\tVERB\\tVBP\\t_\\t0\\troot\\t_\\t_\\n"
+    ... )
+    >>> trees = read_conllu(file, symbols=("upos", "xpos"))
+    >>> trees
+    [DependencyTree('dogs bark', heads=[2, 0])]
+    >>> trees[0].symbols
+    ('NOUN|NNS', 'VERB|VBP')
+    """
+    names = (symbols,) if isinstance(symbols, str) else tuple(symbols)
+    if not names:
+        raise ValueError("symbols must name at least one column, got none")
+    for name in names:
+        check_column_name(name)
+    path, text = _read_text(path_or_file)
+    trees = []
+    for first_line, lines in _split_sentences(text):
+        try:
+            tree = _parse_sentence(path, first_line, lines)
+        except ConlluError as error:
+            if on_error == "raise":
+                raise
+            if on_error == "warn":
+                # Level 3 is the caller's line: between lies the parameter validation.
+                warnings.warn(f"{error}; the sentence is left out", UserWarning, stacklevel=3)
+            continue
+        trees.append(tree if names == ("upos",) else tree.with_symbols(join_columns(tree, names)))
+    return trees
+
+
+def write_conllu(trees, path_or_file):
+    """Write sentences to a CoNLL-U file.
+
+    A tree that was read from a file is written exactly as it was there. If its heads were replaced
+    (:meth:`DependencyTree.with_heads`), the words get new values of HEAD and DEPREL and lose their
+    DEPS, since the enhanced graph belongs to the old heads; comments, multiword tokens, empty nodes
+    and MISC stay. A tree built in Python is written from its columns, with "_" for those that it
+    does not have. Heads without relations are written with `root` and, elsewhere, Universal
+    Dependencies' unspecified relation `dep`.
+
+    Parameters
+    ----------
+    trees : iterable of DependencyTree
+        May be a generator.
+
+    path_or_file : str, os.PathLike or text file
+        A path that ends in ".gz" is compressed. A path is written whole or, when an error occurs,
+        not at all: an old file stays as it was. An open file is written only once all trees are
+        known to be good.
+
+    Raises
+    ------
+    TypeError
+        If one of the `trees` is not a :class:`DependencyTree`.
+    OSError
+        If the file cannot be written.
+
+    See Also
+    --------
+    read_conllu : The inverse.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from sklearn_shag.treebank import DependencyTree, write_conllu
+    >>> write_conllu([DependencyTree(["dogs", "bark"], [2, 0])], sys.stdout)
+    1   dogs  _  _  _  _  2  dep   _  _
+    2   bark  _  _  _  _  0  root  _  _
+    """
+    blocks = _format_trees(trees)
+    if hasattr(path_or_file, "write"):
+        path_or_file.writelines(list(blocks))
+        return
+    path = os.fsdecode(path_or_file)
+    with atomic_write(path, "wb") as file:
+        if path.endswith(".gz"):
+            # Neither name nor time in the header: the same trees give the same bytes.
+            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:
+                compressed.writelines(map(str.encode, blocks))
+        else:
+            file.writelines(map(str.encode, blocks))
+
+
+def _read_text(path_or_file):
+    """The name of a file and its text, where bytes that are not UTF-8 have become surrogates."""
+    if hasattr(path_or_file, "read"):
+        path = str(getattr(path_or_file, "name", "<text>"))
+        text = _read_open_file(path, path_or_file)
+    else:
+        path = os.fspath(path_or_file)
+        text = _read_bytes(path).decode("utf-8", errors="surrogateescape")
+    return path, text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _read_open_file(path, file):
+    try:
+        text = file.read()
+    except UnicodeDecodeError as error:
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
+    if not isinstance(text, str):
+        raise TypeError(f"{path} is open in binary mode; open it as text, with encoding='utf-8'")
+    return text
+
+
+def _read_bytes(path):
+    if not path.endswith(".gz"):
+        with open(path, "rb") as file:
+            return file.read()
+    data = bytearray()
+    with gzip.open(path, "rb") as file:
+        try:
+            while chunk := file.read(_CHUNK):
+                data += chunk
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            line = 1 + data.count(b"\n")
+            raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
+    return bytes(data)
+
+
+def _split_sentences(text):
+    """Yield the number of the first line and the lines of every sentence."""
+    numbered = enumerate(text.split("\n"), start=1)
+    for has_text, group in groupby(numbered, key=lambda item: bool(item[1].strip(" "))):
+        if has_text:
+            numbers, lines = zip(*group, strict=True)
+            yield numbers[0], lines
+
+
+def _parse_sentence(path, first_line, lines):
+    source = "\n".join(lines)
+    try:
+        source.encode()
+    except UnicodeEncodeError as error:
+        line = first_line + source.count("\n", 0, error.start)
+        raise ConlluError(path, line, "a character is not valid UTF-8") from None
+    words, line_numbers = _parse_words(path, first_line, lines)
+    heads = _parse_heads(path, words, line_numbers)
+    _, forms, lemmas, upos, xpos, feats, _, deprels, _, _ = zip(*words, strict=True)
+    return make_tree(
+        {
+            "forms": forms,
+            "lemmas": lemmas,
+            "upos": upos,
+            "xpos": xpos,
+            "feats": feats,
+            "heads": heads,
+            "deprels": deprels,
+            "symbols": upos,
+            "_source": source,
+            "_reparsed": False,
+        }
+    )
+
+
+def _parse_words(path, first_line, lines):
+    """The columns of each word, and the number of its line."""
+    words, line_numbers = [], []
+    range_end, range_line = 0, 0
+    for line_number, line in enumerate(lines, start=first_line):
+        if line[0] == "#":
+            continue
+        columns = line.split("\t")
+        if len(columns) != 10 or "" in columns:
+            raise ConlluError(path, line_number, _describe_columns(columns))
+        if columns[0] == str(len(words) + 1):
+            words.append(columns)
+            line_numbers.append(line_number)
+            continue
+        try:
+            end = _parse_other_id(columns[0], len(words), range_end)
+        except ParseException as error:
+            raise ConlluError(path, line_number, str(error)) from None
+        if end:
+            range_end, range_line = end, line_number
+    if not words:
+        raise ConlluError(path, first_line, "the sentence has no words")
+    if range_end > len(words):
+        message = f"the multiword token ends at {range_end}, after the last word, {len(words)}"
+        raise ConlluError(path, range_line, message)
+    return words, line_numbers
+
+
+def _parse_other_id(text, n_words, range_end):
+    """Check an ID that is not the next word's, and return the end of a multiword token's range.
+
+    Range 3-4 stands before word 3, outside the range before it, and empty node 3.1 after word 3;
+    `n_words` is the number of words so far.
+    """
+    token_id = parse_id_value(text)
+    if isinstance(token_id, tuple):
+        number, kind, end = token_id
+        if kind == "." and number == n_words:
+            return 0
+        if kind == "-" and number == n_words + 1 and number > range_end:
+            return end
+    raise ParseException(
+        f"ID {text!r} is out of place: the next word is {n_words + 1}, words are numbered "
+        "consecutively from 1, and multiword tokens do not overlap"
+    )
+
+
+def _describe_columns(columns):
+    if len(columns) != 10:
+        return f"10 columns separated by tabs are expected, got {len(columns)}"
+    return f"column {DEFAULT_FIELDS[columns.index('')].upper()} is empty; write '_' for no value"
+
+
+def _parse_heads(path, words, line_numbers):
+    """The heads of a sentence as a read-only array, None if no word has one."""
+    heads = []
+    for columns, line_number in zip(words, line_numbers, strict=True):
+        try:
+            heads.append(parse_int_value(columns[6]))
+        except ParseException:
+            raise ConlluError(path, line_number, f"bad head {columns[6]!r}") from None
+    if None in heads:
+        if heads.count(None) == len(heads):
+            return None
+        token = heads.index(None)
+        message = f"word {token + 1} has no head, but other words of the sentence have one"
+        raise ConlluError(path, line_numbers[token], message)
+    error = find_head_error(heads)
+    if error is not None:
+        token, message = error
+        raise ConlluError(path, line_numbers[token - 1], message)
+    return np.array(heads, dtype=np.intp)
+
+
+def _format_trees(trees):
+    """Yield the text of each tree, with the blank line after it."""
+    if isinstance(trees, DependencyTree):
+        raise TypeError("trees must be an iterable of DependencyTree, got one tree: write [tree]")
+    for index, tree in enumerate(trees):
+        if not isinstance(tree, DependencyTree):
+            raise TypeError(
+                f"trees[{index}] must be a DependencyTree, got {type(tree).__name__}: {tree!r:.60}"
+            )
+        yield _format_tree(tree)
+
+
+def _format_tree(tree):
+    if tree._source is None:
+        lines = _lines_from_columns(tree)
+    elif tree._reparsed:
+        lines = tree._source.split("\n")
+    else:
+        return tree._source + "\n\n"
+    heads, deprels = _format_heads(tree)
+    for number, line in enumerate(lines):
+        columns = line.split("\t")
+        if columns[0].isdigit():  # neither a comment nor a range nor an empty node
+            token = int(columns[0]) - 1
+            columns[6:9] = heads[token], deprels[token], "_"
+            lines[number] = "\t".join(columns)
+    return "\n".join(lines) + "\n\n"
+
+
+def _format_heads(tree):
+    if tree.heads is None:
+        return ["_"] * len(tree), ["_"] * len(tree)
+    heads = list(map(str, tree.heads))
+    return heads, tree.deprels or ["dep" if head else "root" for head in tree.heads]
+
+
+def _lines_from_columns(tree):
+    missing = ("_",) * len(tree)
+    columns = [tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.feats, *[None] * 4]
+    ids = map(str, range(1, len(tree) + 1))
+    rows = zip(ids, *(column or missing for column in columns), strict=True)
+    return list(map("\t".join, rows))

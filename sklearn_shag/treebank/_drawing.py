@@ -1,0 +1,212 @@
+"""Drawings of a dependency tree: as text for terminals and as SVG for notebooks."""
+
+import re
+import unicodedata
+from xml.sax.saxutils import escape
+
+from sklearn_shag.utils._heads import is_projective
+
+__all__ = ["draw_svg", "draw_text"]
+
+_INDENT = 4  # columns of text for each level of depth: the width of "`-- "
+
+# Sizes in the SVG, in pixels.
+_FORM_SIZE, _SYMBOL_SIZE, _LABEL_SIZE = 14, 11, 10
+_GAP, _MARGIN, _LEVEL_HEIGHT = 18, 14, 24
+_FORBIDDEN_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def draw_text(forms, symbols, heads=None, deprels=None):
+    """Draw a tree in ASCII with one token a row, in the order of the sentence.
+
+    A token stands right of its head, at the end of a branch that starts below the first letter of
+    the head. Lines of arcs that cross would run over words, so they are interrupted there, and
+    every row of such a tree ends with the numbers of the token and of its head.
+
+    Parameters
+    ----------
+    forms, symbols : sequence of str, length n_tokens
+
+    heads : list of int, length n_tokens, default=None
+        Without them nothing but the columns is drawn.
+
+    deprels : sequence of str, length n_tokens, default=None
+
+    Returns
+    -------
+    text : str
+        One line for each token.
+    """
+    if heads is None:
+        columns = [forms, symbols]
+    else:
+        branches = _draw_branches(heads)
+        columns = [[branch + form for branch, form in zip(branches, forms, strict=True)], symbols]
+        if deprels is not None:
+            columns.append(deprels)
+        if not is_projective(heads):
+            columns.append([f"{token} <- {head}" for token, head in enumerate(heads, start=1)])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*map(_pad, columns), strict=True))
+
+
+def _draw_branches(heads):
+    depths = _depths(heads)
+    rows = [[" "] * (_INDENT * depth) for depth in depths]
+    for head, dependents in _dependents(heads).items():
+        column = _INDENT * depths[head - 1]
+        for token in range(min(head, dependents[0]), max(head, dependents[-1]) + 1):
+            if column < len(rows[token - 1]):  # else a word of a crossing arc stands there
+                rows[token - 1][column] = "|"
+    # The arms come last: where arcs cross, they must not be hidden by lines that pass.
+    for head, dependents in _dependents(heads).items():
+        column = _INDENT * depths[head - 1]
+        for token in dependents:
+            is_top = token < head and token == dependents[0]
+            is_bottom = token > head and token == dependents[-1]
+            corner = "," if is_top else "`" if is_bottom else "|"
+            rows[token - 1][column : column + 3] = [corner, "-", "-"]
+    return ["".join(row) for row in rows]
+
+
+def _dependents(heads):
+    """The dependents of each token that has any, both numbered from 1, in order."""
+    dependents = {}
+    for token, head in enumerate(heads, start=1):
+        if head:
+            dependents.setdefault(head, []).append(token)
+    return dependents
+
+
+def _depths(heads):
+    """The number of arcs between each token and its root."""
+    depths = [-1, *([None] * len(heads))]  # the artificial root lies one above the roots
+    for start in range(1, len(heads) + 1):
+        path = []
+        token = start
+        while depths[token] is None:
+            path.append(token)
+            token = heads[token - 1]
+        for below, visited in enumerate(reversed(path), start=1):
+            depths[visited] = depths[token] + below
+    return depths[1:]
+
+
+def _pad(column):
+    width = max(map(_display_width, column))
+    return [text + " " * (width - _display_width(text)) for text in column]
+
+
+def _display_width(text):
+    """The number of columns in a terminal: 0 for combining characters, 2 for East Asian wide."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.category(character) in ("Mn", "Me", "Cf")
+        else 1 + (unicodedata.east_asian_width(character) in "WF")
+        for character in text
+    )
+
+
+def draw_svg(forms, symbols, heads=None, deprels=None):
+    """Draw a tree as arcs above the words, in one self-contained SVG element.
+
+    An arc runs from head to dependent, where its arrow ends, and lies above all arcs that it
+    spans; roots have a vertical arrow. The drawing brings its own light background: a notebook
+    shows it as an image, which does not know whether the page around it is dark.
+
+    Parameters
+    ----------
+    forms, symbols : sequence of str, length n_tokens
+
+    heads : list of int, length n_tokens, default=None
+        Without them there are no arcs.
+
+    deprels : sequence of str, length n_tokens, default=None
+
+    Returns
+    -------
+    svg : str
+    """
+    labels = [""] * len(forms) if heads is None or deprels is None else deprels
+    positions, width = _positions(forms, symbols, labels)
+    levels = {} if heads is None else _arc_levels(heads)
+    baseline = _MARGIN + _LEVEL_HEIGHT * (1 + max(levels.values(), default=0))
+    height = baseline + _FORM_SIZE + _SYMBOL_SIZE + 2 * _MARGIN
+    arcs, texts = [], []
+    for token, position in enumerate(positions, start=1):
+        form, symbol, label = forms[token - 1], symbols[token - 1], labels[token - 1]
+        texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form))
+        texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, color="#5a6270"))
+        if heads is not None:
+            head = heads[token - 1]
+            level = levels.get(token, max(levels.values(), default=0) + 1)
+            top = baseline - _LEVEL_HEIGHT * level
+            # Arcs leave a head beside its middle, so that they do not hide the arrow to the head.
+            side = 5 if token > head else -5
+            start = position if head == 0 else positions[head - 1] + side
+            arcs.append(_svg_arc(start, position, top, baseline))
+            middle = (start + position) / 2
+            texts.append(_svg_text(middle, top + 3, _LABEL_SIZE, label, color="#2f5d9b"))
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" font-family="sans-serif" text-anchor="middle">',
+            f'<rect width="{width}" height="{height}" rx="6" fill="#ffffff"/>',
+            *arcs,
+            *filter(None, texts),
+            "</svg>",
+        ]
+    )
+
+
+def _positions(forms, symbols, labels):
+    """The middle of each token, and the width of the drawing."""
+    left = _MARGIN
+    positions = []
+    for form, symbol, label in zip(forms, symbols, labels, strict=True):
+        sizes = ((form, _FORM_SIZE), (symbol, _SYMBOL_SIZE), (label, _LABEL_SIZE))
+        # 0.62 em is the mean width of a letter, generously.
+        box = round(max(0.62 * size * _display_width(text) for text, size in sizes)) + _GAP
+        positions.append(left + box // 2)
+        left += box
+    return positions, left + _MARGIN
+
+
+def _arc_levels(heads):
+    """The height of the arc to each token with a head, in levels: 1 above the arcs that it spans.
+
+    Returns
+    -------
+    levels : dict of int to int
+        Number of the dependent -> level; roots are left out.
+    """
+    spans = {t: (min(t, h), max(t, h)) for t, h in enumerate(heads, start=1) if h}
+    levels = {}
+    for token in sorted(spans, key=lambda token: spans[token][1] - spans[token][0]):
+        left, right = spans[token]
+        inside = [levels[t] for t in levels if left <= spans[t][0] and spans[t][1] <= right]
+        levels[token] = 1 + max(inside, default=0)
+    return levels
+
+
+def _svg_arc(start, end, top, bottom):
+    # The highest point of a cubic curve lies at three quarters of the height of its controls.
+    control = bottom - (bottom - top) * 4 / 3
+    curve = f"M{start} {bottom - 2}C{start} {control:g} {end} {control:g} {end} {bottom - 6}"
+    arrow = f"M{end} {bottom}l-3.5 -7h7z"
+    return (
+        f'<path d="{curve}" fill="none" stroke="#5a6270" stroke-width="1.2"/>'
+        f'<path d="{arrow}" fill="#5a6270"/>'
+    )
+
+
+def _svg_text(x, y, size, text, color="#1a1d21"):
+    """One text element with a white outline, which keeps it readable on top of arcs."""
+    if not text:
+        return ""
+    text = escape(_FORBIDDEN_IN_XML.sub("\ufffd", text))
+    return (
+        f'<text x="{x:g}" y="{y}" font-size="{size}" fill="{color}" stroke="#ffffff" '
+        f'stroke-width="3" paint-order="stroke">{text}</text>'
+    )

@@ -1,0 +1,181 @@
+"""Choose in a pipeline what the grammar sees of each token."""
+
+from collections import Counter
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag.treebank._tree import DependencyTree, check_column_name, join_columns
+from sklearn_shag.utils._param_validation import Interval, fit_context
+
+__all__ = ["TokenFeature"]
+
+
+class TokenFeature(TransformerMixin, BaseEstimator):
+    """Make the symbols of trees from one or more columns.
+
+    Parameters
+    ----------
+    feature : str, default="upos"
+        A column as in :meth:`DependencyTree.column`: "form", "lemma", "upos", "xpos", "feats",
+        "deprel", "symbol", or one morphological feature such as "feats.Case".
+
+    joined_with : str or sequence of str, default=None
+        Further columns, joined to the first: ``TokenFeature("upos", "xpos")`` gives symbols like
+        ``VERB|VBD``.
+
+    separator : str, default="|"
+        What stands between joined columns.
+
+    min_count : int, default=1
+        Symbols seen less often in `fit` are replaced by `backoff`, also those never seen. With 1
+        nothing is replaced.
+
+    backoff : str or None, default="<rare>"
+        What replaces a rare symbol; None for the token's value of `feature` alone.
+
+    Attributes
+    ----------
+    symbols_ : ndarray of str, shape (n_symbols,)
+        The symbols seen at least `min_count` times, sorted.
+
+    See Also
+    --------
+    DependencyTree.with_symbols : Set any symbols.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import DependencyTree, TokenFeature
+    >>> trees = [
+    ...     DependencyTree(["dogs", "bark"], upos=["NOUN", "VERB"], xpos=["NNS", "VBP"]),
+    ...     DependencyTree(["dogs", "barked"], upos=["NOUN", "VERB"], xpos=["NNS", "VBD"]),
+    ... ]
+    >>> feature = TokenFeature("upos", "xpos", min_count=2, backoff=None).fit(trees)
+    >>> feature.symbols_
+    array(['NOUN|NNS'], dtype='<U8')
+    >>> feature.transform(trees)[0].symbols
+    ('NOUN|NNS', 'VERB')
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "feature": [str],
+        "joined_with": [None, str, list, tuple],
+        "separator": [str],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "backoff": [None, str],
+    }
+
+    def __init__(
+        self, feature="upos", joined_with=None, *, separator="|", min_count=1, backoff="<rare>"
+    ):
+        self.feature = feature
+        self.joined_with = joined_with
+        self.separator = separator
+        self.min_count = min_count
+        self.backoff = backoff
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Count the symbols.
+
+        Parameters
+        ----------
+        X : sequence of DependencyTree, length n_sentences
+
+        y : object, default=None
+            Not used; heads do not matter here.
+
+        Returns
+        -------
+        self : TokenFeature
+
+        Raises
+        ------
+        TypeError
+            If X is not a sequence of :class:`DependencyTree`.
+        ValueError
+            If X is empty, or a tree does not have one of the columns.
+        """
+        counts = Counter()
+        for symbols in self._join(X):
+            counts.update(symbols)
+        kept = sorted(symbol for symbol, count in counts.items() if count >= self.min_count)
+        self.symbols_ = np.array(kept, dtype=np.str_)
+        return self
+
+    def transform(self, X):
+        """Replace the symbols.
+
+        Parameters
+        ----------
+        X : sequence of DependencyTree, length n_sentences
+            Stays as it is.
+
+        Returns
+        -------
+        trees : list of DependencyTree, length n_sentences
+            The same sentences with new symbols.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        TypeError, ValueError
+            As in `fit`.
+        """
+        check_is_fitted(self)
+        all_symbols = self._join(X)
+        if self.min_count > 1:
+            kept = frozenset(self.symbols_.tolist())
+            all_symbols = [
+                self._replace_rare(tree, symbols, kept)
+                for tree, symbols in zip(X, all_symbols, strict=True)
+            ]
+        return [tree.with_symbols(symbols) for tree, symbols in zip(X, all_symbols, strict=True)]
+
+    def _join(self, X):
+        """The joined symbols of each tree, one sequence a tree."""
+        others = self.joined_with or ()
+        names = (self.feature, *([others] if isinstance(others, str) else others))
+        for name in names:
+            check_column_name(name)
+        all_symbols = []
+        for index, tree in enumerate(_check_trees(X)):
+            try:
+                all_symbols.append(join_columns(tree, names, self.separator))
+            except ValueError as error:
+                raise ValueError(f"X[{index}]: {error}") from None
+        return all_symbols
+
+    def _replace_rare(self, tree, symbols, kept):
+        if self.backoff is None:
+            backoffs = tree.column(self.feature)
+        else:
+            backoffs = [self.backoff] * len(tree)
+        return [
+            symbol if symbol in kept else backoff
+            for symbol, backoff in zip(symbols, backoffs, strict=True)
+        ]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+def _check_trees(X):
+    if isinstance(X, (str, DependencyTree)) or not hasattr(X, "__len__"):
+        raise TypeError(f"X must be a sequence of DependencyTree, got {type(X).__name__}")
+    if len(X) == 0:
+        raise ValueError("X is empty: at least one DependencyTree is needed")
+    for index, tree in enumerate(X):
+        if not isinstance(tree, DependencyTree):
+            raise TypeError(
+                f"X[{index}] must be a DependencyTree, got {type(tree).__name__}: {tree!r:.60}; "
+                "read trees with read_conllu or make them with DependencyTree(forms, upos=...), "
+                "or give sequences of symbols to the estimator itself, without TokenFeature"
+            )
+    return X

@@ -1,0 +1,447 @@
+"""One sentence with its dependency tree, and the columns that make up its symbols."""
+
+import re
+
+import numpy as np
+
+from sklearn_shag.treebank._drawing import draw_svg, draw_text
+from sklearn_shag.utils._heads import find_head_error, is_projective
+
+__all__ = ["DependencyTree", "check_column_name", "join_columns"]
+
+# The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
+_ATTRIBUTES = {
+    "form": "forms",
+    "lemma": "lemmas",
+    "upos": "upos",
+    "xpos": "xpos",
+    "feats": "feats",
+    "deprel": "deprels",
+    "symbol": "symbols",
+}
+_SEPARATORS = re.compile(r"[\t\n\r]")
+_MAX_REPR_TEXT = 60
+_MAX_REPR_HEADS = 12
+
+
+class DependencyTree:
+    """An immutable sentence with its dependency tree.
+
+    A sentence may have several roots and crossing arcs, and without `heads` it is an unlabelled
+    sentence. Trees are equal, and have the same hash, when all columns, the heads and the symbols
+    are equal; comments and whatever else the file held do not count.
+
+    Parameters
+    ----------
+    forms : sequence of str, length n_tokens
+        The words.
+
+    heads : sequence of int, length n_tokens, default=None
+        The head of each token, 1-based, 0 for the root.
+
+    lemmas, upos, xpos, feats, deprels : sequence of str, length n_tokens, default=None
+        The other columns of CoNLL-U; `feats` as written there, ``"Case=Nom|Number=Sing"`` or
+        ``"_"``.
+
+    symbols : sequence of str, length n_tokens, default=None
+        What the grammar sees. By default `upos`, and `forms` if there are none.
+
+    Attributes
+    ----------
+    forms, symbols : tuple of str, length n_tokens
+
+    lemmas, upos, xpos, feats, deprels : tuple of str, length n_tokens, or None
+
+    heads : read-only ndarray of int, shape (n_tokens,), or None
+
+    Raises
+    ------
+    TypeError
+        If a column is not a sequence of str.
+    ValueError
+        If there is no token; if a column has another length than `forms`, or holds an empty
+        string, a tab or a line end (which CoNLL-U cannot hold); if `heads` is not a tree.
+
+    See Also
+    --------
+    read_conllu : Trees from a file.
+    TokenFeature : Choose the symbols in a pipeline.
+
+    Notes
+    -----
+    A tree has a length but is deliberately neither indexable nor iterable: numpy would otherwise
+    turn a list of trees of the same length into a two-dimensional array of tokens, and with it
+    every tool that passes X through :func:`numpy.asarray`.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(
+    ...     ["The", "dog", "barks", "."], [2, 3, 0, 3], upos=["DET", "NOUN", "VERB", "PUNCT"]
+    ... )
+    >>> tree
+    DependencyTree('The dog barks .', heads=[2, 3, 0, 3])
+    >>> len(tree)
+    4
+    >>> print(tree)
+        ,-- The  DET
+    ,-- dog      NOUN
+    barks        VERB
+    `-- .        PUNCT
+    """
+
+    # `_source` is the block of lines that the tree was read from, None for a tree built in Python;
+    # `_reparsed` tells that the heads in it are no longer those of the tree.
+    __slots__ = (
+        "_reparsed",
+        "_source",
+        "deprels",
+        "feats",
+        "forms",
+        "heads",
+        "lemmas",
+        "symbols",
+        "upos",
+        "xpos",
+    )
+
+    def __init__(
+        self,
+        forms,
+        heads=None,
+        *,
+        lemmas=None,
+        upos=None,
+        xpos=None,
+        feats=None,
+        deprels=None,
+        symbols=None,
+    ):
+        state = {
+            "forms": forms,
+            "lemmas": lemmas,
+            "upos": upos,
+            "xpos": xpos,
+            "feats": feats,
+            "deprels": deprels,
+        }
+        n_tokens = len(forms)
+        if not n_tokens:
+            raise ValueError("a DependencyTree needs at least one token, got no forms")
+        for name, values in state.items():
+            state[name] = _check_column(name, values, n_tokens)
+        if symbols is None:
+            symbols = state["upos"] or state["forms"]
+        state["symbols"] = _check_symbols(symbols, n_tokens)
+        state["heads"] = _check_heads(heads, state["forms"])
+        _set_state(self, {**state, "_source": None, "_reparsed": False})
+
+    @property
+    def is_projective(self):
+        """Whether no two arcs cross.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ValueError
+            If the sentence is unlabelled.
+        """
+        if self.heads is None:
+            raise ValueError(f"{self!r} has no heads, so it has no arcs that could cross")
+        return is_projective(self.heads.tolist())
+
+    def column(self, name):
+        """Get one feature of every token.
+
+        Parameters
+        ----------
+        name : str
+            "form", "lemma", "upos", "xpos", "feats", "deprel" or "symbol"; or "feats.Case" for
+            the value of one morphological feature (here Case), which is "_" for a token that
+            lacks it.
+
+        Returns
+        -------
+        values : tuple of str, length n_tokens
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or this tree does not have it.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> tree = DependencyTree(["He", "slept"], feats=["Case=Nom|Number=Sing", "Tense=Past"])
+        >>> tree.column("feats.Case")
+        ('Nom', '_')
+        """
+        attribute, feature = check_column_name(name)
+        values = getattr(self, attribute)
+        if values is None:
+            present = [key for key, attribute in _ATTRIBUTES.items() if getattr(self, attribute)]
+            raise ValueError(f"{self!r} has no column {name!r}, only {', '.join(present)}")
+        if feature is None:
+            return values
+        return tuple(_feature_value(feats, feature) for feats in values)
+
+    def with_heads(self, heads, deprels=None):
+        """Make a tree of the same sentence with other heads.
+
+        Everything else stays, also the comments, multiword tokens, empty nodes and MISC values of
+        the file that the tree was read from.
+
+        Parameters
+        ----------
+        heads : sequence of int, length n_tokens, or None
+            The new heads; None for an unlabelled sentence.
+
+        deprels : sequence of str, length n_tokens, default=None
+            The relations to the new heads. The old ones are dropped in any case.
+
+        Returns
+        -------
+        tree : DependencyTree
+
+        Raises
+        ------
+        ValueError
+            As in the constructor.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> DependencyTree(["dogs", "bark"], deprels=["nsubj", "root"]).with_heads([0, 1])
+        DependencyTree('dogs bark', heads=[0, 1])
+        """
+        changes = {
+            "heads": _check_heads(heads, self.forms),
+            "deprels": _check_column("deprels", deprels, len(self)),
+            "_reparsed": True,
+        }
+        return make_tree({**_get_state(self), **changes})
+
+    def with_symbols(self, symbols):
+        """Make a tree of the same sentence with other symbols.
+
+        Parameters
+        ----------
+        symbols : sequence of str, length n_tokens
+            What the grammar is to see. No column of the file changes.
+
+        Returns
+        -------
+        tree : DependencyTree
+
+        Raises
+        ------
+        ValueError
+            If `symbols` has another length than the sentence.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> DependencyTree(["dogs", "bark"], [2, 0]).with_symbols(["N", "V"]).symbols
+        ('N', 'V')
+        """
+        return make_tree({**_get_state(self), "symbols": _check_symbols(symbols, len(self))})
+
+    def __len__(self):
+        return len(self.forms)
+
+    def __eq__(self, other):
+        if not isinstance(other, DependencyTree):
+            return NotImplemented
+        return _key(self) == _key(other)
+
+    def __hash__(self):
+        return hash(_key(self))
+
+    def __repr__(self):
+        text = " ".join(self.forms)
+        if len(text) > _MAX_REPR_TEXT:
+            text = text[: _MAX_REPR_TEXT - 3] + "..."
+        if self.heads is None:
+            return f"DependencyTree({text!r}, heads=None)"
+        heads = ", ".join(map(str, self.heads[:_MAX_REPR_HEADS]))
+        if len(self) > _MAX_REPR_HEADS:
+            heads += ", ..."
+        return f"DependencyTree({text!r}, heads=[{heads}])"
+
+    def __str__(self):
+        """Draw the tree with one token a row; where arcs cross, each row names its head."""
+        return draw_text(self.forms, self.symbols, _heads_as_list(self), self.deprels)
+
+    def _repr_svg_(self):
+        """Draw the tree with arcs above the words, for notebooks."""
+        return draw_svg(self.forms, self.symbols, _heads_as_list(self), self.deprels)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(
+            f"a DependencyTree is immutable: {name!r} cannot be set; with_heads and with_symbols "
+            "make changed trees"
+        )
+
+    def __delattr__(self, name):
+        raise AttributeError(f"a DependencyTree is immutable: {name!r} cannot be deleted")
+
+    def __reduce__(self):
+        return make_tree, (_get_state(self),)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def make_tree(state):
+    """Make a tree from the values of all its slots, which must be valid.
+
+    Parameters
+    ----------
+    state : dict
+        The value of each slot.
+
+    Returns
+    -------
+    tree : DependencyTree
+    """
+    tree = object.__new__(DependencyTree)
+    _set_state(tree, state)
+    return tree
+
+
+def check_column_name(name):
+    """Split the name of a column into attribute and morphological feature.
+
+    Parameters
+    ----------
+    name : str
+        As in :meth:`DependencyTree.column`.
+
+    Returns
+    -------
+    attribute : str
+        The attribute of the tree that holds the column.
+
+    feature : str or None
+        The morphological feature in "feats.Feature".
+
+    Raises
+    ------
+    ValueError
+        If there is no column of that name.
+    """
+    column, dot, feature = name.partition(".") if isinstance(name, str) else ("", "", "")
+    if column not in _ATTRIBUTES or (dot and (column != "feats" or not feature)):
+        raise ValueError(
+            f"unknown column {name!r}; choose from {', '.join(_ATTRIBUTES)}, or a morphological "
+            "feature such as 'feats.Case'"
+        )
+    return _ATTRIBUTES[column], feature or None
+
+
+def join_columns(tree, names, separator="|"):
+    """Join columns token by token.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+
+    names : sequence of str
+        As in :meth:`DependencyTree.column`.
+
+    separator : str, default="|"
+
+    Returns
+    -------
+    symbols : tuple of str, length n_tokens
+
+    Raises
+    ------
+    ValueError
+        As in :meth:`DependencyTree.column`.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank._tree import DependencyTree, join_columns
+    >>> join_columns(DependencyTree(["bark"], upos=["VERB"], xpos=["VBP"]), ["upos", "xpos"])
+    ('VERB|VBP',)
+    """
+    columns = [tree.column(name) for name in names]
+    return tuple(map(separator.join, zip(*columns, strict=True)))
+
+
+def _set_state(tree, state):
+    if state["heads"] is not None:
+        state["heads"].setflags(write=False)  # pickle does not remember that an array is read-only
+    for name, value in state.items():
+        object.__setattr__(tree, name, value)
+
+
+def _get_state(tree):
+    return {name: getattr(tree, name) for name in DependencyTree.__slots__}
+
+
+def _key(tree):
+    columns = tuple(getattr(tree, attribute) for attribute in _ATTRIBUTES.values())
+    return columns, None if tree.heads is None else tree.heads.tobytes()
+
+
+def _heads_as_list(tree):
+    return None if tree.heads is None else tree.heads.tolist()
+
+
+def _feature_value(feats, feature):
+    for pair in feats.split("|"):
+        name, _, value = pair.partition("=")
+        if name == feature:
+            return value
+    return "_"
+
+
+def _check_symbols(values, n_tokens, name="symbols"):
+    if isinstance(values, str):
+        raise TypeError(f"{name} must be a sequence of str, one a token, got the str {values!r}")
+    column = tuple(values)
+    if len(column) != n_tokens:
+        raise ValueError(f"{name} has length {len(column)}, but the sentence has {n_tokens} tokens")
+    for token, value in enumerate(column, start=1):
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a sequence of str, got {value!r} for token {token}")
+    return tuple(map(str, column))  # numpy's strings become Python's
+
+
+def _check_column(name, values, n_tokens):
+    if values is None:
+        return None
+    column = _check_symbols(values, n_tokens, name)
+    for token, value in enumerate(column, start=1):
+        if not value or _SEPARATORS.search(value):
+            raise ValueError(
+                f"{name} has {value!r} for token {token}: CoNLL-U can hold neither an empty "
+                "string nor a tab or line end"
+            )
+    return column
+
+
+def _check_heads(heads, forms):
+    if heads is None:
+        return None
+    heads = np.asarray(heads)
+    if heads.ndim != 1 or len(heads) != len(forms):
+        raise ValueError(f"heads has shape {heads.shape}, but the sentence has {len(forms)} tokens")
+    if heads.dtype.kind not in "iu":
+        raise ValueError(
+            f"heads must be integers, or None for an unlabelled sentence, got {heads.tolist()!r}"
+        )
+    heads = heads.astype(np.intp)
+    error = find_head_error(heads.tolist())
+    if error is not None:
+        token, message = error
+        raise ValueError(f"heads is not a tree: token {token} ({forms[token - 1]!r}): {message}")
+    return heads
