@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag import parsing
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import backoff_grammar, log_values, sample_derivations
-from sklearn_shag.sequences import assemble_trees, collect_statistics, extract_sequences
+from sklearn_shag.operators import backoff_grammar, log_values, sample_trees
+from sklearn_shag.sequences import collect_statistics, extract_sequences
 from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import StrOptions, fit_context
@@ -241,13 +241,7 @@ class BaseSHAG(BaseEstimator, ABC):
                 f"n_samples and max_length must be at least 1, got {n_samples} and {max_length}."
             )
         rng = check_random_state(random_state)
-        sequences, indptr = sample_derivations(self.operators_, n_samples, max_length, rng)
-        codes, heads = assemble_trees(sequences, indptr)
-        words = self.symbols_[codes]
-        return [
-            DependencyTree(words[start:stop].tolist(), heads[start:stop])
-            for start, stop in zip(indptr[:-1], indptr[1:], strict=True)
-        ]
+        return sample_trees(self.operators_, self.symbols_, n_samples, max_length, rng)
 
     def parse(self, X):
         """Parse sentences into trees that can be drawn or written as CoNLL-U.

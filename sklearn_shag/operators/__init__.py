@@ -1,6 +1,6 @@
 """Operator models: values of sequences, algebra, and the grammar that they make up."""
 
-from sklearn_shag.operators._grammar import backoff_grammar, learn_grammar
+from sklearn_shag.operators._grammar import backoff_grammar, complete_grammar, learn_grammar
 from sklearn_shag.operators._operators import (
     Operators,
     change_basis,
@@ -9,19 +9,20 @@ from sklearn_shag.operators._operators import (
     product,
     total_mass,
 )
-from sklearn_shag.operators._sampling import sample_derivations
+from sklearn_shag.operators._sampling import sample_trees
 from sklearn_shag.operators._values import log_values, sequence_values
 
 __all__ = [
     "Operators",
     "backoff_grammar",
     "change_basis",
+    "complete_grammar",
     "exact_moments",
     "learn_grammar",
     "log_values",
     "operators_from_counts",
     "product",
-    "sample_derivations",
+    "sample_trees",
     "sequence_values",
     "total_mass",
 ]

@@ -6,7 +6,7 @@ from joblib import Parallel, delayed
 from sklearn_shag.operators._operators import Operators, operators_from_counts
 from sklearn_shag.sequences import RIGHT, pair_moments
 
-__all__ = ["backoff_grammar", "learn_grammar"]
+__all__ = ["backoff_grammar", "complete_grammar", "learn_grammar"]
 
 
 def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
@@ -27,9 +27,7 @@ def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
     -------
     operators : Operators
         Of the grammar: see the Notes of :class:`Operators` for its axes. The unknown head has
-        the automaton of the pool. An unknown modifier is a missing observation: it may
-        stand for any symbol, so its operator is the sum of all others. The right automaton
-        of the root symbol is the relative frequency of the roots.
+        the automaton of the pool; for the rest see :func:`complete_grammar`.
 
     Examples
     --------
@@ -64,17 +62,41 @@ def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
         padded.alpha_1[pair][:n] = automaton.alpha_1
         padded.alpha_inf[pair][:n] = automaton.alpha_inf
         padded.A[pair][:, :n, :n] = automaton.A
-    return _add_unknown_and_root(padded, statistics.roots)
+    return complete_grammar(padded, statistics.roots)
 
 
 def _learn_pair(statistics, head, direction, learn, smoothing):
     return learn(pair_moments(statistics, head, direction, smoothing))
 
 
-def _add_unknown_and_root(operators, root_counts):
-    """Extend the automata of the known heads and the pool to a grammar.
+def complete_grammar(operators, root_counts):
+    """Add the unknown modifier and the root symbol to the automata of a grammar.
 
-    The root symbol gets one state that emits; the chart lets it emit just once.
+    Parameters
+    ----------
+    operators : Operators
+        Automata of the known heads and, last, of the unknown head: leading axes
+        (n_symbols + 1, 2), operators of the known symbols.
+    root_counts : ndarray of shape (n_symbols,)
+        How often each symbol is the root, up to a factor.
+
+    Returns
+    -------
+    operators : Operators
+        Of the grammar. An unknown modifier is a missing observation: it may stand for any
+        symbol, so its operator is the sum of all others. The root symbol gets one state that
+        emits; the chart lets it emit just once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, complete_grammar
+    >>> halves = np.full((2, 2, 1), 0.5)
+    >>> automata = Operators(np.ones((2, 2, 1)), halves, np.full((2, 2, 1, 1, 1), 0.5))
+    >>> complete_grammar(automata, np.array([3])).A[:, 1, :, 0, 0]
+    array([[0.5, 0.5],
+           [0.5, 0.5],
+           [1. , 1. ]])
     """
     n_pools, _, n_symbols, n_states, _ = operators.A.shape
     grammar = Operators(
@@ -132,4 +154,4 @@ def backoff_grammar(statistics):
     automata = operators_from_counts(
         Operators(np.ones_like(uses[..., :1]), uses[..., -1:], uses[..., :-1, None, None])
     )
-    return _add_unknown_and_root(automata, statistics.roots + 1.0)
+    return complete_grammar(automata, statistics.roots + 1.0)

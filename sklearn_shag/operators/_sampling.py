@@ -1,12 +1,13 @@
-"""Derivations drawn from a grammar, head outwards."""
+"""Trees drawn from a grammar, head outwards."""
 
 import numpy as np
 
 from sklearn_shag.operators._operators import Operators
-from sklearn_shag.sequences import LEFT, RIGHT
+from sklearn_shag.sequences import LEFT, RIGHT, assemble_trees
 from sklearn_shag.sequences._extract import breadth_first_sequences
+from sklearn_shag.treebank import DependencyTree
 
-__all__ = ["sample_derivations"]
+__all__ = ["sample_trees"]
 
 # A head rarely has a tenth of this. The bound makes the mass of what may still follow a finite
 # sum for every automaton, also for a learned one whose total mass diverges.
@@ -47,13 +48,15 @@ class _SequenceSampler:
         return modifiers
 
 
-def sample_derivations(operators, n_sentences, max_length, random_state):
-    """Draw derivations of sentences from a grammar.
+def sample_trees(operators, symbols, n_sentences, max_length, random_state):
+    """Draw trees from a grammar.
 
     Parameters
     ----------
     operators : Operators
         Of a grammar: see the Notes of :class:`Operators`. Negative masses count as zero.
+    symbols : sequence of str
+        The known symbols in the order of their codes.
     n_sentences : int
     max_length : int
         Longer sentences are drawn anew, so that the draws are from the grammar restricted to
@@ -62,11 +65,8 @@ def sample_derivations(operators, n_sentences, max_length, random_state):
 
     Returns
     -------
-    sequences : HeadModifierSequences
-        In the order of :func:`sklearn_shag.sequences.extract_sequences`, for
-        :func:`sklearn_shag.sequences.assemble_trees`.
-    indptr : int ndarray of shape (n_sentences + 1,)
-        Where each sentence starts among all tokens.
+    trees : list of DependencyTree
+        Their forms are their symbols.
 
     Raises
     ------
@@ -76,16 +76,24 @@ def sample_derivations(operators, n_sentences, max_length, random_state):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_shag.operators import Operators, sample_derivations
-    >>> from sklearn_shag.sequences import assemble_trees
-    >>> stop = np.array([1.0, 1.0, 1.0]).reshape(3, 1, 1) * np.ones((1, 2, 1))
+    >>> from sklearn_shag.operators import Operators, sample_trees
     >>> A = np.zeros((3, 2, 2, 1, 1))
     >>> A[2, 1, 0] = 1.0                     # the root is symbol 0, which takes no modifiers
-    >>> grammar = Operators(np.ones((3, 2, 1)), stop, A)
-    >>> sequences, indptr = sample_derivations(grammar, 2, 10, np.random.RandomState(0))
-    >>> assemble_trees(sequences, indptr)
-    (array([0, 0]), array([0, 0]))
+    >>> grammar = Operators(np.ones((3, 2, 1)), np.ones((3, 2, 1)), A)
+    >>> sample_trees(grammar, ["X"], 1, 10, np.random.RandomState(0))
+    [DependencyTree('X', heads=[0])]
     """
+    sequences, indptr = _sample_derivations(operators, n_sentences, max_length, random_state)
+    codes, heads = assemble_trees(sequences, indptr)
+    words = np.asarray(symbols, dtype=object)[codes]
+    return [
+        DependencyTree(words[start:stop].tolist(), heads[start:stop])
+        for start, stop in zip(indptr[:-1], indptr[1:], strict=True)
+    ]
+
+
+def _sample_derivations(operators, n_sentences, max_length, random_state):
+    """Draw derivations as breadth-first sequences, and where each sentence starts."""
     root = operators.A.shape[0] - 1
     root_masses = (operators.alpha_inf[root, RIGHT] @ operators.A[root, RIGHT, :-1]) @ (
         operators.alpha_1[root, RIGHT]

@@ -255,9 +255,7 @@ def collapse_sequences(sequences):
 
     _, chosen, inverse = np.unique(node, return_index=True, return_inverse=True)
     weights = np.bincount(inverse, weights=sequences.weights)
-    by_pair = np.argsort(
-        2 * sequences.heads[chosen] + sequences.directions[chosen], kind="stable"
-    )
+    by_pair = np.argsort(2 * sequences.heads[chosen] + sequences.directions[chosen], kind="stable")
     chosen, weights = chosen[by_pair], weights[by_pair]
     indptr = np.concatenate([[0], np.cumsum(lengths[chosen])])
     within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths[chosen])

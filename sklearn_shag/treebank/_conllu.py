@@ -200,7 +200,7 @@ def _read_text(path_or_file):
         path = str(getattr(path_or_file, "name", "<text>"))
         text = _read_open_file(path, path_or_file)
     else:
-        path = os.fspath(path_or_file)
+        path = os.fsdecode(path_or_file)
         text = _read_bytes(path).decode("utf-8", errors="surrogateescape")
     return path, text.removeprefix("\ufeff").replace("\r\n", "\n")
 

@@ -132,7 +132,7 @@ class DependencyTree:
             state[name] = _check_column(name, values, n_tokens)
         if symbols is None:
             symbols = state["upos"] or state["forms"]
-        state["symbols"] = _check_symbols(symbols, n_tokens)
+        state["symbols"] = _check_strings("symbols", symbols, n_tokens)
         state["heads"] = _check_heads(heads, state["forms"])
         _set_state(self, {**state, "_source": None, "_reparsed": False})
 
@@ -247,7 +247,8 @@ class DependencyTree:
         >>> DependencyTree(["dogs", "bark"], [2, 0]).with_symbols(["N", "V"]).symbols
         ('N', 'V')
         """
-        return make_tree({**_get_state(self), "symbols": _check_symbols(symbols, len(self))})
+        symbols = _check_strings("symbols", symbols, len(self))
+        return make_tree({**_get_state(self), "symbols": symbols})
 
     def __len__(self):
         return len(self.forms)
@@ -404,7 +405,7 @@ def _feature_value(feats, feature):
     return "_"
 
 
-def _check_symbols(values, n_tokens, name="symbols"):
+def _check_strings(name, values, n_tokens):
     if isinstance(values, str):
         raise TypeError(f"{name} must be a sequence of str, one a token, got the str {values!r}")
     column = tuple(values)
@@ -419,7 +420,7 @@ def _check_symbols(values, n_tokens, name="symbols"):
 def _check_column(name, values, n_tokens):
     if values is None:
         return None
-    column = _check_symbols(values, n_tokens, name)
+    column = _check_strings(name, values, n_tokens)
     for token, value in enumerate(column, start=1):
         if not value or _SEPARATORS.search(value):
             raise ValueError(

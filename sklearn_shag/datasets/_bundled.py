@@ -1,0 +1,57 @@
+"""Treebanks that come with the package."""
+
+from importlib import resources
+
+from sklearn.utils import Bunch
+
+from sklearn_shag.treebank import read_conllu
+
+__all__ = ["load_english"]
+
+
+def load_english(*, symbols="upos", return_X_y=False):
+    """Load a small English treebank, written and annotated for this package.
+
+    ==============  ================================
+    Sentences                                    387
+    Tokens                                      4804
+    Annotation      UD v2: UPOS, XPOS, feats, heads
+    Licence         BSD-3-Clause
+    ==============  ================================
+
+    Parameters
+    ----------
+    symbols : str or sequence of str, default="upos"
+        The columns that become the symbols of the trees, as for
+        :func:`sklearn_shag.treebank.read_conllu`.
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` in place of a Bunch.
+
+    Returns
+    -------
+    treebank : sklearn.utils.Bunch
+        `data`, the trees (list of DependencyTree); `target`, their heads (list of int ndarrays
+        of shape (n_tokens_i,)); `DESCR`, a description; `filename`, the path of the CoNLL-U file.
+    (data, target) : tuple
+        If `return_X_y` is True.
+
+    Raises
+    ------
+    ValueError
+        If `symbols` names an unknown column.
+
+    Examples
+    --------
+    >>> from sklearn_shag.datasets import load_english
+    >>> tree = load_english().data[0]
+    >>> tree
+    >>> print(tree)
+    """
+    folder = resources.files("sklearn_shag.datasets")
+    with resources.as_file(folder / "data" / "english.conllu") as path:
+        trees = read_conllu(path, symbols=symbols)
+    heads = [tree.heads for tree in trees]
+    if return_X_y:
+        return trees, heads
+    description = (folder / "descr" / "english.rst").read_text(encoding="utf-8")
+    return Bunch(data=trees, target=heads, DESCR=description, filename=str(path))

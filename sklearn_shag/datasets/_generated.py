@@ -1,0 +1,115 @@
+"""Treebanks drawn from random grammars."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.optimize import brentq
+from sklearn.utils import check_random_state
+
+from sklearn_shag.operators import Operators, complete_grammar, sample_trees
+from sklearn_shag.utils._param_validation import Interval, validate_params
+
+__all__ = ["make_treebank"]
+
+
+@validate_params(
+    {
+        "n_sentences": [Interval(Integral, 1, None, closed="left")],
+        "n_states": [Interval(Integral, 1, None, closed="left")],
+        "n_symbols": [Interval(Integral, 1, None, closed="left")],
+        "mean_length": [Interval(Real, 1, None, closed="neither")],
+        "max_length": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "return_operators": ["boolean"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_treebank(
+    n_sentences=1000,
+    n_states=3,
+    *,
+    n_symbols=8,
+    mean_length=10.0,
+    max_length=60,
+    random_state=None,
+    return_operators=False,
+):
+    """Draw trees from a random hidden-state grammar.
+
+    Parameters
+    ----------
+    n_sentences : int, default=1000
+    n_states : int, default=3
+        Hidden states of the automaton of every head and direction.
+    n_symbols : int, default=8
+    mean_length : float, default=10.0
+        Expected number of tokens of a sentence, above 1, before `max_length` cuts.
+    max_length : int, default=60
+        Longer sentences are drawn anew.
+    random_state : int, RandomState instance or None, default=None
+    return_operators : bool, default=False
+        Whether to return the grammar as well.
+
+    Returns
+    -------
+    trees : list of DependencyTree
+        Symbols are named x0, x1, ... and numbered with leading zeros, so that sorting them gives
+        the codes of `operators`.
+    operators : Operators
+        The probabilistic grammar, of the shapes of a fitted ``operators_``; if
+        `return_operators` is True.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, or almost all sentences are longer than `max_length`.
+
+    Examples
+    --------
+    >>> from sklearn_shag.datasets import make_treebank
+    >>> trees, operators = make_treebank(5, random_state=0, return_operators=True)
+    >>> len(trees), operators.A.shape
+    (5, (10, 2, 9, 3, 3))
+    """
+    rng = check_random_state(random_state)
+    automata = _random_automata(n_symbols, n_states, rng)
+    roots = rng.dirichlet(np.ones(n_symbols))
+    # Longer modifier sequences make longer sentences; the length grows without bound where the
+    # grammar stops being tight.
+    share = brentq(
+        lambda share: _mean_length(_with_moves(automata, share), roots) - mean_length, 0.0, 1.0
+    )
+    operators = complete_grammar(_with_moves(automata, share), roots)
+    width = len(str(n_symbols - 1))
+    symbols = [f"x{code:0{width}d}" for code in range(n_symbols)]
+    trees = sample_trees(operators, symbols, n_sentences, max_length, rng)
+    return (trees, operators) if return_operators else trees
+
+
+def _random_automata(n_symbols, n_states, rng):
+    """Automata of all heads and directions, with few likely moves in every state."""
+    lead = (n_symbols + 1, 2)
+    moves = rng.dirichlet(np.full(n_symbols * n_states, 0.2), size=(*lead, n_states))
+    moves = moves.reshape(*lead, n_states, n_symbols, n_states).transpose(0, 1, 3, 4, 2)
+    moving = rng.uniform(0.1, 0.9, size=(*lead, n_states))
+    alpha_1 = rng.dirichlet(np.ones(n_states), size=lead)
+    return Operators(alpha_1, 1.0 - moving, moves * moving[:, :, None, None, :])
+
+
+def _with_moves(automata, share):
+    """Scale the probability of every move, leaving the rest to STOP."""
+    return Operators(
+        automata.alpha_1, 1.0 - share * (1.0 - automata.alpha_inf), share * automata.A
+    )
+
+
+def _mean_length(automata, roots):
+    """Expected number of tokens of a sentence; a large number where it is infinite."""
+    n_symbols, n_states = automata.A.shape[2:4]
+    resolvent = np.eye(n_states) - automata.A.sum(axis=2)
+    visits = np.linalg.solve(resolvent, automata.alpha_1[..., None])[..., 0]
+    # children[h, a]: expected number of modifiers a of head h on both sides (theory, eq. 29)
+    children = np.einsum("hdaij,hdj->ha", automata.A, visits)[:n_symbols]
+    if np.abs(np.linalg.eigvals(children)).max() >= 1.0 - 1e-9:
+        return 1e9
+    return roots @ np.linalg.solve(np.eye(n_symbols) - children, np.ones(n_symbols))
