@@ -8,10 +8,18 @@ The flow, one folder a stage::
 Around it: `metrics` (attachment scores) and `datasets` (bundled, generated and downloaded).
 """
 
+__version__ = "0.1.0"
+
 from sklearn_shag._base import BaseSHAG
 from sklearn_shag._deterministic import DeterministicSHAG
+from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
 
-__all__ = ["BaseSHAG", "DeterministicSHAG", "SpectralSHAG", "__version__"]
-
-__version__ = "0.1.0"
+__all__ = [
+    "BaseSHAG",
+    "DeterministicSHAG",
+    "SpectralSHAG",
+    "__version__",
+    "load_model",
+    "save_model",
+]

@@ -13,7 +13,7 @@ __all__ = ["DeterministicSHAG"]
 
 
 def deterministic_automaton(moments, automaton):
-    """Estimate a deterministic automaton from bigrams (theory, eqs. 10-12).
+    """Estimate a deterministic automaton from bigrams (theory, eqs. 10-11).
 
     Parameters
     ----------

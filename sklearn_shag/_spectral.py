@@ -14,7 +14,7 @@ __all__ = ["SpectralSHAG"]
 
 
 def spectral_automaton(moments, n_states):
-    """Learn an operator model from moments by a singular value decomposition (theory, eqs. 11-13).
+    """Learn an operator model from moments by a singular value decomposition (theory, eqs. 12-13).
 
     Parameters
     ----------

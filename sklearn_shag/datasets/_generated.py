@@ -91,16 +91,15 @@ def _random_automata(n_symbols, n_states, rng):
     lead = (n_symbols + 1, 2)
     moves = rng.dirichlet(np.full(n_symbols * n_states, 0.2), size=(*lead, n_states))
     moves = moves.reshape(*lead, n_states, n_symbols, n_states).transpose(0, 1, 3, 4, 2)
-    moving = rng.uniform(0.1, 0.9, size=(*lead, n_states))
+    # At least one modifier on each side, were they not made rarer to reach the mean length.
+    moving = rng.uniform(0.5, 0.95, size=(*lead, n_states))
     alpha_1 = rng.dirichlet(np.ones(n_states), size=lead)
     return Operators(alpha_1, 1.0 - moving, moves * moving[:, :, None, None, :])
 
 
 def _with_moves(automata, share):
     """Scale the probability of every move, leaving the rest to STOP."""
-    return Operators(
-        automata.alpha_1, 1.0 - share * (1.0 - automata.alpha_inf), share * automata.A
-    )
+    return Operators(automata.alpha_1, 1.0 - share * (1.0 - automata.alpha_inf), share * automata.A)
 
 
 def _mean_length(automata, roots):

@@ -66,8 +66,8 @@ def fetch_treebank(
         files in it, or ``ud-treebanks-v<version>/name`` as in an unpacked official release, is
         used as it is.
     version : None or str, default=None
-        A release, such as "2.16". None takes the folder ``name`` of any version if there is one, and
-        else release 2.16.
+        A release, such as "2.16". None takes the folder ``name`` of any version if there is one,
+        and else release 2.16.
     symbols : str or sequence of str, default="upos"
         The columns that become the symbols of the trees, as for
         :func:`sklearn_shag.treebank.read_conllu`.
@@ -147,8 +147,9 @@ def _download(name, version, folder, known_hash, progressbar):
             )
         except OSError as error:
             raise OSError(
-                f"Could not download {name}, release {version}, from {url}: {error}. Check the name, "
-                f"the version and the network, or put the treebank's folder into {folder.parent}."
+                f"Could not download {name}, release {version}, from {url}: {error}. Check the "
+                f"name, the version and the network, or put the treebank's folder into "
+                f"{folder.parent}."
             ) from error
         unpacked = Path(scratch) / name
         unpacked.mkdir()
@@ -162,7 +163,9 @@ def _unpack(archive, folder, url):
         with zipfile.ZipFile(archive) as content:
             for member in content.namelist():
                 parts = member.split("/")
-                wanted = parts[-1].endswith(".conllu") or parts[-1].startswith(("LICENSE", "README"))
+                wanted = parts[-1].endswith(".conllu") or parts[-1].startswith(
+                    ("LICENSE", "README")
+                )
                 if len(parts) == 2 and wanted:
                     with content.open(member) as source, open(folder / parts[1], "wb") as target:
                         shutil.copyfileobj(source, target)

@@ -168,7 +168,7 @@ def product(left, right):
 
 
 def operators_from_counts(counts):
-    """Estimate probabilistic automata by relative frequency (theory, eq. 12).
+    """Estimate probabilistic automata by relative frequency (theory, eq. 11).
 
     Parameters
     ----------

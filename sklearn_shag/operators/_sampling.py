@@ -1,5 +1,7 @@
 """Trees drawn from a grammar, head outwards."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from sklearn_shag.operators._operators import Operators
@@ -88,7 +90,7 @@ def sample_trees(operators, symbols, n_sentences, max_length, random_state):
     words = np.asarray(symbols, dtype=object)[codes]
     return [
         DependencyTree(words[start:stop].tolist(), heads[start:stop])
-        for start, stop in zip(indptr[:-1], indptr[1:], strict=True)
+        for start, stop in pairwise(indptr)
     ]
 
 
@@ -123,8 +125,8 @@ def _sample_derivations(operators, n_sentences, max_length, random_state):
             rejected += 1
             if rejected == MAX_REJECTED:
                 raise ValueError(
-                    f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} tokens. "
-                    f"Raise max_length, or use a grammar whose heads take fewer modifiers."
+                    f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} "
+                    f"tokens. Raise max_length, or use a grammar whose heads take fewer modifiers."
                 )
             continue
         rejected = 0

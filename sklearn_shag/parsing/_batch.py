@@ -1,6 +1,7 @@
 """Sentences in bulk: chunks of them through the chart, on joblib workers."""
 
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -157,7 +158,7 @@ def _over_chunks(task, codes, indptr, n_jobs):
             codes=codes[indptr[start] : indptr[stop]],
             indptr=indptr[start : stop + 1] - indptr[start],
         )
-        for start, stop in zip(cuts[:-1], cuts[1:], strict=True)
+        for start, stop in pairwise(cuts)
     )
     return np.concatenate(results)
 

@@ -7,7 +7,8 @@ A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`re
 :class:`TokenFeature` chooses in a pipeline which columns make up the symbols.
 """
 
-from sklearn_shag.treebank._conllu import ConlluError, read_conllu, write_conllu
+from sklearn_shag.treebank._conllu import read_conllu, write_conllu
+from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
 from sklearn_shag.treebank._tree import DependencyTree
 

@@ -2,58 +2,22 @@
 
 import gzip
 import os
+import sys
 import warnings
-import zlib
 from itertools import groupby
 
 import numpy as np
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
-from sklearn_shag.treebank._tree import DependencyTree, check_column_name, join_columns, make_tree
+from sklearn_shag.treebank._columns import check_column_name, join_columns
+from sklearn_shag.treebank._text import ConlluError, read_text
+from sklearn_shag.treebank._tree import DependencyTree, make_tree
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._io import atomic_write
 from sklearn_shag.utils._param_validation import HasMethods, StrOptions, validate_params
 
-__all__ = ["ConlluError", "read_conllu", "write_conllu"]
-
-_CHUNK = 1 << 20  # bytes of a compressed file that are read at once
-
-
-class ConlluError(ValueError):
-    """A file is not valid CoNLL-U.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    line : int
-        The line of the file, counted from 1.
-
-    message : str
-        What is wrong.
-
-    Attributes
-    ----------
-    path : str
-
-    line : int
-
-    Examples
-    --------
-    >>> from sklearn_shag.treebank import ConlluError
-    >>> print(ConlluError("dev.conllu", 7, "bad ID 'x'"))
-    dev.conllu:7: bad ID 'x'
-    """
-
-    def __init__(self, path, line, message):
-        super().__init__(path, line, message)  # all three, so that the exception can be pickled
-        self.path = path
-        self.line = line
-
-    def __str__(self):
-        return f"{self.path}:{self.line}: {self.args[2]}"
+__all__ = ["read_conllu", "write_conllu"]
 
 
 @validate_params(
@@ -125,7 +89,7 @@ def read_conllu(path_or_file, symbols="upos", on_error="raise"):
         raise ValueError("symbols must name at least one column, got none")
     for name in names:
         check_column_name(name)
-    path, text = _read_text(path_or_file)
+    path, text = read_text(path_or_file)
     trees = []
     for first_line, lines in _split_sentences(text):
         try:
@@ -194,43 +158,6 @@ def write_conllu(trees, path_or_file):
             file.writelines(map(str.encode, blocks))
 
 
-def _read_text(path_or_file):
-    """The name of a file and its text, where bytes that are not UTF-8 have become surrogates."""
-    if hasattr(path_or_file, "read"):
-        path = str(getattr(path_or_file, "name", "<text>"))
-        text = _read_open_file(path, path_or_file)
-    else:
-        path = os.fsdecode(path_or_file)
-        text = _read_bytes(path).decode("utf-8", errors="surrogateescape")
-    return path, text.removeprefix("\ufeff").replace("\r\n", "\n")
-
-
-def _read_open_file(path, file):
-    try:
-        text = file.read()
-    except UnicodeDecodeError as error:
-        line = 1 + error.object.count(b"\n", 0, error.start)
-        raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
-    if not isinstance(text, str):
-        raise TypeError(f"{path} is open in binary mode; open it as text, with encoding='utf-8'")
-    return text
-
-
-def _read_bytes(path):
-    if not path.endswith(".gz"):
-        with open(path, "rb") as file:
-            return file.read()
-    data = bytearray()
-    with gzip.open(path, "rb") as file:
-        try:
-            while chunk := file.read(_CHUNK):
-                data += chunk
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            line = 1 + data.count(b"\n")
-            raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
-    return bytes(data)
-
-
 def _split_sentences(text):
     """Yield the number of the first line and the lines of every sentence."""
     numbered = enumerate(text.split("\n"), start=1)
@@ -249,7 +176,10 @@ def _parse_sentence(path, first_line, lines):
         raise ConlluError(path, line, "a character is not valid UTF-8") from None
     words, line_numbers = _parse_words(path, first_line, lines)
     heads = _parse_heads(path, words, line_numbers)
-    _, forms, lemmas, upos, xpos, feats, _, deprels, _, _ = zip(*words, strict=True)
+    # Tags and most words repeat: one string for all that are equal halves the memory.
+    _, forms, lemmas, upos, xpos, feats, _, deprels, _, _ = (
+        tuple(map(sys.intern, column)) for column in zip(*words, strict=True)
+    )
     return make_tree(
         {
             "forms": forms,

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.treebank._tree import DependencyTree, check_column_name, join_columns
+from sklearn_shag.treebank._columns import check_column_name, join_columns
+from sklearn_shag.treebank._tree import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, fit_context
 
 __all__ = ["TokenFeature"]
@@ -150,10 +151,8 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         return all_symbols
 
     def _replace_rare(self, tree, symbols, kept):
-        if self.backoff is None:
-            backoffs = tree.column(self.feature)
-        else:
-            backoffs = [self.backoff] * len(tree)
+        whole = self.backoff is not None
+        backoffs = [self.backoff] * len(tree) if whole else tree.column(self.feature)
         return [
             symbol if symbol in kept else backoff
             for symbol, backoff in zip(symbols, backoffs, strict=True)

@@ -1,25 +1,18 @@
-"""One sentence with its dependency tree, and the columns that make up its symbols."""
+"""One sentence with its dependency tree."""
 
-import re
-
-import numpy as np
-
+from sklearn_shag.treebank._columns import (
+    ATTRIBUTES,
+    check_column,
+    check_column_name,
+    check_heads,
+    check_strings,
+    get_feature,
+)
 from sklearn_shag.treebank._drawing import draw_svg, draw_text
-from sklearn_shag.utils._heads import find_head_error, is_projective
+from sklearn_shag.utils._heads import is_projective
 
-__all__ = ["DependencyTree", "check_column_name", "join_columns"]
+__all__ = ["DependencyTree", "make_tree"]
 
-# The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
-_ATTRIBUTES = {
-    "form": "forms",
-    "lemma": "lemmas",
-    "upos": "upos",
-    "xpos": "xpos",
-    "feats": "feats",
-    "deprel": "deprels",
-    "symbol": "symbols",
-}
-_SEPARATORS = re.compile(r"[\t\n\r]")
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
 
@@ -129,11 +122,11 @@ class DependencyTree:
         if not n_tokens:
             raise ValueError("a DependencyTree needs at least one token, got no forms")
         for name, values in state.items():
-            state[name] = _check_column(name, values, n_tokens)
+            state[name] = check_column(name, values, n_tokens)
         if symbols is None:
             symbols = state["upos"] or state["forms"]
-        state["symbols"] = _check_strings("symbols", symbols, n_tokens)
-        state["heads"] = _check_heads(heads, state["forms"])
+        state["symbols"] = check_strings("symbols", symbols, n_tokens)
+        state["heads"] = check_heads(heads, state["forms"])
         _set_state(self, {**state, "_source": None, "_reparsed": False})
 
     @property
@@ -182,11 +175,11 @@ class DependencyTree:
         attribute, feature = check_column_name(name)
         values = getattr(self, attribute)
         if values is None:
-            present = [key for key, attribute in _ATTRIBUTES.items() if getattr(self, attribute)]
+            present = [key for key, attribute in ATTRIBUTES.items() if getattr(self, attribute)]
             raise ValueError(f"{self!r} has no column {name!r}, only {', '.join(present)}")
         if feature is None:
             return values
-        return tuple(_feature_value(feats, feature) for feats in values)
+        return tuple(get_feature(feats, feature) for feats in values)
 
     def with_heads(self, heads, deprels=None):
         """Make a tree of the same sentence with other heads.
@@ -218,8 +211,8 @@ class DependencyTree:
         DependencyTree('dogs bark', heads=[0, 1])
         """
         changes = {
-            "heads": _check_heads(heads, self.forms),
-            "deprels": _check_column("deprels", deprels, len(self)),
+            "heads": check_heads(heads, self.forms),
+            "deprels": check_column("deprels", deprels, len(self)),
             "_reparsed": True,
         }
         return make_tree({**_get_state(self), **changes})
@@ -247,7 +240,7 @@ class DependencyTree:
         >>> DependencyTree(["dogs", "bark"], [2, 0]).with_symbols(["N", "V"]).symbols
         ('N', 'V')
         """
-        symbols = _check_strings("symbols", symbols, len(self))
+        symbols = check_strings("symbols", symbols, len(self))
         return make_tree({**_get_state(self), "symbols": symbols})
 
     def __len__(self):
@@ -316,67 +309,6 @@ def make_tree(state):
     return tree
 
 
-def check_column_name(name):
-    """Split the name of a column into attribute and morphological feature.
-
-    Parameters
-    ----------
-    name : str
-        As in :meth:`DependencyTree.column`.
-
-    Returns
-    -------
-    attribute : str
-        The attribute of the tree that holds the column.
-
-    feature : str or None
-        The morphological feature in "feats.Feature".
-
-    Raises
-    ------
-    ValueError
-        If there is no column of that name.
-    """
-    column, dot, feature = name.partition(".") if isinstance(name, str) else ("", "", "")
-    if column not in _ATTRIBUTES or (dot and (column != "feats" or not feature)):
-        raise ValueError(
-            f"unknown column {name!r}; choose from {', '.join(_ATTRIBUTES)}, or a morphological "
-            "feature such as 'feats.Case'"
-        )
-    return _ATTRIBUTES[column], feature or None
-
-
-def join_columns(tree, names, separator="|"):
-    """Join columns token by token.
-
-    Parameters
-    ----------
-    tree : DependencyTree
-
-    names : sequence of str
-        As in :meth:`DependencyTree.column`.
-
-    separator : str, default="|"
-
-    Returns
-    -------
-    symbols : tuple of str, length n_tokens
-
-    Raises
-    ------
-    ValueError
-        As in :meth:`DependencyTree.column`.
-
-    Examples
-    --------
-    >>> from sklearn_shag.treebank._tree import DependencyTree, join_columns
-    >>> join_columns(DependencyTree(["bark"], upos=["VERB"], xpos=["VBP"]), ["upos", "xpos"])
-    ('VERB|VBP',)
-    """
-    columns = [tree.column(name) for name in names]
-    return tuple(map(separator.join, zip(*columns, strict=True)))
-
-
 def _set_state(tree, state):
     if state["heads"] is not None:
         state["heads"].setflags(write=False)  # pickle does not remember that an array is read-only
@@ -389,60 +321,9 @@ def _get_state(tree):
 
 
 def _key(tree):
-    columns = tuple(getattr(tree, attribute) for attribute in _ATTRIBUTES.values())
+    columns = tuple(getattr(tree, attribute) for attribute in ATTRIBUTES.values())
     return columns, None if tree.heads is None else tree.heads.tobytes()
 
 
 def _heads_as_list(tree):
     return None if tree.heads is None else tree.heads.tolist()
-
-
-def _feature_value(feats, feature):
-    for pair in feats.split("|"):
-        name, _, value = pair.partition("=")
-        if name == feature:
-            return value
-    return "_"
-
-
-def _check_strings(name, values, n_tokens):
-    if isinstance(values, str):
-        raise TypeError(f"{name} must be a sequence of str, one a token, got the str {values!r}")
-    column = tuple(values)
-    if len(column) != n_tokens:
-        raise ValueError(f"{name} has length {len(column)}, but the sentence has {n_tokens} tokens")
-    for token, value in enumerate(column, start=1):
-        if not isinstance(value, str):
-            raise TypeError(f"{name} must be a sequence of str, got {value!r} for token {token}")
-    return tuple(map(str, column))  # numpy's strings become Python's
-
-
-def _check_column(name, values, n_tokens):
-    if values is None:
-        return None
-    column = _check_strings(name, values, n_tokens)
-    for token, value in enumerate(column, start=1):
-        if not value or _SEPARATORS.search(value):
-            raise ValueError(
-                f"{name} has {value!r} for token {token}: CoNLL-U can hold neither an empty "
-                "string nor a tab or line end"
-            )
-    return column
-
-
-def _check_heads(heads, forms):
-    if heads is None:
-        return None
-    heads = np.asarray(heads)
-    if heads.ndim != 1 or len(heads) != len(forms):
-        raise ValueError(f"heads has shape {heads.shape}, but the sentence has {len(forms)} tokens")
-    if heads.dtype.kind not in "iu":
-        raise ValueError(
-            f"heads must be integers, or None for an unlabelled sentence, got {heads.tolist()!r}"
-        )
-    heads = heads.astype(np.intp)
-    error = find_head_error(heads.tolist())
-    if error is not None:
-        token, message = error
-        raise ValueError(f"heads is not a tree: token {token} ({forms[token - 1]!r}): {message}")
-    return heads

@@ -1,0 +1,8 @@
+"""``python -m sklearn_shag``: see :mod:`sklearn_shag._cli`."""
+
+import sys
+
+from sklearn_shag._cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

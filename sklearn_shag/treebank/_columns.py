@@ -1,0 +1,146 @@
+"""The columns of a sentence: their names, their checks, and the symbols they make up."""
+
+import re
+
+import numpy as np
+
+from sklearn_shag.utils._heads import find_head_error
+
+__all__ = [
+    "ATTRIBUTES",
+    "check_column",
+    "check_column_name",
+    "check_heads",
+    "check_strings",
+    "get_feature",
+    "join_columns",
+]
+
+# The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
+ATTRIBUTES = {
+    "form": "forms",
+    "lemma": "lemmas",
+    "upos": "upos",
+    "xpos": "xpos",
+    "feats": "feats",
+    "deprel": "deprels",
+    "symbol": "symbols",
+}
+_SEPARATORS = re.compile(r"[\t\n\r]")
+
+
+def check_column_name(name):
+    """Split the name of a column into attribute and morphological feature.
+
+    Parameters
+    ----------
+    name : str
+        As in :meth:`DependencyTree.column`.
+
+    Returns
+    -------
+    attribute : str
+        The attribute of the tree that holds the column.
+
+    feature : str or None
+        The morphological feature in "feats.Feature".
+
+    Raises
+    ------
+    ValueError
+        If there is no column of that name.
+    """
+    column, dot, feature = name.partition(".") if isinstance(name, str) else ("", "", "")
+    if column not in ATTRIBUTES or (dot and (column != "feats" or not feature)):
+        raise ValueError(
+            f"unknown column {name!r}; choose from {', '.join(ATTRIBUTES)}, or a morphological "
+            "feature such as 'feats.Case'"
+        )
+    return ATTRIBUTES[column], feature or None
+
+
+def join_columns(tree, names, separator="|"):
+    """Join columns token by token.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+
+    names : sequence of str
+        As in :meth:`DependencyTree.column`.
+
+    separator : str, default="|"
+
+    Returns
+    -------
+    symbols : tuple of str, length n_tokens
+
+    Raises
+    ------
+    ValueError
+        As in :meth:`DependencyTree.column`.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> from sklearn_shag.treebank._columns import join_columns
+    >>> join_columns(DependencyTree(["bark"], upos=["VERB"], xpos=["VBP"]), ["upos", "xpos"])
+    ('VERB|VBP',)
+    """
+    columns = [tree.column(name) for name in names]
+    return tuple(map(separator.join, zip(*columns, strict=True)))
+
+
+def get_feature(feats, feature):
+    """The value of a morphological feature in "Case=Nom|Number=Sing", "_" without it."""
+    for pair in feats.split("|"):
+        name, _, value = pair.partition("=")
+        if name == feature:
+            return value
+    return "_"
+
+
+def check_strings(name, values, n_tokens):
+    """Check that `values` is a str for each token and return them as a tuple."""
+    if isinstance(values, str):
+        raise TypeError(f"{name} must be a sequence of str, one a token, got the str {values!r}")
+    column = tuple(values)
+    if len(column) != n_tokens:
+        raise ValueError(f"{name} has length {len(column)}, but the sentence has {n_tokens} tokens")
+    for token, value in enumerate(column, start=1):
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a sequence of str, got {value!r} for token {token}")
+    return tuple(map(str, column))  # numpy's strings become Python's
+
+
+def check_column(name, values, n_tokens):
+    """Check one column that goes into files, which may be None, and return it as a tuple."""
+    if values is None:
+        return None
+    column = check_strings(name, values, n_tokens)
+    for token, value in enumerate(column, start=1):
+        if not value or _SEPARATORS.search(value):
+            raise ValueError(
+                f"{name} has {value!r} for token {token}: CoNLL-U can hold neither an empty "
+                "string nor a tab or line end"
+            )
+    return column
+
+
+def check_heads(heads, forms):
+    """Check that `heads`, unless None, is a tree over `forms` and return a new array."""
+    if heads is None:
+        return None
+    heads = np.asarray(heads)
+    if heads.ndim != 1 or len(heads) != len(forms):
+        raise ValueError(f"heads has shape {heads.shape}, but the sentence has {len(forms)} tokens")
+    if heads.dtype.kind not in "iu":
+        raise ValueError(
+            f"heads must be integers, or None for an unlabelled sentence, got {heads.tolist()!r}"
+        )
+    heads = heads.astype(np.intp)
+    error = find_head_error(heads.tolist())
+    if error is not None:
+        token, message = error
+        raise ValueError(f"heads is not a tree: token {token} ({forms[token - 1]!r}): {message}")
+    return heads

@@ -1,0 +1,102 @@
+"""The text of a file, and the error that names one of its lines."""
+
+import gzip
+import os
+import zlib
+
+__all__ = ["ConlluError", "read_text"]
+
+_CHUNK = 1 << 20  # bytes of a compressed file that are read at once
+
+
+class ConlluError(ValueError):
+    """A file is not valid CoNLL-U.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    line : int
+        The line of the file, counted from 1.
+
+    message : str
+        What is wrong.
+
+    Attributes
+    ----------
+    path : str
+
+    line : int
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import ConlluError
+    >>> print(ConlluError("dev.conllu", 7, "bad ID 'x'"))
+    dev.conllu:7: bad ID 'x'
+    """
+
+    def __init__(self, path, line, message):
+        super().__init__(path, line, message)  # all three, so that the exception can be pickled
+        self.path = path
+        self.line = line
+
+    def __str__(self):
+        return f"{self.path}:{self.line}: {self.args[2]}"
+
+
+def read_text(path_or_file):
+    """Read a whole file of text.
+
+    Parameters
+    ----------
+    path_or_file : str, os.PathLike or text file
+        A path that ends in ".gz" is decompressed.
+
+    Returns
+    -------
+    path : str
+        The name of the file, for messages.
+
+    text : str
+        Its text without byte order mark and with "\\n" as line end; bytes that are not UTF-8 have
+        become lone surrogates, so that only the sentence they are in is lost.
+
+    Raises
+    ------
+    ConlluError
+        If compressed data cannot be decompressed, or the encoding of an open file is not right.
+    """
+    if hasattr(path_or_file, "read"):
+        path = str(getattr(path_or_file, "name", "<text>"))
+        text = _read_open_file(path, path_or_file)
+    else:
+        path = os.fsdecode(path_or_file)
+        text = _read_bytes(path).decode("utf-8", errors="surrogateescape")
+    return path, text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+def _read_open_file(path, file):
+    try:
+        text = file.read()
+    except UnicodeDecodeError as error:
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
+    if not isinstance(text, str):
+        raise TypeError(f"{path} is open in binary mode; open it as text, with encoding='utf-8'")
+    return text
+
+
+def _read_bytes(path):
+    if not path.endswith(".gz"):
+        with open(path, "rb") as file:
+            return file.read()
+    data = bytearray()
+    with gzip.open(path, "rb") as file:
+        try:
+            while chunk := file.read(_CHUNK):
+                data += chunk
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            line = 1 + data.count(b"\n")
+            raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
+    return bytes(data)
