@@ -94,7 +94,7 @@ def _read_bytes(path):
     data = bytearray()
     with gzip.open(path, "rb") as file:
         try:
-            while chunk := file.read(_CHUNK):
+            while chunk := file.read1(_CHUNK):  # read would lose what comes before the error
                 data += chunk
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             line = 1 + data.count(b"\n")

@@ -151,8 +151,8 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         return all_symbols
 
     def _replace_rare(self, tree, symbols, kept):
-        whole = self.backoff is not None
-        backoffs = [self.backoff] * len(tree) if whole else tree.column(self.feature)
+        alone = tree.column(self.feature)
+        backoffs = alone if self.backoff is None else [self.backoff] * len(tree)
         return [
             symbol if symbol in kept else backoff
             for symbol, backoff in zip(symbols, backoffs, strict=True)

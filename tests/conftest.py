@@ -1,0 +1,45 @@
+"""Fixtures: random grammars, and real treebanks where there are some."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_shag.datasets import fetch_treebank, load_english
+from sklearn_shag.operators import Operators
+
+
+@pytest.fixture(scope="session")
+def english():
+    """The trees of the bundled treebank."""
+    return load_english().data
+
+
+@pytest.fixture
+def random_grammar():
+    """Make a grammar of random operators; signed ones have no probabilistic meaning."""
+
+    def make(seed, n_symbols=3, n_states=2, signed=False):
+        rng = np.random.default_rng(seed)
+        low = -1.0 if signed else 0.05
+        shapes = [(n_states,), (n_states,), (n_symbols + 1, n_states, n_states)]
+        return Operators(*(rng.uniform(low, 1.0, size=(n_symbols + 2, 2, *s)) for s in shapes))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def treebank():
+    """Load a real treebank by name, or skip where there is none."""
+    home = os.environ.get("SKLEARN_SHAG_DATA")
+    loaded = {}
+
+    def load(name):
+        if home is None or not Path(home, name).is_dir():
+            pytest.skip(f"needs the folder {name} in the folder named by SKLEARN_SHAG_DATA")
+        if name not in loaded:
+            loaded[name] = fetch_treebank(name, download_if_missing=False)
+        return loaded[name]
+
+    return load

@@ -1,0 +1,199 @@
+"""The inside-outside chart against enumeration, counting numbers and invariants."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from tests import oracles
+
+from sklearn_shag.operators import Operators, change_basis
+from sklearn_shag.parsing import _chart, inside_outside
+
+
+def with_root(operators, codes):
+    return np.concatenate([[operators.A.shape[0] - 1], codes])
+
+
+@pytest.mark.parametrize(
+    ("single_root", "expected"),
+    [(False, [1, 3, 12, 55, 273, 1428, 7752]), (True, [1, 2, 7, 30, 143, 728, 3876])],
+)
+def test_operators_of_one_count_projective_trees(single_root, expected):
+    ones = np.ones((3, 2, 1))
+    counting = Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
+    results = [inside_outside(counting, [0] * n, single_root=single_root) for n in range(1, 8)]
+    assert_allclose([np.exp(result.log_abs_z) for result in results], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("n_states", [1, 2, 3])
+@pytest.mark.parametrize("with_scores", [False, True])
+def test_agrees_with_the_enumeration_of_all_trees(
+    random_grammar, single_root, signed, n_states, with_scores
+):
+    for n_tokens in range(1, 6):
+        operators = random_grammar(n_tokens, n_states=n_states, signed=signed)
+        rng = np.random.default_rng(n_tokens)
+        codes = rng.integers(4, size=n_tokens)
+        low = -1.0 if signed else 0.1
+        scores = {}
+        if with_scores:
+            scores["arc_scores"] = rng.uniform(low, 2, size=(n_tokens + 1, n_tokens + 1))
+            scores["stop_scores"] = rng.uniform(low, 2, size=(n_tokens + 1, 2))
+        result = inside_outside(operators, codes, single_root=single_root, **scores)
+        positions = with_root(operators, codes)
+        z, marginals = oracles.partition_and_marginals(
+            operators, positions, single_root, **scores
+        )
+        assert_allclose(result.sign * np.exp(result.log_abs_z), z, rtol=1e-9)
+        assert_allclose(result.marginals, marginals, rtol=1e-8, atol=1e-9)
+        counts = oracles.expected_counts(operators, positions, single_root, **scores)
+        for found, expected in zip(result.counts, counts, strict=True):
+            assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_agrees_with_enumeration_for_six_tokens(random_grammar, single_root):
+    operators = random_grammar(5, n_states=2, signed=True)
+    codes = np.array([0, 1, 2, 3, 1, 0])
+    result = inside_outside(operators, codes, single_root=single_root)
+    z, marginals = oracles.partition_and_marginals(
+        operators, with_root(operators, codes), single_root
+    )
+    assert_allclose(result.sign * np.exp(result.log_abs_z), z, rtol=1e-9)
+    assert_allclose(result.marginals, marginals, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("zeros", [0.0, 0.4])
+@pytest.mark.parametrize("magnitude", [1e-120, 1e120, None])
+def test_exponents_keep_what_plain_doubles_lose(random_grammar, single_root, zeros, magnitude):
+    """Operators of any magnitude, also mixed, give the marginals of operators of ordinary size."""
+    rng = np.random.default_rng(0)
+    compared = 0
+    for seed in range(12):
+        operators = random_grammar(seed, n_states=3, signed=True)
+        for part in operators:
+            part[rng.uniform(size=part.shape) < zeros] = 0.0
+        factors = 10.0 ** rng.uniform(-90, 90, size=4) if magnitude is None else [magnitude] * 4
+        scaled = operators._replace(A=operators.A * np.reshape(factors, (1, 1, 4, 1, 1)))
+        codes = rng.integers(4, size=6)
+        plain = inside_outside(operators, codes, single_root=single_root)
+        if plain.sign == 0 or np.abs(plain.marginals).max() > 100:
+            continue
+        compared += 1
+        result = inside_outside(scaled, codes, single_root=single_root)
+        shift = np.sum(np.log(np.asarray(factors)[codes]))
+        assert result.sign == plain.sign
+        assert_allclose(result.log_abs_z, plain.log_abs_z + shift, rtol=1e-9)
+        assert_allclose(result.marginals, plain.marginals, rtol=1e-7, atol=1e-9)
+        for found, expected in zip(result.counts, plain.counts, strict=True):
+            assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    assert compared >= 3
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    n_tokens=st.integers(1, 12),
+    n_states=st.integers(1, 4),
+    single_root=st.booleans(),
+)
+def test_invariants_of_signed_charts(seed, n_tokens, n_states, single_root):
+    rng = np.random.default_rng(seed)
+    operators = Operators(
+        rng.uniform(-0.2, 1, size=(5, 2, n_states)),
+        rng.uniform(-0.2, 1, size=(5, 2, n_states)),
+        rng.uniform(-0.2, 1, size=(5, 2, 4, n_states, n_states)),
+    )
+    codes = with_root(operators, rng.integers(4, size=n_tokens))
+    ones = np.ones((n_tokens + 1, n_tokens + 1)), np.ones((n_tokens + 1, 2))
+    chart, z, exponent = _chart.inside(operators, codes, *ones, single_root)
+    adjoint = _chart.outside(operators, codes, *ones, single_root, chart, z, exponent)
+    marginals = np.empty((n_tokens, n_tokens + 1))
+    _chart.arc_marginals(chart, adjoint, marginals)
+    scale = np.abs(marginals).max()
+    assert_allclose(marginals.sum(axis=1), 1.0, rtol=0, atol=1e-9 * scale)
+    if single_root:
+        assert_allclose(marginals[:, 0].sum(), 1.0, rtol=0, atol=1e-9 * scale)
+    for h in range(1, n_tokens + 1):
+        # Every token starts and stops its left and its right sequence exactly once.
+        for side, boundaries in enumerate((slice(0, h + 1), slice(h + 1, None))):
+            start = adjoint.complete[h, h + side] @ chart.complete[h, h + side]
+            stop = adjoint.closed[h, boundaries] @ chart.closed[h, boundaries]
+            assert_allclose([start, stop], 1.0, rtol=0, atol=1e-8 * scale)
+
+
+def test_change_of_basis_changes_nothing(random_grammar):
+    operators = random_grammar(0, n_states=3, signed=True)
+    basis = np.random.default_rng(1).normal(size=(5, 2, 3, 3))
+    codes = [0, 1, 2, 1, 3, 0, 2]
+    one, other = (inside_outside(o, codes) for o in (operators, change_basis(operators, basis)))
+    assert one.sign == other.sign
+    assert_allclose(one.log_abs_z, other.log_abs_z, rtol=1e-9)
+    assert_allclose(one.marginals, other.marginals, rtol=1e-6, atol=1e-8)
+
+
+def test_marginals_are_the_derivatives_by_arc_scores(random_grammar):
+    operators = random_grammar(3, n_states=2)
+    codes, step = [2, 0, 1, 1, 3], 1e-5
+    marginals = inside_outside(operators, codes).marginals
+    for m in range(1, 6):
+        for h in range(6):
+            logs = []
+            for sign in (1, -1):
+                scores = np.ones((6, 6))
+                scores[h, m] = np.exp(sign * step)
+                logs.append(inside_outside(operators, codes, arc_scores=scores).log_abs_z)
+            slope = (logs[0] - logs[1]) / (2 * step)
+            assert_allclose(slope, marginals[m - 1, h], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_thousand_tokens(random_grammar, signed):
+    """Z is near exp(-5000) or exp(+5000), marginals are finite and rows sum to 1."""
+    for factor in (1e-3, 10.0):
+        operators = random_grammar(2, n_states=2, signed=signed)
+        operators = operators._replace(A=operators.A * factor)
+        codes = np.random.default_rng(0).integers(3, size=1000)
+        result = inside_outside(operators, codes)
+        assert np.isfinite(result.log_abs_z)
+        assert np.isfinite(result.marginals).all()
+        assert_allclose(result.marginals.sum(axis=1), 1.0, rtol=0, atol=1e-8)
+        assert_allclose(result.counts.alpha_1[:3].sum(), 2000.0, rtol=1e-8)
+
+
+def test_impossible_sentence_has_no_marginals(random_grammar):
+    operators = random_grammar(0)
+    operators.A[..., 1, :, :] = 0.0
+    result = inside_outside(operators, [0, 1, 2])
+    assert result.sign == 0
+    assert result.log_abs_z == -np.inf
+    assert np.isnan(result.marginals).all()
+
+
+def test_arguments_stay_as_they_are(random_grammar):
+    operators = random_grammar(0)
+    copies = [part.copy() for part in operators]
+    scores = np.full((3, 3), 2.0)
+    inside_outside(operators, [0, 1], arc_scores=scores)
+    for part, copy in zip(operators, copies, strict=True):
+        assert_array_equal(part, copy)
+    assert_array_equal(scores, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("codes", "scores", "message"),
+    [
+        ([], {}, "at least one symbol code"),
+        ([0, 4], {}, r"codes must lie in 0\.\.3"),
+        ([-1], {}, r"codes must lie in 0\.\.3"),
+        ([0], {"arc_scores": np.ones((3, 3))}, r"arc_scores must have the shape \(2, 2\)"),
+        ([0], {"stop_scores": np.ones(2)}, r"stop_scores must have the shape \(2, 2\)"),
+    ],
+)
+def test_bad_sentences_are_refused(random_grammar, codes, scores, message):
+    with pytest.raises(ValueError, match=message):
+        inside_outside(random_grammar(0), codes, **scores)

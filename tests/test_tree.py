@@ -1,0 +1,495 @@
+"""DependencyTree: checks, immutability, equality, columns and drawings."""
+
+import copy
+import pickle
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_shag.treebank import DependencyTree
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def tree():
+    return DependencyTree(
+        ["The", "dog", "barks", "."],
+        [2, 3, 0, 3],
+        lemmas=["the", "dog", "bark", "."],
+        upos=["DET", "NOUN", "VERB", "PUNCT"],
+        xpos=["DT", "NN", "VBZ", "."],
+        feats=["Definite=Def|PronType=Art", "Number=Sing", "Number=Sing|Tense=Pres", "_"],
+        deprels=["det", "nsubj", "root", "punct"],
+    )
+
+
+@st.composite
+def heads_lists(draw, max_tokens=12):
+    """Any trees, also with several roots and crossing arcs."""
+    n_tokens = draw(st.integers(1, max_tokens))
+    order = draw(st.permutations(range(1, n_tokens + 1)))
+    heads = [0] * n_tokens
+    for place, token in enumerate(order):
+        heads[token - 1] = draw(st.sampled_from([0, *order[:place]]))
+    return heads
+
+
+class TestConstructor:
+    def test_attributes(self, tree):
+        assert tree.forms == ("The", "dog", "barks", ".")
+        assert tree.lemmas == ("the", "dog", "bark", ".")
+        assert tree.upos == ("DET", "NOUN", "VERB", "PUNCT")
+        assert tree.xpos == ("DT", "NN", "VBZ", ".")
+        assert tree.feats[1] == "Number=Sing"
+        assert tree.deprels == ("det", "nsubj", "root", "punct")
+        assert tree.heads.tolist() == [2, 3, 0, 3]
+        assert tree.heads.dtype == np.intp
+        assert len(tree) == 4
+
+    def test_columns_that_are_not_given_are_none(self):
+        tree = DependencyTree(["a"])
+        for name in ("heads", "lemmas", "upos", "xpos", "feats", "deprels"):
+            assert getattr(tree, name) is None
+
+    def test_symbols_default_to_upos_then_forms(self):
+        assert DependencyTree(["a"], upos=["X"], symbols=["Y"]).symbols == ("Y",)
+        assert DependencyTree(["a"], upos=["X"]).symbols == ("X",)
+        assert DependencyTree(["a"]).symbols == ("a",)
+
+    def test_several_roots_and_crossing_arcs_are_allowed(self):
+        assert DependencyTree(list("ab"), [0, 0]).is_projective
+        assert not DependencyTree(list("abcd"), [3, 4, 0, 3]).is_projective
+
+    @pytest.mark.parametrize("forms", [[], (), np.array([], dtype=str)])
+    def test_no_tokens(self, forms):
+        with pytest.raises(ValueError, match="at least one token"):
+            DependencyTree(forms)
+
+    @pytest.mark.parametrize("name", ["lemmas", "upos", "xpos", "feats", "deprels", "symbols"])
+    def test_length_of_a_column(self, name):
+        with pytest.raises(ValueError, match=f"{name} has length 2, but the sentence has 3 tokens"):
+            DependencyTree(list("abc"), **{name: ["x", "y"]})
+
+    @pytest.mark.parametrize("name", ["forms", "lemmas", "symbols"])
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [("abc", "got the str 'abc'"), (["a", 2, "c"], "got 2 for token 2")],
+    )
+    def test_type_of_a_column(self, name, values, message):
+        columns = {"forms": list("abc"), name: values}
+        with pytest.raises(TypeError, match=f"{name} must be a sequence of str.*{message}"):
+            DependencyTree(**columns)
+
+    @pytest.mark.parametrize("name", ["forms", "lemmas", "upos", "xpos", "feats", "deprels"])
+    @pytest.mark.parametrize("value", ["", "a\tb", "a\n", "\r"])
+    def test_values_that_a_file_cannot_hold(self, name, value):
+        columns = {"forms": ["a", "b"], name: ["a", value]}
+        with pytest.raises(ValueError, match=f"{name} has .* for token 2"):
+            DependencyTree(**columns)
+
+    @pytest.mark.parametrize(
+        ("heads", "message"),
+        [
+            ([0, 1, 4], r"token 3 \('c'\): head 4 is outside 0..3"),
+            ([0, -1, 1], r"token 2 \('b'\): head -1 is outside"),
+            ([2, 3, 1], "no root"),
+            ([0, 3, 2], r"token 2 \('b'\).*cycle"),
+            ([0, 2, 1], r"token 2 \('b'\).*cycle"),
+            ([0, 1], "shape .2,., but the sentence has 3 tokens"),
+            ([[0, 1, 1]], "shape .1, 3."),
+            ([0.0, 1.0, 1.0], "must be integers"),
+            ([True, False, False], "must be integers"),
+            ([None, 0, 1], "must be integers, or None for an unlabelled sentence"),
+            (["0", "1", "1"], "must be integers"),
+        ],
+    )
+    def test_bad_heads(self, heads, message):
+        with pytest.raises(ValueError, match=message):
+            DependencyTree(list("abc"), heads)
+
+    def test_numpy_input_is_copied_and_made_plain(self):
+        heads = np.array([2, 0], dtype=np.int32)
+        tree = DependencyTree(np.array(["a", "b"]), heads)
+        heads[0] = 0
+        assert tree.heads.tolist() == [2, 0]
+        assert type(tree.forms[0]) is str
+        assert heads.flags.writeable
+
+    def test_projectivity_of_an_unlabelled_sentence(self):
+        with pytest.raises(ValueError, match="no heads"):
+            _ = DependencyTree(["a"]).is_projective
+
+
+class TestImmutable:
+    @pytest.mark.parametrize("name", ["forms", "heads", "symbols", "_source", "new"])
+    def test_attributes_cannot_be_set_or_deleted(self, tree, name):
+        with pytest.raises(AttributeError, match="immutable"):
+            setattr(tree, name, None)
+        with pytest.raises(AttributeError, match="immutable"):
+            delattr(tree, name)
+
+    @pytest.mark.parametrize(
+        "clone",
+        [
+            lambda tree: tree,
+            copy.copy,
+            copy.deepcopy,
+            lambda tree: pickle.loads(pickle.dumps(tree)),
+            lambda tree: pickle.loads(pickle.dumps(tree, protocol=0)),
+            lambda tree: tree.with_heads([0, 1, 1, 1]),
+            lambda tree: tree.with_symbols("abcd"[i] for i in range(4)),
+        ],
+    )
+    def test_heads_cannot_be_written(self, tree, clone):
+        with pytest.raises(ValueError, match="read-only"):
+            clone(tree).heads[0] = 1
+
+    def test_numpy_makes_an_array_of_trees(self, tree):
+        array = np.array([tree, tree], dtype=object)
+        assert array.shape == (2,)
+        assert array[0] is tree
+
+    def test_neither_indexable_nor_iterable(self, tree):
+        with pytest.raises(TypeError):
+            tree[0]
+        with pytest.raises(TypeError):
+            iter(tree)
+
+
+class TestEquality:
+    def test_equal_trees(self, tree):
+        same = pickle.loads(pickle.dumps(tree))
+        assert same is not tree
+        assert same == tree
+        assert hash(same) == hash(tree)
+        assert len({same, tree}) == 1
+        assert copy.deepcopy([tree]) == [tree]
+
+    def test_every_column_counts(self, tree):
+        names = ("forms", "heads", "lemmas", "upos", "xpos", "feats", "deprels", "symbols")
+        columns = {name: getattr(tree, name) for name in names}
+        assert DependencyTree(**columns) == tree
+        for name in columns:
+            value = [0, 1, 1, 1] if name == "heads" else list("wxyz")
+            assert DependencyTree(**{**columns, name: value}) != tree
+        for name in set(columns) - {"forms", "symbols"}:
+            assert DependencyTree(**{**columns, name: None}) != tree
+
+    def test_unlabelled_is_not_labelled(self):
+        assert DependencyTree(["a"]) != DependencyTree(["a"], [0])
+        assert DependencyTree(["a"]) == DependencyTree(["a"])
+        assert hash(DependencyTree(["a"])) == hash(DependencyTree(["a"]))
+
+    def test_other_types(self, tree):
+        assert tree != ["The", "dog", "barks", "."]
+        assert (tree == 1) is False
+
+
+class TestColumns:
+    @pytest.mark.parametrize(
+        ("name", "attribute"),
+        [
+            ("form", "forms"),
+            ("lemma", "lemmas"),
+            ("upos", "upos"),
+            ("xpos", "xpos"),
+            ("feats", "feats"),
+            ("deprel", "deprels"),
+            ("symbol", "symbols"),
+        ],
+    )
+    def test_whole_columns(self, tree, name, attribute):
+        assert tree.column(name) == getattr(tree, attribute)
+
+    def test_morphological_feature(self, tree):
+        assert tree.column("feats.Number") == ("_", "Sing", "Sing", "_")
+        assert tree.column("feats.Tense") == ("_", "_", "Pres", "_")
+        assert tree.column("feats.Num") == ("_",) * 4
+
+    @pytest.mark.parametrize("name", ["", "forms", "feats.", "upos.Case", ".", "head", 3, None])
+    def test_unknown_name(self, tree, name):
+        with pytest.raises(ValueError, match=r"unknown column .*choose from form, lemma, upos"):
+            tree.column(name)
+
+    @pytest.mark.parametrize("name", ["xpos", "feats.Case"])
+    def test_missing_column(self, name):
+        tree = DependencyTree(["a"], upos=["X"])
+        with pytest.raises(ValueError, match=f"no column '{name}', only form, upos, symbol"):
+            tree.column(name)
+
+
+class TestChangedTrees:
+    def test_with_heads(self, tree):
+        changed = tree.with_heads(np.array([0, 1, 1, 1]))
+        assert changed.heads.tolist() == [0, 1, 1, 1]
+        assert changed.deprels is None
+        assert changed.forms is tree.forms
+        assert changed.feats is tree.feats
+        assert tree.heads.tolist() == [2, 3, 0, 3]
+
+    def test_with_heads_and_deprels(self, tree):
+        deprels = ("a", "b", "c", "d")
+        assert tree.with_heads([0, 1, 1, 1], deprels).deprels == deprels
+        assert tree.with_heads(tree.heads, tree.deprels) == tree
+
+    def test_with_heads_none_is_unlabelled(self, tree):
+        assert tree.with_heads(None).heads is None
+
+    @pytest.mark.parametrize(
+        ("heads", "deprels", "message"),
+        [
+            ([0, 1], None, "heads has shape"),
+            ([1, 1, 1, 1], None, "not a tree"),
+            ([0, 1, 1, 1], ["x"], "deprels has length 1"),
+            ([0, 1, 1, 1], ["x", "", "x", "x"], "deprels has '' for token 2"),
+        ],
+    )
+    def test_with_bad_heads(self, tree, heads, deprels, message):
+        with pytest.raises(ValueError, match=message):
+            tree.with_heads(heads, deprels)
+
+    def test_with_symbols(self, tree):
+        changed = tree.with_symbols(list("wxyz"))
+        assert changed.symbols == tuple("wxyz")
+        assert changed.upos == tree.upos
+        assert tree.symbols == tree.upos
+        assert changed.with_symbols(tree.symbols) == tree
+
+    def test_with_bad_symbols(self, tree):
+        with pytest.raises(ValueError, match="symbols has length 3"):
+            tree.with_symbols(list("abc"))
+        with pytest.raises(TypeError, match="got None for token 2"):
+            tree.with_symbols(["a", None, "c", "d"])
+
+
+class TestRepr:
+    def test_short(self, tree):
+        assert repr(tree) == "DependencyTree('The dog barks .', heads=[2, 3, 0, 3])"
+        assert repr(tree.with_heads(None)) == "DependencyTree('The dog barks .', heads=None)"
+
+    def test_long(self):
+        tree = DependencyTree(["word"] * 30, range(30))
+        assert repr(tree) == (
+            "DependencyTree('word word word word word word word word word word word wo...', "
+            "heads=[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...])"
+        )
+
+
+def drawing(tree):
+    return "\n" + str(tree) + "\n"
+
+
+class TestText:
+    def test_left_and_right_dependents(self, tree):
+        assert drawing(tree) == (
+            """
+    ,-- The  DET    det
+,-- dog      NOUN   nsubj
+barks        VERB   root
+`-- .        PUNCT  punct
+"""
+        )
+
+    def test_deep_tree_with_lines_past_other_words(self):
+        sentence = "a big old dog of mine never really barks at cats in the dark"
+        heads = [4, 4, 4, 9, 6, 4, 9, 9, 0, 11, 9, 14, 14, 9]
+        assert drawing(DependencyTree(sentence.split(), heads, symbols=["T"] * 14)) == (
+            """
+    ,-- a       T
+    |-- big     T
+    |-- old     T
+,-- dog         T
+|   |   ,-- of  T
+|   `-- mine    T
+|-- never       T
+|-- really      T
+barks           T
+|   ,-- at      T
+|-- cats        T
+|   ,-- in      T
+|   |-- the     T
+`-- dark        T
+"""
+        )
+
+    def test_chains(self):
+        assert drawing(DependencyTree(list("abc"), [2, 3, 0], symbols=list("xyz"))) == (
+            """
+    ,-- a  x
+,-- b      y
+c          z
+"""
+        )
+        assert drawing(DependencyTree(list("abc"), [0, 1, 2], symbols=list("xyz"))) == (
+            """
+a          x
+`-- b      y
+    `-- c  z
+"""
+        )
+
+    def test_several_roots(self):
+        assert drawing(DependencyTree(list("abcd"), [2, 0, 0, 3], symbols=list("wxyz"))) == (
+            """
+,-- a  w
+b      x
+c      y
+`-- d  z
+"""
+        )
+
+    def test_crossing_arcs_add_the_numbers(self):
+        # The line from "hearing" to "it" is interrupted at "scheduled".
+        tree = DependencyTree(
+            ["A", "hearing", "is", "scheduled", "on", "it", "today"],
+            [2, 3, 0, 3, 6, 2, 4],
+            symbols=["D", "N", "V", "V", "P", "N", "R"],
+        )
+        assert drawing(tree) == (
+            """
+    ,-- A       D  1 <- 2
+,-- hearing     N  2 <- 3
+is              V  3 <- 0
+`-- scheduled   V  4 <- 3
+    |   ,-- on  P  5 <- 6
+    `-- it      N  6 <- 2
+    `-- today   R  7 <- 4
+"""
+        )
+
+    def test_unlabelled(self, tree):
+        assert drawing(tree.with_heads(None)) == (
+            """
+The    DET
+dog    NOUN
+barks  VERB
+.      PUNCT
+"""
+        )
+
+    def test_one_token(self):
+        assert str(DependencyTree(["a"], [0], symbols=["X"])) == "a  X"
+
+    def test_columns_are_aligned_for_wide_and_combining_characters(self):
+        # Two wide characters fill four columns of a terminal, a combining accent none.
+        tree = DependencyTree(["\u732b\u306f", "e\u0301"], symbols=["X", "Y"])
+        assert str(tree) == "\u732b\u306f  X\ne\u0301     Y"
+
+    def test_very_deep(self):
+        n_tokens = 2000  # deeper than Python's recursion limit
+        lines = str(DependencyTree(["x"] * n_tokens, range(n_tokens))).split("\n")
+        assert len(lines) == n_tokens
+        assert lines[-1].lstrip() == "`-- x  x"
+
+    @given(heads_lists())
+    def test_heads_can_be_read_from_the_drawing(self, heads):
+        tree = DependencyTree(["w"] * len(heads), heads)
+        lines = str(tree).split("\n")
+        if tree.is_projective:
+            assert read_branches(lines) == heads
+        else:
+            assert [int(line.split(" <- ")[1]) for line in lines] == heads
+
+
+def read_branches(lines):
+    """Follow every branch from its arm along the vertical line to the head."""
+    heads = []
+    for row, line in enumerate(lines):
+        column = line.index("w") - 4
+        if column < 0:
+            heads.append(0)
+            continue
+        corner = line[column]
+        assert line[column + 1 : column + 4] == "-- "
+        reached = []
+        for step in {",": [1], "`": [-1], "|": [1, -1]}[corner]:
+            other = row + step
+            while 0 <= other < len(lines) and lines[other][column] in "|,`":
+                if lines[other][column] == {1: "`", -1: ","}[step]:
+                    break
+                other += step
+            if 0 <= other < len(lines) and lines[other][column] == "w":
+                reached.append(other + 1)
+        assert len(reached) == 1
+        heads.append(reached[0])
+    return heads
+
+
+class TestSvg:
+    @staticmethod
+    def texts(tree):
+        root = ElementTree.fromstring(tree._repr_svg_())
+        return [element.text for element in root.iter(f"{SVG}text")]
+
+    @staticmethod
+    def arcs(tree):
+        """(start x, y of the highest point, end x) of each arc; y grows downwards."""
+        root = ElementTree.fromstring(tree._repr_svg_())
+        paths = [path.get("d") for path in root.iter(f"{SVG}path")]
+        curves = [path for path in paths if "C" in path]
+        arrows = [path for path in paths if "h7z" in path]
+        assert len(curves) == len(arrows)
+        arcs = []
+        for curve in curves:
+            x0, y0, _, y1, _, y2, x3, y3 = map(float, curve[1:].replace("C", " ").split())
+            arcs.append((x0, (y0 + 3 * y1 + 3 * y2 + y3) / 8, x3))  # Bezier's curve at 1/2
+        return arcs
+
+    def test_content(self, tree):
+        assert sorted(self.texts(tree)) == sorted([*tree.forms, *tree.symbols, *tree.deprels])
+        assert len(self.arcs(tree)) == 4
+
+    def test_without_deprels(self, tree):
+        assert sorted(self.texts(tree.with_heads(tree.heads))) == sorted(
+            [*tree.forms, *tree.symbols]
+        )
+
+    def test_unlabelled_has_no_arcs(self, tree):
+        assert self.arcs(tree.with_heads(None)) == []
+        assert sorted(self.texts(tree.with_heads(None))) == sorted([*tree.forms, *tree.symbols])
+
+    def test_arcs_end_at_the_dependent_and_nest(self, tree):
+        arcs = self.arcs(tree)
+        root = ElementTree.fromstring(tree._repr_svg_())
+        positions = {t.text: float(t.get("x")) for t in root.iter(f"{SVG}text")}
+        assert [end for _, _, end in arcs] == [positions[form] for form in tree.forms]
+        for (start, _, _), head in zip(arcs, tree.heads, strict=True):
+            if head:
+                assert abs(start - positions[tree.forms[head - 1]]) == 5
+        # The arrow to the root is higher than any arc.
+        assert arcs[2][1] < min(arcs[0][1], arcs[1][1], arcs[3][1])
+
+    def test_an_arc_lies_above_those_it_spans(self):
+        # 4 -> 1 spans 4 -> 2, which spans 4 -> 3; token 4 is the root.
+        arcs = self.arcs(DependencyTree(list("abcd"), [4, 4, 4, 0]))
+        tops = [top for _, top, _ in arcs]
+        assert tops[3] < tops[0] < tops[1] < tops[2]
+
+    def test_escaped(self):
+        tree = DependencyTree(
+            ["<b>", "a&b", "\x00\x0b", "\ud800"], [0, 1, 1, 1], deprels=['"', "'", ">", "<"]
+        )
+        texts = self.texts(tree)
+        assert texts.count("<b>") == 2  # form and symbol
+        assert texts.count("a&b") == 2
+        assert texts.count("\ufffd\ufffd") == 2
+        assert texts.count("\ufffd") == 2
+        assert set("\"'><") <= set(texts)
+
+    def test_self_contained_with_its_own_background(self, tree):
+        root = ElementTree.fromstring(tree._repr_svg_())
+        rectangle = root.find(f"{SVG}rect")
+        assert (rectangle.get("width"), rectangle.get("fill")) == (root.get("width"), "#ffffff")
+        assert "href" not in tree._repr_svg_()
+
+    @given(heads_lists())
+    def test_any_tree_fits_into_the_drawing(self, heads):
+        tree = DependencyTree(["word"] * len(heads), heads)
+        root = ElementTree.fromstring(tree._repr_svg_())
+        for start, top, end in self.arcs(tree):
+            assert min(start, end, top) >= 0
+            assert max(start, end) <= float(root.get("width"))

@@ -1,0 +1,80 @@
+"""Decoding against the enumeration of all trees."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from tests import oracles
+
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import _viterbi, eisner
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10**6), n_tokens=st.integers(1, 6))
+def test_eisner_finds_the_best_tree(seed, n_tokens):
+    scores = np.random.default_rng(seed).normal(size=(n_tokens, n_tokens + 1))
+    heads, score = eisner(scores)
+    expected = oracles.best_tree(scores)
+    assert_array_equal(heads, expected)
+    assert_allclose(score, scores[np.arange(n_tokens), list(expected)].sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_tokens", range(1, 7))
+def test_viterbi_finds_the_most_probable_tree_of_a_deterministic_grammar(n_tokens):
+    """Two states, before and after the first modifier: one path a tree."""
+    rng = np.random.default_rng(n_tokens)
+    for _ in range(10):
+        A = np.zeros((5, 2, 4, 2, 2))
+        A[..., 1, :] = rng.uniform(size=(5, 2, 4, 2))
+        alpha_1 = np.zeros((5, 2, 2))
+        alpha_1[..., 0] = 1.0
+        operators = Operators(alpha_1, rng.uniform(size=(5, 2, 2)), A)
+        codes = np.concatenate([[4], rng.integers(4, size=n_tokens)])
+        with np.errstate(divide="ignore"):
+            log_operators = Operators(*(np.log(part) for part in operators))
+        heads = np.empty(n_tokens, dtype=np.int64)
+        no_scores = np.zeros((n_tokens + 1, n_tokens + 1))
+        score = _viterbi.viterbi(log_operators, codes, no_scores, heads)
+        values = {
+            tree: oracles.tree_value(operators, codes, tree)
+            for tree in oracles.projective_trees(n_tokens)
+        }
+        # Equal symbols make equal trees, so compare probabilities, not trees.
+        assert_allclose(values[tuple(heads)], max(values.values()), rtol=1e-10)
+        assert_allclose(np.exp(score), values[tuple(heads)], rtol=1e-10)
+
+
+def test_forbidden_arcs_are_avoided():
+    scores = np.zeros((3, 4))
+    scores[:, 0] = [-np.inf, -np.inf, 0]
+    scores[0, 3] = -np.inf
+    heads, score = eisner(scores)
+    assert heads.tolist() == [2, 3, 0]
+    assert score == 0
+
+
+def test_a_tree_comes_back_even_if_all_are_forbidden():
+    heads, score = eisner(np.full((4, 5), -np.inf))
+    assert score == -np.inf
+    assert tuple(heads) in oracles.projective_trees(4)
+
+
+def test_long_sentences():
+    heads, _ = eisner(np.random.default_rng(0).normal(size=(300, 301)))
+    assert oracles.is_tree(heads.tolist())
+    assert np.sum(heads == 0) == 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (np.zeros((2, 2)), "must have the shape"),
+        (np.zeros((0, 1)), "at least one token"),
+        ([[0.0, 0.0, np.nan], [0.0, 0.0, 0.0]], "head 2 of token 1 is NaN"),
+    ],
+)
+def test_bad_scores_are_refused(scores, message):
+    with pytest.raises(ValueError, match=message):
+        eisner(scores)
