@@ -35,25 +35,31 @@ SMALLEST = 2.0 ** (-LOG2_BASE // 2)
 ZERO_EXPONENT = -(2**24)
 
 
+class Table(NamedTuple):
+    """Values in units of ``BASE ** exponent``: numbers, or vectors with one exponent each."""
+
+    values: np.ndarray  # (rows, columns) or (rows, columns, n)
+    exponent: np.ndarray  # (rows, columns)
+
+
 class Chart(NamedTuple):
     """Inside values of one sentence of N tokens under automata with n states."""
 
-    complete: np.ndarray  # (N + 1, N + 2, n)
-    complete_exponent: np.ndarray  # (N + 1, N + 2), shared by `closed`
-    closed: np.ndarray  # (N + 1, N + 2)
-    closed_by_boundary: np.ndarray  # (N + 2, N + 1), the transpose: sums run along rows
-    exponent_by_boundary: np.ndarray  # (N + 2, N + 1), the transpose
-    awaiting: np.ndarray  # (N + 1, N + 1, n)
-    incomplete: np.ndarray  # (N + 1, N + 1, n)
-    incomplete_exponent: np.ndarray  # (N + 1, N + 1), shared by `awaiting`
+    complete: Table  # values (N + 1, N + 2, n)
+    closed: Table  # values (N + 1, N + 2)
+    closed_by_boundary: Table  # the transpose, (N + 2, N + 1): sums run along rows
+    awaiting: Table  # values (N + 1, N + 1, n)
+    incomplete: Table  # values (N + 1, N + 1, n)
 
 
 class Outside(NamedTuple):
     """Derivatives of log Z by the entries of the chart."""
 
     complete: np.ndarray  # (N + 1, N + 2, n)
-    incomplete: np.ndarray  # (N + 1, N + 1, n)
     closed: np.ndarray  # (N + 1, N + 2)
+    closed_by_boundary: np.ndarray  # (N + 2, N + 1), to be added to `closed`
+    awaiting: np.ndarray  # (N + 1, N + 1, n)
+    incomplete: np.ndarray  # (N + 1, N + 1, n)
 
 
 @kernel
@@ -63,136 +69,113 @@ def _power(exponent):
 
 
 @kernel
-def _weighted_sum(weights, weight_exponents, vectors, vector_exponents, out):
-    """Set out = sum_k weights[k] vectors[k] and return its exponent."""
+def _weighted_sum(weights, vectors, out, head, column, low, high):
+    """Set out[head, column] = sum_k weights[column, k] vectors[head, k] over low <= k < high."""
     exponent = ZERO_EXPONENT
-    for k in range(weights.size):
-        if weights[k] != 0.0:
-            exponent = max(exponent, weight_exponents[k] + vector_exponents[k])
-    n_states = out.size
-    out[:] = 0.0
+    for k in range(low, high):
+        if weights.values[column, k] != 0.0:
+            term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
+            exponent = max(exponent, term_exponent)
+    out.exponent[head, column] = exponent
     if exponent <= ZERO_EXPONENT:
-        return ZERO_EXPONENT
-    for k in range(weights.size):
-        if weights[k] != 0.0:
-            weight = weights[k] * _power(weight_exponents[k] + vector_exponents[k] - exponent)
+        return
+    n_states = out.values.shape[2]
+    for k in range(low, high):
+        weight = weights.values[column, k]
+        if weight != 0.0:
+            term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
+            weight *= _power(term_exponent - exponent)
             for q in range(n_states):
-                out[q] += weight * vectors[k, q]
+                out.values[head, column, q] += weight * vectors.values[head, k, q]
+    _renormalise(out, head, column)
+
+
+@kernel
+def _renormalise(table, row, column):
+    """Change the exponent of an entry until its values lie in [SMALLEST, LARGEST] or are zero."""
     largest = 0.0
-    for q in range(n_states):
-        largest = max(largest, abs(out[q]))
+    for q in range(table.values.shape[2]):
+        largest = max(largest, abs(table.values[row, column, q]))
     # A sum that cancels keeps the exponent of its terms: its derivatives need not vanish.
     while largest > LARGEST or 0.0 < largest < SMALLEST:
         shift = 1 if largest > LARGEST else -1
-        for q in range(n_states):
-            out[q] *= _power(-shift)
+        for q in range(table.values.shape[2]):
+            table.values[row, column, q] *= _power(-shift)
         largest *= _power(-shift)
-        exponent += shift
-    return exponent
+        table.exponent[row, column] += shift
 
 
 @kernel
 def _weighted_sum_adjoint(
-    weights,
-    weight_exponents,
-    vectors,
-    vector_exponents,
-    out_exponent,
-    out_adjoint,
-    weight_adjoints,
-    vector_adjoints,
+    weights, vectors, out, weight_adjoint, vector_adjoint, out_adjoint, head, column, low, high
 ):
-    """Add what `out_adjoint` contributes to the adjoints of the terms of a weighted sum."""
-    for k in range(weights.size):
-        scale = _power(weight_exponents[k] + vector_exponents[k] - out_exponent)
-        # A weight of zero had no say in `out_exponent`, so its scale may be beyond any bound. Such
-        # an entry is zero because STOP has no mass there, and then its adjoint leads nowhere.
-        if scale == 0.0 or (weights[k] == 0.0 and scale > LARGEST):
+    """Add what the adjoint of a weighted sum contributes to the adjoints of its terms."""
+    n_states = out_adjoint.shape[2]
+    for k in range(low, high):
+        term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
+        scale = _power(term_exponent - out.exponent[head, column])
+        weight = weights.values[column, k]
+        # A weight of zero had no say in the exponent of the sum, so its scale may be beyond any
+        # bound. It is zero because STOP has no mass there, and then its adjoint leads nowhere.
+        if scale == 0.0 or (weight == 0.0 and scale > LARGEST):
             continue
-        weight = scale * weights[k]
         product = 0.0
-        for q in range(out_adjoint.size):
-            vector_adjoints[k, q] += weight * out_adjoint[q]
-            product += out_adjoint[q] * vectors[k, q]
-        weight_adjoints[k] += scale * product
+        for q in range(n_states):
+            adjoint = out_adjoint[head, column, q]
+            vector_adjoint[head, k, q] += scale * weight * adjoint
+            product += adjoint * vectors.values[head, k, q]
+        weight_adjoint[column, k] += scale * product
 
 
 @kernel
-def _dot(left, right):
-    total = 0.0
-    for q in range(left.size):
-        total += left[q] * right[q]
-    return total
-
-
-@kernel
-def _apply(factor, matrix, vector, out):
-    """Set out = factor * matrix @ vector."""
-    for i in range(out.size):
-        out[i] = factor * _dot(matrix[i], vector)
-
-
-@kernel
-def _apply_transposed(factor, matrix, vector, out):
-    """Set out = factor * matrix.T @ vector."""
-    out[:] = 0.0
-    for i in range(vector.size):
-        scaled = factor * vector[i]
-        for j in range(out.size):
-            out[j] += scaled * matrix[i, j]
-
-
-@kernel
-def _close(chart, head, boundary, exponent, stop_vector, stop_score):
+def _close(chart, operators, codes, stop_scores, head, boundary):
     # closed[h, b] = stop(h) alpha_inf . C[h, b]                                       (eq. 14)
-    value = stop_score * _dot(stop_vector, chart.complete[head, boundary])
-    chart.closed[head, boundary] = value
-    chart.closed_by_boundary[boundary, head] = value
-    chart.complete_exponent[head, boundary] = exponent
-    chart.exponent_by_boundary[boundary, head] = exponent
+    direction = RIGHT if boundary > head else LEFT
+    value = 0.0
+    for q in range(chart.complete.values.shape[2]):
+        stop = operators.alpha_inf[codes[head], direction, q]
+        value += stop * chart.complete.values[head, boundary, q]
+    value *= stop_scores[head, direction]
+    exponent = chart.complete.exponent[head, boundary]
+    chart.closed.values[head, boundary] = value
+    chart.closed_by_boundary.values[boundary, head] = value
+    chart.closed_by_boundary.exponent[boundary, head] = exponent
 
 
 @kernel
-def _attach(chart, head, modifier, low, high, matrix, score):
-    # g[h, m] = sum_b C[h, b] closed[m, b]       over the boundaries between h and m   (eq. 16)
-    exponent = _weighted_sum(
-        chart.closed[modifier, low:high],
-        chart.complete_exponent[modifier, low:high],
-        chart.complete[head, low:high],
-        chart.complete_exponent[head, low:high],
-        chart.awaiting[head, modifier],
-    )
+def _emit(chart, operators, codes, arc_scores, head, modifier):
     # I[h, m] = score(h, m) A[h, m] g[h, m]                                            (eq. 17)
-    _apply(score, matrix, chart.awaiting[head, modifier], chart.incomplete[head, modifier])
-    chart.incomplete_exponent[head, modifier] = exponent
+    direction = RIGHT if modifier > head else LEFT
+    n_states = chart.awaiting.values.shape[2]
+    for i in range(n_states):
+        value = 0.0
+        for j in range(n_states):
+            transition = operators.A[codes[head], direction, codes[modifier], i, j]
+            value += transition * chart.awaiting.values[head, modifier, j]
+        chart.incomplete.values[head, modifier, i] = arc_scores[head, modifier] * value
+    chart.incomplete.exponent[head, modifier] = chart.awaiting.exponent[head, modifier]
 
 
 @kernel
-def _complete(chart, head, boundary, low, high, stop_vector, stop_score):
-    # C[h, b] = sum_m I[h, m] closed[m, b]      over the outermost modifier m of h     (eq. 18)
-    exponent = _weighted_sum(
-        chart.closed_by_boundary[boundary, low:high],
-        chart.exponent_by_boundary[boundary, low:high],
-        chart.incomplete[head, low:high],
-        chart.incomplete_exponent[head, low:high],
-        chart.complete[head, boundary],
+def _new_table(rows, columns, n_states):
+    return Table(
+        np.zeros((rows, columns, n_states)), np.full((rows, columns), ZERO_EXPONENT, np.int32)
     )
-    _close(chart, head, boundary, exponent, stop_vector, stop_score)
 
 
 @kernel
-def new_chart(n_tokens, n_states):
+def _new_chart(n_tokens, n_states):
     """Allocate the chart of one sentence, every entry zero."""
     n = n_tokens + 1
+    complete = _new_table(n, n + 1, n_states)
     return Chart(
-        complete=np.zeros((n, n + 1, n_states)),
-        complete_exponent=np.full((n, n + 1), ZERO_EXPONENT, dtype=np.int32),
-        closed=np.zeros((n, n + 1)),
-        closed_by_boundary=np.zeros((n + 1, n)),
-        exponent_by_boundary=np.full((n + 1, n), ZERO_EXPONENT, dtype=np.int32),
-        awaiting=np.zeros((n, n, n_states)),
-        incomplete=np.zeros((n, n, n_states)),
-        incomplete_exponent=np.full((n, n), ZERO_EXPONENT, dtype=np.int32),
+        complete=complete,
+        closed=Table(np.zeros((n, n + 1)), complete.exponent),
+        closed_by_boundary=Table(
+            np.zeros((n + 1, n)), np.full((n + 1, n), ZERO_EXPONENT, np.int32)
+        ),
+        awaiting=_new_table(n, n, n_states),
+        incomplete=_new_table(n, n, n_states),
     )
 
 
@@ -221,52 +204,72 @@ def inside(operators, codes, arc_scores, stop_scores, single_root):
     exponent : int
     """
     n_tokens = codes.size - 1
-    chart = new_chart(n_tokens, operators.alpha_1.shape[2])
+    chart = _new_chart(n_tokens, operators.alpha_1.shape[2])
     first = 1 if single_root else 0
     for h in range(first, n_tokens + 1):
         # C[h, h] = C[h, h + 1] = alpha_1                                              (eq. 15)
         for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
-            chart.complete[h, h + direction] = operators.alpha_1[codes[h], direction]
-            stop_vector = operators.alpha_inf[codes[h], direction]
-            _close(chart, h, h + direction, 0, stop_vector, stop_scores[h, direction])
+            chart.complete.values[h, h + direction] = operators.alpha_1[codes[h], direction]
+            chart.complete.exponent[h, h + direction] = 0
+            _close(chart, operators, codes, stop_scores, h, h + direction)
     for width in range(1, n_tokens + 1):
         for i in range(first, n_tokens + 1 - width):
             j = i + width
-            matrix = operators.A[codes[i], RIGHT, codes[j]]
-            _attach(chart, i, j, i + 1, j + 1, matrix, arc_scores[i, j])
-            stop_vector = operators.alpha_inf[codes[i], RIGHT]
-            _complete(chart, i, j + 1, i + 1, j + 1, stop_vector, stop_scores[i, RIGHT])
-            if i > 0:
-                matrix = operators.A[codes[j], LEFT, codes[i]]
-                _attach(chart, j, i, i + 1, j + 1, matrix, arc_scores[j, i])
-                stop_vector = operators.alpha_inf[codes[j], LEFT]
-                _complete(chart, j, i, i, j, stop_vector, stop_scores[j, LEFT])
+            for direction in range(LEFT if i > 0 else RIGHT, RIGHT + 1):
+                head, modifier, boundary, low = _ends(i, j, direction)
+                # g[h, m] = sum_b closed[m, b] C[h, b]    over boundaries between them (eq. 16)
+                _weighted_sum(
+                    chart.closed, chart.complete, chart.awaiting, head, modifier, i + 1, j + 1
+                )
+                _emit(chart, operators, codes, arc_scores, head, modifier)
+                # C[h, b] = sum_m closed[m, b] I[h, m]     over the outermost modifier (eq. 18)
+                _weighted_sum(
+                    chart.closed_by_boundary,
+                    chart.incomplete,
+                    chart.complete,
+                    head,
+                    boundary,
+                    low,
+                    low + width,
+                )
+                _close(chart, operators, codes, stop_scores, head, boundary)
     if single_root:
         return _single_root(chart, operators, codes, arc_scores, stop_scores)
-    return chart, chart.closed[0, n_tokens + 1], chart.complete_exponent[0, n_tokens + 1]
+    z, exponent = chart.closed.values[0, n_tokens + 1], chart.closed.exponent[0, n_tokens + 1]
+    return chart, z, np.int64(exponent)
+
+
+@kernel
+def _ends(i, j, direction):
+    """Head, modifier, far boundary and first possible modifier of the half that covers i..j."""
+    if direction == RIGHT:
+        return i, j, j + 1, i + 1
+    return j, i, i, i
 
 
 @kernel
 def _single_root(chart, operators, codes, arc_scores, stop_scores):
     """Z = sum_m w(m) closed[m, 1] closed[m, N + 1], one root m (eq. 23)."""
     n_tokens = codes.size - 1
-    weights = np.empty(n_tokens)
+    weights = np.zeros(n_tokens + 1)
+    z_exponent = ZERO_EXPONENT
     for m in range(1, n_tokens + 1):
-        chart.awaiting[0, m] = operators.alpha_1[codes[0], RIGHT]
-        matrix = operators.A[codes[0], RIGHT, codes[m]]
-        _apply(arc_scores[0, m], matrix, chart.awaiting[0, m], chart.incomplete[0, m])
-        chart.incomplete_exponent[0, m] = 0
-        stop = _dot(operators.alpha_inf[codes[0], RIGHT], chart.incomplete[0, m])
-        weights[m - 1] = stop_scores[0, RIGHT] * stop * chart.closed[m, 1]
-    z = np.empty(1)
-    exponent = _weighted_sum(
-        weights,
-        chart.exponent_by_boundary[1, 1:],
-        chart.closed_by_boundary[n_tokens + 1, 1:].reshape(n_tokens, 1),
-        chart.exponent_by_boundary[n_tokens + 1, 1:],
-        z,
-    )
-    return chart, z[0], exponent
+        chart.awaiting.values[0, m] = operators.alpha_1[codes[0], RIGHT]
+        chart.awaiting.exponent[0, m] = 0
+        _emit(chart, operators, codes, arc_scores, 0, m)
+        for q in range(chart.complete.values.shape[2]):
+            stop = stop_scores[0, RIGHT] * operators.alpha_inf[codes[0], RIGHT, q]
+            weights[m] += stop * chart.incomplete.values[0, m, q]
+        exponent = chart.closed.exponent[m, 1] + chart.closed.exponent[m, n_tokens + 1]
+        if weights[m] * chart.closed.values[m, 1] * chart.closed.values[m, n_tokens + 1] != 0.0:
+            z_exponent = max(z_exponent, exponent)
+    z = 0.0
+    for m in range(1, n_tokens + 1):
+        exponent = chart.closed.exponent[m, 1] + chart.closed.exponent[m, n_tokens + 1]
+        product = chart.closed.values[m, 1] * chart.closed.values[m, n_tokens + 1]
+        if weights[m] * product != 0.0:
+            z += _power(exponent - z_exponent) * weights[m] * product
+    return chart, z, np.int64(z_exponent)
 
 
 @kernel
@@ -281,101 +284,99 @@ def outside(operators, codes, arc_scores, stop_scores, single_root, chart, z, z_
     outside : Outside
     """
     n_tokens = codes.size - 1
-    shape = chart.complete.shape
-    adjoint = Outside(np.zeros(shape), np.zeros(chart.incomplete.shape), np.zeros(shape[:2]))
-    # Adjoints of the weights of `_complete` arrive by boundary: a second, transposed table
-    # keeps their sums along rows too; `_close_adjoint` adds the two.
-    closed_by_boundary = np.zeros((n_tokens + 2, n_tokens + 1))
+    adjoint = Outside(
+        np.zeros(chart.complete.values.shape),
+        np.zeros(chart.closed.values.shape),
+        np.zeros(chart.closed_by_boundary.values.shape),
+        np.zeros(chart.awaiting.values.shape),
+        np.zeros(chart.incomplete.values.shape),
+    )
     if single_root:
-        _single_root_adjoint(
-            chart, operators, codes, stop_scores, z, z_exponent, adjoint, closed_by_boundary
-        )
+        _single_root_adjoint(chart, operators, codes, stop_scores, z, z_exponent, adjoint)
     else:
         adjoint.closed[0, n_tokens + 1] = 1.0 / z
-    awaiting = np.empty(shape[2])
     first = 1 if single_root else 0
     for width in range(n_tokens, 0, -1):
         for i in range(first, n_tokens + 1 - width):
             j = i + width
-            stop_vector = operators.alpha_inf[codes[i], RIGHT]
-            stop = stop_scores[i, RIGHT]
-            _close_adjoint(adjoint, closed_by_boundary, i, j + 1, stop_vector, stop)
-            _complete_adjoint(chart, adjoint, closed_by_boundary, i, j + 1, i + 1, j + 1)
-            matrix = operators.A[codes[i], RIGHT, codes[j]]
-            _apply_transposed(arc_scores[i, j], matrix, adjoint.incomplete[i, j], awaiting)
-            _attach_adjoint(chart, adjoint, i, j, i + 1, j + 1, awaiting)
-            if i > 0:
-                stop_vector = operators.alpha_inf[codes[j], LEFT]
-                stop = stop_scores[j, LEFT]
-                _close_adjoint(adjoint, closed_by_boundary, j, i, stop_vector, stop)
-                _complete_adjoint(chart, adjoint, closed_by_boundary, j, i, i, j)
-                matrix = operators.A[codes[j], LEFT, codes[i]]
-                _apply_transposed(arc_scores[j, i], matrix, adjoint.incomplete[j, i], awaiting)
-                _attach_adjoint(chart, adjoint, j, i, i + 1, j + 1, awaiting)
+            for direction in range(LEFT if i > 0 else RIGHT, RIGHT + 1):
+                head, modifier, boundary, low = _ends(i, j, direction)
+                _close_adjoint(adjoint, operators, codes, stop_scores, head, boundary)
+                # dI[h, m] += closed[m, b] dC[h, b]
+                # dclosed[m, b] += dC[h, b] . I[h, m]                                  (eq. 20)
+                _weighted_sum_adjoint(
+                    chart.closed_by_boundary,
+                    chart.incomplete,
+                    chart.complete,
+                    adjoint.closed_by_boundary,
+                    adjoint.incomplete,
+                    adjoint.complete,
+                    head,
+                    boundary,
+                    low,
+                    low + width,
+                )
+                _emit_adjoint(adjoint, operators, codes, arc_scores, head, modifier)
+                # dC[h, b] += closed[m, b] dg[h, m]
+                # dclosed[m, b] += dg[h, m] . C[h, b]                                  (eq. 22)
+                _weighted_sum_adjoint(
+                    chart.closed,
+                    chart.complete,
+                    chart.awaiting,
+                    adjoint.closed,
+                    adjoint.complete,
+                    adjoint.awaiting,
+                    head,
+                    modifier,
+                    i + 1,
+                    j + 1,
+                )
     for h in range(first, n_tokens + 1):
         for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
-            stop_vector = operators.alpha_inf[codes[h], direction]
-            stop = stop_scores[h, direction]
-            _close_adjoint(adjoint, closed_by_boundary, h, h + direction, stop_vector, stop)
+            _close_adjoint(adjoint, operators, codes, stop_scores, h, h + direction)
     return adjoint
 
 
 @kernel
-def _single_root_adjoint(
-    chart, operators, codes, stop_scores, z, z_exponent, adjoint, closed_by_boundary
-):
+def _single_root_adjoint(chart, operators, codes, stop_scores, z, z_exponent, adjoint):
     """Differentiate log Z by the root's attachment and the two halves beside it (eq. 24)."""
     n_tokens = codes.size - 1
-    stop_vector = operators.alpha_inf[codes[0], RIGHT]
     for m in range(1, n_tokens + 1):
-        exponent = chart.complete_exponent[m, 1] + chart.complete_exponent[m, n_tokens + 1]
-        scale = stop_scores[0, RIGHT] * _power(exponent - z_exponent) / z
-        left, right = chart.closed[m, 1], chart.closed[m, n_tokens + 1]
-        weight = _dot(stop_vector, chart.incomplete[0, m])
-        for q in range(stop_vector.size):
-            adjoint.incomplete[0, m, q] = scale * left * right * stop_vector[q]
-        closed_by_boundary[1, m] += scale * weight * right
-        closed_by_boundary[n_tokens + 1, m] += scale * weight * left
+        left, right = chart.closed.values[m, 1], chart.closed.values[m, n_tokens + 1]
+        exponent = chart.closed.exponent[m, 1] + chart.closed.exponent[m, n_tokens + 1]
+        scale = _power(exponent - z_exponent) / z
+        if left * right == 0.0 and abs(scale) > LARGEST:  # as in `_weighted_sum_adjoint`
+            continue
+        weight = 0.0
+        for q in range(chart.incomplete.values.shape[2]):
+            stop = stop_scores[0, RIGHT] * operators.alpha_inf[codes[0], RIGHT, q]
+            adjoint.incomplete[0, m, q] = scale * left * right * stop
+            weight += stop * chart.incomplete.values[0, m, q]
+        adjoint.closed[m, 1] += scale * weight * right
+        adjoint.closed[m, n_tokens + 1] += scale * weight * left
 
 
 @kernel
-def _close_adjoint(adjoint, closed_by_boundary, head, boundary, stop_vector, stop_score):
+def _close_adjoint(adjoint, operators, codes, stop_scores, head, boundary):
     # dC[h, b] += dclosed[h, b] stop(h) alpha_inf                                      (eq. 19)
-    adjoint.closed[head, boundary] += closed_by_boundary[boundary, head]
-    weight = adjoint.closed[head, boundary] * stop_score
-    for q in range(stop_vector.size):
-        adjoint.complete[head, boundary, q] += weight * stop_vector[q]
+    direction = RIGHT if boundary > head else LEFT
+    adjoint.closed[head, boundary] += adjoint.closed_by_boundary[boundary, head]
+    weight = adjoint.closed[head, boundary] * stop_scores[head, direction]
+    for q in range(adjoint.complete.shape[2]):
+        stop = operators.alpha_inf[codes[head], direction, q]
+        adjoint.complete[head, boundary, q] += weight * stop
 
 
 @kernel
-def _complete_adjoint(chart, adjoint, closed_by_boundary, head, boundary, low, high):
-    # dI[h, m] += closed[m, b] dC[h, b];   dclosed[m, b] += dC[h, b] . I[h, m]         (eq. 20)
-    _weighted_sum_adjoint(
-        chart.closed_by_boundary[boundary, low:high],
-        chart.exponent_by_boundary[boundary, low:high],
-        chart.incomplete[head, low:high],
-        chart.incomplete_exponent[head, low:high],
-        chart.complete_exponent[head, boundary],
-        adjoint.complete[head, boundary],
-        closed_by_boundary[boundary, low:high],
-        adjoint.incomplete[head, low:high],
-    )
-
-
-@kernel
-def _attach_adjoint(chart, adjoint, head, modifier, low, high, awaiting_adjoint):
-    # dg = score A^T dI  (made by the caller)                                          (eq. 21)
-    # dC[h, b] += closed[m, b] dg[h, m];   dclosed[m, b] += dg[h, m] . C[h, b]         (eq. 22)
-    _weighted_sum_adjoint(
-        chart.closed[modifier, low:high],
-        chart.complete_exponent[modifier, low:high],
-        chart.complete[head, low:high],
-        chart.complete_exponent[head, low:high],
-        chart.incomplete_exponent[head, modifier],
-        awaiting_adjoint,
-        adjoint.closed[modifier, low:high],
-        adjoint.complete[head, low:high],
-    )
+def _emit_adjoint(adjoint, operators, codes, arc_scores, head, modifier):
+    # dg[h, m] = score(h, m) A[h, m]^T dI[h, m]                                        (eq. 21)
+    direction = RIGHT if modifier > head else LEFT
+    n_states = adjoint.awaiting.shape[2]
+    for i in range(n_states):
+        scaled = arc_scores[head, modifier] * adjoint.incomplete[head, modifier, i]
+        for j in range(n_states):
+            transition = operators.A[codes[head], direction, codes[modifier], i, j]
+            adjoint.awaiting[head, modifier, j] += scaled * transition
 
 
 @kernel
@@ -384,7 +385,10 @@ def arc_marginals(chart, adjoint, out):
     n_tokens = out.shape[0]
     for m in range(1, n_tokens + 1):
         for h in range(n_tokens + 1):
-            out[m - 1, h] = _dot(adjoint.incomplete[h, m], chart.incomplete[h, m])
+            total = 0.0
+            for q in range(chart.incomplete.values.shape[2]):
+                total += adjoint.incomplete[h, m, q] * chart.incomplete.values[h, m, q]
+            out[m - 1, h] = total
 
 
 @kernel
@@ -411,7 +415,7 @@ def add_expected_counts(
             for b in range(low, high):
                 weight = adjoint.closed[h, b] * stop_scores[h, direction]
                 for q in range(n_states):
-                    use = weight * stop[q] * chart.complete[h, b, q]
+                    use = weight * stop[q] * chart.complete.values[h, b, q]
                     counts.alpha_inf[codes[h], direction, q] += use
         for m in range(1, n_tokens + 1):
             if m == h:
@@ -421,7 +425,7 @@ def add_expected_counts(
             for i in range(n_states):
                 after = adjoint.incomplete[h, m, i] * arc_scores[h, m]
                 for j in range(n_states):
-                    use = after * matrix[i, j] * chart.awaiting[h, m, j]
+                    use = after * matrix[i, j] * chart.awaiting.values[h, m, j]
                     counts.A[codes[h], direction, codes[m], i, j] += use
                     if h == 0 and single_root:
                         counts.alpha_1[codes[0], RIGHT, j] += use

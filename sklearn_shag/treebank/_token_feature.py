@@ -60,7 +60,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
     ('NOUN|NNS', 'VERB')
     """
 
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints = {
         "feature": [str],
         "joined_with": [None, str, list, tuple],
         "separator": [str],

@@ -1,0 +1,604 @@
+"""Reading and writing CoNLL-U: exact round trips, every error with its line, whole files only."""
+
+import gzip
+import io
+import os
+import pathlib
+import pickle
+import re
+import secrets
+import stat
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu, write_conllu
+from sklearn_shag.utils._io import atomic_write
+
+
+def lines(text):
+    """Turn the readable form, with columns separated by spaces, into lines with tabs."""
+    return "\n".join(
+        line if line.startswith("#") else "\t".join(line.split()) for line in text.split("\n")
+    )
+
+
+# Comments (one with tabs and one inside the sentence), multiword tokens, empty nodes before the
+# first word and inside, an enhanced graph, MISC, several roots, crossing arcs, no heads.
+TEXT = lines(
+    """\
+# newdoc id = one
+# sent_id = 1
+# text = I don't\ttab
+0.1 _ _ PRON _ _ _ _ 3:nsubj Copy=yes
+1 I I PRON PRP Case=Nom|Number=Sing 4 nsubj 4:nsubj|0.1:x _
+2-3 don't _ _ _ _ _ _ _ SpaceAfter=No
+2 do do AUX VBP _ 4 aux 4:aux _
+# inside
+3 n't not PART RB _ 4 advmod 4:advmod _
+3.1 x x _ _ _ _ _ 4:dep _
+4 know know VERB VB _ 0 root 0:root Gloss=a|Ref=b
+
+# sent_id = 2
+1 two _ NUM _ _ 0 root _ _
+2 roots _ NOUN _ _ 0 root _ _
+
+1 a _ X _ _ 3 dep _ _
+2 b _ X _ _ 4 dep _ _
+3 c _ X _ _ 0 root _ _
+4 d _ X _ _ 3 dep _ _
+
+# no heads
+1 raw _ ADJ _ _ _ _ _ _
+2 text _ NOUN _ _ _ amod _ SpaceAfter=No
+
+"""
+)
+WORD = "\t".join(["{}", "w", "_", "X", "_", "_", "{}", "dep", "_", "_"]) + "\n"
+
+
+def read(text, **options):
+    return read_conllu(io.StringIO(text, newline=""), **options)
+
+
+def write(trees):
+    file = io.StringIO(newline="")
+    write_conllu(trees, file)
+    return file.getvalue()
+
+
+def words(*heads):
+    """The lines of words with these heads."""
+    return "".join(WORD.format(token, head) for token, head in enumerate(heads, start=1))
+
+
+class TestRead:
+    def test_columns(self):
+        tree = read(TEXT)[0]
+        assert tree.forms == ("I", "do", "n't", "know")
+        assert tree.lemmas == ("I", "do", "not", "know")
+        assert tree.upos == ("PRON", "AUX", "PART", "VERB")
+        assert tree.xpos == ("PRP", "VBP", "RB", "VB")
+        assert tree.feats == ("Case=Nom|Number=Sing", "_", "_", "_")
+        assert tree.heads.tolist() == [4, 4, 4, 0]
+        assert tree.deprels == ("nsubj", "aux", "advmod", "root")
+        assert tree.symbols == tree.upos
+        assert not tree.heads.flags.writeable
+
+    def test_roots_crossing_arcs_and_missing_heads(self):
+        _, roots, crossing, unlabelled = read(TEXT)
+        assert roots.heads.tolist() == [0, 0]
+        assert not crossing.is_projective
+        assert unlabelled.heads is None
+        assert unlabelled.deprels == ("_", "amod")
+
+    def test_equal_to_the_same_tree_built_in_python(self):
+        assert read(words(2, 0)) == [
+            DependencyTree(
+                ["w", "w"],
+                [2, 0],
+                lemmas=["_", "_"],
+                upos=["X", "X"],
+                xpos=["_", "_"],
+                feats=["_", "_"],
+                deprels=["dep", "dep"],
+            )
+        ]
+
+    @pytest.mark.parametrize(
+        ("symbols", "expected"),
+        [
+            ("form", ("I", "do", "n't", "know")),
+            (["upos"], ("PRON", "AUX", "PART", "VERB")),
+            (("upos", "xpos"), ("PRON|PRP", "AUX|VBP", "PART|RB", "VERB|VB")),
+            (["xpos", "feats.Case"], ("PRP|Nom", "VBP|_", "RB|_", "VB|_")),
+        ],
+    )
+    def test_symbols(self, symbols, expected):
+        trees = read(TEXT, symbols=symbols)
+        assert trees[0].symbols == expected
+        assert write(trees) == TEXT
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"symbols": "pos"}, "unknown column 'pos'"),
+            ({"symbols": ["upos", "head"]}, "unknown column 'head'"),
+            ({"symbols": []}, "at least one column"),
+            ({"symbols": None}, "'symbols' parameter of read_conllu"),
+            ({"on_error": "ignore"}, "'on_error' parameter of read_conllu"),
+        ],
+    )
+    def test_bad_options(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            read(TEXT, **{"on_error": "skip", **options})
+
+    def test_double_spaces_do_not_separate_columns(self):
+        text = words(0).replace("\tw\t", "\ta  b\t")
+        assert read(text)[0].forms == ("a  b",)
+        assert write(read(text)) == text + "\n"
+
+    @pytest.mark.parametrize(
+        "variant",
+        [
+            pytest.param(TEXT.replace("\n", "\r\n"), id="CRLF"),
+            pytest.param("\ufeff" + TEXT, id="byte order mark"),
+            pytest.param(TEXT.rstrip("\n"), id="no line end at the end"),
+            pytest.param(TEXT + "\n\n", id="blank lines at the end"),
+            pytest.param("\n\n" + TEXT.replace("\n\n", "\n \n\n"), id="more blank lines"),
+        ],
+    )
+    def test_variants_of_the_same_text(self, variant, tmp_path):
+        path = tmp_path / "variant.conllu"
+        path.write_bytes(variant.encode())
+        assert write(read_conllu(path)) == TEXT
+        assert write(read(variant)) == TEXT
+
+    @pytest.mark.parametrize("text", ["", "\n", "\n\n\n", "\ufeff", " \n"])
+    def test_no_sentences(self, text):
+        assert read(text) == []
+
+    def test_characters_that_only_unicode_calls_line_ends(self):
+        text = words(0).replace("\tw\t", "\ta\x0b\x0c\x1c\x85\u2028\u2029b\t") + "\n"
+        assert write(read(text)) == text
+
+    @pytest.mark.parametrize("kind", [str, pathlib.Path])
+    def test_paths(self, kind, tmp_path):
+        path = tmp_path / "plain.conllu"
+        path.write_bytes(TEXT.encode())
+        assert read_conllu(kind(path)) == read(TEXT)
+
+    def test_missing_file(self, tmp_path):
+        for name in ("missing.conllu", "missing.conllu.gz"):
+            with pytest.raises(FileNotFoundError):
+                read_conllu(tmp_path / name)
+
+    def test_binary_file(self):
+        with pytest.raises(TypeError, match="binary mode; open it as text"):
+            read_conllu(io.BytesIO(TEXT.encode()))
+
+    def test_neither_path_nor_file(self):
+        with pytest.raises(ValueError, match="'path_or_file' parameter of read_conllu"):
+            read_conllu(3)
+
+
+BAD_SENTENCES = {
+    "too few columns": (words(0) + "2\tw\n", 2, "10 columns .* got 2"),
+    "too many columns": (words(0)[:-1] + "\t_\n", 1, "10 columns .* got 11"),
+    "spaces for tabs": ("# c\n" + words(0).replace("\t", "  "), 2, "10 columns .* got 1"),
+    "empty column": (words(2, 0).replace("X", "", 1), 1, "column UPOS is empty"),
+    "empty last column": (words(0)[:-2] + "\n", 1, "column MISC is empty"),
+    "indented comment": (" # c\n" + words(0), 1, "10 columns"),
+    "ID without number": (words(0).replace("1\t", "x\t"), 1, "'x' is not a valid ID"),
+    "ID with sign": (words(0).replace("1\t", "+1\t"), 1, "not a valid ID"),
+    "ID with leading zero": (words(0).replace("1\t", "01\t"), 1, "not a valid ID"),
+    "no ID": (words(0).replace("1\t", "_\t"), 1, "ID '_' is out of place"),
+    "reversed range": (WORD.format("2-1", "_") + words(0), 1, "not a valid ID"),
+    "first ID is 2": (WORD.format(2, 0), 1, "'2' is out of place.*next word is 1"),
+    "first ID is 0": (WORD.format(0, 0), 1, "'0' is out of place"),
+    "ID left out": (words(2, 0) + WORD.format(4, 2), 3, "'4' is out of place.*next word is 3"),
+    "ID twice": (words(2, 0) + WORD.format(2, 2), 3, "'2' is out of place"),
+    "range too early": (WORD.format("2-3", "_") + words(0, 1, 1), 1, "'2-3' is out of place"),
+    "range too late": (words(0, 1) + WORD.format("1-2", "_"), 3, "'1-2' is out of place"),
+    "range too long": ("# c\n" + WORD.format("1-3", "_") + words(0, 1), 2, "ends at 3"),
+    "ranges overlap": (
+        WORD.format("1-2", "_") + words(0) + WORD.format("2-3", "_") + WORD.format(2, 1),
+        3,
+        "'2-3' is out of place",
+    ),
+    "empty node out of place": (words(0) + WORD.format("2.1", "_"), 2, "'2.1' is out of place"),
+    "head without number": (words(0, "x"), 2, "bad head 'x'"),
+    "head with decimals": (words("0.0"), 1, "bad head '0.0'"),
+    "head with leading zero": (words(0, "01"), 2, "bad head '01'"),
+    "one head missing": (words(0, "_", 1), 2, "word 2 has no head"),
+    "one head only": ("# c\n" + words("_", 0, "_"), 2, "word 1 has no head"),
+    "head too large": (words(0, 1, 4), 3, "head 4 is outside 0..3"),
+    "head negative": (words(0, -1), 2, "head -1 is outside"),
+    "own head": (words(0, 2), 2, "cycle"),
+    "cycle": ("# c\n" + words(0, 3, 4, 2), 3, "cycle"),
+    "cycle after a range": (
+        words(0) + WORD.format("2-3", "_") + WORD.format(2, 3) + WORD.format(3, 2),
+        3,
+        "cycle",
+    ),
+    "no root": ("# c\n# d\n" + words(2, 1), 3, "no root"),
+    "comments only": ("# c\n# d\n", 1, "no words"),
+    "a range and an empty node only": (
+        WORD.format("0.1", "_") + WORD.format("1-1", "_"),
+        1,
+        "no words",
+    ),
+    "not UTF-8": (words(0, 1) + WORD.format(3, 1).replace("w", "\udce9"), 3, "not valid UTF-8"),
+    "comment not UTF-8": ("# ok\n# \udcff\n" + words(0), 2, "not valid UTF-8"),
+}
+
+
+@pytest.fixture(params=BAD_SENTENCES)
+def bad_file(request, tmp_path):
+    """A file with a bad sentence between good ones, the line of the error and its message."""
+    sentence, line, message = BAD_SENTENCES[request.param]
+    before, after = "# before\n" + words(0) + "\n\n", "\n# after\n" + words(2, 0) + "\n"
+    path = tmp_path / "bad.conllu"
+    path.write_bytes((before + sentence + after).encode(errors="surrogateescape"))
+    return path, before.count("\n") + line, message
+
+
+class TestErrors:
+    def test_raise(self, bad_file):
+        path, line, message = bad_file
+        with pytest.raises(ConlluError, match=message) as caught:
+            read_conllu(path)
+        assert str(caught.value).startswith(f"{path}:{line}: ")
+        assert (caught.value.path, caught.value.line) == (str(path), line)
+
+    def test_skip(self, bad_file):
+        path, _, _ = bad_file
+        assert [len(tree) for tree in read_conllu(path, on_error="skip")] == [1, 2]
+
+    def test_warn(self, bad_file):
+        path, line, message = bad_file
+        with pytest.warns(UserWarning, match=message) as caught:
+            trees = read_conllu(path, on_error="warn")
+        assert [len(tree) for tree in trees] == [1, 2]
+        assert len(caught) == 1
+        assert str(caught[0].message).startswith(f"{path}:{line}: ")
+        assert caught[0].filename == __file__
+
+    def test_good_files_do_not_warn(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert len(read(TEXT, on_error="warn")) == 4
+
+    def test_line_numbers_count_crlf_and_blank_lines(self):
+        text = ("\n\n" + words(0) + "\n\n\n# c\n" + words(1)).replace("\n", "\r\n")
+        with pytest.raises(ConlluError, match=r"^<text>:8: "):
+            read(text)
+
+    def test_name_of_an_open_file(self, tmp_path):
+        path = tmp_path / "bad.conllu"
+        path.write_text(words(1))
+        with open(path, encoding="utf-8") as file, pytest.raises(ConlluError) as caught:
+            read_conllu(file)
+        assert str(caught.value).startswith(f"{path}:1: ")
+
+    def test_open_file_with_the_wrong_encoding(self, tmp_path):
+        path = tmp_path / "latin1.conllu"
+        path.write_bytes((words(0) + "\n" + words(0).replace("w", "\xe9")).encode("latin-1"))
+        for on_error in ("raise", "skip"):
+            with open(path, encoding="utf-8") as file, pytest.raises(ConlluError) as caught:
+                read_conllu(file, on_error=on_error)
+            assert caught.value.line == 3
+
+    def test_error_is_a_value_error_and_can_be_pickled(self):
+        error = pickle.loads(pickle.dumps(ConlluError("a.conllu", 7, "wrong")))
+        assert isinstance(error, ValueError)
+        assert (str(error), error.path, error.line) == ("a.conllu:7: wrong", "a.conllu", 7)
+
+    @pytest.mark.parametrize("on_error", ["raise", "skip", "warn"])
+    def test_bad_gzip(self, tmp_path, on_error):
+        path = tmp_path / "bad.conllu.gz"
+        path.write_bytes(TEXT.encode())
+        with pytest.raises(ConlluError, match="Not a gzipped file") as caught:
+            read_conllu(path, on_error=on_error)
+        assert (caught.value.path, caught.value.line) == (str(path), 1)
+
+    def test_gzip_that_breaks_off(self, tmp_path):
+        path = tmp_path / "cut.conllu.gz"
+        path.write_bytes(gzip.compress(TEXT.encode() * 100)[:-12])
+        with pytest.raises(ConlluError, match="cannot be decompressed further") as caught:
+            read_conllu(path)
+        assert 1 < caught.value.line <= 1 + TEXT.count("\n") * 100
+
+    def test_gzip_with_a_wrong_checksum(self, tmp_path):
+        path = tmp_path / "wrong.conllu.gz"
+        data = bytearray(gzip.compress(TEXT.encode()))
+        data[-8] ^= 1
+        path.write_bytes(data)
+        with pytest.raises(ConlluError, match="CRC check failed"):
+            read_conllu(path)
+
+
+class TestRoundTrip:
+    def test_unchanged(self):
+        assert write(read(TEXT)) == TEXT
+
+    def test_unchanged_after_pickle_and_other_symbols(self):
+        trees = [tree.with_symbols(tree.forms) for tree in pickle.loads(pickle.dumps(read(TEXT)))]
+        assert write(trees) == TEXT
+
+    def test_replaced_heads(self):
+        trees = read(TEXT)
+        changed = [
+            trees[0].with_heads([0, 1, 2, 2]),
+            trees[1].with_heads([0, 1], ["root", "nsubj"]),
+            trees[2],
+            trees[3].with_heads([2, 0]),
+        ]
+        assert write(changed) == lines(
+            """\
+# newdoc id = one
+# sent_id = 1
+# text = I don't\ttab
+0.1 _ _ PRON _ _ _ _ 3:nsubj Copy=yes
+1 I I PRON PRP Case=Nom|Number=Sing 0 root _ _
+2-3 don't _ _ _ _ _ _ _ SpaceAfter=No
+2 do do AUX VBP _ 1 dep _ _
+# inside
+3 n't not PART RB _ 2 dep _ _
+3.1 x x _ _ _ _ _ 4:dep _
+4 know know VERB VB _ 2 dep _ Gloss=a|Ref=b
+
+# sent_id = 2
+1 two _ NUM _ _ 0 root _ _
+2 roots _ NOUN _ _ 1 nsubj _ _
+
+1 a _ X _ _ 3 dep _ _
+2 b _ X _ _ 4 dep _ _
+3 c _ X _ _ 0 root _ _
+4 d _ X _ _ 3 dep _ _
+
+# no heads
+1 raw _ ADJ _ _ 2 dep _ _
+2 text _ NOUN _ _ 0 root _ SpaceAfter=No
+
+"""
+        )
+
+    def test_removed_heads(self):
+        text = words(2, 0)
+        assert write([read(text)[0].with_heads(None)]) == (
+            words("_", "_").replace("\tdep\t", "\t_\t") + "\n"
+        )
+
+    def test_replaced_heads_survive_pickle(self):
+        changed = read(words(2, 0))[0].with_heads([0, 1])
+        assert write([pickle.loads(pickle.dumps(changed))]) == write([changed])
+
+    def test_built_in_python(self):
+        full = DependencyTree(
+            ["a b", "#"],
+            [2, 0],
+            lemmas=["x", "y"],
+            upos=["X", "Y"],
+            xpos=["XX", "YY"],
+            feats=["Case=Nom", "_"],
+            deprels=["obj", "root"],
+        )
+        bare = DependencyTree(["a", "b"], [0, 1])
+        unlabelled = DependencyTree(["a"], deprels=["obj"])
+        assert write([full, bare, unlabelled]) == (
+            "1\ta b\tx\tX\tXX\tCase=Nom\t2\tobj\t_\t_\n"
+            "2\t#\ty\tY\tYY\t_\t0\troot\t_\t_\n\n"
+            "1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n"
+            "2\tb\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
+            "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+        )
+        assert read(write([full])) == [full]
+
+    @given(
+        st.lists(
+            st.text(
+                st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1
+            ),
+            min_size=1,
+        )
+    )
+    def test_any_form(self, forms):
+        tree = DependencyTree(forms, range(len(forms)))
+        assert read(write([tree]))[0].forms == tree.forms
+        assert write(read(write([tree]))) == write([tree])
+
+    @given(
+        st.lists(
+            st.tuples(
+                st.integers(0, len(TEXT) - 1),
+                st.integers(0, 3),
+                st.sampled_from(
+                    ["", "\t", "\n", "\r", " ", "_", "#", "1", "0", "-", ".", "\udc80"]
+                ),
+            ),
+            max_size=4,
+        )
+    )
+    def test_any_damage_is_an_error_or_read_as_it_is(self, edits):
+        text = TEXT
+        for start, n_removed, inserted in edits:
+            text = text[:start] + inserted + text[start + n_removed :]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            trees = read(text, on_error="warn")
+        for warning in caught:
+            assert re.match(r"<text>:\d+: .*; the sentence is left out$", str(warning.message))
+        written = write(trees)
+        text = text.replace("\r\n", "\n")
+        assert all(sentence in text for sentence in written.split("\n\n"))
+        assert read(written) == trees
+
+
+class TestWrite:
+    @pytest.mark.parametrize("kind", [str, pathlib.Path])
+    def test_path(self, kind, tmp_path):
+        path = tmp_path / "out.conllu"
+        write_conllu(read(TEXT), kind(path))
+        assert path.read_bytes() == TEXT.encode()
+        assert os.listdir(tmp_path) == ["out.conllu"]
+
+    def test_gzip(self, tmp_path):
+        first, second = tmp_path / "first.conllu.gz", tmp_path / "second.conllu.gz"
+        for path in (first, second):
+            write_conllu(read(TEXT), path)
+        assert gzip.decompress(first.read_bytes()) == TEXT.encode()
+        assert first.read_bytes() == second.read_bytes()
+        assert read_conllu(first) == read(TEXT)
+
+    def test_no_trees(self, tmp_path):
+        write_conllu([], tmp_path / "empty.conllu")
+        assert (tmp_path / "empty.conllu").read_bytes() == b""
+
+    @pytest.mark.parametrize("name", ["out.conllu", "out.conllu.gz"])
+    def test_generator_is_read_lazily(self, name, tmp_path):
+        written = []
+
+        def trees():
+            for _ in range(20):
+                # Random words, which cannot be compressed to less than the file's buffer.
+                words = [secrets.token_hex() for _ in range(2000)]
+                yield DependencyTree(words, range(2000))
+                written.append(sum(path.stat().st_size for path in tmp_path.iterdir()))
+
+        write_conllu(trees(), tmp_path / name)
+        assert 0 < written[0] < written[10] < written[19]
+        assert len(read_conllu(tmp_path / name)) == 20
+
+    @pytest.mark.parametrize("suffix", ["", ".gz"])
+    @pytest.mark.parametrize("lazy", [True, False])
+    def test_not_a_tree(self, suffix, lazy, tmp_path):
+        path = tmp_path / f"out.conllu{suffix}"
+        path.write_bytes(b"old")
+        trees = [*read(TEXT), ["DET", "NOUN"]]
+        with pytest.raises(TypeError, match=r"trees\[4\] must be a DependencyTree, got list"):
+            write_conllu(iter(trees) if lazy else trees, path)
+        assert path.read_bytes() == b"old"
+        assert os.listdir(tmp_path) == [path.name]
+
+    def test_not_a_tree_leaves_an_open_file_alone(self):
+        file = io.StringIO()
+        with pytest.raises(TypeError, match=r"trees\[4\]"):
+            write_conllu([*read(TEXT), None], file)
+        assert file.getvalue() == ""
+
+    def test_one_tree(self, tmp_path):
+        with pytest.raises(TypeError, match=r"write \[tree\]"):
+            write_conllu(DependencyTree(["a"]), tmp_path / "out.conllu")
+        assert os.listdir(tmp_path) == []
+
+    def test_error_in_the_generator(self, tmp_path):
+        def trees():
+            yield from read(TEXT)
+            raise KeyboardInterrupt
+
+        path = tmp_path / "out.conllu"
+        path.write_bytes(b"old")
+        with pytest.raises(KeyboardInterrupt):
+            write_conllu(trees(), path)
+        assert path.read_bytes() == b"old"
+        assert os.listdir(tmp_path) == ["out.conllu"]
+
+    def test_reading_and_writing_the_same_file(self, tmp_path):
+        path = tmp_path / "same.conllu"
+        path.write_bytes(TEXT.encode())
+        write_conllu((tree.with_heads(None) for tree in read_conllu(path)), path)
+        assert [tree.heads for tree in read_conllu(path)] == [None] * 4
+
+
+class TestAtomicWrite:
+    def test_text_and_bytes(self, tmp_path):
+        with atomic_write(tmp_path / "text") as file:
+            file.write("\u00e9\n")
+        assert (tmp_path / "text").read_bytes() == b"\xc3\xa9\n"
+        with atomic_write(str(tmp_path / "bytes"), "wb") as file:
+            file.write(b"\xff\r\n")
+        assert (tmp_path / "bytes").read_bytes() == b"\xff\r\n"
+
+    def test_nothing_is_seen_before_the_end(self, tmp_path):
+        path = tmp_path / "file"
+        with atomic_write(path) as file:
+            file.write("new")
+            file.flush()
+            assert not path.exists()
+        assert path.read_text() == "new"
+
+    @pytest.mark.parametrize("mode", ["r", "a", "x", "r+b", ""])
+    def test_bad_mode(self, mode, tmp_path):
+        with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "f", mode):
+            pass
+
+    def test_missing_folder_names_the_path(self, tmp_path):
+        path = tmp_path / "missing" / "file"
+        with pytest.raises(FileNotFoundError) as caught, atomic_write(path):
+            pass
+        assert caught.value.filename == str(path)
+
+    def test_folder(self, tmp_path):
+        with pytest.raises(IsADirectoryError), atomic_write(tmp_path):
+            pass
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+    def test_permissions(self, tmp_path):
+        old, new, plain = tmp_path / "old", tmp_path / "new", tmp_path / "plain"
+        old.touch()
+        old.chmod(0o640)
+        plain.touch()
+        for path in (old, new):
+            with atomic_write(path) as file:
+                file.write("x")
+        assert stat.S_IMODE(old.stat().st_mode) == 0o640
+        assert new.stat().st_mode == plain.stat().st_mode
+
+    @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
+    def test_symbolic_link_is_followed(self, tmp_path):
+        (tmp_path / "target").write_text("old")
+        (tmp_path / "link").symlink_to("target")
+        with atomic_write(tmp_path / "link") as file:
+            file.write("new")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "target").read_text() == "new"
+
+    @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
+    def test_devices_are_written_directly(self):
+        with atomic_write("/dev/null") as file:
+            file.write("x")
+        assert not os.path.isfile("/dev/null")
+
+
+@pytest.fixture(scope="module")
+def treebank_paths():
+    """The files of all treebanks in the folder that SKLEARN_SHAG_DATA names."""
+    folder = os.environ.get("SKLEARN_SHAG_DATA")
+    if not folder:
+        pytest.skip("SKLEARN_SHAG_DATA does not name a folder with UD_* treebanks")
+    paths = sorted(pathlib.Path(folder).glob("UD_*/*.conllu"))
+    assert paths, f"SKLEARN_SHAG_DATA={folder} holds no UD_*/*.conllu"
+    return paths
+
+
+class TestTreebanks:
+    def test_unchanged(self, treebank_paths):
+        for path in treebank_paths:
+            with open(path, encoding="utf-8", newline="") as file:
+                assert write(read_conllu(path)) == file.read(), path
+
+    def test_same_heads_change_nothing_but_deps(self, treebank_paths):
+        for path in [path for path in treebank_paths if "-dev." in path.name]:
+            trees = read_conllu(path)
+            text = write([tree.with_heads(tree.heads, tree.deprels) for tree in trees])
+            old_lines = path.read_text(encoding="utf-8").split("\n")
+            for old, new in zip(old_lines, text.split("\n"), strict=True):
+                columns = old.split("\t")
+                if columns[0].isdigit():
+                    columns[8] = "_"
+                assert "\t".join(columns) == new
+            assert read(text) == trees

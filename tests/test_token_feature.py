@@ -1,0 +1,231 @@
+"""TokenFeature: what the symbols are, and the contract of a scikit-learn transformer."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks, get_tags
+
+from sklearn_shag.treebank import DependencyTree, TokenFeature
+
+
+@pytest.fixture
+def trees():
+    return [
+        DependencyTree(
+            ["dogs", "bark"],
+            [2, 0],
+            upos=["NOUN", "VERB"],
+            xpos=["NNS", "VBP"],
+            feats=["Number=Plur", "Tense=Pres"],
+        ),
+        DependencyTree(
+            ["dogs", "slept"],
+            [2, 0],
+            upos=["NOUN", "VERB"],
+            xpos=["NNS", "VBD"],
+            feats=["Number=Plur", "Tense=Past"],
+        ),
+    ]
+
+
+class CountSymbols(BaseEstimator):
+    """A stand-in for a parser: its score is the number of different symbols it was fitted on."""
+
+    def fit(self, X, y=None):
+        self.symbols_ = {symbol for tree in X for symbol in tree.symbols}
+        return self
+
+    def score(self, X, y=None):
+        return float(len(self.symbols_))
+
+
+def symbols_of(trees):
+    return [tree.symbols for tree in trees]
+
+
+class TestSymbols:
+    @pytest.mark.parametrize(
+        ("parameters", "expected"),
+        [
+            ({}, [("NOUN", "VERB"), ("NOUN", "VERB")]),
+            ({"feature": "form"}, [("dogs", "bark"), ("dogs", "slept")]),
+            ({"joined_with": "xpos"}, [("NOUN|NNS", "VERB|VBP"), ("NOUN|NNS", "VERB|VBD")]),
+            ({"joined_with": ()}, [("NOUN", "VERB"), ("NOUN", "VERB")]),
+            (
+                {"joined_with": ["feats.Number", "form"], "separator": "+"},
+                [("NOUN+Plur+dogs", "VERB+_+bark"), ("NOUN+Plur+dogs", "VERB+_+slept")],
+            ),
+        ],
+    )
+    def test_joined(self, trees, parameters, expected):
+        feature = TokenFeature(**parameters)
+        transformed = feature.fit_transform(trees)
+        assert symbols_of(transformed) == expected
+        assert symbols_of(feature.transform(trees)) == expected
+        seen = sorted({symbol for symbols in expected for symbol in symbols})
+        assert feature.symbols_.tolist() == seen
+
+    def test_positional_arguments(self, trees):
+        assert symbols_of(TokenFeature("upos", "xpos").fit_transform(trees[:1])) == [
+            ("NOUN|NNS", "VERB|VBP")
+        ]
+        with pytest.raises(TypeError, match="positional"):
+            TokenFeature("upos", "xpos", "form")
+
+    @pytest.mark.parametrize(
+        ("backoff", "expected"),
+        [
+            ("<rare>", [("NOUN|NNS", "<rare>"), ("NOUN|NNS", "<rare>")]),
+            ("", [("NOUN|NNS", ""), ("NOUN|NNS", "")]),
+            (None, [("NOUN|NNS", "VERB"), ("NOUN|NNS", "VERB")]),
+        ],
+    )
+    def test_rare(self, trees, backoff, expected):
+        feature = TokenFeature("upos", "xpos", min_count=2, backoff=backoff).fit(trees)
+        assert feature.symbols_.tolist() == ["NOUN|NNS"]
+        assert symbols_of(feature.transform(trees)) == expected
+
+    def test_counts_are_of_tokens_in_fit_only(self, trees):
+        feature = TokenFeature("form", min_count=2).fit([trees[0], trees[0]])
+        assert feature.symbols_.tolist() == ["bark", "dogs"]
+        new = DependencyTree(["dogs", "meow", "meow"])
+        assert symbols_of(feature.transform([new])) == [("dogs", "<rare>", "<rare>")]
+
+    def test_unseen_symbols_pass_when_nothing_is_rare(self, trees):
+        feature = TokenFeature("form").fit(trees)
+        assert symbols_of(feature.transform([DependencyTree(["meow"])])) == [("meow",)]
+
+    def test_everything_is_rare(self, trees):
+        feature = TokenFeature(min_count=9).fit(trees)
+        assert feature.symbols_.shape == (0,)
+        assert symbols_of(feature.transform(trees)) == [("<rare>", "<rare>")] * 2
+
+    def test_input_is_left_alone_and_the_rest_is_kept(self, trees):
+        before = pickle.dumps(trees)
+        transformed = TokenFeature("form").fit_transform(trees)
+        assert pickle.dumps(trees) == before
+        assert [tree.with_symbols(tree.upos) for tree in transformed] == trees
+
+    @pytest.mark.parametrize("container", [list, tuple, lambda X: np.array(X, dtype=object)])
+    def test_containers(self, trees, container):
+        transformed = TokenFeature("form").fit_transform(container(trees))
+        assert type(transformed) is list
+        assert symbols_of(transformed) == [("dogs", "bark"), ("dogs", "slept")]
+
+
+class TestErrors:
+    @pytest.mark.parametrize("method", ["fit", "transform"])
+    @pytest.mark.parametrize(
+        ("X", "error", "message"),
+        [
+            ([], ValueError, "X is empty"),
+            ("NOUN", TypeError, "X must be a sequence of DependencyTree, got str"),
+            (None, TypeError, "X must be a sequence of DependencyTree, got NoneType"),
+            (DependencyTree(["a"]), TypeError, "X must be a sequence .* got DependencyTree"),
+            (iter([]), TypeError, "X must be a sequence of DependencyTree, got list_iterator"),
+            (
+                [DependencyTree(["a"], upos=["X"]), ["DET", "NOUN"]],
+                TypeError,
+                r"X\[1\] must be a DependencyTree, got list: \['DET', 'NOUN'\]; read trees with",
+            ),
+            (np.zeros((2, 2)), TypeError, r"X\[0\] must be a DependencyTree, got ndarray"),
+            (
+                [DependencyTree(["a"], upos=["X"]), DependencyTree(["b"])],
+                ValueError,
+                r"X\[1\]: DependencyTree\('b', heads=None\) has no column 'upos'",
+            ),
+        ],
+    )
+    def test_bad_data(self, trees, method, X, error, message):
+        with pytest.raises(error, match=message):
+            getattr(TokenFeature().fit(trees), method)(X)
+
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"feature": "pos"}, "unknown column 'pos'"),
+            ({"feature": None}, "'feature' parameter of TokenFeature"),
+            ({"joined_with": "head"}, "unknown column 'head'"),
+            ({"joined_with": ["xpos", 3]}, "unknown column 3"),
+            ({"joined_with": 3}, "'joined_with' parameter of TokenFeature"),
+            ({"separator": None}, "'separator' parameter of TokenFeature"),
+            ({"min_count": 0}, "'min_count' parameter of TokenFeature"),
+            ({"min_count": 1.5}, "'min_count' parameter of TokenFeature"),
+            ({"backoff": 3}, "'backoff' parameter of TokenFeature"),
+        ],
+    )
+    def test_bad_parameters(self, trees, parameters, message):
+        with pytest.raises(ValueError, match=message):
+            TokenFeature(**parameters).fit(trees)
+
+    def test_not_fitted(self, trees):
+        with pytest.raises(NotFittedError):
+            TokenFeature().transform(trees)
+
+
+class TestContract:
+    @pytest.mark.parametrize(
+        "check",
+        [
+            estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
+            estimator_checks.check_estimator_cloneable,
+            estimator_checks.check_estimator_repr,
+            estimator_checks.check_estimator_tags_renamed,
+            estimator_checks.check_estimators_unfitted,
+            estimator_checks.check_get_params_invariance,
+            estimator_checks.check_no_attributes_set_in_init,
+            estimator_checks.check_parameters_default_constructible,
+            estimator_checks.check_set_params,
+            estimator_checks.check_valid_tag_types,
+        ],
+    )
+    def test_checks_of_sklearn_that_need_no_array(self, check):
+        check("TokenFeature", TokenFeature())
+
+    def test_clone_and_pickle(self, trees):
+        feature = TokenFeature("upos", ["xpos"], min_count=2, backoff=None)
+        copy = clone(feature)
+        assert copy.get_params() == feature.get_params()
+        feature.fit(trees)
+        assert not hasattr(clone(feature), "symbols_")
+        restored = pickle.loads(pickle.dumps(feature))
+        assert restored.transform(trees) == feature.transform(trees)
+
+    def test_fit_changes_no_parameter_and_starts_anew(self, trees):
+        feature = TokenFeature("form", ("upos",), min_count=2)
+        parameters = feature.get_params()
+        assert feature.fit(trees) is feature
+        assert feature.get_params() == parameters
+        feature.fit(trees[:1])
+        assert feature.symbols_.tolist() == []
+
+    def test_tags(self):
+        tags = get_tags(TokenFeature())
+        assert not tags.input_tags.two_d_array
+        assert tags.input_tags.string
+        assert tags.requires_fit
+        assert not tags.target_tags.required
+
+    def test_pipeline(self, trees):
+        pipeline = make_pipeline(TokenFeature("upos", "xpos"), CountSymbols()).fit(trees)
+        assert pipeline[-1].symbols_ == {"NOUN|NNS", "VERB|VBP", "VERB|VBD"}
+        assert pipeline.score(trees) == 3.0
+
+    def test_grid_search(self, trees):
+        search = GridSearchCV(
+            make_pipeline(TokenFeature("upos"), CountSymbols()),
+            {"tokenfeature__joined_with": [None, "xpos", ("xpos", "feats.Tense")]},
+            cv=2,
+            error_score="raise",
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            search.fit(trees * 3)
+        assert search.cv_results_["mean_test_score"].tolist() == [2.0, 3.0, 3.0]
+        assert search.best_params_ == {"tokenfeature__joined_with": "xpos"}
