@@ -76,7 +76,7 @@ def partition_and_marginals(operators, codes, single_root=True, arc_scores=None,
 
 
 def expected_counts(operators, codes, single_root=True, arc_scores=None, stop_scores=None):
-    """Posterior uses of every operator entry, tree by tree, prefix and suffix by matrix products."""
+    """Posterior uses of every operator entry: tree by tree, by products of matrices."""
     z = 0.0
     counts = [np.zeros_like(part) for part in operators]
     for heads in projective_trees(len(codes) - 1, single_root):

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from tests import oracles
 
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.parsing import _chart, inside_outside
+from tests import oracles
 
 
 def with_root(operators, codes):
@@ -149,9 +149,9 @@ def test_marginals_are_the_derivatives_by_arc_scores(random_grammar):
             assert_allclose(slope, marginals[m - 1, h], rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize(("n_tokens", "factor"), [(1000, 1e-3), (300, 10.0)])
+@pytest.mark.parametrize(("n_tokens", "factor"), [(1000, 1e-3), (300, 1e3)])
 def test_long_sentences(random_grammar, n_tokens, factor):
-    """Z is near exp(-6000) or exp(+900); marginals are finite and their rows sum to 1."""
+    """Z is near exp(-6000) or exp(+1500); marginals are finite and their rows sum to 1."""
     operators = random_grammar(2, n_states=2, signed=True)
     operators = operators._replace(A=operators.A * factor)
     codes = np.random.default_rng(0).integers(3, size=n_tokens)

@@ -111,8 +111,9 @@ class TestConstructor:
         with pytest.raises(ValueError, match=message):
             DependencyTree(list("abc"), heads)
 
-    def test_numpy_input_is_copied_and_made_plain(self):
-        heads = np.array([2, 0], dtype=np.int32)
+    @pytest.mark.parametrize("dtype", [np.intp, np.int32, np.uint8])
+    def test_numpy_input_is_copied_and_made_plain(self, dtype):
+        heads = np.array([2, 0], dtype=dtype)
         tree = DependencyTree(np.array(["a", "b"]), heads)
         heads[0] = 0
         assert tree.heads.tolist() == [2, 0]

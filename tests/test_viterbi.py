@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from tests import oracles
 
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import _viterbi, eisner
+from tests import oracles
 
 
 @settings(deadline=None, max_examples=60)

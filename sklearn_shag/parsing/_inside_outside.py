@@ -87,6 +87,8 @@ def inside_outside(operators, codes, *, arc_scores=None, stop_scores=None, singl
            [0.29, 0.43, 0.  , 0.29],
            [0.29, 0.29, 0.43, 0.  ]])
     """
+    # Contiguous, so that the kernels compile for one memory layout only.
+    operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
     codes, arc_scores, stop_scores = _check_sentence(operators, codes, arc_scores, stop_scores)
     n_tokens = codes.size - 1
     sentence = (operators, codes, arc_scores, stop_scores, single_root)

@@ -1,0 +1,86 @@
+"""Sphinx configuration: `python -m sphinx -b html . _build/html` in this folder, offline."""
+
+from docutils import nodes
+from sphinx.errors import ExtensionError
+
+import sklearn_shag
+
+project = "sklearn_shag"
+author = "The sklearn_shag developers"
+copyright = author
+version = release = sklearn_shag.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "conftest.py"]
+html_theme = "pydata_sphinx_theme"
+html_title = f"sklearn_shag {release}"
+html_theme_options = {"navigation_with_keys": False, "show_prev_next": False}
+
+# Equations are numbered in their order on the page, never by section: the code cites the numbers.
+numfig = False
+math_numfig = False
+math_number_all = False
+math_eqref_format = "eq. {number}"
+
+autosummary_generate = True
+autosummary_ignore_module_all = False
+numpydoc_show_class_members = False
+# What each kind of class shows of its members. scikit-learn's own methods are documented there,
+# and the fields of a NamedTuple stand in its docstring.
+autosummary_context = {
+    "undocumented": {
+        "count",
+        "index",
+        "__init__",
+        "add_note",
+        "with_traceback",
+        "get_metadata_routing",
+        "set_fit_request",
+        "set_output",
+    }
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
+    "doc_module": ("sklearn_shag",),
+    "backreferences_dir": "generated/backreferences",
+    "show_memory": False,
+    "min_reported_time": 3600,
+    "remove_config_comments": True,
+}
+
+THEORY = "theory"
+N_EQUATIONS = 29
+
+
+def _check_equation_numbers(app, doctree):
+    """Stop the build where an equation's number is not the one in its label.
+
+    The numbers of the theory page are cited in the code. Equation 7 has the label ``eq7``, and no
+    other page may number equations.
+    """
+    docname = app.env.docname
+    equations = [node for node in doctree.findall(nodes.math_block) if node.get("label")]
+    expected = [f"eq{number}" for number in range(1, N_EQUATIONS + 1)] if docname == THEORY else []
+    labels = [node["label"] for node in equations]
+    numbers = [node["number"] for node in equations]
+    if labels != expected or numbers != list(range(1, len(expected) + 1)):
+        raise ExtensionError(
+            f"{docname}: the labelled equations are {labels} with the numbers {numbers}, but the "
+            f"code cites {expected} in this order."
+        )
+
+
+def setup(app):
+    """Connect the check of the equation numbers."""
+    app.connect("doctree-read", _check_equation_numbers)

@@ -1,0 +1,222 @@
+"""Head-modifier sequences and their statistics against naive loops, and exact round trips."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag.sequences import (
+    HeadModifierSequences,
+    assemble_trees,
+    collapse_sequences,
+    collect_statistics,
+    extract_sequences,
+    pair_moments,
+)
+from tests import oracles
+
+N_SYMBOLS = 3
+START = STOP = POOL = N_SYMBOLS
+ROOT = N_SYMBOLS + 1
+
+
+def random_treebank(seed, projective, n_sentences=12, longest=6):
+    rng = np.random.default_rng(seed)
+    sentences = []
+    for _ in range(n_sentences):
+        n_tokens = int(rng.integers(1, longest + 1))
+        if projective:
+            trees = oracles.projective_trees(min(n_tokens, 5), single_root=False)
+            heads = trees[rng.integers(len(trees))]
+        else:
+            heads = oracles.random_tree(rng, n_tokens)
+        sentences.append((rng.integers(N_SYMBOLS, size=len(heads)).tolist(), list(heads)))
+    return sentences
+
+
+def flatten(sentences):
+    codes = np.concatenate([symbols for symbols, _ in sentences])
+    heads = np.concatenate([heads for _, heads in sentences])
+    indptr = np.cumsum([0] + [len(symbols) for symbols, _ in sentences])
+    return codes, heads, indptr
+
+
+def as_tuples(sequences):
+    """(head, direction, modifiers, weight) of every sequence, in any order."""
+    return sorted(
+        (
+            int(head),
+            int(direction),
+            tuple(sequences.modifiers[start:stop].tolist()),
+            float(weight),
+        )
+        for head, direction, start, stop, weight in zip(
+            sequences.heads,
+            sequences.directions,
+            sequences.indptr[:-1],
+            sequences.indptr[1:],
+            sequences.weights,
+            strict=True,
+        )
+    )
+
+
+def naive_tuples(sentences):
+    return sorted(
+        (
+            ROOT if h == 0 else symbols[h - 1],
+            direction,
+            tuple(symbols[m - 1] for m in modifiers),
+            1.0,
+        )
+        for symbols, heads in sentences
+        for h, direction, modifiers in oracles.tree_sequences(heads)
+    )
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10**6), projective=st.booleans())
+def test_extraction_agrees_with_naive_loops(seed, projective):
+    sentences = random_treebank(seed, projective)
+    sequences = extract_sequences(*flatten(sentences), N_SYMBOLS)
+    assert as_tuples(sequences) == naive_tuples(sentences)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10**6))
+def test_projective_trees_come_back_exactly(seed):
+    codes, heads, indptr = flatten(random_treebank(seed, projective=True))
+    sequences = extract_sequences(codes, heads, indptr, N_SYMBOLS)
+    found_codes, found_heads = assemble_trees(sequences, indptr)
+    assert_array_equal(found_codes, codes)
+    assert_array_equal(found_heads, heads)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10**6))
+def test_non_projective_trees_come_back_projective_with_the_same_sequences(seed):
+    codes, heads, indptr = flatten(random_treebank(seed, projective=False))
+    sequences = extract_sequences(codes, heads, indptr, N_SYMBOLS)
+    found_codes, found_heads = assemble_trees(sequences, indptr)
+    for part in np.split(found_heads, indptr[1:-1]):
+        assert oracles.is_tree(part.tolist())
+        assert not oracles.crosses(part.tolist())
+    again = extract_sequences(found_codes, found_heads, indptr, N_SYMBOLS)
+    for one, other in zip(sequences, again, strict=True):
+        assert_array_equal(one, other)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10**6))
+def test_collapsing_adds_up_equal_sequences(seed):
+    sequences = extract_sequences(*flatten(random_treebank(seed, projective=False)), N_SYMBOLS)
+    rng = np.random.default_rng(seed)
+    sequences = sequences._replace(weights=rng.integers(1, 4, sequences.heads.size).astype(float))
+    expected = {}
+    for *key, weight in as_tuples(sequences):
+        expected[tuple(key)] = expected.get(tuple(key), 0.0) + weight
+    collapsed = collapse_sequences(sequences)
+    assert as_tuples(collapsed) == sorted((*key, weight) for key, weight in expected.items())
+    pairs = 2 * collapsed.heads + collapsed.directions
+    assert_array_equal(pairs, np.sort(pairs))
+
+
+def naive_moments(sentences, head, direction):
+    """P and the P_b of one head and direction, as dense matrices."""
+    keep = range(N_SYMBOLS) if head == POOL else [head]
+    code_of = {"<start>": START, "<stop>": STOP}
+    bigrams = np.zeros((N_SYMBOLS + 1, N_SYMBOLS + 1))
+    trigrams = np.zeros((N_SYMBOLS, N_SYMBOLS + 1, N_SYMBOLS + 1))
+    total = 0
+    for n in (2, 3):
+        counts, n_sequences = oracles.ngram_counts(sentences, n)
+        for h in keep:
+            total += n_sequences.get((h, direction), 0) * (n == 2)
+            for gram, count in counts.get((h, direction), {}).items():
+                codes = [code_of.get(symbol, symbol) for symbol in gram]
+                if n == 2:
+                    bigrams[codes[1], codes[0]] += count
+                else:
+                    trigrams[codes[1], codes[2], codes[0]] += count
+    return bigrams, trigrams, total
+
+
+def dense_trigrams(moments):
+    dense = np.zeros((N_SYMBOLS, N_SYMBOLS + 1, N_SYMBOLS + 1))
+    np.add.at(dense, (moments.middle, moments.last, moments.first), moments.trigrams)
+    return dense
+
+
+@pytest.mark.parametrize("head", range(N_SYMBOLS + 1))
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize("smoothing", [0.0, 2.5])
+def test_moments_agree_with_naive_counts(head, direction, smoothing):
+    sentences = random_treebank(head, projective=False, n_sentences=30)
+    sequences = extract_sequences(*flatten(sentences), N_SYMBOLS)
+    statistics = collect_statistics(sequences, N_SYMBOLS)
+    moments = pair_moments(statistics, head, direction, smoothing)
+    bigrams, trigrams, total = naive_moments(sentences, head, direction)
+    pool_bigrams, pool_trigrams, pool_total = naive_moments(sentences, POOL, direction)
+    share = smoothing / pool_total
+    assert_allclose(
+        moments.bigrams,
+        (bigrams + share * pool_bigrams) / (total + smoothing),
+        rtol=1e-12,
+        atol=1e-15,
+    )
+    assert_allclose(
+        dense_trigrams(moments),
+        (trigrams + share * pool_trigrams) / (total + smoothing),
+        rtol=1e-12,
+        atol=1e-15,
+    )
+    assert statistics.n_sequences[head, direction] == total
+    # START starts and STOP ends every sequence.
+    assert_allclose(moments.bigrams[:, START].sum(), 1.0, rtol=1e-12)
+    assert_allclose(moments.bigrams[STOP].sum(), 1.0, rtol=1e-12)
+    assert moments.bigrams.min() >= 0
+
+
+def test_statistics_count_roots_and_ignore_how_sequences_are_given():
+    sentences = random_treebank(0, projective=False, n_sentences=40)
+    sequences = extract_sequences(*flatten(sentences), N_SYMBOLS)
+    statistics = collect_statistics(sequences, N_SYMBOLS)
+    roots = np.zeros(N_SYMBOLS)
+    for symbols, heads in sentences:
+        for symbol, head in zip(symbols, heads, strict=True):
+            roots[symbol] += head == 0
+    assert_array_equal(statistics.roots, roots)
+    collapsed = collect_statistics(collapse_sequences(sequences), N_SYMBOLS)
+    for one, other in zip(statistics, collapsed, strict=True):
+        assert_allclose(one, other, rtol=1e-12)
+
+
+def test_weights_count_sequences_several_times():
+    sentences = random_treebank(1, projective=False)
+    twice = extract_sequences(*flatten(sentences * 2), N_SYMBOLS)
+    once = extract_sequences(*flatten(sentences), N_SYMBOLS)
+    weighted = once._replace(weights=2 * once.weights)
+    for one, other in zip(
+        collect_statistics(twice, N_SYMBOLS), collect_statistics(weighted, N_SYMBOLS), strict=True
+    ):
+        assert_allclose(one, other, rtol=1e-12)
+
+
+def test_too_many_symbols_are_refused():
+    empty = HeadModifierSequences(*[np.zeros(0, dtype=np.int64)] * 5)
+    with pytest.raises(ValueError, match="too many"):
+        collect_statistics(empty, 100_000)
+
+
+def test_the_bundled_treebank_makes_the_round_trip(english):
+    symbols = sorted({symbol for tree in english for symbol in tree.symbols})
+    projective = [tree for tree in english if tree.is_projective]
+    codes = np.array([symbols.index(symbol) for tree in projective for symbol in tree.symbols])
+    heads = np.concatenate([tree.heads for tree in projective])
+    indptr = np.cumsum([0] + [len(tree) for tree in projective])
+    sequences = extract_sequences(codes, heads, indptr, len(symbols))
+    assert sequences.heads.size == 2 * codes.size + len(projective)
+    found = assemble_trees(sequences, indptr)
+    assert_array_equal(found[0], codes)
+    assert_array_equal(found[1], heads)

@@ -1,0 +1,163 @@
+"""Spectral learning: exact recovery, the published algorithm, rank and smoothing."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag._spectral import spectral_automaton
+from sklearn_shag.datasets import make_treebank
+from sklearn_shag.operators import change_basis, exact_moments, sequence_values
+from sklearn_shag.sequences import collect_statistics, extract_sequences, pair_moments
+from tests.test_operators import all_strings, random_automaton, value
+from tests.test_sequences import flatten, naive_moments, random_treebank
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_exact_statistics_give_the_automaton_back(n_states, seed):
+    automaton = random_automaton(np.random.default_rng(seed), n_symbols=3, n_states=n_states)
+    learned = spectral_automaton(exact_moments(automaton), n_states)
+    for string in all_strings(3, 5):
+        assert_allclose(value(learned, string), value(automaton, string), rtol=0, atol=1e-9)
+
+
+def test_more_states_than_the_rank_change_nothing():
+    automaton = random_automaton(np.random.default_rng(0), n_symbols=4, n_states=2)
+    moments = exact_moments(automaton)
+    # Rounding leaves singular values of about 1e-17 behind the two.
+    learned = spectral_automaton(moments, n_states=5)
+    assert learned.alpha_1.size == 2
+    for string in all_strings(4, 3):
+        assert_allclose(value(learned, string), value(automaton, string), rtol=0, atol=1e-9)
+
+
+def test_moments_do_not_depend_on_the_basis():
+    rng = np.random.default_rng(0)
+    automaton = random_automaton(rng, n_states=3)
+    other = change_basis(automaton, rng.normal(size=(3, 3)))
+    assert_allclose(
+        exact_moments(other).bigrams, exact_moments(automaton).bigrams, rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 3])
+@pytest.mark.parametrize("head", [0, 1, 2])
+def test_without_smoothing_it_is_the_published_algorithm(n_states, head):
+    """Algorithm 1 with START, STOP and packed operators, by general pseudo-inverses."""
+    sentences = random_treebank(head, projective=False, n_sentences=40)
+    bigrams, trigrams, total = naive_moments(sentences, head, 0)
+    P, P_a = bigrams / total, trigrams / total
+    U = np.linalg.svd(P)[0][:, :n_states]
+    inverse = np.linalg.pinv(U.T @ P)
+    alpha_1, alpha_inf = U.T @ P[:, -1], P[-1] @ inverse
+    A = np.array([U.T @ matrix @ inverse for matrix in P_a])
+
+    symbols = [[f"x{code}" for code in codes] for codes, _ in sentences]
+    model = SpectralSHAG(n_states, smoothing=0).fit(symbols, [heads for _, heads in sentences])
+    learned = model.operators_
+    for string in all_strings(3, 4):
+        state = alpha_1
+        found = learned.alpha_1[head, 0]
+        for symbol in string:
+            state, found = A[symbol] @ state, learned.A[head, 0, symbol] @ found
+        assert_allclose(
+            learned.alpha_inf[head, 0] @ found, alpha_inf @ state, rtol=1e-7, atol=1e-10
+        )
+
+
+def test_a_literal_reading_of_the_algorithm_gives_the_zero_model():
+    """The reason for packed operators: START has no row and STOP no column."""
+    automaton = random_automaton(np.random.default_rng(0))
+    moments = exact_moments(automaton)
+    P = np.zeros((5, 5))  # symbols 0..2, START 3, STOP 4
+    P[np.ix_([0, 1, 2, 4], [0, 1, 2, 3])] = moments.bigrams
+    U = np.linalg.svd(P)[0][:, :2]
+    assert_allclose(U.T @ np.eye(5)[3], 0, rtol=0, atol=1e-12)  # alpha_1 = U^T p_1, p_1 = START
+
+
+def test_huge_smoothing_gives_every_head_the_pooled_automaton():
+    trees = make_treebank(300, 2, n_symbols=4, random_state=0)
+    model = SpectralSHAG(3, smoothing=1e12).fit(trees)
+    pool = model.symbols_.size
+    for direction in (0, 1):
+        for head in range(pool):
+            for string in all_strings(4, 2):
+                values = []
+                for h in (head, pool):
+                    state = model.operators_.alpha_1[h, direction]
+                    for symbol in string:
+                        state = model.operators_.A[h, direction, symbol] @ state
+                    values.append(model.operators_.alpha_inf[h, direction] @ state)
+                assert_allclose(values[0], values[1], rtol=0, atol=1e-8)
+
+
+def test_rare_heads_have_fewer_states():
+    """A head that never takes a left modifier has a bigram matrix of rank 1."""
+    model = SpectralSHAG(4).fit([["D", "N", "V"], ["N", "V", "N"]], [[2, 3, 0], [2, 0, 2]])
+    d = list(model.symbols_).index("D")
+    assert model.operators_.alpha_1.shape[2] >= 2
+    assert not model.operators_.alpha_1[d, 0, 1:].any()
+    assert_allclose(
+        model.operators_.alpha_inf[d, 0] @ model.operators_.alpha_1[d, 0], 1.0, rtol=1e-12
+    )
+
+
+def test_one_state_still_has_a_root(english):
+    """The root symbol's bigrams have two equal singular values: one state would be zero."""
+    model = SpectralSHAG(1, smoothing=1).fit(english)
+    assert np.isfinite(model.log_likelihood(english[:20])).all()
+    assert model.score(english) > 0.6
+
+
+def test_learned_from_many_samples_it_is_close_to_the_grammar():
+    """Estimates from 40 times as many sentences are at least twice as close (1/sqrt: six)."""
+    trees, truth = make_treebank(
+        8000, 2, n_symbols=4, mean_length=8, random_state=3, return_operators=True
+    )
+    held_out = trees[:200]
+    errors = []
+    for size in (200, 7800):
+        model = SpectralSHAG(2).fit(trees[200 : 200 + size])
+        sequences = _sequences_of(model, held_out)
+        found = sequence_values(model.operators_, sequences)
+        errors.append(np.abs(found - sequence_values(truth, sequences)).mean())
+    assert errors[1] < errors[0] / 2
+    assert errors[1] < 0.01
+
+
+def _sequences_of(model, trees):
+    codes, heads, indptr = flatten(
+        [([list(model.symbols_).index(s) for s in tree.symbols], tree.heads) for tree in trees]
+    )
+    return extract_sequences(codes, heads, indptr, model.symbols_.size)
+
+
+def test_learning_uses_what_pair_moments_gives(english):
+    """The estimator's automaton of a head is that of its moments."""
+    model = SpectralSHAG(3, smoothing=2).fit(english)
+    statistics = collect_statistics(_sequences_of(model, english), model.symbols_.size)
+    noun = list(model.symbols_).index("NOUN")
+    automaton = spectral_automaton(pair_moments(statistics, noun, 0, smoothing=2), 3)
+    assert_allclose(model.operators_.alpha_1[noun, 0], automaton.alpha_1, rtol=1e-9)
+    assert_allclose(model.operators_.A[noun, 0, :-1], automaton.A, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("decoder", ["mbr", "max_marginal"])
+def test_beats_the_deterministic_models_where_there_are_hidden_states(decoder):
+    trees = make_treebank(3000, 4, n_symbols=6, random_state=1)
+    train, test = trees[:2500], trees[2500:]
+    spectral = SpectralSHAG(4, decoder=decoder).fit(train).score(test)
+    first = DeterministicSHAG("first", decoder=decoder).fit(train).score(test)
+    assert spectral > first + 0.01
+
+
+def test_dense_trigrams_of_the_learner_sum_to_the_bigrams(english):
+    """Every bigram that does not end in STOP starts exactly one trigram."""
+    model = SpectralSHAG(2).fit(english[:50])
+    n = model.symbols_.size
+    statistics = collect_statistics(_sequences_of(model, english[:50]), n)
+    moments = pair_moments(statistics, n, 0)
+    dense = np.zeros((n, n + 1, n + 1))
+    np.add.at(dense, (moments.middle, moments.last, moments.first), moments.trigrams)
+    assert_allclose(dense.sum(axis=1), moments.bigrams[:-1], rtol=1e-12, atol=1e-15)
