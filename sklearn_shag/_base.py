@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag import parsing
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.operators import backoff_grammar, log_values, sample_trees
+from sklearn_shag.parsing._batch import decode, log_partitions, marginals
 from sklearn_shag.sequences import collect_statistics, extract_sequences
 from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
 from sklearn_shag.treebank import DependencyTree
@@ -106,7 +106,7 @@ class BaseSHAG(BaseEstimator, ABC):
         check_is_fitted(self)
         self._check_decoder()
         encoded = self._encode(check_sentences(X)[1])
-        heads = parsing.decode(
+        heads = decode(
             self.operators_, self.backoff_operators_, *encoded, self.decoder, self.n_jobs
         )
         return _object_array(np.split(heads, encoded.indptr[1:-1]))
@@ -137,7 +137,7 @@ class BaseSHAG(BaseEstimator, ABC):
         check_is_fitted(self)
         encoded = self._encode(check_sentences(X)[1])
         return _object_array(
-            parsing.marginals(self.operators_, self.backoff_operators_, *encoded, self.n_jobs)
+            marginals(self.operators_, self.backoff_operators_, *encoded, self.n_jobs)
         )
 
     def score(self, X, y=None):
@@ -208,7 +208,7 @@ class BaseSHAG(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         encoded = self._encode(check_sentences(X)[1])
-        return parsing.log_partitions(self.operators_, *encoded, self.n_jobs)
+        return log_partitions(self.operators_, *encoded, self.n_jobs)
 
     def sample(self, n_samples=1, random_state=None, *, max_length=200):
         """Draw trees from the grammar.

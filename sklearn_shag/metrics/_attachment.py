@@ -130,10 +130,12 @@ def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignor
     ----------
     y_true : sequence of DependencyTree
         Trees with heads; their symbols name the rows.
-    y_pred, sample_weight, ignore
+    y_pred
         As for :func:`unlabeled_attachment_score`.
     by : {"head", "modifier"}, default="head"
         Whose symbol.
+    sample_weight, ignore
+        As for :func:`unlabeled_attachment_score`.
 
     Returns
     -------

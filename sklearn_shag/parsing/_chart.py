@@ -22,9 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import kernel
-
-LEFT, RIGHT = 0, 1
 
 LOG2_BASE = 256
 # Entries are renormalised when they leave [1/sqrt(BASE), sqrt(BASE)], so that a product of

@@ -8,9 +8,9 @@ scores of its arcs, and this is Eisner's algorithm: one kernel serves both.
 import numpy as np
 
 from sklearn_shag.operators import Operators
+from sklearn_shag.sequences import RIGHT
 from sklearn_shag.utils._kernel import kernel
 
-LEFT, RIGHT = 0, 1
 # What an entry of the agenda of `_backtrack` stands for.
 COMPLETE, INCOMPLETE = 0, 1
 

@@ -1,0 +1,129 @@
+"""The layout: imports go one way, public names are listed, docstrings fit signatures."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import pytest
+from numpydoc.docscrape import NumpyDocString
+
+import sklearn_shag
+
+ROOT = Path(sklearn_shag.__file__).parent
+# What each folder may import besides itself.
+ALLOWED = {
+    "utils": set(),
+    "treebank": {"utils"},
+    "sequences": {"utils", "treebank"},
+    "operators": {"utils", "treebank", "sequences"},
+    "parsing": {"utils", "treebank", "sequences", "operators"},
+    "metrics": {"utils", "treebank", "sequences", "operators", "parsing"},
+    "datasets": {"utils", "treebank", "sequences", "operators", "parsing"},
+}
+FOLDERS = sorted(ALLOWED)
+MODULES = sorted(
+    info.name
+    for info in pkgutil.walk_packages([str(ROOT)], prefix="sklearn_shag.")
+    if not info.name.endswith("__main__")
+)
+
+
+def imported_modules(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            yield node.module
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_imports_go_one_way(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        for module in imported_modules(path):
+            parts = module.split(".")
+            if parts[0] == "sklearn_shag":
+                assert len(parts) > 1, f"{path} imports the package itself"
+                assert parts[1] in ALLOWED[folder] | {folder}, f"{path} imports {module}"
+
+
+def test_every_folder_has_its_place():
+    assert (
+        sorted(path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()) == FOLDERS
+    )
+
+
+def test_private_names_of_scikit_learn_have_one_importer():
+    for path in ROOT.rglob("*.py"):
+        if path.name != "_param_validation.py":
+            for module in imported_modules(path):
+                assert not (module.startswith("sklearn.") and "._" in module), f"{path}: {module}"
+
+
+def test_modules_are_short():
+    for path in ROOT.rglob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 500, path
+
+
+@pytest.mark.parametrize("name", ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS)])
+def test_public_names_are_listed(name):
+    module = importlib.import_module(name)
+    if name == "sklearn_shag.utils":
+        assert not hasattr(module, "__all__")
+        return
+    assert all(hasattr(module, public) for public in module.__all__)
+
+
+def public_objects():
+    for name in ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS if f != "utils")]:
+        module = importlib.import_module(name)
+        for public in module.__all__:
+            value = getattr(module, public)
+            if inspect.isclass(value):
+                yield f"{name}.{public}", value
+                for method, function in inspect.getmembers(value, inspect.isfunction):
+                    own = function.__module__.startswith("sklearn_shag")
+                    if own and not method.startswith("_"):
+                        yield f"{name}.{public}.{method}", function
+            elif callable(value):
+                yield f"{name}.{public}", value
+
+
+PUBLIC = dict(public_objects())
+
+
+@pytest.mark.parametrize(("name", "value"), list(PUBLIC.items()), ids=PUBLIC)
+def test_docstrings_describe_the_signature(name, value):
+    doc = NumpyDocString(inspect.getdoc(value) or "")
+    assert doc["Summary"], f"{name} has no summary"
+    is_record = inspect.isclass(value) and issubclass(value, tuple)
+    section = "Attributes" if is_record else "Parameters"
+    described = [n.strip() for entry in doc[section] for n in entry.name.split(",")]
+    if is_record:
+        expected = list(value._fields)
+    else:
+        signature = inspect.signature(value.__init__ if inspect.isclass(value) else value)
+        expected = [
+            parameter
+            for parameter, kind in signature.parameters.items()
+            if parameter != "self" and kind.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
+        ]
+    assert described == expected, f"{name}: {section} and signature differ"
+    if not inspect.isclass(value):
+        assert doc["Returns"] or doc["Yields"] or "write" in name or "save" in name, name
+
+
+@pytest.mark.parametrize(("name", "value"), list(PUBLIC.items()), ids=PUBLIC)
+def test_public_functions_and_estimators_have_examples(name, value):
+    is_method = inspect.isfunction(value) and "." in value.__qualname__
+    is_record = inspect.isclass(value) and issubclass(value, tuple)
+    if is_method or is_record or name.endswith("BaseSHAG"):
+        return  # shown where the class, or what returns the record, is
+    assert NumpyDocString(inspect.getdoc(value))["Examples"], f"{name} has no example"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_say_what_they_are(module):
+    assert inspect.getdoc(importlib.import_module(module))

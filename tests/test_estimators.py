@@ -1,0 +1,309 @@
+"""What the estimators promise on sentences of any kind, and how they refuse the rest."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag.parsing import eisner, inside_outside
+from sklearn_shag.treebank import DependencyTree
+from tests import oracles
+
+MODELS = {
+    "single": DeterministicSHAG("single"),
+    "first": DeterministicSHAG("first"),
+    "sibling": DeterministicSHAG("sibling"),
+    "viterbi": DeterministicSHAG("first", decoder="viterbi"),
+    "spectral": SpectralSHAG(4),
+    "one state": SpectralSHAG(1),
+    "many states": SpectralSHAG(30),
+    "max_marginal": SpectralSHAG(4, smoothing=5, decoder="max_marginal"),
+}
+X = [["DET", "NOUN", "VERB"], ["NOUN", "VERB", "NOUN"], ["VERB"]]
+Y = [[2, 3, 0], [2, 0, 2], [0]]
+
+
+@pytest.fixture(params=MODELS)
+def fitted(request, english):
+    return MODELS[request.param].fit(english)
+
+
+def assert_is_parse(heads, n_tokens):
+    assert isinstance(heads, np.ndarray)
+    assert heads.shape == (n_tokens,)
+    assert np.issubdtype(heads.dtype, np.integer)
+    assert oracles.is_tree(heads.tolist())
+    assert not oracles.crosses(heads.tolist())
+    assert np.sum(heads == 0) == 1
+
+
+def hard_sentences(symbols, seed=0):
+    """Sentences that no grammar expects: random, long, repetitive, unknown symbols."""
+    rng = np.random.default_rng(seed)
+    sentences = [rng.choice(symbols, size=n).tolist() for n in (1, 2, 3, 5, 20, 60)]
+    sentences += [[symbol] * n for symbol in symbols for n in (1, 7)]
+    sentences += [["<new>"], ["<new>"] * 6, [*symbols[:3], "<new>", symbols[0], "<other>"]]
+    return sentences
+
+
+def test_every_sentence_gets_a_tree(fitted):
+    sentences = hard_sentences(fitted.symbols_.tolist())
+    predicted = fitted.predict(sentences)
+    assert predicted.shape == (len(sentences),)
+    assert predicted.dtype == object
+    for heads, sentence in zip(predicted, sentences, strict=True):
+        assert_is_parse(heads, len(sentence))
+
+
+def test_marginals_are_distributions_over_heads(fitted):
+    sentences = hard_sentences(fitted.symbols_.tolist())
+    for marginals, sentence in zip(fitted.predict_marginals(sentences), sentences, strict=True):
+        n_tokens = len(sentence)
+        assert marginals.shape == (n_tokens, n_tokens + 1)
+        assert marginals.min() >= 0
+        assert_allclose(marginals.sum(axis=1), 1.0, rtol=1e-12)
+        assert_array_equal(marginals[np.arange(n_tokens), np.arange(1, n_tokens + 1)], 0)
+
+
+def test_decoding_maximises_over_the_marginals_that_the_user_sees(english):
+    for decoder, transform in [("mbr", np.log), ("max_marginal", np.asarray)]:
+        model = SpectralSHAG(4, decoder=decoder).fit(english)
+        sentences = english[:60]
+        for heads, marginals in zip(
+            model.predict(sentences), model.predict_marginals(sentences), strict=True
+        ):
+            with np.errstate(divide="ignore"):
+                scores = transform(marginals)
+            assert_array_equal(heads, eisner(scores)[0])
+
+
+def test_marginals_are_the_clipped_and_renormalised_ones_of_the_chart(english):
+    model = SpectralSHAG(8).fit(english)
+    negative = 0
+    for tree in english[:80]:
+        codes = np.searchsorted(model.symbols_, tree.symbols)
+        signed = inside_outside(model.operators_, codes).marginals
+        negative += signed.min() < -1e-6
+        expected = np.maximum(signed, 1e-12)
+        expected[np.arange(len(tree)), np.arange(1, len(tree) + 1)] = 0
+        expected /= expected.sum(axis=1, keepdims=True)
+        assert_allclose(model.predict_marginals([tree])[0], expected, rtol=1e-6, atol=1e-9)
+    assert negative > 0
+
+
+def test_sentences_without_mass_are_parsed_with_the_backoff_grammar():
+    """B is only ever a left modifier, so that a final B has no analysis."""
+    model = DeterministicSHAG().fit([["B", "A"], ["A"]], [[2, 0], [0]])
+    sentence = ["A", "B"]
+    assert model.log_likelihood([sentence])[0] == -np.inf
+    codes = np.searchsorted(model.symbols_, sentence)
+    expected = inside_outside(model.backoff_operators_, codes).marginals
+    assert_allclose(model.predict_marginals([sentence])[0], expected, rtol=1e-9, atol=1e-11)
+    for decoder in ("mbr", "max_marginal", "viterbi"):
+        assert_is_parse(model.set_params(decoder=decoder).predict([sentence])[0], 2)
+
+
+def test_unknown_symbols_are_missing_observations(english):
+    """P(sentence with a gap) is the sum over what may fill it."""
+    model = SpectralSHAG(3, smoothing=1).fit(english)
+    leaf = ["DET", "NOUN", "VERB", "<new>"]
+    tree = [2, 3, 0, 3]
+    # As a modifier the unknown symbol sums over all; its own halves are those of the pool.
+    symbols = model.symbols_.tolist()
+    gap = model.score_samples([leaf], [tree])[0]
+    pool = len(symbols)
+    code = symbols.index("VERB")
+    state = model.operators_.alpha_1[code, 1]
+    filled = sum(
+        model.operators_.alpha_inf[code, 1] @ model.operators_.A[code, 1, a] @ state
+        for a in range(pool)
+    )
+    ends = [model.operators_.alpha_inf[pool, d] @ model.operators_.alpha_1[pool, d] for d in (0, 1)]
+    known = model.score_samples([["DET", "NOUN", "VERB"]], [[2, 3, 0]])[0]
+    empty_right = np.log(model.operators_.alpha_inf[code, 1] @ state)
+    expected = known - empty_right + np.log(filled) + np.log(ends).sum()
+    assert_allclose(gap, expected, rtol=1e-9)
+
+
+def test_score_is_the_share_of_right_heads(fitted, english):
+    predicted = fitted.predict(english[:50])
+    right = sum(np.sum(p == t.heads) for p, t in zip(predicted, english[:50], strict=True))
+    total = sum(len(tree) for tree in english[:50])
+    assert_allclose(fitted.score(english[:50]), right / total, rtol=1e-12)
+    heads = [tree.heads.tolist() for tree in english[:50]]
+    symbols = [tree.symbols for tree in english[:50]]
+    assert fitted.score(symbols, heads) == fitted.score(english[:50])
+
+
+def test_heads_come_from_y_if_given():
+    trees = [DependencyTree(["A", "B"], [0, 1])]
+    model = DeterministicSHAG().fit(trees, [[2, 0]])
+    assert model.predict([["A", "B"]])[0].tolist() == [2, 0]
+
+
+def test_probability_of_a_tree_is_the_product_of_its_sequences(fitted, english):
+    trees = [tree for tree in english if len(tree) < 12][:30]
+    codes = {symbol: code for code, symbol in enumerate(fitted.symbols_)}
+    found = fitted.score_samples(trees)
+    for log_probability, tree in zip(found, trees, strict=True):
+        positions = [fitted.operators_.A.shape[0] - 1, *(codes[s] for s in tree.symbols)]
+        factors = [
+            oracles.sequence_value(
+                fitted.operators_, positions[h], d, [positions[m] for m in modifiers]
+            )
+            for h, d, modifiers in oracles.tree_sequences(tree.heads.tolist())
+        ]
+        if min(factors) > 1e-12:
+            assert_allclose(log_probability, np.log(factors).sum(), rtol=1e-7)
+        elif min(factors) < -1e-12:
+            assert log_probability == -np.inf
+
+
+def test_trees_with_several_roots_are_learned_from_but_have_no_probability():
+    model = DeterministicSHAG().fit([["A", "B"], ["B"]], [[0, 0], [0]])
+    assert_allclose(model.operators_.A[-1, 1, :2, 0, 0], [1 / 3, 2 / 3], rtol=1e-12)
+    assert model.score_samples([["A", "B"]], [[0, 0]])[0] == -np.inf
+
+
+def test_likelihood_of_a_sentence_sums_over_its_trees(english):
+    model = DeterministicSHAG("first", smoothing=1).fit(english)
+    sentence = ["PRON", "VERB", "NOUN", "PUNCT"]
+    trees = oracles.projective_trees(4)
+    summed = np.exp(model.score_samples([sentence] * len(trees), trees)).sum()
+    assert_allclose(model.log_likelihood([sentence])[0], np.log(summed), rtol=1e-9)
+
+
+def test_parse_gives_trees_of_the_same_sentences(fitted, english):
+    parsed = fitted.parse(english[:10])
+    for tree, result, heads in zip(english, parsed, fitted.predict(english[:10]), strict=False):
+        assert result.forms == tree.forms
+        assert result.deprels is None
+        assert_array_equal(result.heads, heads)
+    assert fitted.parse([["DET", "NOUN"]])[0].forms == ("DET", "NOUN")
+
+
+def test_samples_are_trees_over_the_known_symbols(fitted):
+    trees = fitted.sample(20, random_state=0, max_length=60)
+    assert len(trees) == 20
+    assert trees == fitted.sample(20, random_state=0, max_length=60)
+    for tree in trees:
+        assert_is_parse(tree.heads, len(tree))
+        assert set(tree.symbols) <= set(fitted.symbols_)
+        assert len(tree) <= 60
+
+
+def test_fitted_shapes(fitted):
+    n_symbols = fitted.symbols_.size
+    n_states = fitted.operators_.alpha_1.shape[2]
+    for operators, n in [(fitted.operators_, n_states), (fitted.backoff_operators_, 1)]:
+        assert operators.alpha_1.shape == (n_symbols + 2, 2, n)
+        assert operators.alpha_inf.shape == (n_symbols + 2, 2, n)
+        assert operators.A.shape == (n_symbols + 2, 2, n_symbols + 1, n, n)
+    assert fitted.backoff_operators_.A[:-1].min() > 0
+    assert fitted.backoff_operators_.A[-1, 1].min() > 0
+    assert fitted.symbols_.tolist() == sorted(set(fitted.symbols_))
+
+
+def test_nothing_warns_at_any_rank(english):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n_states in range(1, 21):
+            model = SpectralSHAG(n_states).fit(english[:300])
+            for heads, tree in zip(model.predict(english[300:]), english[300:], strict=True):
+                assert_is_parse(heads, len(tree))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        ([], None, ValueError, "no sentences"),
+        ([["A"], []], [[0], []], ValueError, r"X\[1\] has no tokens"),
+        ("A B", None, TypeError, "got a single str"),
+        (["A B"], [[0, 1]], TypeError, r"X\[0\] is the string 'A B'"),
+        (7, None, TypeError, "single int"),
+        ([7], [[0]], TypeError, r"X\[0\] is a int"),
+        (DependencyTree(["A"], [0]), None, TypeError, "single DependencyTree"),
+        ([["A"], ["A", 3]], [[0], [0, 1]], TypeError, r"X\[1\].*position 1 is 3 of type int"),
+        ([["A"], [np.nan]], [[0], [0]], TypeError, r"X\[1\].*position 0 is nan of type float"),
+        ([["A"], [None]], [[0], [0]], TypeError, r"X\[1\].*NoneType"),
+        ([["A"], [["B"]]], [[0], [0]], TypeError, r"X\[1\].*list"),
+        ([["A"]], None, ValueError, r"X\[0\] has no heads .1 of 1"),
+        ([DependencyTree(["A"], [0]), DependencyTree(["A"])], None, ValueError, r"X\[1\] has no"),
+        (X, Y[:2], ValueError, "3 sentences but y the heads of 2"),
+        (X, [*Y[:2], [0, 1]], ValueError, r"y\[2\] holds 2 heads for a sentence of 1"),
+        (X, [*Y[:2], [1]], ValueError, r"y\[2\] is not a tree"),
+        (X, [Y[0], [2, 0, 4], [0]], ValueError, r"y\[1\].*token 3, head 4 is outside 0\.\.3"),
+        (X, [Y[0], [-1, 0, 2], [0]], ValueError, r"y\[1\].*head -1 is outside"),
+        (X, [[2, 1, 0], *Y[1:]], ValueError, r"y\[0\].*cycle"),
+        (X, [[2, 3, 1], *Y[1:]], ValueError, r"y\[0\].*no root"),
+        (X, [[2, 3, 0.5], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
+        (X, [[2, 3, None], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
+        (X, [[2, 3, np.nan], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
+        (X, [[[2], [3, 1], [0]], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence"),
+        (X, ["230", *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
+    ],
+)
+@pytest.mark.parametrize("model", [DeterministicSHAG(), SpectralSHAG()], ids=["det", "spectral"])
+def test_bad_input_names_the_sentence(model, X, y, error, message):
+    with pytest.raises(error, match=message):
+        model.fit(X, y)
+    assert not hasattr(model, "operators_")
+
+
+@pytest.mark.parametrize(
+    ("sentences", "error", "message"),
+    [
+        ([], ValueError, "no sentences"),
+        ([["A"], []], ValueError, r"X\[1\] has no tokens"),
+        ([["A", 1]], TypeError, r"X\[0\]"),
+        ("A", TypeError, "single str"),
+    ],
+)
+def test_prediction_refuses_the_same(sentences, error, message):
+    model = DeterministicSHAG().fit(X, Y)
+    for method in (model.predict, model.predict_marginals, model.parse, model.log_likelihood):
+        with pytest.raises(error, match=message):
+            method(sentences)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_states": 0}, "n_states"),
+        ({"n_states": 2.5}, "n_states"),
+        ({"smoothing": -1}, "smoothing"),
+        ({"smoothing": np.nan}, "smoothing"),
+        ({"decoder": "best"}, "decoder"),
+        ({"n_jobs": "all"}, "n_jobs"),
+    ],
+)
+def test_bad_parameters_are_named(params, message):
+    with pytest.raises(ValueError, match=f"The '{message}' parameter of SpectralSHAG"):
+        SpectralSHAG(**params).fit(X, Y)
+
+
+def test_viterbi_is_refused_where_paths_are_not_trees():
+    with pytest.raises(ValueError, match="only for deterministic automata"):
+        SpectralSHAG(decoder="viterbi").fit(X, Y)
+    model = SpectralSHAG().fit(X, Y)
+    with pytest.raises(ValueError, match="only for deterministic automata"):
+        model.set_params(decoder="viterbi").predict(X)
+
+
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_marginals", "score", "score_samples", "parse", "log_likelihood"]
+)
+def test_unfitted_estimators_say_so(method):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        getattr(SpectralSHAG(), method)(X)
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        SpectralSHAG().sample(1)
+
+
+@pytest.mark.parametrize(("n_samples", "max_length"), [(0, 10), (1, 0)])
+def test_bad_sample_sizes(n_samples, max_length):
+    with pytest.raises(ValueError, match="must be at least 1"):
+        DeterministicSHAG().fit(X, Y).sample(n_samples, max_length=max_length)

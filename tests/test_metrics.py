@@ -1,0 +1,503 @@
+"""Attachment scores against naive counting and against the official evaluation of UD."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag.metrics import (
+    attachment_breakdown,
+    exact_match_score,
+    is_punctuation,
+    unlabeled_attachment_score,
+)
+from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+
+SCORES = [unlabeled_attachment_score, exact_match_score]
+SYMBOLS = ["NOUN", "VERB", "PUNCT", "PUNCT|.", ",", "DET"]
+
+# A multiword token, empty nodes (one within the multiword token) and enhanced dependencies.
+MULTIWORD = """\
+# sent_id = 1
+# text = Vámonos al mar y ellos al monte
+1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tVamos\tir\tVERB\t_\t_\t0\troot\t0:root\t_
+1.1\tya\tya\tADV\t_\t_\t_\t_\t1:advmod\tCopyOf=-1
+2\tnos\tnosotros\tPRON\t_\t_\t1\texpl\t1:expl\t_
+3-4\tal\t_\t_\t_\t_\t_\t_\t_\t_
+3\ta\ta\tADP\t_\t_\t5\tcase\t5:case\t_
+4\tel\tel\tDET\t_\t_\t5\tdet\t5:det\t_
+5\tmar\tmar\tNOUN\t_\t_\t1\tobl\t1:obl:a\t_
+6\ty\ty\tCCONJ\t_\t_\t7\tcc\t7.1:cc\t_
+7\tellos\tellos\tPRON\t_\t_\t1\tconj\t7.1:nsubj\t_
+7.1\tvan\tir\tVERB\t_\t_\t_\t_\t1:conj:y\tCopyOf=1
+8-9\tal\t_\t_\t_\t_\t_\t_\t_\t_
+8\ta\ta\tADP\t_\t_\t10\tcase\t10:case\t_
+9\tel\tel\tDET\t_\t_\t10\tdet\t10:det\t_
+10\tmonte\tmonte\tNOUN\t_\t_\t7\torphan\t7.1:obl:a\tSpaceAfter=No
+
+# sent_id = 2
+# text = Sí
+1\tSí\tsí\tINTJ\t_\t_\t0\troot\t0:root\t_
+
+"""
+
+
+@st.composite
+def heads_lists(draw, n_tokens):
+    """Any trees, also with several roots and crossing arcs."""
+    order = draw(st.permutations(range(1, n_tokens + 1)))
+    heads = [0] * n_tokens
+    for place, token in enumerate(order):
+        heads[token - 1] = draw(st.sampled_from([0, *order[:place]]))
+    return heads
+
+
+@st.composite
+def treebanks(draw):
+    """Symbols, true heads, predicted heads, masks of ignored tokens, and integer weights."""
+    sentences = []
+    for _ in range(draw(st.integers(1, 5))):
+        n_tokens = draw(st.integers(1, 6))
+        gold, other = draw(heads_lists(n_tokens)), draw(heads_lists(n_tokens))
+        flips = draw(st.lists(st.booleans(), min_size=n_tokens, max_size=n_tokens))
+        system = [b if flip else a for a, b, flip in zip(gold, other, flips, strict=True)]
+        symbols = draw(st.lists(st.sampled_from(SYMBOLS), min_size=n_tokens, max_size=n_tokens))
+        mask = draw(st.lists(st.booleans(), min_size=n_tokens, max_size=n_tokens))
+        weight = draw(st.integers(0, 3))
+        sentences.append((symbols, gold, system, mask, weight))
+    return [list(column) for column in zip(*sentences, strict=True)]
+
+
+def naive_uas(gold, system, masks, weights):
+    right = total = 0
+    for i in range(len(gold)):
+        for j in range(len(gold[i])):
+            if not masks[i][j]:
+                total += weights[i]
+                if gold[i][j] == system[i][j]:
+                    right += weights[i]
+    return right / total if total else 0.0
+
+
+def naive_exact(gold, system, weights):
+    right = sum(w for a, b, w in zip(gold, system, weights, strict=True) if a == b)
+    return right / sum(weights) if sum(weights) else 0.0
+
+
+def naive_breakdown(symbols, gold, system, masks, weights, by):
+    """A dict from (symbol, is on the right) to [right, total]."""
+    cells = {}
+    for i in range(len(gold)):
+        for j, head in enumerate(gold[i]):
+            if masks[i][j]:
+                continue
+            if by == "modifier":
+                symbol = symbols[i][j]
+            else:
+                symbol = "<root>" if head == 0 else symbols[i][head - 1]
+            cell = cells.setdefault((symbol, head < j + 1), [0, 0])
+            cell[0] += weights[i] * (system[i][j] == head)
+            cell[1] += weights[i]
+    return cells
+
+
+def as_trees(symbols, heads):
+    return [
+        DependencyTree(names, tree_heads) for names, tree_heads in zip(symbols, heads, strict=True)
+    ]
+
+
+def no_masks(gold):
+    return [[False] * len(heads) for heads in gold]
+
+
+class TestUnlabeledAttachmentScore:
+    @given(treebanks())
+    def test_counts(self, sentences):
+        _, gold, system, masks, weights = sentences
+        ones = [1] * len(gold)
+        np.testing.assert_allclose(
+            unlabeled_attachment_score(gold, system),
+            naive_uas(gold, system, no_masks(gold), ones),
+            rtol=1e-14,
+        )
+        np.testing.assert_allclose(
+            unlabeled_attachment_score(gold, system, sample_weight=weights, ignore=masks),
+            naive_uas(gold, system, masks, weights),
+            rtol=1e-14,
+        )
+
+    @given(treebanks())
+    def test_trees_and_heads_are_the_same(self, sentences):
+        symbols, gold, system, masks, weights = sentences
+        options = {"sample_weight": weights, "ignore": masks}
+        expected = unlabeled_attachment_score(gold, system, **options)
+        trees = as_trees(symbols, gold)
+        # `system` mixes two trees and need not be one, but the gold trees can stand on both sides.
+        assert unlabeled_attachment_score(trees, system, **options) == expected
+        assert unlabeled_attachment_score(system, trees, **options) == expected
+
+    def test_kinds_of_sequences(self):
+        gold = [[2, 0, 2], [0, 1, 1]]
+        system = [[2, 0, 1], [0, 1, 1]]
+        for cast in (
+            np.array,
+            tuple,
+            iter,
+            lambda heads: [np.array(item, dtype=np.uint8) for item in heads],
+            lambda heads: [tuple(item) for item in heads],
+        ):
+            assert unlabeled_attachment_score(cast(gold), cast(system)) == 5 / 6
+            assert exact_match_score(cast(gold), cast(system)) == 0.5
+
+    def test_of_predictions(self, english):
+        model = DeterministicSHAG().fit(english[:60])
+        heads = model.predict(english[60:90])
+        expected = naive_uas(
+            [tree.heads.tolist() for tree in english[60:90]],
+            [item.tolist() for item in heads],
+            no_masks(heads),
+            [1] * 30,
+        )
+        assert 0.3 < expected < 1.0
+        np.testing.assert_allclose(
+            unlabeled_attachment_score(english[60:90], heads), expected, rtol=1e-14
+        )
+        np.testing.assert_allclose(model.score(english[60:90]), expected, rtol=1e-14)
+
+
+class TestExactMatchScore:
+    @given(treebanks())
+    def test_counts(self, sentences):
+        symbols, gold, system, _, weights = sentences
+        for truth in (gold, as_trees(symbols, gold)):
+            np.testing.assert_allclose(
+                exact_match_score(truth, system, sample_weight=weights),
+                naive_exact(gold, system, weights),
+                rtol=1e-14,
+            )
+
+    @given(treebanks())
+    def test_ignored_tokens_cannot_be_wrong(self, sentences):
+        _, gold, system, masks, weights = sentences
+        for mask in masks:
+            mask[0] = False  # what a sentence without any token that counts is, is left open here
+        pruned = [
+            [
+                [head for head, skip in zip(heads, mask, strict=True) if not skip]
+                for heads, mask in zip(side, masks, strict=True)
+            ]
+            for side in (gold, system)
+        ]
+        np.testing.assert_allclose(
+            exact_match_score(gold, system, sample_weight=weights, ignore=masks),
+            naive_exact(*pruned, weights),
+            rtol=1e-14,
+        )
+
+
+class TestSampleWeight:
+    @pytest.mark.parametrize("score", SCORES)
+    @given(sentences=treebanks())
+    def test_is_repetition(self, score, sentences):
+        _, gold, system, masks, weights = sentences
+        weights[0] += 1  # at least one sentence remains
+        repeated = [
+            [item for item, weight in zip(items, weights, strict=True) for _ in range(weight)]
+            for items in (gold, system, masks)
+        ]
+        np.testing.assert_allclose(
+            score(gold, system, sample_weight=weights, ignore=masks),
+            score(*repeated[:2], ignore=repeated[2]),
+            rtol=1e-14,
+        )
+
+    @pytest.mark.parametrize("score", SCORES)
+    def test_scale_does_not_matter(self, score):
+        gold, system, weights = [[0], [2, 0], [0, 1]], [[0], [0, 1], [0, 1]], [0.1, 0.7, 0.2]
+        np.testing.assert_allclose(
+            score(gold, system, sample_weight=weights),
+            score(gold, system, sample_weight=1000 * np.array(weights)),
+            rtol=1e-14,
+        )
+
+
+class TestIgnore:
+    @given(treebanks())
+    def test_predicate_is_its_mask(self, sentences):
+        symbols, gold, system, _, weights = sentences
+        trees = as_trees(symbols, gold)
+        masks = [[symbol in ("PUNCT", "PUNCT|.", ",") for symbol in item] for item in symbols]
+        for score in SCORES:
+            assert score(trees, system, sample_weight=weights, ignore=is_punctuation) == score(
+                trees, system, sample_weight=weights, ignore=masks
+            )
+        np.testing.assert_allclose(
+            unlabeled_attachment_score(trees, system, sample_weight=weights, ignore=is_punctuation),
+            naive_uas(gold, system, masks, weights),
+            rtol=1e-14,
+        )
+
+    def test_predicate_sees_the_symbols_of_the_true_trees(self):
+        gold = [DependencyTree(["a", "b"], [2, 0], symbols=["X", "Y"])]
+        system = [DependencyTree(["a", "b"], [0, 1], symbols=["Y", "X"])]
+        seen = []
+        assert unlabeled_attachment_score(gold, system, ignore=seen.append) == 0.0
+        assert seen == ["X", "Y"]
+
+    def test_result_of_the_predicate_is_taken_for_true_or_false(self):
+        gold = [DependencyTree(["a", "b"], [2, 0])]
+        assert unlabeled_attachment_score(gold, [[2, 1]], ignore=lambda s: s == "b" and 1) == 1.0
+
+
+@pytest.mark.parametrize("score", SCORES)
+class TestNothingCounts:
+    def test_no_weight(self, score):
+        assert score([[0], [2, 0]], [[0], [2, 0]], sample_weight=[0, 0]) == 0.0
+
+    def test_all_tokens_ignored(self, score):
+        assert score([[0], [2, 0]], [[0], [2, 0]], ignore=[[True], [True, True]]) == 0.0
+
+    def test_the_one_sentence_with_weight_is_ignored(self, score):
+        masks = [[True], [False, False]]
+        assert score([[0], [2, 0]], [[0], [2, 0]], ignore=masks, sample_weight=[1, 0]) == 0.0
+
+
+class TestBreakdown:
+    @pytest.mark.parametrize("by", ["head", "modifier"])
+    @given(sentences=treebanks())
+    def test_counts(self, by, sentences):
+        symbols, gold, system, masks, weights = sentences
+        breakdown = attachment_breakdown(
+            as_trees(symbols, gold), system, by=by, sample_weight=weights, ignore=masks
+        )
+        expected = naive_breakdown(symbols, gold, system, masks, weights, by)
+        assert breakdown.symbols.tolist() == sorted({symbol for symbol, _ in expected})
+        for row, symbol in enumerate(breakdown.symbols):
+            for column in range(2):
+                right, total = expected.get((symbol, bool(column)), (0, 0))
+                assert breakdown.right[row, column] == right
+                assert breakdown.total[row, column] == total
+
+    @pytest.mark.parametrize("by", ["head", "modifier"])
+    @given(sentences=treebanks())
+    def test_sums_to_the_score(self, by, sentences):
+        symbols, gold, system, masks, weights = sentences
+        trees = as_trees(symbols, gold)
+        options = {"sample_weight": weights, "ignore": masks}
+        breakdown = attachment_breakdown(trees, system, by=by, **options)
+        assert breakdown.total.sum() == sum(
+            weight * mask.count(False) for mask, weight in zip(masks, weights, strict=True)
+        )
+        total = breakdown.total.sum()
+        np.testing.assert_allclose(
+            breakdown.right.sum() / total if total else 0.0,
+            unlabeled_attachment_score(trees, system, **options),
+            rtol=1e-14,
+        )
+
+    def test_directions_and_root(self):
+        tree = DependencyTree(["the", "dog", "barks", "loudly"], [2, 3, 0, 3], upos=list("DNVA"))
+        by_head = attachment_breakdown([tree], [[2, 3, 0, 2]])
+        assert by_head.symbols.tolist() == ["<root>", "N", "V"]
+        assert by_head.total.tolist() == [[0, 1], [1, 0], [1, 1]]
+        assert by_head.right.tolist() == [[0, 1], [1, 0], [1, 0]]
+        by_modifier = attachment_breakdown([tree], [[2, 3, 0, 2]], by="modifier")
+        assert by_modifier.symbols.tolist() == ["A", "D", "N", "V"]
+        assert by_modifier.total.tolist() == [[0, 1], [1, 0], [1, 0], [0, 1]]
+        assert by_modifier.right.tolist() == [[0, 0], [1, 0], [1, 0], [0, 1]]
+
+    def test_default_is_by_head(self):
+        trees = [DependencyTree(["a", "b"], [2, 0])]
+        for default, by_head in zip(
+            attachment_breakdown(trees, [[2, 1]]),
+            attachment_breakdown(trees, [[2, 1]], by="head"),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(default, by_head)
+
+    def test_nothing_counts(self):
+        breakdown = attachment_breakdown([DependencyTree(["a"], [0])], [[0]], ignore=[[True]])
+        assert breakdown.symbols.shape == (0,)
+        assert breakdown.right.shape == breakdown.total.shape == (0, 2)
+        assert breakdown.right.dtype == breakdown.total.dtype == np.float64
+
+    def test_errors(self):
+        tree = DependencyTree(["a", "b"], [2, 0])
+        with pytest.raises(ValueError, match=r"by must be 'head' or 'modifier', got 'deprel'"):
+            attachment_breakdown([tree], [[2, 0]], by="deprel")
+        with pytest.raises(TypeError, match=r"y_true\[1\] is a list"):
+            attachment_breakdown([tree, [2, 0]], [[2, 0], [2, 0]])
+        with pytest.raises(ValueError, match=r"y_pred\[0\] has 1 tokens but y_true\[0\] has 2"):
+            attachment_breakdown([tree], [[0]])
+
+
+def breakdown_of_heads(y_true, y_pred, **options):
+    return attachment_breakdown(y_true, y_pred, **options)
+
+
+@pytest.mark.parametrize("score", [*SCORES, breakdown_of_heads])
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("y_true", "y_pred", "message"),
+        [
+            ([[0]], [[0], [0]], "same number of sentences, at least one; got 1 and 2"),
+            ([[0], [0]], [[0]], "same number of sentences, at least one; got 2 and 1"),
+            ([], [], "at least one; got 0 and 0"),
+            ([[0], [2, 0]], [[0], [0]], r"y_pred\[1\] has 1 tokens but y_true\[1\] has 2"),
+            ([[0], []], [[0], []], r"y_true\[1\] must be a flat, non-empty sequence"),
+            ([[0], [0]], [[0], []], r"y_pred\[1\] must be a flat, non-empty sequence"),
+            ([[0], [0.0]], [[0], [0]], r"y_true\[1\] must be .* integers; got \[0\.0\]"),
+            ([[0], ["0"]], [[0], [0]], r"y_true\[1\] must be .* integers; got \['0'\]"),
+            ([[0], [True]], [[0], [0]], r"y_true\[1\] must be .* integers; got \[True\]"),
+            ([[0], None], [[0], [0]], r"y_true\[1\] must be .* integers; got None"),
+            ([[0], [0]], [[0], "0"], r"y_pred\[1\] must be .* integers; got '0'"),
+            ([[0], [[0]]], [[0], [0]], r"y_true\[1\] must be a flat"),
+            ([[0], [[1, 2], [0]]], [[0], [2, 0]], r"y_true\[1\] must be a flat"),
+            ([[0], [2, 0]], [[0], [[2], 0]], r"y_pred\[1\] must be a flat"),
+            ([[0], DependencyTree(["a"])], [[0], [0]], r"y_true\[1\] is a tree without heads"),
+            ([[0], [0]], [[0], DependencyTree(["a"])], r"y_pred\[1\] is a tree without heads"),
+        ],
+    )
+    def test_of_heads(self, score, y_true, y_pred, message):
+        with pytest.raises(ValueError, match=message):
+            score(y_true, y_pred)
+
+    @pytest.mark.parametrize(
+        ("weights", "message"),
+        [
+            ([1], r"one weight a sentence: expected shape \(2,\), got \(1,\)"),
+            ([[1, 1]], r"expected shape \(2,\), got \(1, 2\)"),
+            (1, r"expected shape \(2,\), got \(\)"),
+        ],
+    )
+    def test_of_weights(self, score, weights, message):
+        with pytest.raises(ValueError, match=message):
+            score([[0], [2, 0]], [[0], [2, 0]], sample_weight=weights)
+
+    @pytest.mark.parametrize(
+        ("masks", "message"),
+        [
+            ([[True]], "ignore holds 1 masks for 2 sentences"),
+            ([[True], [True]], r"ignore\[1\] must be a bool mask of shape \(2,\), got bool of sh"),
+            ([[True], [1, 0]], r"ignore\[1\] must be a bool mask of shape \(2,\), got int64"),
+            ([[True], [[True], False]], r"ignore\[1\] must be a bool mask"),
+        ],
+    )
+    def test_of_masks(self, score, masks, message):
+        with pytest.raises(ValueError, match=message):
+            score([[0], [2, 0]], [[0], [2, 0]], ignore=masks)
+
+    def test_predicate_needs_trees(self, score):
+        with pytest.raises(TypeError, match=r"y_true\[1\] is a list; symbols are only known of a"):
+            score([DependencyTree(["a"], [0]), [0]], [[0], [0]], ignore=is_punctuation)
+
+
+class TestIsPunctuation:
+    @pytest.mark.parametrize(
+        "symbol", ["PUNCT", "PUNCT|.", "PUNCT|``", "PUNCT|-LRB-", ",", ".", ":", "''", "...", "«"]
+    )
+    def test_punctuation(self, symbol):
+        assert is_punctuation(symbol) is True
+
+    @pytest.mark.parametrize(
+        "symbol", ["NOUN", "SYM", "$", "", "|", "NOUN|.", "PUNCTUATION", "X.", "1", " ", ". "]
+    )
+    def test_other(self, symbol):
+        assert is_punctuation(symbol) is False
+
+    def test_is_the_upos_of_the_bundled_treebank(self, english):
+        n_punctuation = 0
+        for tree in english:
+            for upos, xpos in zip(tree.upos, tree.xpos, strict=True):
+                assert is_punctuation(upos) == is_punctuation(f"{upos}|{xpos}") == (upos == "PUNCT")
+                n_punctuation += upos == "PUNCT"
+        assert n_punctuation > 300
+
+
+@pytest.fixture(scope="module")
+def udeval():
+    return pytest.importorskip("udtools.udeval", reason="needs the official evaluator, udtools")
+
+
+def official_uas(udeval, gold, system):
+    """Write both as CoNLL-U files and let the official script compare them."""
+    loaded = []
+    for trees in (gold, system):
+        file = io.StringIO()
+        write_conllu(trees, file)
+        file.seek(0)
+        loaded.append(udeval.load_conllu(file, "<memory>", {}))
+    score = udeval.evaluate(*loaded)["UAS"]
+    # All words are aligned: the share of right words has one denominator.
+    assert score.gold_total == score.system_total == score.aligned_total == sum(map(len, gold))
+    return score.f1
+
+
+class TestOfficialEvaluation:
+    @pytest.mark.parametrize(
+        "model",
+        [
+            DeterministicSHAG("single"),
+            DeterministicSHAG("first", decoder="viterbi"),
+            DeterministicSHAG("sibling", decoder="max_marginal"),
+            SpectralSHAG(3),
+            SpectralSHAG(6, smoothing=5.0),
+        ],
+        ids=str,
+    )
+    def test_bundled_treebank(self, udeval, english, model):
+        train, test = english[::2], english[1::2]
+        parsed = model.fit(train).parse(test)
+        ours = unlabeled_attachment_score(test, parsed)
+        assert 0.5 < ours < 0.99
+        assert abs(ours - official_uas(udeval, test, parsed)) <= 1e-12
+        assert ours == model.score(test)
+
+    def test_perfect_and_worst(self, udeval, english):
+        chains = [tree.with_heads(range(len(tree))) for tree in english]
+        assert unlabeled_attachment_score(english, english) == 1.0
+        assert official_uas(udeval, english, english) == 1.0
+        ours = unlabeled_attachment_score(english, chains)
+        assert abs(ours - official_uas(udeval, english, chains)) <= 1e-12
+
+    def test_multiword_tokens_and_empty_nodes(self, udeval):
+        gold = read_conllu(io.StringIO(MULTIWORD))
+        model = DeterministicSHAG("single").fit(gold)
+        systems = [
+            model.parse(gold),
+            [gold[0].with_heads([5, 1, 1, 3, 0, 5, 6, 7, 8, 9]), gold[1]],
+            [gold[0].with_heads([0, 1, 5, 5, 2, 7, 1, 10, 8, 7]), gold[1]],
+        ]
+        expected = [None, 2 / 11, 9 / 11]
+        for system, share in zip(systems, expected, strict=True):
+            ours = unlabeled_attachment_score(gold, system)
+            assert abs(ours - official_uas(udeval, gold, system)) <= 1e-12
+            if share is not None:
+                np.testing.assert_allclose(ours, share, rtol=1e-14)
+
+    def test_written_system_file_keeps_its_other_lines(self, udeval):
+        gold = read_conllu(io.StringIO(MULTIWORD))
+        file = io.StringIO()
+        write_conllu(DeterministicSHAG().fit(gold).parse(gold), file)
+        old, new = MULTIWORD.splitlines(), file.getvalue().splitlines()
+        assert len(old) == len(new)
+        for before, after in zip(old, new, strict=True):
+            if before[:1].isdigit() and before.split("\t")[0].isdigit():
+                before, after = before.split("\t"), after.split("\t")
+                assert before[:6] + before[9:] == after[:6] + after[9:]
+            else:
+                assert before == after
+
+    @pytest.mark.parametrize("name", ["UD_English-EWT", "UD_French-Sequoia", "UD_Tamil-TTB"])
+    def test_open_treebanks(self, udeval, treebank, name):
+        data = treebank(name)
+        for model in (DeterministicSHAG("first"), SpectralSHAG(4)):
+            parsed = model.fit(data.train[:2000]).parse(data.dev)
+            ours = unlabeled_attachment_score(data.dev, parsed)
+            assert 0.4 < ours < 0.95
+            assert abs(ours - official_uas(udeval, data.dev, parsed)) <= 1e-12

@@ -1,0 +1,635 @@
+"""Model files: exact round trips, refusal of everything that is not one, atomic replacement."""
+
+import inspect
+import io
+import json
+import os
+import pickle
+import re
+import zipfile
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import sklearn_shag
+from sklearn_shag import BaseSHAG, DeterministicSHAG, SpectralSHAG, load_model, save_model
+from sklearn_shag.operators import Operators
+from sklearn_shag.treebank import DependencyTree, TokenFeature
+
+# At least one of every class that can be saved.
+MODELS = [
+    DeterministicSHAG(),
+    DeterministicSHAG("single", smoothing=2.5, decoder="viterbi", n_jobs=2),
+    DeterministicSHAG("sibling", decoder="max_marginal"),
+    SpectralSHAG(),
+    SpectralSHAG(3, smoothing=0.1, decoder="max_marginal", n_jobs=1),
+]
+PIPELINES = [
+    make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(3)),
+    make_pipeline(TokenFeature("feats.Number", separator=" "), DeterministicSHAG()),
+    Pipeline(
+        [
+            ("tags/é", TokenFeature("upos", ["xpos", "feats.Case"], min_count=3, backoff=None)),
+            ("tags", DeterministicSHAG("single")),
+        ]
+    ),
+    make_pipeline(make_pipeline(TokenFeature("form", min_count=2)), SpectralSHAG(2)),
+]
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A small saved model; small enough to damage every part of it."""
+    model = DeterministicSHAG("single").fit([["D", "N", "V"]], [[2, 3, 0]])
+    path = tmp_path / "small.npz"
+    save_model(model, path)
+    return path
+
+
+def assert_same(a, b):
+    """Equal up to the last bit, in values, dtypes and types."""
+    assert type(a) is type(b)
+    if isinstance(a, Operators):
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y)
+    elif isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        if a.dtype == object:
+            for x, y in zip(a, b, strict=True):
+                assert_same(x, y)
+        else:
+            assert a.tobytes() == b.tobytes()
+    elif isinstance(a, Pipeline):
+        assert_same_params(a.get_params(deep=False), b.get_params(deep=False))
+        for (name, x), (other, y) in zip(a.steps, b.steps, strict=True):
+            assert name == other
+            assert_same(x, y)
+    elif isinstance(a, BaseSHAG | TokenFeature):
+        assert list(vars(a)) == list(vars(b))
+        for name, value in vars(a).items():
+            assert_same(value, vars(b)[name])
+    else:
+        assert a == b or (a != a and b != b)
+
+
+def assert_same_params(a, b):
+    assert list(a) == list(b)
+    for name in a:
+        if name != "steps":
+            assert type(a[name]) is type(b[name]), name
+            assert a[name] == b[name], name
+
+
+def round_trip(model, path):
+    save_model(model, path)
+    return load_model(path)
+
+
+def read_parts(path):
+    """The header and the arrays of a model file."""
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = dict(archive)
+    return json.loads(arrays.pop("header").tobytes()), arrays
+
+
+def write_parts(path, header, arrays):
+    """The inverse; the header as bytes stays as it is."""
+    if not isinstance(header, bytes):
+        header = json.dumps(header).encode()
+    np.savez(path, header=np.frombuffer(header, dtype=np.uint8), **arrays)
+
+
+def assert_refused(path):
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        load_model(path)
+
+
+def load_or_refuse(path):
+    """The model, or None where the file is refused by an error that names it."""
+    try:
+        return load_model(path)
+    except ValueError as error:
+        message = str(error)
+    assert str(path) in message
+    return None
+
+
+class TestRoundTrip:
+    def test_every_estimator_is_covered(self):
+        public = {
+            value
+            for name, value in vars(sklearn_shag).items()
+            if name in sklearn_shag.__all__
+            and inspect.isclass(value)
+            and issubclass(value, BaseSHAG)
+            and not inspect.isabstract(value)
+        }
+        assert public <= {type(model) for model in MODELS}
+
+    @pytest.mark.parametrize("model", MODELS, ids=str)
+    def test_estimators(self, model, english, tmp_path):
+        model = clone(model).fit(english[:80])
+        loaded = round_trip(model, tmp_path / "model.npz")
+        assert_same(model, loaded)
+        test = english[80:120]
+        assert_same(model.predict(test), loaded.predict(test))
+        assert_same(model.predict_marginals(test), loaded.predict_marginals(test))
+        assert_same(model.score_samples(test), loaded.score_samples(test))
+        assert_same(model.log_likelihood(test), loaded.log_likelihood(test))
+        assert model.score(test) == loaded.score(test)
+        assert model.sample(5, random_state=0) == loaded.sample(5, random_state=0)
+
+    @pytest.mark.parametrize("pipeline", PIPELINES, ids=range(len(PIPELINES)))
+    def test_pipelines(self, pipeline, english, tmp_path):
+        pipeline = clone(pipeline).fit(english[:80])
+        loaded = round_trip(pipeline, tmp_path / "model.npz")
+        assert_same(pipeline, loaded)
+        test = english[80:120]
+        assert_same(pipeline.predict(test), loaded.predict(test))
+        assert_same(
+            pipeline[-1].predict_marginals(pipeline[:-1].transform(test)),
+            loaded[-1].predict_marginals(loaded[:-1].transform(test)),
+        )
+
+    def test_feature_alone(self, english, tmp_path):
+        feature = TokenFeature("upos", "xpos", min_count=5).fit(english)
+        loaded = round_trip(feature, tmp_path / "feature.npz")
+        assert_same(feature, loaded)
+        assert feature.transform(english) == loaded.transform(english)
+
+    def test_again(self, english, tmp_path):
+        model = SpectralSHAG(3).fit(english[:80])
+        once = round_trip(model, tmp_path / "a.npz")
+        assert_same(model, round_trip(once, tmp_path / "b.npz"))
+
+    def test_loaded_can_be_cloned_and_fitted(self, english, tmp_path):
+        model = make_pipeline(TokenFeature("xpos"), SpectralSHAG(3, smoothing=1)).fit(english[:80])
+        loaded = round_trip(model, tmp_path / "model.npz")
+        copy = clone(loaded)
+        with pytest.raises(NotFittedError):
+            copy[-1].predict(english[:1])
+        assert_same(model, copy.fit(english[:80]))
+
+    def test_tuple_parameter_stays_a_tuple(self, english, tmp_path):
+        feature = TokenFeature("upos", ("xpos",)).fit(english[:9])
+        loaded = round_trip(feature, tmp_path / "feature.npz")
+        assert loaded.get_params() == feature.get_params()
+
+    @pytest.mark.parametrize("options", [{"verbose": True}, {"transform_input": ["X"]}], ids=str)
+    def test_options_of_a_pipeline_are_kept_or_refused(self, english, tmp_path, options):
+        pipeline = Pipeline([("shag", DeterministicSHAG())]).fit(english[:9])
+        pipeline.set_params(**options)
+        try:
+            loaded = round_trip(pipeline, tmp_path / "model.npz")
+        except TypeError:
+            return
+        assert_same_params(pipeline.get_params(deep=False), loaded.get_params(deep=False))
+
+    def test_numpy_parameters_become_plain_ones(self, english, tmp_path):
+        model = SpectralSHAG(np.int64(3), smoothing=np.float64(0.1)).fit(english[:20])
+        loaded = round_trip(model, tmp_path / "model.npz")
+        assert loaded.get_params() == model.get_params()
+        assert type(loaded.n_states) is int
+        assert type(loaded.smoothing) is float
+
+    @pytest.mark.parametrize("name", ["model", "model.npz", "modèle 1.bin"])
+    @pytest.mark.parametrize("cast", [str, lambda path: path], ids=["str", "path"])
+    def test_file_has_the_name_that_was_given(self, small, tmp_path, name, cast):
+        model = load_model(small)
+        small.unlink()
+        path = tmp_path / name
+        assert_same(model, round_trip(model, cast(path)))
+        assert list(tmp_path.iterdir()) == [path]
+
+    @pytest.mark.parametrize(
+        "symbol",
+        [
+            "é",
+            "日本語",
+            "🌳" * 3,
+            "x" * 5000,
+            "trailing  ",
+            "  leading",
+            " ",
+            "",
+            "a\tb\nc\\\"'",
+            "nul\0",
+            "\0",
+            "e\u0301",
+            "<root>",
+        ],
+        ids=ascii,
+    )
+    def test_symbols(self, tmp_path, symbol):
+        model = DeterministicSHAG().fit([[symbol, "b", symbol], ["b"]], [[2, 0, 2], [0]])
+        loaded = round_trip(model, tmp_path / "model.npz")
+        assert loaded.symbols_.tolist() == sorted([symbol, "b"])
+        assert_same(model, loaded)
+        assert_same(
+            model.predict_marginals([[symbol, "b", symbol]]),
+            loaded.predict_marginals([[symbol, "b", symbol]]),
+        )
+
+    @pytest.mark.parametrize(
+        "symbol", ["é", "日本語", "🌳" * 3, "x" * 5000, "trailing  ", "  lead", "\u00a0"], ids=ascii
+    )
+    def test_symbols_of_a_feature(self, tmp_path, symbol):
+        trees = [DependencyTree(["w", "v", "w"], [2, 0, 2], symbols=[symbol, "b", symbol])]
+        feature = TokenFeature("symbol", min_count=2).fit(trees)
+        loaded = round_trip(feature, tmp_path / "feature.npz")
+        assert loaded.symbols_.tolist() == [symbol]
+        assert_same(feature, loaded)
+        assert loaded.transform(trees)[0].symbols == (symbol, "<rare>", symbol)
+
+
+class Bomb:
+    """Its unpickling makes a folder."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+class TestNoCodeFromFiles:
+    @pytest.fixture
+    def bomb(self, tmp_path):
+        mark = tmp_path / "executed"
+        pickle.loads(pickle.dumps(Bomb(str(mark))))
+        assert mark.is_dir()  # the bomb works
+        mark.rmdir()
+        yield Bomb(str(mark))
+        assert not mark.exists()
+
+    def test_object_array(self, small, bomb):
+        header, arrays = read_parts(small)
+        loaded = np.empty(1, dtype=object)
+        loaded[0] = bomb
+        for name in ("model/operators_/A", "model/symbols_", "anything"):
+            write_parts(small, header, {**arrays, name: loaded})
+            assert_refused(small)
+
+    def test_object_array_as_attribute(self, small, bomb):
+        header, arrays = read_parts(small)
+        header["model"]["attributes"]["symbols_"] = {"kind": "array"}
+        arrays["model/symbols_"] = np.array([bomb], dtype=object)
+        write_parts(small, header, arrays)
+        assert_refused(small)
+
+    def test_object_array_as_header(self, small, bomb):
+        np.savez(small, header=np.array([bomb], dtype=object))
+        assert_refused(small)
+
+    def test_npy_file(self, small, bomb):
+        with open(small, "wb") as file:
+            np.save(file, np.array([bomb], dtype=object), allow_pickle=True)
+        assert_refused(small)
+
+    @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+    def test_pickle(self, small, bomb, protocol):
+        small.write_bytes(pickle.dumps(bomb, protocol=protocol))
+        assert_refused(small)
+
+    def test_joblib(self, small, bomb):
+        joblib.dump(bomb, small)
+        assert_refused(small)
+
+    def test_member_that_is_no_array(self, small, bomb):
+        with zipfile.ZipFile(small, "a") as archive:
+            archive.writestr("model/extra.npy", pickle.dumps(bomb))
+        assert_refused(small)
+
+    @pytest.mark.parametrize(
+        "name",
+        ["os.system", "subprocess.Popen", "FunctionTransformer", "BaseSHAG", "dict", "Operators"],
+    )
+    def test_other_classes(self, small, name):
+        header, arrays = read_parts(small)
+        header["model"] = {"class": name, "params": {}, "attributes": {}}
+        write_parts(small, header, arrays)
+        assert_refused(small)
+
+    def test_files_hold_no_objects(self, english, tmp_path):
+        path = tmp_path / "model.npz"
+        save_model(make_pipeline(TokenFeature("xpos"), SpectralSHAG(3)).fit(english[:50]), path)
+        with zipfile.ZipFile(path) as archive:
+            assert archive.testzip() is None
+            for name in archive.namelist():
+                array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+                assert array.dtype.kind in "fiub"
+
+
+class TestDamage:
+    def test_truncated(self, small):
+        data = small.read_bytes()
+        for size in range(0, len(data), 7):
+            small.write_bytes(data[:size])
+            assert_refused(small)
+
+    def test_damaged_bytes(self, small):
+        """Whichever byte is damaged: a ValueError with the name, or the very same model."""
+        model, data = load_model(small), small.read_bytes()
+        refused = 0
+        for position in range(0, len(data), 2):
+            damaged = bytearray(data)
+            damaged[position] ^= 0xFF
+            small.write_bytes(damaged)
+            loaded = load_or_refuse(small)
+            if loaded is None:
+                refused += 1
+            else:
+                assert_same(model, loaded)
+        assert refused > len(data) / 4
+
+    def test_single_bits(self, small):
+        model, data = load_model(small), small.read_bytes()
+        rng = np.random.default_rng(0)
+        for position, bit in zip(
+            rng.integers(len(data), size=800), rng.integers(8, size=800), strict=True
+        ):
+            damaged = bytearray(data)
+            damaged[position] ^= 1 << bit
+            small.write_bytes(damaged)
+            loaded = load_or_refuse(small)
+            if loaded is not None:
+                assert_same(model, loaded)
+
+    @pytest.mark.parametrize("prefix", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"\x80\x04"])
+    def test_random_bytes(self, small, prefix):
+        rng = np.random.default_rng(1)
+        for size in (0, 1, 10, 100, 1000):
+            small.write_bytes(prefix + rng.bytes(size))
+            assert_refused(small)
+
+    @pytest.mark.parametrize(
+        "content", ["", "# sent_id = 1\n", "{}", '{"format": 1}', "\n" * 99], ids=ascii
+    )
+    def test_text(self, small, content):
+        small.write_text(content)
+        assert_refused(small)
+
+    def test_compressed_data(self, small):
+        """The bytes of a member do not decompress."""
+        data = bytearray(small.read_bytes())
+        with zipfile.ZipFile(small) as archive:
+            member = archive.getinfo("header.npy")
+        start = member.header_offset + 30 + len("header.npy")
+        start += int.from_bytes(data[member.header_offset + 28 :][:2], "little")
+        data[start : start + 8] = b"\xff" * 8
+        small.write_bytes(data)
+        assert_refused(small)
+
+    @pytest.mark.parametrize(
+        ("offset", "value"),
+        [(8, 1), (10, 99), (6, 240)],
+        ids=["encrypted", "compression", "version"],
+    )
+    def test_zip_features_that_are_not_used(self, small, offset, value):
+        data = bytearray(small.read_bytes())
+        data[data.index(b"PK\x01\x02") + offset] = value
+        if offset == 8:
+            data[6] = value
+        small.write_bytes(data)
+        assert_refused(small)
+
+    def test_header_of_an_array(self, small):
+        """numpy parses the header of an array as a Python literal."""
+        with zipfile.ZipFile(small) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        for damage in (b"(", b"{", b"\\", b'"""', b"\0"):
+            with zipfile.ZipFile(small, "w") as archive:
+                for name, content in members.items():
+                    archive.writestr(name, content.replace(b"'fortran", damage + b"fortran"))
+            assert_refused(small)
+
+    def test_foreign_files(self, small):
+        np.savez(small, x=np.arange(3))
+        assert_refused(small)
+        np.savez(small, header=np.array(1.5))
+        assert_refused(small)
+        np.savez(small, header=np.array("{}"))
+        assert_refused(small)
+        with open(small, "wb") as file:
+            np.save(file, np.arange(3))
+        assert_refused(small)
+        with zipfile.ZipFile(small, "w") as archive:
+            archive.writestr("word/document.xml", "<xml/>")
+        assert_refused(small)
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            b"",
+            b"{",
+            b"\xff\xfe{",
+            b"\x80\x04K\x01.",
+            b"not JSON",
+            b"null",
+            b"1",
+            b"[1]",
+            b'"format"',
+            b"{}",
+            b'{"format": 1}',
+            b'{"format": 1, "model": null}',
+            b'{"format": 1, "model": []}',
+            b'{"format": 1, "model": {"class": "SpectralSHAG"}}',
+            b'{"format": 1, "model": {"class": ["SpectralSHAG"]}}',
+            b'{"format": 1, "model": {"class": "Pipeline"}}',
+            b'{"format": 1, "model": {"class": "Pipeline", "steps": [1]}}',
+            b'{"format": 1, "model": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        ],
+        ids=lambda header: ascii(header[:50]),
+    )
+    def test_header(self, small, header):
+        write_parts(small, header, read_parts(small)[1])
+        assert_refused(small)
+
+    @pytest.mark.parametrize("version", [2, 1000, "2", None, 0, 1.5])
+    def test_other_format(self, small, version):
+        header, arrays = read_parts(small)
+        write_parts(small, {**header, "format": version}, arrays)
+        assert_refused(small)
+        with pytest.raises(ValueError, match=rf"format {version}; .* reads format 1\. Use the"):
+            load_model(small)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"class": "Transformer"},
+            {"class": "TokenFeature"},
+            {"params": {"n_layers": 3}},
+            {"params": [1]},
+            {"params": None},
+            {"attributes": None},
+            {"attributes": {"symbols_": {}}},
+            {"attributes": {"symbols_": {"kind": "strings", "dtype": "nonsense", "values": []}}},
+            {"attributes": {"operators_": {"kind": "array"}}},
+        ],
+        ids=str,
+    )
+    def test_description(self, small, change):
+        header, arrays = read_parts(small)
+        header["model"] |= change
+        write_parts(small, header, arrays)
+        assert_refused(small)
+
+    @pytest.mark.parametrize("name", ["model/operators_/A", "model/backoff_operators_/alpha_1"])
+    def test_missing_array(self, small, name):
+        header, arrays = read_parts(small)
+        del arrays[name]
+        write_parts(small, header, arrays)
+        assert_refused(small)
+
+    @pytest.mark.parametrize("missing", ["symbols_", "operators_", "backoff_operators_"])
+    def test_missing_attribute(self, small, missing):
+        header, arrays = read_parts(small)
+        del header["model"]["attributes"][missing]
+        write_parts(small, header, arrays)
+        assert_refused(small)
+
+    @pytest.mark.parametrize("name", ["predict", "fit", "decoder", "_deterministic"])
+    def test_attribute_that_is_none(self, small, name):
+        """A file must not replace methods or parameters by arrays."""
+        header, arrays = read_parts(small)
+        header["model"]["attributes"][name] = {"kind": "array"}
+        write_parts(small, header, {**arrays, f"model/{name}": np.zeros(2)})
+        assert_refused(small)
+
+    @pytest.mark.parametrize("field", Operators._fields)
+    @pytest.mark.parametrize("attribute", ["operators_", "backoff_operators_"])
+    def test_operators_of_the_wrong_shape(self, small, field, attribute):
+        """Kernels do not check bounds: what does not fit must not get to them."""
+        header, arrays = read_parts(small)
+        name = f"model/{attribute}/{field}"
+        for wrong in (arrays[name][:-1], arrays[name][..., :0], np.zeros(3), np.array(1.0)):
+            write_parts(small, header, {**arrays, name: wrong})
+            assert_refused(small)
+
+    def test_missing_file(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"none\.npz"):
+            load_model(tmp_path / "none.npz")
+
+
+class TestAtomic:
+    def assert_untouched(self, path, model, save, error):
+        before = path.read_bytes()
+        with pytest.raises(error):
+            save(model, path)
+        assert path.read_bytes() == before
+        assert [item.name for item in path.parent.iterdir()] == [path.name]
+
+    @pytest.mark.parametrize(
+        "error", [OSError("No space left on device"), MemoryError(), KeyboardInterrupt()], ids=repr
+    )
+    def test_failure_while_writing(self, small, english, monkeypatch, error):
+        def write_half(file, **arrays):
+            file.write(b"PK\x03\x04 half")
+            file.flush()
+            raise error
+
+        model = SpectralSHAG(2).fit(english[:20])
+        monkeypatch.setattr(np, "savez_compressed", write_half)
+        self.assert_untouched(small, model, save_model, type(error))
+
+    def test_first_file_is_not_left_half_written(self, tmp_path, english, monkeypatch):
+        def write_half(file, **arrays):
+            file.write(b"half")
+            raise OSError("No space left on device")
+
+        monkeypatch.setattr(np, "savez_compressed", write_half)
+        with pytest.raises(OSError, match="No space"):
+            save_model(DeterministicSHAG().fit(english[:5]), tmp_path / "model.npz")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_unfitted(self, small):
+        self.assert_untouched(small, SpectralSHAG(), save_model, NotFittedError)
+
+    def test_not_storable(self, small, english):
+        model = SpectralSHAG(2).fit(english[:9]).set_params(n_jobs=object())
+        self.assert_untouched(small, model, save_model, TypeError)
+
+    def test_replaces(self, small, english):
+        model = SpectralSHAG(2).fit(english[:20])
+        assert_same(model, round_trip(model, small))
+        assert [item.name for item in small.parent.iterdir()] == [small.name]
+
+    def test_folder_that_is_not_there(self, tmp_path, english):
+        path = tmp_path / "none" / "model.npz"
+        with pytest.raises(FileNotFoundError) as caught:
+            save_model(DeterministicSHAG().fit(english[:5]), path)
+        assert caught.value.filename == str(path)
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestNotStorable:
+    @pytest.mark.parametrize(
+        "model",
+        [
+            SpectralSHAG(),
+            DeterministicSHAG(),
+            TokenFeature(),
+            make_pipeline(TokenFeature(), SpectralSHAG()),
+        ],
+        ids=str,
+    )
+    def test_unfitted(self, model, tmp_path):
+        with pytest.raises(NotFittedError):
+            save_model(model, tmp_path / "model.npz")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_half_fitted_pipeline(self, english, tmp_path):
+        pipeline = make_pipeline(TokenFeature().fit(english), SpectralSHAG())
+        with pytest.raises(NotFittedError, match="SpectralSHAG"):
+            save_model(pipeline, tmp_path / "model.npz")
+
+    @pytest.mark.parametrize(
+        "value",
+        [object(), np.zeros(2), {"a": 1}, {1}, b"x", len, 1j, [object()], np.random.default_rng(0)],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_parameter(self, english, tmp_path, value):
+        model = DeterministicSHAG().fit(english[:9])
+        model.n_jobs = value
+        with pytest.raises(TypeError, match=r"The parameter n_jobs=.* cannot be saved; set it to"):
+            save_model(model, tmp_path / "model.npz")
+        with pytest.raises(TypeError, match=r"The parameter n_jobs=.* cannot be saved; set it to"):
+            save_model(make_pipeline(model), tmp_path / "model.npz")
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        "step",
+        [
+            "passthrough",
+            None,
+            FunctionTransformer(),
+            FeatureUnion([("a", TokenFeature())]),
+        ],
+        ids=str,
+    )
+    def test_other_steps(self, english, tmp_path, step):
+        shag = DeterministicSHAG().fit(english[:9])
+        with pytest.raises(TypeError, match="cannot be saved"):
+            save_model(Pipeline([("other", step), ("shag", shag)]), tmp_path / "model.npz")
+
+    def test_subclass(self, english, tmp_path):
+        """Loading would give another class of the same name."""
+
+        class Mine(SpectralSHAG):
+            pass
+
+        Mine.__name__ = "SpectralSHAG"
+        with pytest.raises(TypeError, match=r"cannot be saved as arrays; use joblib\.dump"):
+            save_model(Mine(2).fit(english[:9]), tmp_path / "model.npz")
+
+    @pytest.mark.parametrize("model", [None, 1, "model", DeterministicSHAG, []], ids=str)
+    def test_no_model(self, model, tmp_path):
+        with pytest.raises(TypeError, match="cannot be saved"):
+            save_model(model, tmp_path / "model.npz")
+        assert list(tmp_path.iterdir()) == []
