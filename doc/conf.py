@@ -1,5 +1,8 @@
 """Sphinx configuration: `python -m sphinx -b html . _build/html` in this folder, offline."""
 
+import importlib
+from pathlib import Path
+
 from docutils import nodes
 from sphinx.errors import ExtensionError
 
@@ -59,6 +62,13 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
 }
 
+PUBLIC_MODULES = [
+    "sklearn_shag",
+    *(
+        f"sklearn_shag.{folder}"
+        for folder in ("treebank", "sequences", "operators", "parsing", "metrics", "datasets")
+    ),
+]
 THEORY = "theory"
 N_EQUATIONS = 29
 
@@ -81,6 +91,17 @@ def _check_equation_numbers(app, doctree):
         )
 
 
+def _check_public_names(app):
+    """Stop the build where a public name is missing on the page of the API."""
+    words = set((Path(app.srcdir) / "api.rst").read_text(encoding="utf-8").split())
+    for folder in PUBLIC_MODULES:
+        module = importlib.import_module(folder)
+        missing = {name for name in module.__all__ if not {name, f"{folder}.{name}"} & words}
+        if missing:
+            raise ExtensionError(f"api.rst lacks {sorted(missing)} of {folder}.")
+
+
 def setup(app):
-    """Connect the check of the equation numbers."""
+    """Connect the checks."""
+    app.connect("builder-inited", _check_public_names)
     app.connect("doctree-read", _check_equation_numbers)

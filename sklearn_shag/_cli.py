@@ -136,7 +136,8 @@ def _parser():
 
 
 def _command(commands, name, run, description):
-    parser = commands.add_parser(name, help=description, description=description.capitalize() + ".")
+    sentence = f"{description[0].upper()}{description[1:]}."
+    parser = commands.add_parser(name, help=description, description=sentence)
     parser.set_defaults(run=run)
     return _add_examples(parser, name)
 
@@ -154,9 +155,8 @@ def _add_learning(parser):
     parser.add_argument(
         "--smoothing",
         type=float,
-        default=SpectralSHAG().smoothing,
         metavar="S",
-        help="pseudo-sequences of the pooled automaton (default: %(default)s)",
+        help="pseudo-sequences of the pooled automaton (default: that of the model)",
     )
     parser.add_argument("--n-jobs", type=int, metavar="N", help="number of workers")
 
@@ -173,9 +173,7 @@ def _demo(options):
     models = {
         "DET": DeterministicSHAG("single", n_jobs=options.n_jobs),
         "DET+F": DeterministicSHAG("first", n_jobs=options.n_jobs),
-        f"SPECTRAL, {options.n_states} states": SpectralSHAG(
-            options.n_states, smoothing=options.smoothing, n_jobs=options.n_jobs
-        ),
+        f"SPECTRAL, {options.n_states} states": _learner("spectral", options),
     }
     started = time.perf_counter()
     DeterministicSHAG().fit(train[:1]).predict(test[:1])
@@ -199,6 +197,13 @@ def _demo(options):
     print(model.parse([chosen])[0])
 
 
+def _learner(name, options):
+    chosen = {} if options.smoothing is None else {"smoothing": options.smoothing}
+    if name == "spectral":
+        return SpectralSHAG(options.n_states, n_jobs=options.n_jobs, **chosen)
+    return DeterministicSHAG(name, n_jobs=options.n_jobs, **chosen)
+
+
 def _read_split(folder, split):
     files = sorted(path for path in folder.glob("*.conllu*") if split in path.name)
     if not files:
@@ -208,12 +213,7 @@ def _read_split(folder, split):
 
 def _train(options):
     feature, *others = options.symbols.split(",")
-    if options.model == "spectral":
-        learner = SpectralSHAG(options.n_states, smoothing=options.smoothing, n_jobs=options.n_jobs)
-    else:
-        learner = DeterministicSHAG(
-            options.model, smoothing=options.smoothing, n_jobs=options.n_jobs
-        )
+    learner = _learner(options.model, options)
     features = TokenFeature(feature, others or None, min_count=options.min_count)
     trees = read_conllu(options.file)
     model = make_pipeline(features, learner).fit(trees)

@@ -302,8 +302,12 @@ class TestNoCodeFromFiles:
         assert_refused(small)
 
     def test_member_that_is_no_array(self, small, bomb):
-        with zipfile.ZipFile(small, "a") as archive:
-            archive.writestr("model/extra.npy", pickle.dumps(bomb))
+        with zipfile.ZipFile(small) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        members["model/operators_/A.npy"] = pickle.dumps(bomb)
+        with zipfile.ZipFile(small, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
         assert_refused(small)
 
     @pytest.mark.parametrize(

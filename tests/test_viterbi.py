@@ -1,5 +1,6 @@
 """Decoding against the enumeration of all trees."""
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,6 +62,7 @@ def test_a_tree_comes_back_even_if_all_are_forbidden():
     assert tuple(heads) in oracles.projective_trees(4)
 
 
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes a minute if interpreted")
 def test_long_sentences():
     heads, _ = eisner(np.random.default_rng(0).normal(size=(300, 301)))
     assert oracles.is_tree(heads.tolist())

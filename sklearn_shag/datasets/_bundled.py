@@ -14,7 +14,7 @@ def load_english(*, symbols="upos", return_X_y=False):
 
     ==============  ================================
     Sentences                                    387
-    Tokens                                      4804
+    Tokens                                      4802
     Annotation      UD v2: UPOS, XPOS, feats, heads
     Licence         BSD-3-Clause
     ==============  ================================
@@ -45,7 +45,16 @@ def load_english(*, symbols="upos", return_X_y=False):
     >>> from sklearn_shag.datasets import load_english
     >>> tree = load_english().data[0]
     >>> tree
+    DependencyTree('The tide comes in twice a day .', heads=[2, 3, 0, 3, 3, 7, 5, 3])
     >>> print(tree)
+        ,-- The    DET    det
+    ,-- tide       NOUN   nsubj
+    comes          VERB   root
+    |-- in         ADP    compound:prt
+    |-- twice      ADV    advmod
+    |   |   ,-- a  DET    det
+    |   `-- day    NOUN   obl:tmod
+    `-- .          PUNCT  punct
     """
     folder = resources.files("sklearn_shag.datasets")
     with resources.as_file(folder / "data" / "english.conllu") as path:

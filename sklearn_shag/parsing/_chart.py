@@ -1,4 +1,4 @@
-"""The inside-outside chart of a split head-automata grammar (theory, eqs. 14-24).
+"""The inside-outside chart of a split head-automata grammar (theory, eqs. 14-26).
 
 One sentence with positions 0..N; position 0 is the root symbol. A half-constituent is addressed by
 its head and by the boundary where it ends: boundary b lies left of token b, so the right half of
@@ -111,13 +111,14 @@ def _weighted_sum_adjoint(
     """Add what the adjoint of a weighted sum contributes to the adjoints of its terms."""
     n_states = out_adjoint.shape[2]
     for k in range(low, high):
-        term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
-        scale = _power(term_exponent - out.exponent[head, column])
         weight = weights.values[column, k]
-        # A weight of zero had no say in the exponent of the sum, so its scale may be beyond any
+        term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
+        shift = term_exponent - out.exponent[head, column]
+        # A weight of zero had no say in the exponent of the sum, so its shift may be beyond any
         # bound. It is zero because STOP has no mass there, and then its adjoint leads nowhere.
-        if scale == 0.0 or (weight == 0.0 and scale > LARGEST):
+        if weight == 0.0 and shift > 0:
             continue
+        scale = _power(shift)
         product = 0.0
         for q in range(n_states):
             adjoint = out_adjoint[head, column, q]
@@ -343,9 +344,9 @@ def _single_root_adjoint(chart, operators, codes, stop_scores, z, z_exponent, ad
     for m in range(1, n_tokens + 1):
         left, right = chart.closed.values[m, 1], chart.closed.values[m, n_tokens + 1]
         exponent = chart.closed.exponent[m, 1] + chart.closed.exponent[m, n_tokens + 1]
-        scale = _power(exponent - z_exponent) / z
-        if left * right == 0.0 and abs(scale) > LARGEST:  # as in `_weighted_sum_adjoint`
+        if left * right == 0.0 and exponent > z_exponent:  # as in `_weighted_sum_adjoint`
             continue
+        scale = _power(exponent - z_exponent) / z
         weight = 0.0
         for q in range(chart.incomplete.values.shape[2]):
             stop = stop_scores[0, RIGHT] * operators.alpha_inf[codes[0], RIGHT, q]

@@ -84,8 +84,8 @@ def inside_outside(operators, codes, *, arc_scores=None, stop_scores=None, singl
     7
     >>> result.marginals.round(2)
     array([[0.43, 0.  , 0.29, 0.29],
-           [0.29, 0.43, 0.  , 0.29],
-           [0.29, 0.29, 0.43, 0.  ]])
+           [0.14, 0.43, 0.  , 0.43],
+           [0.43, 0.29, 0.29, 0.  ]])
     """
     # Contiguous, so that the kernels compile for one memory layout only.
     operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))

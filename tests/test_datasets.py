@@ -1,0 +1,756 @@
+"""The bundled treebank, generated treebanks, and treebanks downloaded from a local server."""
+
+import hashlib
+import http.server
+import io
+import re
+import socket
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from sklearn_shag import DeterministicSHAG
+from sklearn_shag.datasets import (
+    _universal_dependencies,
+    fetch_treebank,
+    get_data_home,
+    load_english,
+    make_treebank,
+)
+from sklearn_shag.operators import Operators
+from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu
+
+LEFT, RIGHT = 0, 1
+# fmt: off
+UPOS = {
+    "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN",
+    "PUNCT", "SCONJ", "SYM", "VERB", "X",
+}
+# fmt: on
+
+
+class TestLoadEnglish:
+    def test_bunch(self):
+        treebank = load_english()
+        assert isinstance(treebank, Bunch)
+        assert set(treebank) == {"data", "target", "DESCR", "filename"}
+        assert len(treebank.data) == len(treebank.target) >= 250
+        assert Path(treebank.filename).name == "english.conllu"
+        assert read_conllu(treebank.filename) == treebank.data
+
+    def test_return_x_y(self):
+        treebank = load_english()
+        X, y = load_english(return_X_y=True)
+        assert treebank.data == X
+        assert len(y) == len(X)
+        for tree, heads, other in zip(X, y, treebank.target, strict=True):
+            np.testing.assert_array_equal(heads, tree.heads)
+            np.testing.assert_array_equal(heads, other)
+            assert heads.dtype.kind == "i"
+
+    def test_complete_annotation(self, english):
+        for tree in english:
+            assert np.count_nonzero(tree.heads == 0) == 1
+            root = int(np.flatnonzero(tree.heads == 0)[0])
+            for column in (tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.deprels):
+                assert len(column) == len(tree)
+                assert "_" not in column
+            assert [label == "root" for label in tree.deprels] == [
+                token == root for token in range(len(tree))
+            ]
+            assert tree.symbols == tree.upos
+
+    def test_tags_are_those_of_ud(self, english):
+        seen = {tag for tree in english for tag in tree.upos}
+        assert seen <= UPOS
+        assert len(seen) >= 15
+
+    def test_no_duplicates(self, english):
+        assert len({" ".join(tree.forms).casefold() for tree in english}) == len(english)
+
+    def test_sentence_ids(self):
+        text = Path(load_english().filename).read_text(encoding="utf-8")
+        ids = re.findall(r"^# sent_id = (\S+)$", text, flags=re.MULTILINE)
+        assert len(ids) == len(set(ids)) == len(load_english().data)
+        assert {name.split("-")[0] for name in ids} == {"coast", "report", "talk"}
+
+    def test_text_comments_are_the_forms(self, english):
+        text = Path(load_english().filename).read_text(encoding="utf-8")
+        texts = re.findall(r"^# text = (.*)$", text, flags=re.MULTILINE)
+        assert len(texts) == len(english)
+        for line, tree in zip(texts, english, strict=True):
+            assert line.replace(" ", "") == "".join(tree.forms)
+
+    def test_symbols(self, english):
+        trees = load_english(symbols=("upos", "xpos")).data
+        for tree, plain in zip(trees, english, strict=True):
+            assert tree.symbols == tuple(map("|".join, zip(plain.upos, plain.xpos, strict=True)))
+        with pytest.raises(ValueError, match="unknown column 'tag'"):
+            load_english(symbols="tag")
+
+    def test_description_counts(self, english):
+        text = " ".join(load_english().DESCR.split())
+        n_tokens = sum(map(len, english))
+        assert f"{len(english)} English sentences ({n_tokens} tokens)" in text
+        assert f"The mean length is {n_tokens / len(english):.1f} tokens" in text
+        n_crossing = sum(not tree.is_projective for tree in english)
+        words = {0: "No", 1: "One", 2: "Two", 3: "Three", 4: "Four", 5: "Five"}
+        assert f"{words[n_crossing]} trees are non-projective" in text
+
+    def test_docstring_counts(self, english):
+        table = dict(re.findall(r"^ +(Sentences|Tokens) +(\d+)$", load_english.__doc__, re.M))
+        assert table == {"Sentences": str(len(english)), "Tokens": str(sum(map(len, english)))}
+
+    def test_official_validator(self):
+        validator = pytest.importorskip("udtools.validator", reason="needs udtools")
+        report = io.StringIO()
+        state = validator.Validator(lang="en", level=3, output=report).validate_files(
+            [load_english().filename]
+        )
+        errors = [line for line in report.getvalue().splitlines() if "WARNING" not in line]
+        assert state.passed(), "\n".join(errors)
+
+    def test_official_validator_sees_errors(self, tmp_path):
+        """The test above can fail."""
+        validator = pytest.importorskip("udtools.validator", reason="needs udtools")
+        text = Path(load_english().filename).read_text(encoding="utf-8")
+        path = tmp_path / "bad.conllu"
+        first = text.split("\n\n")[0]
+        path.write_text(first.replace("\tPUNCT\t", "\tNOUN\t", 1) + "\n\n", encoding="utf-8")
+        checker = validator.Validator(lang="en", level=3, output=None)
+        assert not checker.validate_files([str(path)]).passed()
+
+
+def expected_lengths(operators, n_symbols, n_steps=2000):
+    """Expected sizes of the subtree of each symbol, by summing over depths and positions."""
+    children = np.zeros((n_symbols, n_symbols))
+    for head in range(n_symbols):
+        for direction in (LEFT, RIGHT):
+            state = operators.alpha_1[head, direction]
+            A = operators.A[head, direction, :n_symbols]
+            for _ in range(n_steps):
+                moved = A @ state
+                children[head] += moved.sum(axis=1)
+                state = moved.sum(axis=0)
+                if state.sum() < 1e-14:
+                    break
+    sizes = layer = np.ones(n_symbols)
+    while layer.max() > 1e-13:
+        layer = children @ layer
+        sizes = sizes + layer
+    return sizes
+
+
+def modifiers(tree, head, direction):
+    """Symbols of the modifiers of a token (0-based) on one side, head outwards."""
+    positions = [m for m in range(len(tree)) if tree.heads[m] == head + 1]
+    if direction == LEFT:
+        return [tree.symbols[m] for m in reversed(positions) if m < head]
+    return [tree.symbols[m] for m in positions if m > head]
+
+
+class TestMakeTreebank:
+    def test_seed(self):
+        trees, operators = make_treebank(30, random_state=3, return_operators=True)
+        again, same = make_treebank(30, random_state=3, return_operators=True)
+        assert trees == again == make_treebank(30, random_state=np.random.RandomState(3))
+        for a, b in zip(operators, same, strict=True):
+            np.testing.assert_array_equal(a, b)
+        other, different = make_treebank(30, random_state=4, return_operators=True)
+        assert trees != other
+        assert not np.allclose(operators.A, different.A, rtol=1e-3, atol=1e-3)
+
+    def test_state_of_a_generator_moves_on(self):
+        rng = np.random.RandomState(0)
+        assert make_treebank(20, random_state=rng) != make_treebank(20, random_state=rng)
+
+    def test_global_seed_is_left_alone(self):
+        state = np.random.get_state()[1].copy()  # noqa: NPY002
+        make_treebank(5, random_state=0)
+        np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+    @pytest.mark.parametrize(
+        ("n_states", "n_symbols", "mean_length"),
+        [(1, 1, 2.0), (3, 8, 10.0), (2, 11, 30), (5, 2, 3)],
+    )
+    def test_operators_are_proper(self, n_states, n_symbols, mean_length):
+        for seed in range(3):
+            _, operators = make_treebank(
+                1,
+                n_states,
+                n_symbols=n_symbols,
+                mean_length=mean_length,
+                max_length=10**6,
+                random_state=seed,
+                return_operators=True,
+            )
+            assert isinstance(operators, Operators)
+            lead = (n_symbols + 2, 2)
+            assert operators.alpha_1.shape == operators.alpha_inf.shape == (*lead, n_states)
+            assert operators.A.shape == (*lead, n_symbols + 1, n_states, n_states)
+            for array in operators:
+                assert array.min() >= 0.0
+            for head in range(n_symbols + 1):  # the last is the unknown head
+                for direction in (LEFT, RIGHT):
+                    alpha_1, alpha_inf, A = (array[head, direction] for array in operators)
+                    np.testing.assert_allclose(alpha_1.sum(), 1.0, rtol=1e-12)
+                    for state in range(n_states):
+                        outcomes = alpha_inf[state] + A[:n_symbols, :, state].sum()
+                        np.testing.assert_allclose(outcomes, 1.0, rtol=1e-12)
+                    np.testing.assert_allclose(A[n_symbols], A[:n_symbols].sum(axis=0), rtol=1e-12)
+            root = n_symbols + 1
+            roots = np.einsum(
+                "i,aij,j->a",
+                operators.alpha_inf[root, RIGHT],
+                operators.A[root, RIGHT, :n_symbols],
+                operators.alpha_1[root, RIGHT],
+            )
+            np.testing.assert_allclose(roots.sum(), 1.0, rtol=1e-12)
+
+    @pytest.mark.parametrize("mean_length", [1.05, 4, 25.0])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_expected_length_of_the_operators(self, mean_length, seed):
+        _, operators = make_treebank(
+            1,
+            2,
+            n_symbols=4,
+            mean_length=mean_length,
+            max_length=10**6,
+            random_state=seed,
+            return_operators=True,
+        )
+        root = operators.A[5, RIGHT, :4, 0, 0]
+        np.testing.assert_allclose(root @ expected_lengths(operators, 4), mean_length, rtol=1e-6)
+
+    @pytest.mark.parametrize(("mean_length", "seed"), [(6.0, 0), (6.0, 1), (3.0, 2)])
+    def test_mean_length_of_a_sample(self, mean_length, seed):
+        trees = make_treebank(4000, mean_length=mean_length, max_length=10**7, random_state=seed)
+        lengths = np.array([len(tree) for tree in trees])
+        error = lengths.std(ddof=1) / np.sqrt(lengths.size)
+        assert error < 0.1 * mean_length  # the bound below says something
+        assert abs(lengths.mean() - mean_length) < 4 * error
+
+    @pytest.mark.parametrize("seed", [0, 1])
+    def test_frequencies_of_modifiers(self, seed):
+        """Every pair of first and second modifier is as frequent as the operators say."""
+        n_symbols = 3
+        trees, operators = make_treebank(
+            3000,
+            2,
+            n_symbols=n_symbols,
+            mean_length=6.0,
+            max_length=10**7,
+            random_state=seed,
+            return_operators=True,
+        )
+        names = [f"x{code}" for code in range(n_symbols)]
+        counts = {}
+        for tree in trees:
+            for head in range(len(tree)):
+                for direction in (LEFT, RIGHT):
+                    seen = [*modifiers(tree, head, direction), "STOP", "-"][:2]
+                    key = (names.index(tree.symbols[head]), direction)
+                    cell = counts.setdefault(key, {})
+                    cell[tuple(seen)] = cell.get(tuple(seen), 0) + 1
+        n_cells = 0
+        for (head, direction), cell in counts.items():
+            alpha_1, alpha_inf, A = (array[head, direction] for array in operators)
+            expected = {("STOP", "-"): alpha_inf @ alpha_1}
+            for a in range(n_symbols):
+                expected[names[a], "STOP"] = alpha_inf @ A[a] @ alpha_1
+                for b in range(n_symbols):
+                    expected[names[a], names[b]] = (A[b] @ A[a] @ alpha_1).sum()
+            np.testing.assert_allclose(sum(expected.values()), 1.0, rtol=1e-12)
+            n_sequences = sum(cell.values())
+            for pair, probability in expected.items():
+                if n_sequences * probability > 10:
+                    spread = np.sqrt(n_sequences * probability * (1 - probability))
+                    distance = abs(cell.get(pair, 0) - n_sequences * probability)
+                    assert distance < 4.5 * spread, (head, direction, pair)
+                    n_cells += 1
+        assert n_cells > 20
+
+    def test_frequencies_of_roots(self):
+        trees, operators = make_treebank(
+            4000, n_symbols=4, mean_length=1.5, random_state=0, return_operators=True
+        )
+        roots = operators.A[5, RIGHT, :4, 0, 0]
+        found = np.zeros(4)
+        for tree in trees:
+            (root,) = np.flatnonzero(tree.heads == 0)
+            found[int(tree.symbols[root][1:])] += 1
+        np.testing.assert_allclose(found / 4000, roots, atol=4.5 * 0.5 / np.sqrt(4000))
+
+    def test_trees(self):
+        trees = make_treebank(200, random_state=0)
+        assert len(trees) == 200
+        for tree in trees:
+            assert isinstance(tree, DependencyTree)
+            assert tree.is_projective
+            assert np.count_nonzero(tree.heads == 0) == 1
+            assert tree.forms == tree.symbols
+
+    @pytest.mark.parametrize("max_length", [1, 5, 20])
+    def test_max_length(self, max_length):
+        trees = make_treebank(300, max_length=max_length, random_state=1)
+        assert len(trees) == 300
+        assert 0.8 * max_length <= max(len(tree) for tree in trees) <= max_length
+
+    @pytest.mark.parametrize(("n_symbols", "width"), [(1, 1), (10, 1), (11, 2), (100, 2)])
+    def test_names_sort_like_codes(self, n_symbols, width):
+        trees = make_treebank(150, 1, n_symbols=n_symbols, random_state=0)
+        names = [f"x{code:0{width}d}" for code in range(n_symbols)]
+        seen = {symbol for tree in trees for symbol in tree.symbols}
+        assert seen <= set(names)
+        assert len(seen) > 0.9 * n_symbols
+        assert sorted(names) == names
+
+    def test_operators_fit_those_of_an_estimator(self):
+        trees, operators = make_treebank(500, 1, n_symbols=3, random_state=0, return_operators=True)
+        model = DeterministicSHAG("single").fit(trees)
+        assert model.symbols_.tolist() == ["x0", "x1", "x2"]
+        for learned, true in zip(model.operators_, operators, strict=True):
+            assert learned.shape == true.shape
+        # One state: the learner estimates just these probabilities.
+        np.testing.assert_allclose(model.operators_.A[:3], operators.A[:3], atol=0.05)
+
+    @pytest.mark.parametrize(
+        "params",
+        [
+            {"n_sentences": 0},
+            {"n_sentences": 2.5},
+            {"n_states": 0},
+            {"n_symbols": 0},
+            {"n_symbols": "8"},
+            {"mean_length": 1},
+            {"mean_length": 0.5},
+            {"mean_length": np.inf},
+            {"mean_length": np.nan},
+            {"max_length": 0},
+            {"random_state": "seed"},
+            {"return_operators": "yes"},
+        ],
+        ids=str,
+    )
+    def test_invalid_parameters(self, params):
+        (name,) = params
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of make_treebank must be"):
+            make_treebank(**params)
+
+    def test_keyword_only(self):
+        with pytest.raises(TypeError):
+            make_treebank(10, 2, 8)
+
+
+def one_sentence(form, n=1):
+    return f"1\t{form}\t_\tX\tY\t_\t0\troot\t_\t_\n\n" * n
+
+
+def zipped(files):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return content.getvalue()
+
+
+TOP = "UD_Test-Tiny-r2.16"
+GOOD = zipped(
+    {
+        f"{TOP}/": "",
+        f"{TOP}/LICENSE.txt": "CC0",
+        f"{TOP}/README.md": "# Tiny",
+        f"{TOP}/CONTRIBUTING.md": "not needed",
+        f"{TOP}/stats.xml": "<xml/>",
+        f"{TOP}/te_tiny-ud-train.conllu": one_sentence("train", 30),
+        f"{TOP}/te_tiny-ud-dev.conllu": one_sentence("dev", 2),
+        f"{TOP}/te_tiny-ud-test.conllu": one_sentence("é", 3),
+        f"{TOP}/not-to-release/te_tiny-ud-test.conllu": one_sentence("other", 9),
+        f"{TOP}/not-to-release/extra.conllu": "broken",
+    }
+)
+
+
+def damaged(offset, value, *, compressed=False):
+    """The good archive with one byte of its first entry, or of its compressed data, changed."""
+    data = bytearray(GOOD)
+    name = f"{TOP}/te_tiny-ud-train.conllu".encode()
+    if compressed:
+        start = data.index(name) + len(name)
+        data[start : start + 8] = bytes([value]) * 8
+    else:
+        data[data.rindex(name) - 46 + offset] = value
+        if offset == 8:
+            data[data.index(name) - 30 + 6] = value
+    return bytes(data)
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """Serve archives by path; `served.requests` lists what was asked for."""
+    answers, requests = {}, []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            requests.append(self.path)
+            body = answers.get(self.path)
+            if body is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            # A dropped connection: less arrives than was promised.
+            self.wfile.write(body[:-50] if "dropped" in self.path else body)
+
+        def log_message(self, *args):
+            pass
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setattr(
+        _universal_dependencies,
+        "ARCHIVE_URL",
+        f"http://127.0.0.1:{server.server_port}/{{name}}/r{{version}}.zip",
+    )
+    yield Bunch(answers=answers, requests=requests, port=server.server_port)
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def needs_pooch():
+    pytest.importorskip("pooch", reason="needs pooch")
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    """Any attempt to connect fails the test."""
+
+    def refuse(*args, **kwargs):
+        pytest.fail("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+
+
+def put(folder, **splits):
+    folder.mkdir(parents=True)
+    for split, text in splits.items():
+        (folder / f"te_tiny-ud-{split}.conllu").write_text(text, encoding="utf-8")
+
+
+def leftovers(home):
+    return sorted(str(path.relative_to(home)) for path in home.rglob("*"))
+
+
+class TestDataHome:
+    def test_given(self, tmp_path):
+        assert get_data_home(tmp_path) == get_data_home(str(tmp_path)) == tmp_path
+
+    def test_environment(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path / "x"))
+        assert get_data_home() == tmp_path / "x"
+        assert get_data_home("other") == Path("other")
+        assert not (tmp_path / "x").exists()
+
+    def test_default(self, tmp_path, monkeypatch):
+        monkeypatch.delenv("SKLEARN_SHAG_DATA", raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("USERPROFILE", str(tmp_path))
+        assert get_data_home() == tmp_path / "sklearn_shag_data"
+        assert get_data_home("~/here") == tmp_path / "here"
+
+
+@pytest.mark.usefixtures("no_network")
+class TestFolderThatIsThere:
+    def test_by_name(self, tmp_path):
+        put(tmp_path / "UD_Test-Tiny", train=one_sentence("a", 3), test=one_sentence("b"))
+        treebank = fetch_treebank("UD_Test-Tiny", data_home=tmp_path)
+        assert set(treebank) == {"train", "dev", "test", "name", "folder"}
+        assert [tree.forms for tree in treebank.train] == [("a",)] * 3
+        assert treebank.dev == []
+        assert [tree.forms for tree in treebank.test] == [("b",)]
+        assert treebank.name == "UD_Test-Tiny"
+        assert treebank.folder == tmp_path / "UD_Test-Tiny"
+        assert leftovers(treebank.folder) == ["te_tiny-ud-test.conllu", "te_tiny-ud-train.conllu"]
+
+    def test_environment(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("SKLEARN_SHAG_DATA", str(tmp_path))
+        put(tmp_path / "UD_Test-Tiny", dev=one_sentence("a"))
+        assert len(fetch_treebank("UD_Test-Tiny").dev) == 1
+
+    def test_several_files_of_a_split(self, tmp_path):
+        folder = tmp_path / "UD_Test-Tiny"
+        put(folder)
+        for part in "cab":
+            (folder / f"te_{part}-ud-train.conllu").write_text(one_sentence(part))
+        trees = fetch_treebank("UD_Test-Tiny", data_home=tmp_path).train
+        assert [tree.forms for tree in trees] == [("a",), ("b",), ("c",)]
+
+    def test_unpacked_release(self, tmp_path):
+        put(tmp_path / "ud-treebanks-v2.16" / "UD_Test-Tiny", train=one_sentence("new"))
+        put(tmp_path / "ud-treebanks-v2.9" / "UD_Test-Tiny", train=one_sentence("old"))
+        for version, form in ((None, "new"), ("2.16", "new"), ("2.9", "old")):
+            treebank = fetch_treebank("UD_Test-Tiny", data_home=tmp_path, version=version)
+            assert treebank.train[0].forms == (form,)
+
+    def test_plain_folder_comes_first_unless_a_version_is_asked_for(self, tmp_path):
+        put(tmp_path / "UD_Test-Tiny", train=one_sentence("plain"))
+        put(tmp_path / "ud-treebanks-v2.16" / "UD_Test-Tiny", train=one_sentence("release"))
+        for version, form in ((None, "plain"), ("2.16", "release")):
+            treebank = fetch_treebank("UD_Test-Tiny", data_home=tmp_path, version=version)
+            assert treebank.train[0].forms == (form,)
+
+    def test_symbols(self, tmp_path):
+        put(tmp_path / "UD_Test-Tiny", train=one_sentence("a"))
+        options = {"data_home": tmp_path, "symbols": ("upos", "xpos")}
+        assert fetch_treebank("UD_Test-Tiny", **options).train[0].symbols == ("X|Y",)
+
+    def test_bad_file_is_named(self, tmp_path):
+        put(tmp_path / "UD_Test-Tiny", train="1\tbroken\n\n")
+        with pytest.raises(ConlluError, match=r"te_tiny-ud-train\.conllu:1: 10 columns"):
+            fetch_treebank("UD_Test-Tiny", data_home=tmp_path)
+
+    def test_missing(self, tmp_path):
+        (tmp_path / "UD_Test-Tiny").mkdir()
+        with pytest.raises(OSError, match=r"UD_Test-Tiny is not in .*; allow its d") as error:
+            fetch_treebank("UD_Test-Tiny", data_home=tmp_path, download_if_missing=False)
+        assert str(tmp_path / "UD_Test-Tiny") in str(error.value)
+        assert str(tmp_path / "ud-treebanks-v2.16" / "UD_Test-Tiny") in str(error.value)
+        assert leftovers(tmp_path) == ["UD_Test-Tiny"]
+
+    def test_other_version_does_not_do(self, tmp_path):
+        put(tmp_path / "UD_Test-Tiny", train=one_sentence("plain"))
+        with pytest.raises(OSError, match=r"ud-treebanks-v2\.9"):
+            fetch_treebank(
+                "UD_Test-Tiny", data_home=tmp_path, version="2.9", download_if_missing=False
+            )
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "",
+            "English-EWT",
+            "UD_English",
+            "UD_English-",
+            "UD_-EWT",
+            "ud_English-EWT",
+            "UD_English-EWT/",
+            "UD_English-EWT\n",
+            "../UD_English-EWT",
+            "UD_English-../..",
+            "UD_English-EWT?x",
+            "UD_English-EWT.zip",
+        ],
+    )
+    def test_bad_names(self, tmp_path, name):
+        with pytest.raises(ValueError, match="A treebank has a name such as 'UD_English-EWT', got"):
+            fetch_treebank(name, data_home=tmp_path)
+        assert leftovers(tmp_path) == []
+
+    @pytest.mark.parametrize("version", ["", "2", "r2.16", "2.16.1", "../2.1", "2.16\n", "latest"])
+    def test_bad_versions(self, tmp_path, version):
+        with pytest.raises(ValueError, match=r"A release has a version such as '2\.16', got"):
+            fetch_treebank("UD_English-EWT", data_home=tmp_path, version=version)
+        assert leftovers(tmp_path) == []
+
+    def test_without_pooch(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "pooch", None)
+        put(tmp_path / "UD_Test-Tiny", train=one_sentence("a"))
+        assert len(fetch_treebank("UD_Test-Tiny", data_home=tmp_path).train) == 1
+        with pytest.raises(ImportError, match=r"needs pooch: pip install 'sklearn-shag\[fetch\]'"):
+            fetch_treebank("UD_Test-Other", data_home=tmp_path)
+        assert leftovers(tmp_path) == ["UD_Test-Tiny", "UD_Test-Tiny/te_tiny-ud-train.conllu"]
+
+    def test_open_treebanks(self, treebank):
+        data = treebank("UD_English-EWT")
+        assert (len(data.train), len(data.dev), len(data.test)) == (12544, 2001, 2077)
+        assert sorted(path.name for path in data.folder.glob("LICENSE*"))
+
+
+@pytest.mark.usefixtures("needs_pooch")
+class TestDownload:
+    @pytest.fixture
+    def home(self, tmp_path):
+        home = tmp_path / "home"
+        home.mkdir()
+        return home
+
+    def fetch(self, home, **options):
+        options = {"progressbar": False, **options}
+        return fetch_treebank("UD_Test-Tiny", data_home=home, **options)
+
+    def test_success(self, served, home):
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        treebank = self.fetch(home)
+        assert [tree.forms for tree in treebank.train] == [("train",)] * 30
+        assert [tree.forms for tree in treebank.dev] == [("dev",)] * 2
+        assert [tree.forms for tree in treebank.test] == [("é",)] * 3
+        assert treebank.folder == home / "ud-treebanks-v2.16" / "UD_Test-Tiny"
+        assert leftovers(treebank.folder) == [
+            "LICENSE.txt",
+            "README.md",
+            "SHA256SUMS",
+            "te_tiny-ud-dev.conllu",
+            "te_tiny-ud-test.conllu",
+            "te_tiny-ud-train.conllu",
+        ]
+        assert [path.name for path in home.iterdir()] == ["ud-treebanks-v2.16"]
+        assert [path.name for path in treebank.folder.parent.iterdir()] == ["UD_Test-Tiny"]
+        # The second time nothing is downloaded, and the two agree.
+        again = self.fetch(home, download_if_missing=False)
+        assert (again.train, again.dev, again.test) == (
+            treebank.train,
+            treebank.dev,
+            treebank.test,
+        )
+        assert served.requests == ["/UD_Test-Tiny/r2.16.zip"]
+
+    def test_home_is_made(self, served, tmp_path):
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        assert len(self.fetch(tmp_path / "a" / "b").dev) == 2
+
+    def test_version(self, served, home):
+        served.answers["/UD_Test-Tiny/r2.9.zip"] = GOOD
+        treebank = self.fetch(home, version="2.9")
+        assert treebank.folder == home / "ud-treebanks-v2.9" / "UD_Test-Tiny"
+        assert served.requests == ["/UD_Test-Tiny/r2.9.zip"]
+
+    def test_progressbar(self, served, home, capsys):
+        pytest.importorskip("tqdm", reason="needs tqdm")
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        fetch_treebank("UD_Test-Tiny", data_home=home)  # shown by default
+        assert "100%" in capsys.readouterr().err
+
+    def test_url_of_github(self):
+        url = _universal_dependencies.ARCHIVE_URL.format(name="UD_English-EWT", version="2.16")
+        assert url == (
+            "https://github.com/UniversalDependencies/UD_English-EWT/archive/refs/tags/r2.16.zip"
+        )
+
+    def test_checksums(self, served, home):
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        folder = self.fetch(home).folder
+        lines = (folder / "SHA256SUMS").read_text().splitlines()
+        assert len(lines) == 3
+        for line in lines:  # the format of sha256sum
+            digest, name = line.split("  ")
+            assert digest == hashlib.sha256((folder / name).read_bytes()).hexdigest()
+
+    @pytest.mark.parametrize("tamper", ["append", "byte", "delete"])
+    @pytest.mark.parametrize("split", ["train", "dev", "test"])
+    def test_tampering(self, served, home, tamper, split):
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        folder = self.fetch(home).folder
+        path = folder / f"te_tiny-ud-{split}.conllu"
+        content = path.read_bytes()
+        if tamper == "append":
+            path.write_bytes(content + one_sentence("more").encode())
+        elif tamper == "byte":
+            path.write_bytes(content.replace(b"X", b"Z", 1))
+        else:
+            path.unlink()
+        with pytest.raises(ValueError, match=re.escape(str(path))) as error:
+            self.fetch(home)
+        assert f"Delete the folder {folder}" in str(error.value)
+        path.write_bytes(content)
+        assert len(self.fetch(home).train) == 30
+        assert len(served.requests) == 1
+
+    def test_known_hash(self, served, home):
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        with pytest.raises(ValueError, match="hash"):
+            self.fetch(home, known_hash="0" * 64)
+        assert [name for name in leftovers(home) if "Test-Tiny" in name] == []
+        assert len(self.fetch(home, known_hash=hashlib.sha256(GOOD).hexdigest()).train) == 30
+
+    @pytest.mark.parametrize(
+        ("body", "message"),
+        [
+            (None, "404"),
+            (b"", "not a zip archive"),
+            (b"<html>Not here</html>", "not a zip archive"),
+            (GOOD[:-30], "not a zip archive"),
+            (zipped({}), r"no \.conllu files"),
+            (zipped({f"{TOP}/README.md": "x"}), r"no \.conllu files"),
+            (zipped({f"{TOP}/old/a-ud-train.conllu": "x"}), r"no \.conllu files"),
+            (damaged(16, 0x55), "archive"),
+            (damaged(0, 0xFF, compressed=True), "archive"),
+            (damaged(8, 1), "archive"),
+            (damaged(10, 99), "archive"),
+        ],
+        ids=[
+            "404",
+            "empty",
+            "html",
+            "truncated",
+            "no files",
+            "no conllu",
+            "deep conllu",
+            "crc",
+            "deflate",
+            "encrypted",
+            "compression",
+        ],
+    )
+    def test_failure(self, served, home, body, message):
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = body
+        with pytest.raises(OSError, match=message) as error:
+            self.fetch(home)
+        assert f"http://127.0.0.1:{served.port}/UD_Test-Tiny/r2.16.zip" in str(error.value)
+        assert [path for path in home.rglob("*") if path.is_file()] == []
+        assert [name for name in leftovers(home) if "Test-Tiny" in name] == []
+        # After the failure the way is free.
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        assert len(self.fetch(home).train) == 30
+
+    def test_dropped_connection(self, served, home, monkeypatch):
+        monkeypatch.setattr(
+            _universal_dependencies, "ARCHIVE_URL", f"http://127.0.0.1:{served.port}/dropped"
+        )
+        served.answers["/dropped"] = GOOD
+        with pytest.raises(OSError, match="Could not download UD_Test-Tiny"):
+            self.fetch(home)
+        assert [path for path in home.rglob("*") if path.is_file()] == []
+
+    def test_offline(self, home, monkeypatch):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setattr(
+            _universal_dependencies, "ARCHIVE_URL", f"http://127.0.0.1:{port}/{{name}}.zip"
+        )
+        with pytest.raises(
+            OSError, match=r"Could not download UD_Test-Tiny, release 2\.16"
+        ) as error:
+            self.fetch(home)
+        assert f"http://127.0.0.1:{port}/UD_Test-Tiny.zip" in str(error.value)
+        assert "network" in str(error.value)
+        assert [path for path in home.rglob("*") if path.is_file()] == []
+
+    def test_failure_leaves_nothing(self, served, home):
+        with pytest.raises(OSError, match="404"):
+            self.fetch(home)
+        assert leftovers(home) == []
+
+    def test_failure_leaves_other_treebanks(self, served, home):
+        other = home / "ud-treebanks-v2.16" / "UD_Test-Other"
+        put(other, train=one_sentence("a"))
+        with pytest.raises(OSError, match="404"):
+            self.fetch(home)
+        assert leftovers(home) == [
+            "ud-treebanks-v2.16",
+            "ud-treebanks-v2.16/UD_Test-Other",
+            "ud-treebanks-v2.16/UD_Test-Other/te_tiny-ud-train.conllu",
+        ]

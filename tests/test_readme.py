@@ -1,0 +1,48 @@
+"""The README says what is true and runs as written."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_the_example_runs_as_written(tmp_path):
+    (example,) = blocks("python")
+    assert len(example.strip().splitlines()) <= 11
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "unlabelled attachment score 0.8" in result.stdout
+    assert "[2 3 0 6 6 3]" in result.stdout
+
+
+def test_two_commands_each_start_from_nothing():
+    commands = [line for block in blocks("sh") for line in block.strip().splitlines()]
+    assert len(commands) == 2
+    assert all(command.startswith("python3 -m venv ") for command in commands)
+    assert all("pip install" in command for command in commands)
+    assert commands[0].endswith("python -m sklearn_shag demo")
+    assert commands[1].endswith("python -m pytest")
+
+
+def test_continuous_integration_runs_the_commands_of_the_readme():
+    script = ROOT / ".ci" / "run"
+    if not script.exists():
+        pytest.skip("the script is not part of this copy")
+    text = script.read_text(encoding="utf-8")
+    assert "readme_command 'python -m pytest'" in text
+    assert "readme_command 'sklearn_shag demo'" in text

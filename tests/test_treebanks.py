@@ -1,0 +1,87 @@
+"""Real treebanks: accuracy, and a tree for every sentence at every rank."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from tests import oracles
+
+TREEBANKS = [
+    "UD_Afrikaans-AfriBooms",
+    "UD_English-EWT",
+    "UD_French-Sequoia",
+    "UD_Tamil-TTB",
+    "UD_Turkish-IMST",
+]
+
+
+@pytest.mark.parametrize("name", TREEBANKS)
+def test_hidden_states_beat_two_states_beat_one(treebank, name):
+    data = treebank(name)
+    single, first = (DeterministicSHAG(a).fit(data.train) for a in ("single", "first"))
+    spectral = max(
+        (SpectralSHAG(n).fit(data.train) for n in range(2, 9)),
+        key=lambda model: model.score(data.dev),
+    )
+    for split in (data.dev, data.test):
+        assert single.score(split) < first.score(split) < spectral.score(split)
+
+
+def test_accuracy_on_english(treebank):
+    data = treebank("UD_English-EWT")
+    assert DeterministicSHAG("single").fit(data.train).score(data.dev) >= 0.625
+    assert DeterministicSHAG("first").fit(data.train).score(data.dev) >= 0.683
+    assert SpectralSHAG(6).fit(data.train).score(data.dev) >= 0.718
+    assert SpectralSHAG(6, smoothing=0).fit(data.train).score(data.dev) >= 0.718
+
+
+@pytest.mark.parametrize("automaton", ["single", "first"])
+def test_the_best_derivation_is_worse_than_the_best_marginals(treebank, automaton):
+    data = treebank("UD_English-EWT")
+    model = DeterministicSHAG(automaton).fit(data.train)
+    by_marginals = model.score(data.dev)
+    assert model.set_params(decoder="viterbi").score(data.dev) < by_marginals - 0.01
+
+
+@pytest.mark.parametrize("n_states", range(1, 21))
+def test_every_sentence_gets_a_tree_at_every_rank(treebank, n_states):
+    data = treebank("UD_English-EWT")
+    smoothing = 0.0 if n_states % 2 else 5.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SpectralSHAG(n_states, smoothing=smoothing).fit(data.train)
+        predicted = model.predict(data.test)
+    assert len(predicted) == len(data.test)
+    for heads, tree in zip(predicted, data.test, strict=True):
+        assert len(heads) == len(tree)
+        assert np.sum(heads == 0) == 1
+        assert oracles.is_tree(heads.tolist())
+        assert not crosses(heads)
+
+
+def crosses(heads):
+    """Whether two arcs cross, by comparing all pairs at once."""
+    tokens = np.arange(1, len(heads) + 1)
+    left, right = np.minimum(heads, tokens), np.maximum(heads, tokens)
+    inside = (left[:, None] < left) & (left < right[:, None])
+    return bool(np.any(inside & (right > right[:, None])))
+
+
+@pytest.mark.parametrize("name", TREEBANKS)
+def test_fine_symbols_with_unseen_modifiers(treebank, name):
+    """Forms seen five times and more: most modifiers of most heads were never seen."""
+    data = treebank(name)
+    train = [tree.with_symbols(tree.column("form")) for tree in data.train[:400]]
+    test = [tree.with_symbols(tree.column("form")) for tree in data.test[:20]]
+    known = {form for tree in train for form in tree.forms}
+    common = {f for f in known if sum(tree.forms.count(f) for tree in train) >= 20}
+    train, test = (
+        [t.with_symbols([s if s in common else "<rare>" for s in t.symbols]) for t in trees]
+        for trees in (train, test)
+    )
+    model = DeterministicSHAG("first").fit(train)
+    for heads in model.predict(test):
+        assert oracles.is_tree(heads.tolist())
+    assert all(np.isfinite(m).all() for m in model.predict_marginals(test))
