@@ -23,74 +23,66 @@ SMALLEST_MARGINAL = 1e-12
 
 
 @kernel
-def _with_root(codes, root):
-    """Put the root symbol at position 0."""
-    positions = np.empty(codes.size + 1, dtype=np.int64)
-    positions[0] = root
-    positions[1:] = codes
-    return positions
-
-
-@kernel
-def _sentence_marginals(operators, codes, out):
-    """Set `out` to the signed arc marginals of one sentence; False where Z is of no use."""
-    positions = _with_root(codes, operators.alpha_1.shape[0] - 1)
-    arc_scores = np.ones((positions.size, positions.size))
-    stop_scores = np.ones((positions.size, 2))
-    chart, z, exponent = inside(operators, positions, arc_scores, stop_scores, True)
-    if z == 0.0 or not np.isfinite(z):
-        return False
-    adjoint = outside(operators, positions, arc_scores, stop_scores, True, chart, z, exponent)
-    arc_marginals(chart, adjoint, out)
-    return bool(np.all(np.isfinite(out)))
+def _sentence_marginals(operators, backoff, codes):
+    """Compute the repaired marginals of one sentence; ``codes[0]`` is the root symbol."""
+    arc_scores = np.ones((codes.size, codes.size))
+    stop_scores = np.ones((codes.size, 2))
+    out = np.zeros((codes.size - 1, codes.size))
+    for grammar in (operators, backoff):
+        chart, z, exponent = inside(grammar, codes, arc_scores, stop_scores, True)
+        if z != 0.0 and np.isfinite(z):
+            adjoint = outside(grammar, codes, arc_scores, stop_scores, True, chart, z, exponent)
+            arc_marginals(chart, adjoint, out)
+            if _repair(out):
+                break
+    return out
 
 
 @kernel
 def _repair(marginals):
     """Make signed marginals a distribution over heads for every token: clip, then renormalise.
 
-    A negative Z has already flipped the sign of all of them: rows
-    sum to 1 in any case. The clipping is what minimum-risk decoding and users see alike.
+    Their rows sum to 1 as they are, also where Z is negative. What is clipped here is what
+    decoding and users see alike. Returns False, with rows undefined, where they are not finite.
     """
     for m in range(marginals.shape[0]):
         total = 0.0
         for h in range(marginals.shape[1]):
             if h != m + 1:
-                marginals[m, h] = max(marginals[m, h], SMALLEST_MARGINAL)
+                # Written so that NaN stays NaN.
+                clipped = marginals[m, h] < SMALLEST_MARGINAL
+                marginals[m, h] = SMALLEST_MARGINAL if clipped else marginals[m, h]
                 total += marginals[m, h]
+        if not np.isfinite(total):
+            return False
         for h in range(marginals.shape[1]):
             marginals[m, h] /= total
+    return True
 
 
 @kernel
 def _chunk_marginals(operators, backoff, codes, indptr, flat):
-    """Write the repaired marginals of every sentence to `flat`, one after the other."""
-    begin = 0
+    """Write the marginals of every sentence to `flat`, one after the other."""
+    end = 0
     for s in range(indptr.size - 1):
-        sentence = codes[indptr[s] : indptr[s + 1]]
-        n_tokens = sentence.size
-        end = begin + n_tokens * (n_tokens + 1)
-        out = flat[begin:end].reshape(n_tokens, n_tokens + 1)
-        if not _sentence_marginals(operators, sentence, out):
-            _sentence_marginals(backoff, sentence, out)
-        _repair(out)
-        begin = end
+        marginals = _sentence_marginals(operators, backoff, codes[indptr[s] : indptr[s + 1]])
+        for m in range(marginals.shape[0]):
+            for h in range(marginals.shape[1]):
+                flat[end] = marginals[m, h]
+                end += 1
 
 
 @kernel
-def _chunk_eisner(flat, indptr, logarithm, heads):
-    """Decode every sentence from its marginals, by their logarithms or as they are."""
-    begin = 0
+def _chunk_decode(operators, backoff, codes, indptr, logarithm, heads):
+    """Decode every sentence from its marginals, by their logarithms or as they are (eq. 28)."""
     for s in range(indptr.size - 1):
-        n_tokens = indptr[s + 1] - indptr[s]
-        scores = np.zeros((n_tokens + 1, n_tokens + 1))
-        for m in range(n_tokens):
-            for h in range(n_tokens + 1):
+        marginals = _sentence_marginals(operators, backoff, codes[indptr[s] : indptr[s + 1]])
+        scores = np.zeros((marginals.shape[1], marginals.shape[1]))
+        for m in range(marginals.shape[0]):
+            for h in range(marginals.shape[1]):
                 if h != m + 1:
-                    marginal = flat[begin + m * (n_tokens + 1) + h]
-                    scores[h, m + 1] = np.log(marginal) if logarithm else marginal
-        eisner(scores, heads[indptr[s] : indptr[s + 1]])
-        begin += n_tokens * (n_tokens + 1)
+                    scores[h, m + 1] = np.log(marginals[m, h]) if logarithm else marginals[m, h]
+        eisner(scores, heads[indptr[s] + 1 : indptr[s + 1]])
 
 
 @kernel
@@ -98,42 +90,41 @@ def _chunk_viterbi(log_operators, log_backoff, codes, indptr, heads):
     """Find the most probable derivation of every sentence."""
     for s in range(indptr.size - 1):
         sentence = codes[indptr[s] : indptr[s + 1]]
-        positions = _with_root(sentence, log_operators.alpha_1.shape[0] - 1)
-        arc_scores = np.zeros((positions.size, positions.size))
-        out = heads[indptr[s] : indptr[s + 1]]
-        if viterbi(log_operators, positions, arc_scores, out) == -np.inf:
-            viterbi(log_backoff, positions, arc_scores, out)
+        arc_scores = np.zeros((sentence.size, sentence.size))
+        for grammar in (log_operators, log_backoff):
+            score = viterbi(grammar, sentence, arc_scores, heads[indptr[s] + 1 : indptr[s + 1]])
+            if score > -np.inf:
+                break
 
 
 @kernel
 def _chunk_log_partitions(operators, codes, indptr, logs):
     """Compute log Z of every sentence, -inf where Z is not positive."""
     for s in range(indptr.size - 1):
-        positions = _with_root(codes[indptr[s] : indptr[s + 1]], operators.alpha_1.shape[0] - 1)
-        arc_scores = np.ones((positions.size, positions.size))
-        stop_scores = np.ones((positions.size, 2))
-        _, z, exponent = inside(operators, positions, arc_scores, stop_scores, True)
+        sentence = codes[indptr[s] : indptr[s + 1]]
+        arc_scores = np.ones((sentence.size, sentence.size))
+        stop_scores = np.ones((sentence.size, 2))
+        _, z, exponent = inside(operators, sentence, arc_scores, stop_scores, True)
         logs[s] = np.log(z) + exponent * LOG2_BASE * np.log(2.0) if z > 0.0 else -np.inf
 
 
 def _marginals_task(operators, backoff, codes, indptr):
-    lengths = np.diff(indptr)
-    flat = np.zeros(np.sum(lengths * (lengths + 1)))
+    sizes = np.diff(indptr)
+    flat = np.empty(np.sum(sizes * (sizes - 1)))
     _chunk_marginals(operators, backoff, codes, indptr, flat)
     return flat
 
 
 def _decode_task(operators, backoff, codes, indptr, decoder):
-    heads = np.empty(codes.size, dtype=np.int64)
+    heads = np.full(codes.size, -1)
     if decoder == "viterbi":
         with np.errstate(divide="ignore"):
             log_operators = Operators(*(np.log(part) for part in operators))
             log_backoff = Operators(*(np.log(part) for part in backoff))
         _chunk_viterbi(log_operators, log_backoff, codes, indptr, heads)
     else:
-        flat = _marginals_task(operators, backoff, codes, indptr)
-        _chunk_eisner(flat, indptr, decoder == "mbr", heads)
-    return heads
+        _chunk_decode(operators, backoff, codes, indptr, decoder == "mbr", heads)
+    return np.delete(heads, indptr[:-1])
 
 
 def _log_partitions_task(operators, codes, indptr):
@@ -142,17 +133,20 @@ def _log_partitions_task(operators, codes, indptr):
     return logs
 
 
-def _over_chunks(task, codes, indptr, n_jobs):
+def _over_chunks(task, codes, indptr, root, n_jobs):
     """Run a task on chunks of sentences of about equal cost and join what it returns.
 
-    Kernels release the interpreter lock, so threads suffice; tasks share nothing but their
-    arguments, so any joblib backend will do.
+    Tasks see the root symbol at the first position of every sentence. Kernels release the
+    interpreter lock, so threads suffice; tasks share nothing but their arguments, so any joblib
+    backend will do.
     """
     cost = np.cumsum(np.diff(indptr).astype(float) ** 3)
     n_workers = effective_n_jobs(n_jobs)
     n_chunks = 4 * n_workers if n_workers > 1 else 1
     cuts = np.searchsorted(cost, cost[-1] * np.arange(1, n_chunks) / n_chunks)
     cuts = np.unique(np.concatenate([[0], cuts, [indptr.size - 1]]))
+    codes = np.insert(codes, indptr[:-1], root)
+    indptr = indptr + np.arange(indptr.size)
     results = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(task)(
             codes=codes[indptr[start] : indptr[stop]],
@@ -180,7 +174,7 @@ def marginals(operators, backoff, codes, indptr, n_jobs=None):
         Positive, rows sum to 1.
     """
     task = partial(_marginals_task, operators, backoff)
-    flat = _over_chunks(task, codes, indptr, n_jobs)
+    flat = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
     lengths = np.diff(indptr)
     ends = np.cumsum(lengths * (lengths + 1))
     return [
@@ -209,7 +203,7 @@ def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None):
         Projective trees with one root each.
     """
     task = partial(_decode_task, operators, backoff, decoder=decoder)
-    return _over_chunks(task, codes, indptr, n_jobs)
+    return _over_chunks(task, codes, indptr, _root(operators), n_jobs)
 
 
 def log_partitions(operators, codes, indptr, n_jobs=None):
@@ -227,4 +221,10 @@ def log_partitions(operators, codes, indptr, n_jobs=None):
     log_partitions : ndarray of shape (n_sentences,)
         -inf where Z is not positive.
     """
-    return _over_chunks(partial(_log_partitions_task, operators), codes, indptr, n_jobs)
+    task = partial(_log_partitions_task, operators)
+    return _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+
+
+def _root(operators):
+    """The code of the root symbol, the last head of a grammar."""
+    return operators.alpha_1.shape[0] - 1

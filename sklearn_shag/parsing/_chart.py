@@ -209,7 +209,10 @@ def inside(operators, codes, arc_scores, stop_scores, single_root):
     for h in range(first, n_tokens + 1):
         # C[h, h] = C[h, h + 1] = alpha_1                                              (eq. 15)
         for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
-            chart.complete.values[h, h + direction] = operators.alpha_1[codes[h], direction]
+            for q in range(chart.complete.values.shape[2]):
+                chart.complete.values[h, h + direction, q] = operators.alpha_1[
+                    codes[h], direction, q
+                ]
             chart.complete.exponent[h, h + direction] = 0
             _close(chart, operators, codes, stop_scores, h, h + direction)
     for width in range(1, n_tokens + 1):
@@ -250,13 +253,14 @@ def _ends(i, j, direction):
 @kernel
 def _single_root(chart, operators, codes, arc_scores, stop_scores):
     """Z = sum_m w(m) closed[m, 1] closed[m, N + 1], one root m (eq. 23)."""
-    n_tokens = codes.size - 1
+    n_tokens, root = codes.size - 1, np.int64(0)
     weights = np.zeros(n_tokens + 1)
     z_exponent = ZERO_EXPONENT
     for m in range(1, n_tokens + 1):
-        chart.awaiting.values[0, m] = operators.alpha_1[codes[0], RIGHT]
+        for q in range(chart.awaiting.values.shape[2]):
+            chart.awaiting.values[0, m, q] = operators.alpha_1[codes[0], RIGHT, q]
         chart.awaiting.exponent[0, m] = 0
-        _emit(chart, operators, codes, arc_scores, 0, m)
+        _emit(chart, operators, codes, arc_scores, root, m)
         for q in range(chart.complete.values.shape[2]):
             stop = stop_scores[0, RIGHT] * operators.alpha_inf[codes[0], RIGHT, q]
             weights[m] += stop * chart.incomplete.values[0, m, q]

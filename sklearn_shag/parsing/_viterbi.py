@@ -47,7 +47,8 @@ def viterbi(log_operators, codes, log_arc_scores, heads):
     awaiting = np.empty(n_states)
     for h in range(1, n):
         for direction in range(2):
-            complete[h, h + direction] = log_operators.alpha_1[codes[h], direction]
+            for q in range(n_states):
+                complete[h, h + direction, q] = log_operators.alpha_1[codes[h], direction, q]
             stop = log_operators.alpha_inf[codes[h], direction]
             _close(complete, closed, closed_from, h, h + direction, stop)
     for width in range(1, n):
@@ -119,26 +120,33 @@ def _close(complete, closed, closed_from, head, boundary, stop):
 def _backtrack(root, closed_from, complete_from, incomplete_from, awaiting_from, heads):
     """Follow the best choices from the two closed halves of the root."""
     n_tokens = heads.size
-    agenda = np.empty((4 * n_tokens + 4, 4), dtype=np.int64)  # kind, head, end, state
-    agenda[0] = COMPLETE, root, 1, closed_from[root, 1]
-    agenda[1] = COMPLETE, root, n_tokens + 1, closed_from[root, n_tokens + 1]
+    agenda = np.empty((2 * n_tokens + 2, 4), dtype=np.int64)  # kind, head, end, state
+    _put(agenda, 0, COMPLETE, root, 1, closed_from[root, 1])
+    _put(agenda, 1, COMPLETE, root, n_tokens + 1, closed_from[root, n_tokens + 1])
     size = 2
     while size:
         size -= 1
-        kind, head, end, state = agenda[size]
+        kind, head = agenda[size, 0], agenda[size, 1]
+        end, state = agenda[size, 2], agenda[size, 3]
         if kind == COMPLETE:
-            if end == head or end == head + 1:
-                continue
-            modifier = complete_from[head, end, state]
-            agenda[size] = INCOMPLETE, head, modifier, state
-            agenda[size + 1] = COMPLETE, modifier, end, closed_from[modifier, end]
+            if end != head and end != head + 1:
+                modifier = complete_from[head, end, state]
+                _put(agenda, size, INCOMPLETE, head, modifier, state)
+                _put(agenda, size + 1, COMPLETE, modifier, end, closed_from[modifier, end])
+                size += 2
         else:
             heads[end - 1] = head
             before = incomplete_from[head, end, state]
             boundary = awaiting_from[head, end, before]
-            agenda[size] = COMPLETE, head, boundary, before
-            agenda[size + 1] = COMPLETE, end, boundary, closed_from[end, boundary]
-        size += 2
+            _put(agenda, size, COMPLETE, head, boundary, before)
+            _put(agenda, size + 1, COMPLETE, end, boundary, closed_from[end, boundary])
+            size += 2
+
+
+@kernel
+def _put(agenda, row, kind, head, end, state):
+    agenda[row, 0], agenda[row, 1] = kind, head
+    agenda[row, 2], agenda[row, 3] = end, state
 
 
 @kernel
