@@ -1,15 +1,17 @@
 """The command line: thin layers over the library."""
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
 
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from sklearn_shag import __version__
+from sklearn_shag._base import BaseSHAG
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
@@ -64,17 +66,30 @@ def main(argv=None):
     status : int
         0, or 1 after one line on standard error that says what is wrong. Wrong usage exits with 2.
     """
-    options = _parser().parse_args(argv)
+    command = ""
     try:
-        options.run(options)
+        try:
+            options = _parser().parse_args(argv)
+            command = f" {options.command}"
+            options.run(options)
+        finally:
+            _flush_output()  # also of --help, which exits
     except BrokenPipeError:
-        # The reader of a pipe has seen enough; closing what is left must not complain either.
-        sys.stdout = None
+        return 0  # the reader of the pipe has seen enough
     except (OSError, TypeError, ValueError, NotFittedError) as error:
         message = " ".join(str(error).split())
-        print(f"sklearn_shag {options.command}: error: {message}", file=sys.stderr)
+        print(f"sklearn_shag{command}: error: {message}", file=sys.stderr)
         return 1
     return 0
+
+
+def _flush_output():
+    """Write what is buffered, or drop it, so that the interpreter has nothing to complain of."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def _parser():
@@ -223,16 +238,19 @@ def _train(options):
 
 def _parse(options):
     model = load_model(options.model)
-    changed = {
-        name: value
-        for name, value in {"decoder": options.decoder, "n_jobs": options.n_jobs}.items()
-        if value is not None
-    }
-    model[-1].set_params(**changed)
+    parser = model[-1] if isinstance(model, Pipeline) else model
+    if not isinstance(parser, BaseSHAG):
+        raise ValueError(f"{options.model} holds a {type(parser).__name__}, which cannot parse.")
+    if options.decoder is not None:
+        parser.set_params(decoder=options.decoder)
+    if options.n_jobs is not None:
+        parser.set_params(n_jobs=options.n_jobs)
     trees = read_conllu(options.file)
     parsed = [
         tree.with_heads(heads) for tree, heads in zip(trees, model.predict(trees), strict=True)
     ]
+    if options.output is None:
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # the format's, not the terminal's
     write_conllu(parsed, sys.stdout if options.output is None else options.output)
 
 

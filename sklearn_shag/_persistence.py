@@ -1,7 +1,7 @@
 """Models on disk: arrays and a JSON header in an .npz file, never pickled objects."""
 
+import io
 import json
-import zipfile
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -17,8 +17,14 @@ __all__ = ["load_model", "save_model"]
 
 FORMAT_VERSION = 1
 HEADER = "header"
-# Only these are ever made from a file.
-CLASSES = {cls.__name__: cls for cls in (DeterministicSHAG, SpectralSHAG, TokenFeature)}
+# Only these are ever made from a file, with these fitted attributes and no others.
+GRAMMAR = {"symbols_": "strings", "backoff_operators_": "operators", "operators_": "operators"}
+ATTRIBUTES = {
+    DeterministicSHAG: GRAMMAR,
+    SpectralSHAG: GRAMMAR,
+    TokenFeature: {"symbols_": "strings"},
+}
+CLASSES = {cls.__name__: cls for cls in ATTRIBUTES}
 
 
 def save_model(model, path):
@@ -89,85 +95,124 @@ def load_model(path):
     --------
     See :func:`save_model`.
     """
+    with open(path, "rb") as file:
+        content = io.BytesIO(file.read())
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        # Damaged archives raise errors of many kinds, from zipfile, zlib, numpy and json.
+        with np.load(content, allow_pickle=False) as archive:
             arrays = dict(archive)
         header = json.loads(arrays[HEADER].tobytes())
         version = header["format"]
-    except (EOFError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a saved model, or is damaged: {error}") from error
-    if version != FORMAT_VERSION:
+    except Exception as error:
+        raise ValueError(f"{path} is not a saved model, or is damaged: {error!r}") from error
+    if type(version) is not int or version != FORMAT_VERSION:
         raise ValueError(
             f"{path} has the format {version}; this version of sklearn_shag reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
     try:
         return _restore(header["model"], "model", arrays)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except Exception as error:
         raise ValueError(f"{path} does not describe a model of this package: {error!r}") from error
 
 
 def _describe(model, prefix, arrays):
     """Describe a model for the header; its arrays go to `arrays` under names with the prefix."""
-    if isinstance(model, Pipeline):
-        steps = [[name, _describe(step, f"{prefix}/{name}", arrays)] for name, step in model.steps]
-        return {"class": "Pipeline", "steps": steps}
-    if CLASSES.get(type(model).__name__) is not type(model):
+    if type(model) is Pipeline:
+        params = model.get_params(deep=False)
+        steps = [
+            [name, _describe(step, f"{prefix}/{name}", arrays)]
+            for name, step in params.pop("steps")
+        ]
+        return {"class": "Pipeline", "steps": steps, "params": _describe_params(params)}
+    if type(model) not in ATTRIBUTES:
         raise TypeError(
             f"A {type(model).__name__} cannot be saved as arrays; use joblib.dump, or save one of "
-            f"{', '.join(sorted(CLASSES))} or a Pipeline of them."
+            f"{', '.join(CLASSES)} or a Pipeline of them."
         )
     check_is_fitted(model)
-    attributes = {
-        name: _describe_attribute(value, f"{prefix}/{name}", arrays)
-        for name, value in vars(model).items()
-        if name.endswith("_") and not name.startswith("_")
+    params = model.get_params(deep=False)
+    attributes = [
+        _describe_attribute(name, kind, getattr(model, name), f"{prefix}/{name}", arrays)
+        for name, kind in ATTRIBUTES[type(model)].items()
+    ]
+    return {
+        "class": type(model).__name__,
+        "params": _describe_params(params),
+        "attributes": dict(attributes),
     }
-    params = {name: _plain(name, value) for name, value in model.get_params(deep=False).items()}
-    return {"class": type(model).__name__, "params": params, "attributes": attributes}
 
 
-def _describe_attribute(value, key, arrays):
-    """Store an attribute; text goes to the header, where no fixed width cuts it."""
-    if isinstance(value, Operators):
-        for field, array in value._asdict().items():
-            arrays[f"{key}/{field}"] = array
-        return {"kind": "operators"}
-    if value.dtype.kind in "OU":
-        return {"kind": "strings", "dtype": value.dtype.str, "values": value.tolist()}
-    arrays[key] = value
-    return {"kind": "array"}
+def _describe_attribute(name, kind, value, key, arrays):
+    if kind == "operators":
+        arrays.update({f"{key}/{field}": array for field, array in value._asdict().items()})
+        return name, {"kind": kind}
+    # Text goes to the header, where no fixed width cuts it.
+    return name, {"kind": kind, "dtype": value.dtype.str, "values": value.tolist()}
 
 
-def _plain(name, value):
+def _describe_params(params):
+    for name, value in params.items():
+        if _plain(value) is NotImplemented:
+            raise TypeError(
+                f"The parameter {name}={value!r} cannot be saved; set it to a number, a string or "
+                f"None before saving, or use joblib.dump."
+            )
+    return {name: _plain(value) for name, value in params.items()}
+
+
+def _plain(value):
+    """A parameter as JSON can hold it, or NotImplemented; tuples are marked."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, list | tuple):
-        return [_plain(name, item) for item in value]
+        items = [_plain(item) for item in value]
+        if NotImplemented in items:
+            return NotImplemented
+        return {"tuple": items} if isinstance(value, tuple) else items
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(
-        f"The parameter {name}={value!r} cannot be saved; set it to a number, a string or None "
-        f"before saving, or use joblib.dump."
-    )
+    return NotImplemented
 
 
 def _restore(description, prefix, arrays):
+    params = {
+        name: tuple(value["tuple"]) if isinstance(value, dict) else value
+        for name, value in description["params"].items()
+    }
     if description["class"] == "Pipeline":
-        return Pipeline(
-            [
-                (name, _restore(step, f"{prefix}/{name}", arrays))
-                for name, step in description["steps"]
-            ]
-        )
-    model = CLASSES[description["class"]](**description["params"])
-    for name, stored in description["attributes"].items():
-        key = f"{prefix}/{name}"
-        if stored["kind"] == "operators":
+        steps = [
+            (name, _restore(step, f"{prefix}/{name}", arrays))
+            for name, step in description["steps"]
+        ]
+        return Pipeline(steps, **params)
+    model = CLASSES[description["class"]](**params)
+    expected = ATTRIBUTES[type(model)]
+    stored = description["attributes"]
+    if {name: attribute["kind"] for name, attribute in stored.items()} != expected:
+        raise ValueError(f"the attributes of a {type(model).__name__} are {', '.join(expected)}")
+    for name, attribute in stored.items():
+        if attribute["kind"] == "operators":
+            key = f"{prefix}/{name}"
             value = Operators(*(arrays[f"{key}/{field}"] for field in Operators._fields))
-        elif stored["kind"] == "strings":
-            value = np.array(stored["values"], dtype=stored["dtype"])
+            _check_grammar(value, len(stored["symbols_"]["values"]), key)
         else:
-            value = arrays[key]
+            value = np.array(attribute["values"], dtype=attribute["dtype"])
         setattr(model, name, value)
     return model
+
+
+def _check_grammar(operators, n_symbols, key):
+    """Kernels trust the shapes of operators."""
+    n_states = operators.alpha_1.shape[-1]
+    lead = (n_symbols + 2, 2)
+    shapes = (
+        (*lead, n_states),
+        (*lead, n_states),
+        (*lead, n_symbols + 1, n_states, n_states),
+    )
+    for field, array, shape in zip(Operators._fields, operators, shapes, strict=True):
+        if array.shape != shape or array.dtype != np.float64:
+            raise ValueError(
+                f"{key}/{field} is {array.dtype} of shape {array.shape}, not float64 of {shape}"
+            )

@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 from sklearn.utils import Bunch
@@ -135,8 +136,9 @@ def _download(name, version, folder, known_hash, progressbar):
             "Downloading a treebank needs pooch: pip install 'sklearn-shag[fetch]'."
         ) from None
     url = ARCHIVE_URL.format(name=name, version=version)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as scratch:
+    home = folder.parent.parent
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home, prefix=f".{name}-") as scratch:
         try:
             archive = pooch.retrieve(
                 url,
@@ -154,6 +156,7 @@ def _download(name, version, folder, known_hash, progressbar):
         unpacked = Path(scratch) / name
         unpacked.mkdir()
         _unpack(archive, unpacked, url)
+        folder.parent.mkdir(exist_ok=True)
         os.replace(unpacked, folder)
 
 
@@ -169,8 +172,8 @@ def _unpack(archive, folder, url):
                 if len(parts) == 2 and wanted:
                     with content.open(member) as source, open(folder / parts[1], "wb") as target:
                         shutil.copyfileobj(source, target)
-    except zipfile.BadZipFile as error:
-        raise OSError(f"What {url} gave is not a zip archive: {error}.") from error
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:
+        raise OSError(f"What {url} gave is not a zip archive that can be read: {error}.") from error
     files = sorted(folder.glob("*.conllu"))
     if not files:
         raise OSError(f"The archive from {url} holds no .conllu files.")

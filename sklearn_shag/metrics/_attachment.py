@@ -87,7 +87,7 @@ def exact_match_score(y_true, y_pred, *, sample_weight=None, ignore=None):
     Returns
     -------
     score : float
-        In [0, 1].
+        In [0, 1], over the sentences with at least one token that counts; 0 if there is none.
 
     Raises
     ------
@@ -103,7 +103,9 @@ def exact_match_score(y_true, y_pred, *, sample_weight=None, ignore=None):
     y_true = list(y_true)
     right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
     starts = np.cumsum([0] + [len(heads) for heads in y_true[:-1]])
-    return _average(np.logical_and.reduceat(right | ~counted, starts), weights[starts])
+    matches = np.logical_and.reduceat(right | ~counted, starts)
+    scored = np.logical_or.reduceat(counted, starts)
+    return _average(matches[scored], weights[starts][scored])
 
 
 class AttachmentBreakdown(NamedTuple):
@@ -177,7 +179,7 @@ def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignor
     symbols, rows = np.unique(np.array(names, dtype=object)[counted], return_inverse=True)
     cells = 2 * rows + np.concatenate(directions)[counted]
     total, hits = (
-        np.bincount(cells, weights=values, minlength=2 * symbols.size).reshape(-1, 2)
+        np.bincount(cells, weights=values, minlength=2 * symbols.size).astype(float).reshape(-1, 2)
         for values in (weights[counted], (weights * right)[counted])
     )
     return AttachmentBreakdown(symbols, hits, total)
@@ -221,10 +223,18 @@ def _heads(item, where):
         if item.heads is None:
             raise ValueError(f"{where} is a tree without heads.")
         return item.heads
-    heads = np.asarray(item)
+    heads = _as_array(item)
     if heads.ndim != 1 or heads.size == 0 or heads.dtype.kind not in "iu":
         raise ValueError(f"{where} must be a flat, non-empty sequence of integers; got {item!r}.")
     return heads
+
+
+def _as_array(item):
+    """An array of an item of whatever shape; ragged nesting becomes an array of objects."""
+    try:
+        return np.asarray(item)
+    except ValueError:
+        return np.empty(0, dtype=object)
 
 
 def _ignored(y_true, lengths, ignore):
@@ -234,7 +244,7 @@ def _ignored(y_true, lengths, ignore):
         for index, tree in enumerate(y_true):
             _require_tree(tree, index)
         return np.array([bool(ignore(symbol)) for tree in y_true for symbol in tree.symbols])
-    masks = [np.asarray(mask) for mask in ignore]
+    masks = [_as_array(mask) for mask in ignore]
     if len(masks) != lengths.size:
         raise ValueError(f"ignore holds {len(masks)} masks for {lengths.size} sentences.")
     for index, mask in enumerate(masks):

@@ -11,14 +11,11 @@ from sklearn_shag.treebank import DependencyTree
 
 __all__ = ["sample_trees"]
 
-# A head rarely has a tenth of this. The bound makes the mass of what may still follow a finite
-# sum for every automaton, also for a learned one whose total mass diverges.
-MAX_MODIFIERS = 100
 MAX_REJECTED = 1000
 
 
 class _SequenceSampler:
-    """Draws sequences of one automaton of a grammar, of at most MAX_MODIFIERS modifiers."""
+    """Draws sequences of one automaton of a grammar, head outwards."""
 
     def __init__(self, operators, head, direction):
         # The unknown symbol, last, is no symbol to draw.
@@ -27,26 +24,27 @@ class _SequenceSampler:
             operators.alpha_inf[head, direction],
             operators.A[head, direction, :-1],
         )
+        # mass @ state is the mass of all ways to go on: the solution of
+        # mass = alpha_inf + mass S, S the sum of the operators, all ones for a proper automaton.
+        # Of a learned one S may have eigenvalues of noise beyond 1. Then the sum over all ways
+        # diverges, but the equation still has its solution.
         transitions = self.automaton.A.sum(axis=0)
-        # remaining[k] @ state is the mass of all ways to go on with at most k modifiers.
-        self.remaining = [self.automaton.alpha_inf]
-        for _ in range(MAX_MODIFIERS):
-            self.remaining.append(self.automaton.alpha_inf + self.remaining[-1] @ transitions)
+        equation = np.eye(transitions.shape[0]) - transitions.T
+        self.mass = np.linalg.lstsq(equation, self.automaton.alpha_inf)[0]
 
-    def draw(self, rng):
+    def draw(self, rng, max_length):
+        """One sequence; it ends early, and so too long for a sentence, after `max_length`."""
         state, modifiers = self.automaton.alpha_1, []
-        while len(modifiers) < MAX_MODIFIERS:
+        while len(modifiers) < max_length:
             moved = self.automaton.A @ state
-            masses = moved @ self.remaining[MAX_MODIFIERS - len(modifiers) - 1]
-            masses = np.append(masses, self.automaton.alpha_inf @ state)
+            masses = np.append(moved @ self.mass, self.automaton.alpha_inf @ state)
             # Estimated probabilities below zero stand for zero.
             cumulative = np.cumsum(np.maximum(masses, 0.0))
             outcome = np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right")
             if outcome >= moved.shape[0]:
                 break
             modifiers.append(int(outcome))
-            largest = np.abs(moved[outcome]).max()
-            state = moved[outcome] / largest
+            state = moved[outcome] / np.abs(moved[outcome]).max()
         return modifiers
 
 
@@ -111,7 +109,7 @@ def _sample_derivations(operators, n_sentences, max_length, random_state):
             for direction in (LEFT, RIGHT):
                 if (head, direction) not in samplers:
                     samplers[head, direction] = _SequenceSampler(operators, head, direction)
-                modifiers = samplers[head, direction].draw(random_state)
+                modifiers = samplers[head, direction].draw(random_state, max_length)
                 tokens.extend(modifiers)
                 lengths.append(len(modifiers))
             if len(tokens) > max_length:
