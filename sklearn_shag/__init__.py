@@ -12,10 +12,12 @@ __version__ = "0.1.0"
 
 from sklearn_shag._base import BaseSHAG
 from sklearn_shag._deterministic import DeterministicSHAG
+from sklearn_shag._em import EMSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
 
 __all__ = [
+    "EMSHAG",
     "BaseSHAG",
     "DeterministicSHAG",
     "SpectralSHAG",

@@ -1,6 +1,11 @@
 """Operator models: values of sequences, algebra, and the grammar that they make up."""
 
-from sklearn_shag.operators._grammar import backoff_grammar, complete_grammar, learn_grammar
+from sklearn_shag.operators._grammar import (
+    backoff_grammar,
+    complete_grammar,
+    join_automata,
+    learn_grammar,
+)
 from sklearn_shag.operators._operators import (
     Operators,
     change_basis,
@@ -18,6 +23,7 @@ __all__ = [
     "change_basis",
     "complete_grammar",
     "exact_moments",
+    "join_automata",
     "learn_grammar",
     "log_values",
     "operators_from_counts",

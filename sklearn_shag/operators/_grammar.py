@@ -6,7 +6,7 @@ from joblib import Parallel, delayed
 from sklearn_shag.operators._operators import Operators, operators_from_counts
 from sklearn_shag.sequences import RIGHT, pair_moments
 
-__all__ = ["backoff_grammar", "complete_grammar", "learn_grammar"]
+__all__ = ["backoff_grammar", "complete_grammar", "join_automata", "learn_grammar"]
 
 
 def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
@@ -51,6 +51,36 @@ def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
         for head in range(n_symbols + 1)
         for direction in range(2)
     )
+    return join_automata(automata, statistics.roots)
+
+
+def join_automata(automata, root_counts):
+    """Put the automata of all heads and directions together to a grammar.
+
+    Parameters
+    ----------
+    automata : list of Operators
+        Over the known symbols; that of head h and direction d at ``2 * h + d``. The last two are
+        those of the unknown head. They may have different numbers of states.
+    root_counts : ndarray of shape (n_symbols,)
+        How often each symbol is the root, up to a factor.
+
+    Returns
+    -------
+    operators : Operators
+        Of the grammar, as :func:`complete_grammar` returns it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, join_automata
+    >>> one = Operators(np.ones(1), np.ones(1), np.zeros((1, 1, 1)))
+    >>> two = Operators(np.ones(2) / 2, np.ones(2), np.zeros((1, 2, 2)))
+    >>> join_automata([one, two, one, one], np.ones(1)).alpha_1[0]
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
+    n_symbols = root_counts.size
     n_states = max(automaton.alpha_1.size for automaton in automata)
     padded = Operators(
         np.zeros((n_symbols + 1, 2, n_states)),
@@ -62,7 +92,7 @@ def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
         padded.alpha_1[pair][:n] = automaton.alpha_1
         padded.alpha_inf[pair][:n] = automaton.alpha_inf
         padded.A[pair][:, :n, :n] = automaton.A
-    return complete_grammar(padded, statistics.roots)
+    return complete_grammar(padded, root_counts)
 
 
 def _learn_pair(statistics, head, direction, learn, smoothing):

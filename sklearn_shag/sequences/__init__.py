@@ -5,8 +5,12 @@ from sklearn_shag.sequences._extract import (
     RIGHT,
     HeadModifierSequences,
     assemble_trees,
-    collapse_sequences,
     extract_sequences,
+)
+from sklearn_shag.sequences._prefixes import (
+    PrefixTree,
+    build_prefix_trees,
+    collapse_sequences,
 )
 from sklearn_shag.sequences._statistics import (
     Moments,
@@ -20,8 +24,10 @@ __all__ = [
     "RIGHT",
     "HeadModifierSequences",
     "Moments",
+    "PrefixTree",
     "SequenceStatistics",
     "assemble_trees",
+    "build_prefix_trees",
     "collapse_sequences",
     "collect_statistics",
     "extract_sequences",

@@ -11,7 +11,6 @@ __all__ = [
     "RIGHT",
     "HeadModifierSequences",
     "assemble_trees",
-    "collapse_sequences",
     "extract_sequences",
 ]
 
@@ -216,50 +215,3 @@ def assemble_trees(sequences, indptr):
     heads = np.empty(sequences.modifiers.size, dtype=np.int64)
     _linearise(np.asarray(indptr, dtype=np.int64), sequences.indptr, order, heads)
     return sequences.modifiers[order], heads
-
-
-def collapse_sequences(sequences):
-    """Merge equal sequences of the same head and direction, adding up their weights.
-
-    Parameters
-    ----------
-    sequences : HeadModifierSequences
-
-    Returns
-    -------
-    sequences : HeadModifierSequences
-        Distinct sequences, ordered by head and direction.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_shag.sequences import collapse_sequences, extract_sequences
-    >>> codes, heads = np.array([0, 1, 0, 1]), np.array([2, 0, 2, 0])
-    >>> sequences = extract_sequences(codes, heads, np.array([0, 2, 4]), n_symbols=2)
-    >>> collapse_sequences(sequences).weights
-    array([2., 2., 2., 2., 2.])
-    """
-    lengths = np.diff(sequences.indptr)
-    # Walk all sequences through one prefix tree, a symbol a step: equal sequences end in the same
-    # node. Nodes are numbered over all levels, and few sequences are long.
-    node = np.unique(2 * sequences.heads + sequences.directions, return_inverse=True)[1]
-    walking = np.arange(lengths.size)
-    n_nodes = node.max(initial=-1) + 1
-    symbol_range = sequences.modifiers.max(initial=0) + 1
-    for step in range(lengths.max(initial=0)):
-        walking = walking[lengths[walking] > step]
-        symbols = sequences.modifiers[sequences.indptr[walking] + step]
-        keys, inverse = np.unique(node[walking] * symbol_range + symbols, return_inverse=True)
-        node[walking] = n_nodes + inverse
-        n_nodes += keys.size
-
-    _, chosen, inverse = np.unique(node, return_index=True, return_inverse=True)
-    weights = np.bincount(inverse, weights=sequences.weights)
-    by_pair = np.argsort(2 * sequences.heads[chosen] + sequences.directions[chosen], kind="stable")
-    chosen, weights = chosen[by_pair], weights[by_pair]
-    indptr = np.concatenate([[0], np.cumsum(lengths[chosen])])
-    within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths[chosen])
-    modifiers = sequences.modifiers[np.repeat(sequences.indptr[chosen], lengths[chosen]) + within]
-    return HeadModifierSequences(
-        sequences.heads[chosen], sequences.directions[chosen], indptr, modifiers, weights
-    )

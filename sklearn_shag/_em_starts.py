@@ -1,0 +1,96 @@
+"""Where EM starts: probabilistic automata at random, from moments, or from relative frequencies."""
+
+import warnings
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_shag.operators import Operators, operators_from_counts
+
+__all__ = ["deterministic_start", "moments_start", "random_start"]
+
+# How much of a start is uniform, so that EM can move away from its zeros.
+UNIFORM_SHARE = 1e-3
+
+
+def random_start(moments, n_states, rng):
+    """Draw the start of Luque et al. (2012, sec. 5.1), made a proper automaton.
+
+    alpha_1, alpha_inf and a transition matrix T are random; every state emits the symbols by their
+    relative frequency, and column j of ``A_a = T P(a)`` is scaled to ``1 - alpha_inf[j]``.
+    """
+    emission = moments.bigrams[:-1].sum(axis=1)
+    emission /= max(emission.sum(), np.finfo(float).tiny)
+    transitions = rng.dirichlet(np.ones(n_states), size=n_states).T
+    alpha_inf = rng.uniform(size=n_states)
+    A = emission[:, None, None] * (transitions * (1.0 - alpha_inf))
+    return _proper(rng.dirichlet(np.ones(n_states)), alpha_inf, A, moments)
+
+
+def moments_start(moments, n_states):
+    """Factorise the bigrams into a non-negative automaton (theory, eq. 31).
+
+    ``P ~ W H`` by non-negative matrix factorisation: with columns of W scaled to sum to 1,
+    column j of W is the distribution of the next symbol or STOP in state j, and column a of H
+    the mass of the states after symbol a (or START). The next state depends on the symbol
+    alone: ``A[a, i, j] = H[i, a] / sum_i H[i, a] * W[a, j]``.
+    """
+    # The start of the factorisation by singular vectors is undefined beyond the rank.
+    n_components = min(n_states, int(np.linalg.matrix_rank(moments.bigrams)))
+    factorisation = NMF(n_components, init="nndsvd", tol=1e-5, max_iter=1000)
+    with warnings.catch_warnings():
+        # A start need not be the best factorisation.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        W = factorisation.fit_transform(moments.bigrams)
+    H = factorisation.components_
+    # Components without mass, and states beyond the matrix, start as the average state.
+    used = (W.sum(axis=0) > 0) & (H.sum(axis=1) > 0)
+    average = moments.bigrams.sum(axis=1)
+    W = np.column_stack([W[:, used], np.repeat(average[:, None], n_states - used.sum(), axis=1)])
+    H = np.vstack([H[used], np.full((n_states - used.sum(), H.shape[1]), 1e-3 * H.mean())])
+    mass = W.sum(axis=0)
+    W, H = W / mass, H * mass[:, None]
+    following = H / np.maximum(H.sum(axis=0), np.finfo(float).tiny)
+    A = following[:, :-1].T[:, :, None] * W[:-1, None, :]
+    return _proper(following[:, -1], W[-1], A, moments)
+
+
+def deterministic_start(moments, n_states):
+    """Merge the states of the sibling automaton: START and clusters of previous modifiers.
+
+    Modifiers are alike if similar ones, or STOP, follow them.
+    """
+    n_symbols = moments.bigrams.shape[0] - 1
+    count = moments.bigrams[:, :-1].sum(axis=0)
+    seen = np.flatnonzero(count > 0)
+    state_of = np.zeros(n_symbols, dtype=np.int64)
+    if n_states > 1 and seen.size:
+        following = (moments.bigrams[:, seen] / count[seen]).T
+        n_clusters = min(n_states - 1, np.unique(following, axis=0).shape[0])
+        clusters = KMeans(n_clusters, n_init=10, random_state=0)
+        state_of[seen] = 1 + clusters.fit(following, sample_weight=count[seen]).labels_
+    merged = np.zeros((n_states, n_symbols + 1))
+    merged[0, -1] = 1.0
+    merged[state_of, np.arange(n_symbols)] += 1.0
+    uses = moments.bigrams @ merged.T
+    A = np.zeros((n_symbols, n_states, n_states))
+    A[np.arange(n_symbols), state_of] = uses[:-1]
+    leaving = np.maximum(uses.sum(axis=0), np.finfo(float).tiny)
+    alpha_1 = np.zeros(n_states)
+    alpha_1[0] = 1.0
+    return _proper(alpha_1, uses[-1] / leaving, A / leaving, moments)
+
+
+def _proper(alpha_1, alpha_inf, A, moments):
+    """Mix a start with the uniform use of all states and normalise it."""
+    n_states = alpha_1.size
+    average = moments.bigrams.sum(axis=1) / moments.bigrams.sum()
+    uniform = np.broadcast_to(average[:-1, None, None] / n_states, A.shape)
+    start = Operators(
+        alpha_1 + UNIFORM_SHARE / n_states,
+        alpha_inf + UNIFORM_SHARE * average[-1],
+        A + UNIFORM_SHARE * uniform,
+    )
+    return operators_from_counts(start)

@@ -1,0 +1,155 @@
+"""Equal sequences, and equal beginnings of sequences, told apart once."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.sequences._extract import HeadModifierSequences
+
+__all__ = ["PrefixTree", "build_prefix_trees", "collapse_sequences"]
+
+
+class PrefixTree(NamedTuple):
+    """The distinct prefixes of the sequences of one head and direction, each a node.
+
+    Node 0 is the empty prefix. Parents come before their children.
+
+    Attributes
+    ----------
+    parent : int ndarray of shape (n_nodes,)
+        The node of the prefix without its last symbol; -1 for node 0.
+    symbol : int ndarray of shape (n_nodes,)
+        Code of the last symbol of the prefix; -1 for node 0.
+    weight : float ndarray of shape (n_nodes,)
+        How many sequences end here: are equal to the prefix.
+    """
+
+    parent: np.ndarray
+    symbol: np.ndarray
+    weight: np.ndarray
+
+
+def _number_prefixes(sequences):
+    """Number the distinct prefixes of all sequences, shorter ones first.
+
+    Returns the node in which each sequence ends, and pair (``2 * head + direction``), parent and
+    last symbol of every node. The first nodes are the empty prefixes of the pairs.
+    """
+    lengths = np.diff(sequences.indptr)
+    pairs, node = np.unique(2 * sequences.heads + sequences.directions, return_inverse=True)
+    root = np.full(pairs.size, -1)
+    levels = [(pairs, root, root)]
+    n_nodes = pairs.size
+    # All sequences walk down their trees together, a symbol a step; few are long.
+    walking = np.arange(lengths.size)
+    symbol_range = sequences.modifiers.max(initial=0) + 1
+    for step in range(lengths.max(initial=0)):
+        walking = walking[lengths[walking] > step]
+        symbols = sequences.modifiers[sequences.indptr[walking] + step]
+        keys, inverse = np.unique(node[walking] * symbol_range + symbols, return_inverse=True)
+        parent, symbol = np.divmod(keys, symbol_range)
+        first_of_level = n_nodes - levels[-1][0].size
+        levels.append((levels[-1][0][parent - first_of_level], parent, symbol))
+        node[walking] = n_nodes + inverse
+        n_nodes += keys.size
+    return node, *map(np.concatenate, zip(*levels, strict=True))
+
+
+def collapse_sequences(sequences):
+    """Merge equal sequences of the same head and direction, adding up their weights.
+
+    Parameters
+    ----------
+    sequences : HeadModifierSequences
+
+    Returns
+    -------
+    sequences : HeadModifierSequences
+        Distinct sequences, ordered by head and direction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.sequences import collapse_sequences, extract_sequences
+    >>> codes, heads = np.array([0, 1, 0, 1]), np.array([2, 0, 2, 0])
+    >>> sequences = extract_sequences(codes, heads, np.array([0, 2, 4]), n_symbols=2)
+    >>> collapse_sequences(sequences).weights
+    array([2., 2., 2., 2., 2.])
+    """
+    node, pair, _, _ = _number_prefixes(sequences)
+    ends, chosen, inverse = np.unique(node, return_index=True, return_inverse=True)
+    weights = np.bincount(inverse, weights=sequences.weights)
+    by_pair = np.argsort(pair[ends], kind="stable")
+    chosen, weights = chosen[by_pair], weights[by_pair]
+    lengths = np.diff(sequences.indptr)[chosen]
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
+    modifiers = sequences.modifiers[np.repeat(sequences.indptr[chosen], lengths) + within]
+    return HeadModifierSequences(
+        sequences.heads[chosen], sequences.directions[chosen], indptr, modifiers, weights
+    )
+
+
+def build_prefix_trees(sequences, n_symbols):
+    """Build the prefix tree of every head and direction, and of the pools of all heads.
+
+    What depends on a prefix only, such as its forward vector, needs to be computed once a node: in
+    a treebank of English 400,000 sequences have 9,000 distinct prefixes.
+
+    Parameters
+    ----------
+    sequences : HeadModifierSequences
+    n_symbols : int
+        Number of known symbols; sequences of the root symbol, ``n_symbols + 1``, are left out.
+
+    Returns
+    -------
+    trees : list of PrefixTree, length 2 * (n_symbols + 1)
+        The tree of head h and direction d is at ``2 * h + d``; head ``n_symbols`` is the pool.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.sequences import build_prefix_trees, extract_sequences
+    >>> codes, heads = np.array([0, 0, 1, 0, 1]), np.array([3, 3, 0, 2, 0])
+    >>> sequences = extract_sequences(codes, heads, np.array([0, 3, 5]), n_symbols=2)
+    >>> tree = build_prefix_trees(sequences, n_symbols=2)[2 * 1 + 0]
+    >>> tree.symbol, tree.weight
+    (array([-1,  0,  0]), array([0., 1., 1.]))
+    """
+    sequences = collapse_sequences(sequences)
+    of_root = sequences.heads > n_symbols
+    modifier_of_root = np.repeat(of_root, np.diff(sequences.indptr))
+    heads, directions, lengths, weights = (
+        values[~of_root]
+        for values in (
+            sequences.heads,
+            sequences.directions,
+            np.diff(sequences.indptr),
+            sequences.weights,
+        )
+    )
+    node, pair, parent, symbol = _number_prefixes(
+        HeadModifierSequences(
+            np.concatenate([heads, np.full(heads.size, n_symbols)]),
+            np.tile(directions, 2),
+            np.concatenate([[0], np.cumsum(np.tile(lengths, 2))]),
+            np.tile(sequences.modifiers[~modifier_of_root], 2),
+            np.tile(weights, 2),
+        )
+    )
+    weight = np.bincount(node, weights=np.tile(weights, 2), minlength=pair.size)
+    # By pair, each in the order of its numbers: the parents first.
+    order = np.argsort(pair, kind="stable")
+    cuts = np.searchsorted(pair[order], np.arange(2 * (n_symbols + 1) + 1))
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return [
+        PrefixTree(
+            np.where(parent[nodes] < 0, -1, rank[parent[nodes]] - start),
+            symbol[nodes],
+            weight[nodes],
+        )
+        for start, nodes in ((start, order[start:stop]) for start, stop in pairwise(cuts))
+    ]

@@ -1,0 +1,357 @@
+"""Expectation maximisation: the E step, monotone likelihood, reductions, starts, stopping."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _em
+from sklearn_shag._em_starts import deterministic_start, moments_start, random_start
+from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
+from sklearn_shag.operators._expectation import expected_uses
+from sklearn_shag.sequences import (
+    HeadModifierSequences,
+    build_prefix_trees,
+    collapse_sequences,
+    extract_sequences,
+)
+from tests.test_operators import all_strings, random_automaton, value
+from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+STARTS = ["random", "moments", "deterministic"]
+
+
+def one_pair(strings, weights=None):
+    """Sequences of head 0 to the left."""
+    n = len(strings)
+    return HeadModifierSequences(
+        np.zeros(n, dtype=np.int64),
+        np.zeros(n, dtype=np.int64),
+        np.cumsum([0, *map(len, strings)]),
+        np.array([symbol for string in strings for symbol in string], dtype=np.int64),
+        np.ones(n) if weights is None else np.asarray(weights, dtype=float),
+    )
+
+
+def zeros_like(automaton):
+    return Operators(*(np.zeros_like(part) for part in automaton))
+
+
+def naive_uses(automaton, strings, weights):
+    """Uses of every entry, path by path: all state sequences of every string."""
+    n_states = automaton.alpha_1.size
+    uses, log_likelihood = zeros_like(automaton), 0.0
+    for string, weight in zip(strings, weights, strict=True):
+        paths = {}
+        for path in itertools.product(range(n_states), repeat=len(string) + 1):
+            probability = automaton.alpha_1[path[0]] * automaton.alpha_inf[path[-1]]
+            for t, symbol in enumerate(string):
+                probability *= automaton.A[symbol, path[t + 1], path[t]]
+            paths[path] = probability
+        total = sum(paths.values())
+        log_likelihood += weight * np.log(total)
+        for path, probability in paths.items():
+            share = weight * probability / total
+            uses.alpha_1[path[0]] += share
+            uses.alpha_inf[path[-1]] += share
+            for t, symbol in enumerate(string):
+                uses.A[symbol, path[t + 1], path[t]] += share
+    return uses, log_likelihood
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 3])
+def test_expected_uses_agree_with_the_enumeration_of_state_paths(n_states):
+    rng = np.random.default_rng(n_states)
+    automaton = random_automaton(rng, n_symbols=3, n_states=n_states)
+    strings = [rng.integers(3, size=rng.integers(5)).tolist() for _ in range(12)]
+    strings += strings[:4]
+    weights = rng.uniform(0.5, 3, size=len(strings))
+    tree = build_prefix_trees(one_pair(strings, weights), 3)[0]
+    found = zeros_like(automaton)
+    log_likelihood = expected_uses(automaton, tree, found)
+    expected, expected_log = naive_uses(automaton, strings, weights)
+    assert_allclose(log_likelihood, expected_log, rtol=1e-12)
+    for one, other in zip(found, expected, strict=True):
+        assert_allclose(one, other, rtol=1e-10, atol=1e-13)
+
+
+def test_long_sequences_do_not_underflow():
+    automaton = random_automaton(np.random.default_rng(0), n_symbols=50)
+    tree = build_prefix_trees(one_pair([[0, 1] * 400]), 50)[0]
+    counts = zeros_like(automaton)
+    assert -1e5 < expected_uses(automaton, tree, counts) < -1000
+    assert_allclose(counts.A.sum(), 800, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_prefix_trees_hold_the_collapsed_sequences(seed):
+    sequences = extract_sequences(*flatten(random_treebank(seed, projective=False)), N_SYMBOLS)
+    trees = build_prefix_trees(sequences, N_SYMBOLS)
+    read = []
+    for pair, tree in enumerate(trees):
+        assert (tree.parent[1:] < np.arange(1, tree.parent.size)).all()
+        children = list(zip(tree.parent[1:], tree.symbol[1:], strict=True))
+        assert len(set(children)) == len(children)
+        for v in np.flatnonzero(tree.weight):
+            path, u = [], v
+            while u > 0:
+                path.append(int(tree.symbol[u]))
+                u = tree.parent[u]
+            read.append((*divmod(pair, 2), tuple(path[::-1]), float(tree.weight[v])))
+    own = [item for item in as_tuples(collapse_sequences(sequences)) if item[0] < POOL]
+    pooled = {}
+    for _, direction, string, weight in own:
+        pooled[direction, string] = pooled.get((direction, string), 0.0) + weight
+    assert sorted(read) == sorted(
+        own + [(POOL, direction, string, w) for (direction, string), w in pooled.items()]
+    )
+
+
+@pytest.mark.parametrize("init", STARTS)
+@pytest.mark.parametrize("smoothing", [0.0, 2.0])
+def test_likelihood_never_falls_and_automata_stay_proper(english, init, smoothing):
+    for seed in range(10 if init == "random" else 1):
+        model = EMSHAG(4, init=init, smoothing=smoothing, max_iter=30, tol=0, random_state=seed)
+        model.fit(english)
+        if smoothing == 0:  # with a prior it is the objective that rises, and is checked in fit
+            gains = np.diff(model.log_likelihoods_)
+            assert gains.min() > -1e-6
+        assert_proper(model)
+
+
+def assert_proper(model):
+    operators = Operators(*(part[:-1] for part in model.operators_))
+    assert min(part.min() for part in operators) >= 0
+    assert_allclose(operators.alpha_1.sum(axis=-1), 1.0, rtol=1e-9)
+    leaving = operators.alpha_inf + operators.A[:, :, :-1].sum(axis=(2, 3))
+    used = leaving > 0
+    assert used.any(axis=-1).all()
+    assert_allclose(leaving[used], 1.0, rtol=1e-9)
+
+
+def test_likelihood_never_falls_on_real_treebanks(treebank):
+    for name in ("UD_Tamil-TTB", "UD_Afrikaans-AfriBooms", "UD_Turkish-IMST"):
+        data = treebank(name)
+        for seed in range(10):
+            model = EMSHAG(5, max_iter=25, tol=0, random_state=seed).fit(data.train)
+            assert np.diff(model.log_likelihoods_).min() > -1e-5
+
+
+@pytest.mark.parametrize("init", STARTS)
+@pytest.mark.parametrize("smoothing", [0.0, 3.0])
+def test_one_state_is_the_deterministic_model_after_one_iteration(english, init, smoothing):
+    model = EMSHAG(1, init=init, smoothing=smoothing, max_iter=1, random_state=0).fit(english)
+    expected = DeterministicSHAG("single", smoothing=smoothing).fit(english)
+    for one, other in zip(model.operators_, expected.operators_, strict=True):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_the_support_of_the_first_modifier_automaton_leads_to_it(english):
+    expected = DeterministicSHAG("first").fit(english).operators_
+    rng = np.random.default_rng(0)
+    start = Operators(
+        expected.alpha_1,
+        rng.uniform(0.1, 1, size=expected.alpha_inf.shape),
+        (expected.A > 0) * rng.uniform(0.1, 1, size=expected.A.shape),
+    )
+    model = EMSHAG(2, init=start, max_iter=1).fit(english)
+    for one, other in zip(model.operators_, expected, strict=True):
+        assert_allclose(one[:-1], other[:-1], rtol=1e-9, atol=1e-12)
+
+
+def test_permuting_the_states_changes_nothing(english):
+    start = EMSHAG(3, max_iter=0, random_state=0).fit(english).operators_
+    order = [2, 0, 1]
+    permuted = Operators(
+        start.alpha_1[..., order], start.alpha_inf[..., order], start.A[..., order, :][..., order]
+    )
+    one, other = (
+        EMSHAG(3, init=init, max_iter=10, tol=0).fit(english) for init in (start, permuted)
+    )
+    assert_allclose(one.log_likelihoods_, other.log_likelihoods_, rtol=1e-10)
+    # All but the root symbol, whose one state stays where it is.
+    moved = one.operators_.A[..., order, :][..., order]
+    assert_allclose(moved[:-1], other.operators_.A[:-1], rtol=1e-7, atol=1e-8)
+
+
+def test_repeated_sentences_count_as_weights(english):
+    start = EMSHAG(3, max_iter=0, random_state=0).fit(english).operators_
+    once = EMSHAG(3, init=start, max_iter=5, tol=0).fit(english)
+    thrice = EMSHAG(3, init=start, max_iter=5, tol=0).fit(english * 3)
+    assert_allclose(thrice.log_likelihoods_, 3 * once.log_likelihoods_, rtol=1e-9)
+    assert_allclose(thrice.operators_.A, once.operators_.A, rtol=1e-6, atol=1e-9)
+
+
+def test_log_likelihood_is_that_of_the_training_sequences(english):
+    model = EMSHAG(3, max_iter=4, tol=0, random_state=0).fit(english)
+    roots = model.operators_.A[-1, 1, :-1, 0, 0]
+    root_log = sum(
+        np.log(roots[list(model.symbols_).index(tree.symbols[tree.heads.tolist().index(0)])])
+        for tree in english
+    )
+    expected = model.score_samples(english).sum() - root_log
+    assert_allclose(model.log_likelihoods_[-1], expected, rtol=1e-9)
+    assert model.n_iter_ == 4
+    assert model.log_likelihoods_.shape == (5,)
+
+
+def test_huge_smoothing_gives_every_head_the_pooled_automaton(english):
+    model = EMSHAG(2, smoothing=1e9, max_iter=200, tol=1e-12, random_state=0).fit(english)
+    pool = model.symbols_.size
+    for direction, head in itertools.product((0, 1), range(pool)):
+        automata = [
+            Operators(*(part[h, direction] for part in model.operators_)) for h in (head, pool)
+        ]
+        for string in all_strings(3, 2):
+            one, other = (value(automaton, string) for automaton in automata)
+            assert_allclose(one, other, rtol=0, atol=1e-5)
+
+
+def test_learned_from_its_own_samples_an_automaton_keeps_its_place():
+    """Exact weights of all short strings: the truth is a fixed point."""
+    automaton = random_automaton(np.random.default_rng(0), n_symbols=2)
+    strings = list(all_strings(2, 12))
+    weights = [value(automaton, string) for string in strings]
+    tree = build_prefix_trees(one_pair(strings, weights), 2)[0]
+    run = _em.em_automaton(tree, None, automaton, None, 20, 0.0, 5)
+    assert_allclose(run.automaton.A, automaton.A, rtol=0, atol=2e-3)
+
+
+def test_random_starts_are_those_of_the_paper():
+    """All states emit alike, by relative frequency; T and the vectors are random."""
+    moments = exact_moments(random_automaton(np.random.default_rng(1), n_symbols=4))
+    start = random_start(moments, 3, np.random.RandomState(0))
+    emitted = start.A.sum(axis=1) / start.A.sum(axis=(0, 1))
+    relative = moments.bigrams[:-1].sum(axis=1) / moments.bigrams[:-1].sum()
+    assert_allclose(emitted, np.repeat(relative[:, None], 3, axis=1), rtol=1e-9)
+    transitions = start.A / start.A.sum(axis=1, keepdims=True)
+    assert_allclose(transitions, np.broadcast_to(transitions[:1], start.A.shape), rtol=1e-9)
+    assert np.ptp(start.alpha_inf) > 0.01
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 5, 12])
+def test_starts_are_proper_and_give_everything_seen_a_probability(n_states, english):
+    for automaton_seed in range(3):
+        moments = exact_moments(
+            random_automaton(np.random.default_rng(automaton_seed), n_symbols=4)
+        )
+        for start in (
+            random_start(moments, n_states, np.random.RandomState(0)),
+            moments_start(moments, n_states),
+            deterministic_start(moments, n_states),
+        ):
+            assert start.alpha_1.shape == (n_states,)
+            assert_allclose(start.alpha_1.sum(), 1.0, rtol=1e-12)
+            assert_allclose(start.alpha_inf + start.A.sum(axis=(0, 1)), 1.0, rtol=1e-12)
+            assert start.A.min() > 0
+
+
+def test_moments_start_close_to_the_truth():
+    """States that the last symbol tells apart: the factorisation has little to lose."""
+    errors = {}
+    for seed in range(5):
+        moments = exact_moments(random_automaton(np.random.default_rng(seed), n_symbols=4))
+        starts = {
+            "random": random_start(moments, 2, np.random.RandomState(0)),
+            "moments": moments_start(moments, 2),
+        }
+        for name, start in starts.items():
+            error = np.abs(exact_moments(start).bigrams - moments.bigrams).sum()
+            errors.setdefault(name, []).append(error)
+    assert np.mean(errors["moments"]) < 0.2 * np.mean(errors["random"])
+
+
+def test_moments_need_fewer_iterations_than_random_starts(english):
+    few = EMSHAG(5, init="moments", max_iter=5, tol=0).fit(english)
+    many = [EMSHAG(5, max_iter=20, tol=0, random_state=s).fit(english) for s in range(3)]
+    assert few.log_likelihoods_[-1] > np.mean([m.log_likelihoods_[5] for m in many])
+
+
+def test_convergence_is_reported(english):
+    with pytest.warns(ConvergenceWarning, match=r"of 30 automata have not converged after max_it"):
+        model = EMSHAG(3, max_iter=2, tol=0, random_state=0).fit(english)
+    assert not model.converged_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = EMSHAG(3, max_iter=500, random_state=0).fit(english)
+    assert model.converged_
+    assert model.n_iter_ < 500
+    assert model.log_likelihoods_.shape == (model.n_iter_ + 1,)
+
+
+@pytest.mark.parametrize("values", [[-1.0, -2.0], [-1.0, np.nan], [np.nan]])
+def test_falling_likelihoods_are_errors(english, monkeypatch, values):
+    given = iter(itertools.cycle(values))
+    monkeypatch.setattr(_em, "expected_uses", lambda *args: next(given))
+    with pytest.raises(ArithmeticError, match=r"modifiers of the head .*: EM iteration"):
+        EMSHAG(2, random_state=0).fit(english)
+
+
+def test_more_starts_never_end_worse(english):
+    likelihoods = [
+        EMSHAG(4, n_init=n, max_iter=10, tol=0, random_state=0).fit(english).log_likelihoods_[-1]
+        for n in (1, 5)
+    ]
+    assert likelihoods[1] > likelihoods[0]
+
+
+def test_warm_start_goes_on_where_the_last_fit_ended(english):
+    whole = EMSHAG(3, max_iter=10, tol=0, random_state=0).fit(english)
+    halves = EMSHAG(3, max_iter=5, tol=0, random_state=0, warm_start=True).fit(english)
+    halves.fit(english)
+    assert_allclose(halves.log_likelihoods_[-1], whole.log_likelihoods_[-1], rtol=1e-9)
+    assert_allclose(halves.log_likelihoods_, whole.log_likelihoods_[5:], rtol=1e-9)
+
+
+def test_early_stopping_keeps_the_best_iteration(english):
+    options = {"init": "moments", "tol": 0, "random_state": 0}
+    stopped = EMSHAG(10, early_stopping=True, max_iter=300, **options).fit(english[:250])
+    assert stopped.converged_
+    assert_proper(stopped)
+    full = EMSHAG(10, max_iter=300, **options).fit(english[:250])
+    held_out = english[250:]
+    better = stopped.score_samples(held_out), full.score_samples(held_out)
+    finite = np.isfinite(better[0]) & np.isfinite(better[1])
+    assert better[0][finite].mean() > better[1][finite].mean()
+
+
+def test_symbols_too_rare_to_hold_out_are_learned_from(english):
+    model = EMSHAG(2, early_stopping=True, validation_fraction=0.9, random_state=0)
+    assert_proper(model.fit(english[:5]))
+
+
+def test_operators_to_start_from_are_checked(english):
+    start = EMSHAG(3, max_iter=0, random_state=0).fit(english).operators_
+    with pytest.raises(ValueError, match=r"for 15 symbols and n_states=2 it must be"):
+        EMSHAG(2, init=start).fit(english)
+    negative = SpectralSHAG(3).fit(english).operators_
+    with pytest.raises(ValueError, match="negative entries"):
+        EMSHAG(3, init=negative).fit(english)
+    start.A[:, :, 3] = 0
+    with pytest.raises(ValueError, match=r"modifiers of the head .*probability zero"):
+        EMSHAG(3, init=start).fit(english)
+
+
+def test_progress_bar(english, capsys):
+    EMSHAG(2, max_iter=1, verbose=1).fit(english)
+    assert "EM: 100%" in capsys.readouterr().err
+
+
+def test_counts_of_a_proper_automaton_are_its_fixed_point():
+    automaton = random_automaton(np.random.default_rng(0))
+    again = operators_from_counts(automaton)
+    for one, other in zip(again, automaton, strict=True):
+        assert_allclose(one, other, rtol=1e-12)
+
+
+def test_seeds(english):
+    one, same, other = (
+        EMSHAG(3, max_iter=3, random_state=seed).fit(english).operators_.A for seed in (0, 0, 1)
+    )
+    assert_array_equal(one, same)
+    assert np.abs(one - other).max() > 1e-3
