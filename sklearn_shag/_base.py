@@ -86,6 +86,7 @@ class BaseSHAG(BaseEstimator, ABC):
         statistics = collect_statistics(sequences, len(known))
         self.symbols_ = np.array(known, dtype=object)
         self.backoff_operators_ = backoff_grammar(statistics)
+        # Last: an estimator that fails while it learns stays unfitted.
         self.operators_ = self._learn_operators(sequences, statistics)
         return self
 

@@ -1,11 +1,8 @@
 """Where EM starts: probabilistic automata at random, from moments, or from relative frequencies."""
 
-import warnings
-
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.decomposition import NMF
-from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag.operators import Operators, operators_from_counts
 
@@ -13,6 +10,7 @@ __all__ = ["deterministic_start", "moments_start", "random_start"]
 
 # How much of a start is uniform, so that EM can move away from its zeros.
 UNIFORM_SHARE = 1e-3
+NMF_ITERATIONS = 200
 
 
 def random_start(moments, n_states, rng):
@@ -39,11 +37,9 @@ def moments_start(moments, n_states):
     """
     # The start of the factorisation by singular vectors is undefined beyond the rank.
     n_components = min(n_states, int(np.linalg.matrix_rank(moments.bigrams)))
-    factorisation = NMF(n_components, init="nndsvd", tol=1e-5, max_iter=1000)
-    with warnings.catch_warnings():
-        # A start need not be the best factorisation.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        W = factorisation.fit_transform(moments.bigrams)
+    # Without a tolerance it takes a fixed number of iterations: a start need not be the optimum.
+    factorisation = NMF(n_components, init="nndsvd", tol=0, max_iter=NMF_ITERATIONS, random_state=0)
+    W = factorisation.fit_transform(moments.bigrams)
     H = factorisation.components_
     # Components without mass, and states beyond the matrix, start as the average state.
     used = (W.sum(axis=0) > 0) & (H.sum(axis=1) > 0)

@@ -8,6 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._deterministic import DeterministicSHAG
+from sklearn_shag._em import EMSHAG
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import TokenFeature
@@ -21,6 +22,14 @@ HEADER = "header"
 GRAMMAR = {"symbols_": "strings", "backoff_operators_": "operators", "operators_": "operators"}
 ATTRIBUTES = {
     DeterministicSHAG: GRAMMAR,
+    EMSHAG: {
+        "symbols_": "strings",
+        "backoff_operators_": "operators",
+        "n_iter_": "number",
+        "log_likelihoods_": "array",
+        "converged_": "number",
+        "operators_": "operators",
+    },
     SpectralSHAG: GRAMMAR,
     TokenFeature: {"symbols_": "strings"},
 }
@@ -147,6 +156,11 @@ def _describe_attribute(name, kind, value, key, arrays):
     if kind == "operators":
         arrays.update({f"{key}/{field}": array for field, array in value._asdict().items()})
         return name, {"kind": kind}
+    if kind == "array":
+        arrays[key] = value
+        return name, {"kind": kind}
+    if kind == "number":
+        return name, {"kind": kind, "value": value}
     # Text goes to the header, where no fixed width cuts it.
     return name, {"kind": kind, "dtype": value.dtype.str, "values": value.tolist()}
 
@@ -196,6 +210,10 @@ def _restore(description, prefix, arrays):
             key = f"{prefix}/{name}"
             value = Operators(*(arrays[f"{key}/{field}"] for field in Operators._fields))
             _check_grammar(value, len(stored["symbols_"]["values"]), key)
+        elif attribute["kind"] == "array":
+            value = arrays[f"{prefix}/{name}"]
+        elif attribute["kind"] == "number":
+            value = attribute["value"]
         else:
             value = np.array(attribute["values"], dtype=attribute["dtype"])
         setattr(model, name, value)

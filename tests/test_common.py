@@ -14,10 +14,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
 import sklearn_shag
-from sklearn_shag import BaseSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag import EMSHAG, BaseSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.treebank import TokenFeature
 
-ESTIMATORS = [DeterministicSHAG(), DeterministicSHAG("sibling", smoothing=1), SpectralSHAG(3)]
+ESTIMATORS = [
+    DeterministicSHAG(),
+    DeterministicSHAG("sibling", smoothing=1),
+    SpectralSHAG(3),
+    EMSHAG(3, init="moments", smoothing=1, max_iter=100),
+    EMSHAG(2, smoothing=1, max_iter=200, random_state=0),
+]
 
 # The checks of scikit-learn that need no array as X; the others are skipped by tag.
 CHECKS_WITHOUT_DATA = [

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.parsing import eisner, inside_outside
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
@@ -20,6 +20,7 @@ MODELS = {
     "spectral": SpectralSHAG(4),
     "one state": SpectralSHAG(1),
     "many states": SpectralSHAG(30),
+    "em": EMSHAG(3, init="moments", max_iter=200),
     "max_marginal": SpectralSHAG(4, smoothing=5, decoder="max_marginal"),
 }
 X = [["DET", "NOUN", "VERB"], ["NOUN", "VERB", "NOUN"], ["VERB"]]
@@ -286,8 +287,9 @@ def test_bad_parameters_are_named(params, message):
 
 
 def test_viterbi_is_refused_where_paths_are_not_trees():
-    with pytest.raises(ValueError, match="only for deterministic automata"):
-        SpectralSHAG(decoder="viterbi").fit(X, Y)
+    for hidden in (SpectralSHAG(decoder="viterbi"), EMSHAG(decoder="viterbi")):
+        with pytest.raises(ValueError, match="only for deterministic automata"):
+            hidden.fit(X, Y)
     model = SpectralSHAG().fit(X, Y)
     with pytest.raises(ValueError, match="only for deterministic automata"):
         model.set_params(decoder="viterbi").predict(X)

@@ -17,7 +17,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import sklearn_shag
-from sklearn_shag import BaseSHAG, DeterministicSHAG, SpectralSHAG, load_model, save_model
+from sklearn_shag import EMSHAG, BaseSHAG, DeterministicSHAG, SpectralSHAG, load_model, save_model
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 
@@ -28,6 +28,7 @@ MODELS = [
     DeterministicSHAG("sibling", decoder="max_marginal"),
     SpectralSHAG(),
     SpectralSHAG(3, smoothing=0.1, decoder="max_marginal", n_jobs=1),
+    EMSHAG(3, init="moments", max_iter=200, smoothing=0.5),
 ]
 PIPELINES = [
     make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(3)),
