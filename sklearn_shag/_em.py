@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -15,6 +15,7 @@ from sklearn_shag._em_starts import deterministic_start, moments_start, random_s
 from sklearn_shag.operators import Operators, join_automata, operators_from_counts
 from sklearn_shag.operators._expectation import expected_uses
 from sklearn_shag.sequences import HeadModifierSequences, build_prefix_trees, pair_moments
+from sklearn_shag.utils._parallel import run_parallel
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 
 __all__ = ["EMSHAG"]
@@ -377,15 +378,15 @@ class EMSHAG(BaseSHAG):
 
     def _run(self, tasks):
         if not self.verbose:
-            return Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+            return run_parallel(tasks, self.n_jobs)
         try:
             from tqdm import tqdm
         except ImportError:
             raise ImportError(
                 "verbose=1 shows a progress bar with tqdm: pip install 'sklearn-shag[fetch]'."
             ) from None
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        return list(tqdm(parallel(tasks), total=len(tasks), desc="EM", unit="automaton"))
+        # joblib takes tasks as workers get free.
+        return run_parallel(tqdm(tasks, desc="EM", unit="automaton"), self.n_jobs)
 
     def _report(self, runs):
         """Set the attributes that tell how EM went, over all heads and directions."""

@@ -1,10 +1,11 @@
 """Grammars: one operator model for every head and direction, in one value."""
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from sklearn_shag.operators._operators import Operators, operators_from_counts
 from sklearn_shag.sequences import RIGHT, pair_moments
+from sklearn_shag.utils._parallel import run_parallel
 
 __all__ = ["backoff_grammar", "complete_grammar", "join_automata", "learn_grammar"]
 
@@ -46,11 +47,12 @@ def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
     (4, 2, 3, 1, 1)
     """
     n_symbols = statistics.roots.size
-    automata = Parallel(n_jobs=n_jobs, prefer="threads")(
+    tasks = (
         delayed(_learn_pair)(statistics, head, direction, learn, smoothing)
         for head in range(n_symbols + 1)
         for direction in range(2)
     )
+    automata = run_parallel(tasks, n_jobs)
     return join_automata(automata, statistics.roots)
 
 

@@ -4,7 +4,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chart import (
@@ -15,6 +15,7 @@ from sklearn_shag.parsing._chart import (
 )
 from sklearn_shag.parsing._viterbi import eisner, viterbi
 from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._parallel import run_parallel
 
 __all__ = ["SMALLEST_MARGINAL", "decode", "log_partitions", "marginals"]
 
@@ -147,14 +148,14 @@ def _over_chunks(task, codes, indptr, root, n_jobs):
     cuts = np.unique(np.concatenate([[0], cuts, [indptr.size - 1]]))
     codes = np.insert(codes, indptr[:-1], root)
     indptr = indptr + np.arange(indptr.size)
-    results = Parallel(n_jobs=n_jobs, prefer="threads")(
+    tasks = (
         delayed(task)(
             codes=codes[indptr[start] : indptr[stop]],
             indptr=indptr[start : stop + 1] - indptr[start],
         )
         for start, stop in pairwise(cuts)
     )
-    return np.concatenate(results)
+    return np.concatenate(run_parallel(tasks, n_jobs))
 
 
 def marginals(operators, backoff, codes, indptr, n_jobs=None):
