@@ -3,8 +3,8 @@
 Usage: python benchmarks/speed.py [FOLDER] [TREEBANK]
 
 FOLDER holds the treebanks (default: the environment variable SKLEARN_SHAG_DATA), TREEBANK is one
-of them (default: UD_English-EWT). Stages are timed in one process and printed as the best of five and
-as a ratio to reading the file, since absolute times differ between machines.
+of them (default: UD_English-EWT). Stages are timed in one process and printed as the best of five
+and as a ratio to reading the file, since absolute times differ between machines.
 """
 
 import os

@@ -25,6 +25,20 @@ exclude_patterns = ["_build", "conftest.py"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_shag {release}"
 html_theme_options = {"navigation_with_keys": False, "show_prev_next": False}
+# Pages without pages below them have nothing to show on the left.
+html_sidebars = {
+    page: []
+    for page in (
+        "index",
+        "user_guide",
+        "results",
+        "theory",
+        "architecture",
+        "whats_new",
+        "refs",
+        "sg_execution_times",
+    )
+}
 
 # Equations are numbered in their order on the page, never by section: the code cites the numbers.
 numfig = False

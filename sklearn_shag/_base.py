@@ -15,7 +15,11 @@ from sklearn_shag.parsing._batch import decode, log_partitions, marginals
 from sklearn_shag.sequences import collect_statistics, extract_sequences
 from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
 from sklearn_shag.treebank import DependencyTree
-from sklearn_shag.utils._param_validation import StrOptions, fit_context
+from sklearn_shag.utils._param_validation import (
+    StrOptions,
+    fit_context,
+    validate_parameter_constraints,
+)
 
 __all__ = ["BaseSHAG"]
 
@@ -132,8 +136,8 @@ class BaseSHAG(BaseEstimator, ABC):
         Theory, eq. 25. Marginals of signed operators may leave [0, 1]. They are clipped
         at 1e-12 from below and each row is divided by its sum; ``decoder="mbr"`` and
         ``"max_marginal"`` decode from exactly what is returned here. Where Z, the total
-        mass of the trees of a sentence, vanishes, the grammar in `backoff_operators_` is
-        used.
+        mass of the trees of a sentence, is zero, or it or a marginal is not finite, the
+        grammar in `backoff_operators_` is used.
         """
         check_is_fitted(self)
         encoded = self._encode(check_sentences(X)[1])
@@ -268,7 +272,9 @@ class BaseSHAG(BaseEstimator, ABC):
         ]
 
     def _check_decoder(self):
-        self._validate_params()  # set_params may have changed the decoder since fit
+        # set_params may have changed the decoder since fit.
+        constraints = {"decoder": self._parameter_constraints["decoder"]}
+        validate_parameter_constraints(constraints, {"decoder": self.decoder}, type(self).__name__)
         if self.decoder == "viterbi" and not self._deterministic:
             raise ValueError(
                 f"decoder='viterbi' finds the best path through the states, which is the best tree "

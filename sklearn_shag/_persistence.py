@@ -234,3 +234,5 @@ def _check_grammar(operators, n_symbols, key):
             raise ValueError(
                 f"{key}/{field} is {array.dtype} of shape {array.shape}, not float64 of {shape}"
             )
+        if not np.isfinite(array).all():
+            raise ValueError(f"{key}/{field} holds values that are not finite")

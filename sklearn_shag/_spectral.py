@@ -28,13 +28,17 @@ def spectral_automaton(moments, n_states):
         ``alpha_1 = U^T P[:, START]``, ``alpha_inf = P[STOP, :] (U^T P)^+ = U[STOP, :]`` and
         ``A_a = U^T P_a (U^T P)^+`` for the top left singular vectors U of the bigrams P.
     """
-    U, singular_values, Vt = linalg.svd(moments.bigrams, full_matrices=False)
-    noise = singular_values[0] * max(moments.bigrams.shape) * np.finfo(float).eps
+    # Symbols that never occur are rows and columns of zeros; most heads see few symbols.
+    seen_rows, seen_columns = (np.flatnonzero(moments.bigrams.any(axis=a)) for a in (1, 0))
+    P = moments.bigrams[np.ix_(seen_rows, seen_columns)]
+    U_seen, singular_values, Vt_seen = linalg.svd(P, full_matrices=False)
+    noise = singular_values[0] * max(P.shape) * np.finfo(float).eps
     n = min(n_states, int(np.sum(singular_values > noise)))
     # The sign of a singular vector is arbitrary: the largest entry of each column of U is positive.
-    signs = np.sign(U[np.abs(U[:, :n]).argmax(axis=0), np.arange(n)])
-    U = U[:, :n] * signs
-    pseudo_inverse = (Vt[:n].T * signs) / singular_values[:n]
+    signs = np.sign(U_seen[np.abs(U_seen[:, :n]).argmax(axis=0), np.arange(n)])
+    U, pseudo_inverse = np.zeros((2, moments.bigrams.shape[0], n))
+    U[seen_rows] = U_seen[:, :n] * signs
+    pseudo_inverse[seen_columns] = (Vt_seen[:n].T * signs) / singular_values[:n]
 
     n_symbols = moments.bigrams.shape[0] - 1
     rows = U[moments.last] * moments.trigrams[:, None]

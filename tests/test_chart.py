@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sklearn_shag import DeterministicSHAG
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.parsing import _chart, inside_outside
 from tests import oracles
@@ -91,6 +92,88 @@ def test_exponents_keep_what_plain_doubles_lose(random_grammar, single_root, zer
         for found, expected in zip(result.counts, plain.counts, strict=True):
             assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
     assert compared >= 3
+
+
+@pytest.mark.parametrize("scaled", ["A", "alpha_inf", "arcs"])
+@pytest.mark.parametrize("largest_power", [0, 50, 150, 300])
+def test_sums_that_cancel_exactly_at_any_scale(scaled, largest_power):
+    """Operators of -1, 0 and 1 cancel to exact zeros, whose derivatives count all the same."""
+    compared = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n_states = int(rng.integers(1, 4))
+        shapes = (4, 2, n_states), (4, 2, n_states), (4, 2, 3, n_states, n_states)
+        operators = Operators(*(rng.choice([-1.0, 0, 1, 1], size=shape) for shape in shapes))
+        codes, single_root = rng.integers(3, size=4), bool(rng.integers(2))
+        if not _has_mass(operators, codes, single_root):
+            continue
+        z, marginals = oracles.partition_and_marginals(
+            operators, with_root(operators, codes), single_root
+        )
+        compared += 1
+        scores = {}
+        if scaled == "A":
+            powers = rng.integers(-largest_power, largest_power + 1, size=3)
+            operators = operators._replace(A=operators.A * 2.0 ** powers.reshape(3, 1, 1))
+            shift = powers[codes].sum()
+        elif scaled == "alpha_inf":
+            powers = rng.integers(-largest_power, largest_power + 1, size=(4, 2))
+            operators = operators._replace(alpha_inf=operators.alpha_inf * 2.0 ** powers[..., None])
+            shift = powers[codes].sum() + powers[3, 1]
+        else:
+            powers = rng.integers(-largest_power, largest_power + 1, size=5)
+            scores = {"arc_scores": np.tile(2.0**powers, (5, 1))}
+            shift = powers[1:].sum()
+        result = inside_outside(operators, codes, single_root=single_root, **scores)
+        assert result.sign == np.sign(z)
+        assert_allclose(result.log_abs_z, np.log(abs(z)) + shift * np.log(2), rtol=0, atol=1e-9)
+        assert_allclose(result.marginals, marginals, rtol=0, atol=1e-9)
+    assert compared >= 5
+
+
+def _has_mass(operators, codes, single_root):
+    trees = oracles.projective_trees(len(codes), single_root)
+    positions = with_root(operators, codes)
+    return sum(oracles.tree_value(operators, positions, heads) for heads in trees) != 0
+
+
+@pytest.mark.parametrize("magnitude", [1e-160, 1e160])
+def test_stop_scores_of_any_magnitude(random_grammar, magnitude):
+    operators, codes = random_grammar(1, signed=True), [0, 1, 2, 0]
+    plain = inside_outside(operators, codes)
+    scores = np.full((5, 2), magnitude)
+    result = inside_outside(operators, codes, stop_scores=scores)
+    # Each of four tokens stops twice, the root symbol once.
+    assert_allclose(result.log_abs_z, plain.log_abs_z + 9 * np.log(magnitude), rtol=1e-9)
+    assert_allclose(result.marginals, plain.marginals, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+@pytest.mark.parametrize("n_tokens", [20, 100, 200])
+def test_the_one_possible_tree_of_a_long_sentence_is_found(n_tokens):
+    """Many half-built trees of ordinary size are impossible; the possible one is tiny."""
+    X = [["R", "c", "b"]] * 400 + [["R", "c", "a", "b"]] + [["R", "c", *["a"] * 60]] * 20
+    y = [[0, 1, 2]] * 400 + [[0, 1, 2, 2]] + [[0, 1, *[1] * 60]] * 20
+    model = DeterministicSHAG("single").fit(X, y)
+    sentence, heads = ["R", "c", *["a"] * n_tokens, "b"], [0, 1, *[2] * (n_tokens + 1)]
+    assert model.predict([sentence])[0].tolist() == heads
+    assert_allclose(
+        model.log_likelihood([sentence]), model.score_samples([sentence], [heads]), rtol=1e-9
+    )
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid):RuntimeWarning")  # if interpreted
+def test_what_overflows_is_refused(random_grammar):
+    operators = Operators(*(np.full_like(part, 1e300) for part in random_grammar(0)))
+    with pytest.raises(ValueError, match="overflows"):
+        inside_outside(operators, [0, 1, 2])
+    for value in (np.inf, np.nan):
+        with pytest.raises(ValueError, match="not finite"):
+            inside_outside(random_grammar(0), [0], arc_scores=np.full((2, 2), value))
+        operators = random_grammar(0)
+        operators.A[0, 0, 0] = value
+        with pytest.raises(ValueError, match="not finite"):
+            inside_outside(operators, [0])
 
 
 @settings(deadline=None, max_examples=25)

@@ -129,6 +129,17 @@ def test_unknown_symbols_are_missing_observations(english):
     assert_allclose(gap, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [float, object, np.uint8, np.int32])
+def test_heads_of_any_type_of_integer(dtype):
+    y = [np.array(heads, dtype=dtype) for heads in Y]
+    expected = DeterministicSHAG().fit(X, Y)
+    for one, other in zip(
+        DeterministicSHAG().fit(X, y).operators_, expected.operators_, strict=True
+    ):
+        assert_array_equal(one, other)
+    assert expected.score(X, y) == expected.score(X, Y)
+
+
 def test_score_is_the_share_of_right_heads(fitted, english):
     predicted = fitted.predict(english[:50])
     right = sum(np.sum(p == t.heads) for p, t in zip(predicted, english[:50], strict=True))
@@ -226,6 +237,9 @@ def test_nothing_warns_at_any_rank(english):
         (["A B"], [[0, 1]], TypeError, r"X\[0\] is the string 'A B'"),
         (7, None, TypeError, "single int"),
         ([7], [[0]], TypeError, r"X\[0\] is a int"),
+        ([{"A", "B"}], [[0, 1]], TypeError, r"X\[0\] is a set"),
+        ([iter(["A"])], [[0]], TypeError, r"X\[0\] is a list_iterator"),
+        ([np.array([["A"]])], [[0]], TypeError, r"X\[0\] is an array of 2 dimensions"),
         (DependencyTree(["A"], [0]), None, TypeError, "single DependencyTree"),
         ([["A"], ["A", 3]], [[0], [0, 1]], TypeError, r"X\[1\].*position 1 is 3 of type int"),
         ([["A"], [np.nan]], [[0], [0]], TypeError, r"X\[1\].*position 0 is nan of type float"),

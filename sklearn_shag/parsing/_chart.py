@@ -26,12 +26,15 @@ from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import kernel
 
 LOG2_BASE = 256
-# Entries are renormalised when they leave [1/sqrt(BASE), sqrt(BASE)], so that a product of
-# three of them still fits a double.
+# Entries are renormalised when they leave [1/sqrt(BASE), sqrt(BASE)]: a product of three of them,
+# or of two and an operator or score of up to 1e200, still fits a double.
 LARGEST = 2.0 ** (LOG2_BASE // 2)
 SMALLEST = 2.0 ** (-LOG2_BASE // 2)
+BASE = 2.0**LOG2_BASE
 # The exponent of an empty sum: below that of every other entry.
 ZERO_EXPONENT = -(2**24)
+# By how much a term that is not zero can exceed a sum: terms cancel to 1e-16 of their size at best.
+MAX_SHIFT = 2
 
 
 class Table(NamedTuple):
@@ -68,40 +71,66 @@ def _power(exponent):
 
 
 @kernel
-def _weighted_sum(weights, vectors, out, head, column, low, high):
-    """Set out[head, column] = sum_k weights[column, k] vectors[head, k] over low <= k < high."""
-    exponent = ZERO_EXPONENT
-    for k in range(low, high):
-        if weights.values[column, k] != 0.0:
-            term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
-            exponent = max(exponent, term_exponent)
-    out.exponent[head, column] = exponent
-    if exponent <= ZERO_EXPONENT:
-        return
-    n_states = out.values.shape[2]
-    for k in range(low, high):
-        weight = weights.values[column, k]
-        if weight != 0.0:
-            term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
-            weight *= _power(term_exponent - exponent)
-            for q in range(n_states):
-                out.values[head, column, q] += weight * vectors.values[head, k, q]
-    _renormalise(out, head, column)
+def _excess(size):
+    """How often `size` must be divided by BASE to lie in [SMALLEST, LARGEST]; 0 if it is 0."""
+    excess = 0
+    while LARGEST < size < np.inf:
+        size /= BASE
+        excess += 1
+    while 0.0 < size < SMALLEST:
+        size *= BASE
+        excess -= 1
+    return excess
 
 
 @kernel
-def _renormalise(table, row, column):
-    """Change the exponent of an entry until its values lie in [SMALLEST, LARGEST] or are zero."""
+def _divide(value, times):
+    """Divide by BASE so many times, in steps that cannot overflow."""
+    for _ in range(times):
+        value /= BASE
+    for _ in range(-times):
+        value *= BASE
+    return value
+
+
+@kernel
+def _weighted_sum(weights, vectors, out, head, column, low, high):
+    """Set out[head, column] = sum_k weights[column, k] vectors[head, k] over low <= k < high."""
+    # Only terms that are not zero may set the scale of a sum: beside the scale of another they
+    # could vanish. A sum of zeros has that of its terms, since its derivatives need not vanish.
+    exponent, exponent_of_zeros = ZERO_EXPONENT, ZERO_EXPONENT
+    for k in range(low, high):
+        term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
+        if weights.values[column, k] != 0.0 and _any(vectors.values, head, k):
+            exponent = max(exponent, term_exponent)
+        else:
+            exponent_of_zeros = max(exponent_of_zeros, term_exponent)
+    if exponent == ZERO_EXPONENT:
+        out.exponent[head, column] = exponent_of_zeros
+        return
+    for k in range(low, high):
+        weight = weights.values[column, k]
+        if weight != 0.0 and _any(vectors.values, head, k):
+            term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
+            weight *= _power(term_exponent - exponent)
+            for q in range(out.values.shape[2]):
+                out.values[head, column, q] += weight * vectors.values[head, k, q]
     largest = 0.0
-    for q in range(table.values.shape[2]):
-        largest = max(largest, abs(table.values[row, column, q]))
-    # A sum that cancels keeps the exponent of its terms: its derivatives need not vanish.
-    while largest > LARGEST or 0.0 < largest < SMALLEST:
-        shift = 1 if largest > LARGEST else -1
-        for q in range(table.values.shape[2]):
-            table.values[row, column, q] *= _power(-shift)
-        largest *= _power(-shift)
-        table.exponent[row, column] += shift
+    for q in range(out.values.shape[2]):
+        largest = max(largest, abs(out.values[head, column, q]))
+    excess = _excess(largest)
+    out.exponent[head, column] = exponent + excess
+    if excess != 0:
+        for q in range(out.values.shape[2]):
+            out.values[head, column, q] = _divide(out.values[head, column, q], excess)
+
+
+@kernel
+def _any(values, row, column):
+    for q in range(values.shape[2]):  # noqa: SIM110 (compiled: no generators)
+        if values[row, column, q] != 0.0:
+            return True
+    return False
 
 
 @kernel
@@ -109,20 +138,18 @@ def _weighted_sum_adjoint(
     weights, vectors, out, weight_adjoint, vector_adjoint, out_adjoint, head, column, low, high
 ):
     """Add what the adjoint of a weighted sum contributes to the adjoints of its terms."""
-    n_states = out_adjoint.shape[2]
     for k in range(low, high):
-        weight = weights.values[column, k]
         term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
         shift = term_exponent - out.exponent[head, column]
-        # A weight of zero had no say in the exponent of the sum, so its shift may be beyond any
-        # bound. It is zero because STOP has no mass there, and then its adjoint leads nowhere.
-        if weight == 0.0 and shift > 0:
+        # The scale of a term that is zero, here because something is impossible, has no bound.
+        if shift > MAX_SHIFT:
             continue
         scale = _power(shift)
+        weight = scale * weights.values[column, k]
         product = 0.0
-        for q in range(n_states):
+        for q in range(out_adjoint.shape[2]):
             adjoint = out_adjoint[head, column, q]
-            vector_adjoint[head, k, q] += scale * weight * adjoint
+            vector_adjoint[head, k, q] += weight * adjoint
             product += adjoint * vectors.values[head, k, q]
         weight_adjoint[column, k] += scale * product
 
@@ -136,8 +163,11 @@ def _close(chart, operators, codes, stop_scores, head, boundary):
         stop = operators.alpha_inf[codes[head], direction, q]
         value += stop * chart.complete.values[head, boundary, q]
     value *= stop_scores[head, direction]
-    exponent = chart.complete.exponent[head, boundary]
+    excess = _excess(abs(value))
+    value = _divide(value, excess)
+    exponent = chart.complete.exponent[head, boundary] + excess
     chart.closed.values[head, boundary] = value
+    chart.closed.exponent[head, boundary] = exponent
     chart.closed_by_boundary.values[boundary, head] = value
     chart.closed_by_boundary.exponent[boundary, head] = exponent
 
@@ -167,10 +197,9 @@ def _new_table(rows, columns, n_states):
 def _new_chart(n_tokens, n_states):
     """Allocate the chart of one sentence, every entry zero."""
     n = n_tokens + 1
-    complete = _new_table(n, n + 1, n_states)
     return Chart(
-        complete=complete,
-        closed=Table(np.zeros((n, n + 1)), complete.exponent),
+        complete=_new_table(n, n + 1, n_states),
+        closed=Table(np.zeros((n, n + 1)), np.full((n, n + 1), ZERO_EXPONENT, np.int32)),
         closed_by_boundary=Table(
             np.zeros((n + 1, n)), np.full((n + 1, n), ZERO_EXPONENT, np.int32)
         ),
@@ -305,7 +334,7 @@ def outside(operators, codes, arc_scores, stop_scores, single_root, chart, z, z_
             j = i + width
             for direction in range(LEFT if i > 0 else RIGHT, RIGHT + 1):
                 head, modifier, boundary, low = _ends(i, j, direction)
-                _close_adjoint(adjoint, operators, codes, stop_scores, head, boundary)
+                _close_adjoint(chart, adjoint, operators, codes, stop_scores, head, boundary)
                 # dI[h, m] += closed[m, b] dC[h, b]
                 # dclosed[m, b] += dC[h, b] . I[h, m]                                  (eq. 20)
                 _weighted_sum_adjoint(
@@ -337,7 +366,7 @@ def outside(operators, codes, arc_scores, stop_scores, single_root, chart, z, z_
                 )
     for h in range(first, n_tokens + 1):
         for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
-            _close_adjoint(adjoint, operators, codes, stop_scores, h, h + direction)
+            _close_adjoint(chart, adjoint, operators, codes, stop_scores, h, h + direction)
     return adjoint
 
 
@@ -348,7 +377,7 @@ def _single_root_adjoint(chart, operators, codes, stop_scores, z, z_exponent, ad
     for m in range(1, n_tokens + 1):
         left, right = chart.closed.values[m, 1], chart.closed.values[m, n_tokens + 1]
         exponent = chart.closed.exponent[m, 1] + chart.closed.exponent[m, n_tokens + 1]
-        if left * right == 0.0 and exponent > z_exponent:  # as in `_weighted_sum_adjoint`
+        if exponent - z_exponent > MAX_SHIFT:  # as in `_weighted_sum_adjoint`
             continue
         scale = _power(exponent - z_exponent) / z
         weight = 0.0
@@ -361,11 +390,13 @@ def _single_root_adjoint(chart, operators, codes, stop_scores, z, z_exponent, ad
 
 
 @kernel
-def _close_adjoint(adjoint, operators, codes, stop_scores, head, boundary):
+def _close_adjoint(chart, adjoint, operators, codes, stop_scores, head, boundary):
     # dC[h, b] += dclosed[h, b] stop(h) alpha_inf                                      (eq. 19)
     direction = RIGHT if boundary > head else LEFT
     adjoint.closed[head, boundary] += adjoint.closed_by_boundary[boundary, head]
-    weight = adjoint.closed[head, boundary] * stop_scores[head, direction]
+    # What was divided out of closed[h, b] beyond the scale of C[h, b] comes back here.
+    excess = chart.closed.exponent[head, boundary] - chart.complete.exponent[head, boundary]
+    weight = _divide(adjoint.closed[head, boundary] * stop_scores[head, direction], excess)
     for q in range(adjoint.complete.shape[2]):
         stop = operators.alpha_inf[codes[head], direction, q]
         adjoint.complete[head, boundary, q] += weight * stop
@@ -417,7 +448,8 @@ def add_expected_counts(
                 counts.alpha_1[codes[h], direction, q] += use
             low, high = (0, h + 1) if direction == LEFT else (h + 1, n_tokens + 2)
             for b in range(low, high):
-                weight = adjoint.closed[h, b] * stop_scores[h, direction]
+                excess = chart.closed.exponent[h, b] - chart.complete.exponent[h, b]
+                weight = _divide(adjoint.closed[h, b] * stop_scores[h, direction], excess)
                 for q in range(n_states):
                     use = weight * stop[q] * chart.complete.values[h, b, q]
                     counts.alpha_inf[codes[h], direction, q] += use

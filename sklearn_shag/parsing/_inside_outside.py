@@ -60,7 +60,8 @@ def inside_outside(operators, codes, *, arc_scores=None, stop_scores=None, singl
     Raises
     ------
     ValueError
-        If the sentence is empty, a code is not one of the grammar's, or scores have another shape.
+        If the sentence is empty, a code is not one of the grammar's, scores have another shape,
+        or a number is not finite or so large that sums overflow.
 
     Notes
     -----
@@ -95,7 +96,12 @@ def inside_outside(operators, codes, *, arc_scores=None, stop_scores=None, singl
     chart, z, exponent = _chart.inside(*sentence)
     marginals = np.full((n_tokens, n_tokens + 1), np.nan)
     counts = Operators(*(np.zeros_like(part) for part in operators))
-    if z == 0 or not np.isfinite(z):
+    if not np.isfinite(z):
+        raise ValueError(
+            "The sum over all trees overflows: entries of the operators or scores are too large. "
+            "Divide the operators of each symbol by a constant; the marginals stay the same."
+        )
+    if z == 0:
         counts = Operators(*(np.full_like(part, np.nan) for part in operators))
         return InsideOutside(0.0, -np.inf, marginals, counts)
     adjoint = _chart.outside(*sentence, chart, z, exponent)
@@ -116,6 +122,8 @@ def _check_sentence(operators, codes, arc_scores, stop_scores):
             f"{codes.min()}..{codes.max()}."
         )
     positions = np.concatenate([[n_heads - 1], codes])
+    if not all(np.isfinite(part).all() for part in operators):
+        raise ValueError("The operators hold values that are not finite.")
     n = positions.size
     return (
         positions,
@@ -132,6 +140,8 @@ def _check_scores(scores, shape, name):
         raise ValueError(
             f"{name} must have the shape {shape} for {shape[0] - 1} tokens, got {scores.shape}."
         )
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{name} holds values that are not finite.")
     return scores
 
 

@@ -57,18 +57,19 @@ def check_sentences(X):
 def _symbols_of(sentence, index):
     if isinstance(sentence, DependencyTree):
         return sentence.symbols
+    if isinstance(sentence, set | frozenset | dict) or not hasattr(sentence, "__len__"):
+        raise TypeError(
+            f"X[{index}] is a {type(sentence).__name__}; a sentence is a DependencyTree or a "
+            f"sequence of symbols (str)."
+        )
     if isinstance(sentence, str):
         raise TypeError(
             f"X[{index}] is the string {sentence!r}, not a sequence of symbols. If its symbols are "
             f"separated by spaces, pass X[{index}].split()."
         )
-    try:
-        symbols = sentence.tolist() if isinstance(sentence, np.ndarray) else list(sentence)
-    except TypeError:
-        raise TypeError(
-            f"X[{index}] is a {type(sentence).__name__}; a sentence is a DependencyTree or a "
-            f"sequence of symbols (str)."
-        ) from None
+    if isinstance(sentence, np.ndarray) and sentence.ndim != 1:
+        raise TypeError(f"X[{index}] is an array of {sentence.ndim} dimensions; a sentence has 1.")
+    symbols = sentence.tolist() if isinstance(sentence, np.ndarray) else list(sentence)
     if not symbols:
         raise ValueError(f"X[{index}] has no tokens; remove empty sentences.")
     return symbols
@@ -133,6 +134,8 @@ def check_heads(sentences, y, name="y"):
 def _sentence_heads(heads, n_tokens, where):
     try:
         given = np.asarray(heads)
+        if given.dtype == object:  # integers in an array of objects are integers all the same
+            given = np.asarray(given.tolist())
     except ValueError:
         given = np.empty(0, dtype=object)
     if given.ndim != 1 or given.dtype.kind not in "iuf" or np.any(given != np.floor(given)):
@@ -141,11 +144,12 @@ def _sentence_heads(heads, n_tokens, where):
         )
     if given.size != n_tokens:
         raise ValueError(f"{where} holds {given.size} heads for a sentence of {n_tokens} tokens.")
+    given = given.astype(np.int64)
     error = find_head_error(given.tolist())
     if error:
         token, message = error
         raise ValueError(f"{where} is not a tree: at token {token}, {message}.")
-    return given.astype(np.int64)
+    return given
 
 
 def encode_sentences(symbols, known):

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
     StrOptions,
+    validate_parameter_constraints,
     validate_params,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "InvalidParameterError",
     "StrOptions",
     "fit_context",
+    "validate_parameter_constraints",
     "validate_params",
 ]
