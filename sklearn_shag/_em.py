@@ -217,7 +217,7 @@ class EMSHAG(BaseSHAG):
         the unknown modifier.
     backoff_operators_ : Operators
         A grammar of one state without zeros, for sentences that `operators_` gives no mass.
-    log_likelihoods_ : ndarray of shape (n_iter_ + 1,)
+    log_likelihoods_ : ndarray of shape (n_iterations + 1,)
         Log likelihood, in nats, of the training sequences of all heads and directions under the
         automata after 0, 1, ... iterations; an automaton that stopped early keeps its last.
     n_iter_ : int
