@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn_shag import __version__
 from sklearn_shag._base import BaseSHAG
 from sklearn_shag._deterministic import DeterministicSHAG
+from sklearn_shag._em import EMSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.datasets import load_english
@@ -117,9 +118,10 @@ def _parser():
     train.add_argument("-o", "--output", metavar="MODEL", required=True, help="model file to write")
     train.add_argument(
         "--model",
-        choices=["spectral", "single", "first", "sibling"],
+        choices=["spectral", "em", "single", "first", "sibling"],
         default="spectral",
-        help="hidden states, or a deterministic automaton (default: %(default)s)",
+        help="hidden states, from moments or by EM, or a deterministic automaton "
+        "(default: %(default)s)",
     )
     train.add_argument(
         "--symbols",
@@ -216,6 +218,10 @@ def _learner(name, options):
     chosen = {} if options.smoothing is None else {"smoothing": options.smoothing}
     if name == "spectral":
         return SpectralSHAG(options.n_states, n_jobs=options.n_jobs, **chosen)
+    if name == "em":
+        return EMSHAG(
+            options.n_states, init="moments", max_iter=100, n_jobs=options.n_jobs, **chosen
+        )
     return DeterministicSHAG(name, n_jobs=options.n_jobs, **chosen)
 
 

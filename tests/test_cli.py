@@ -13,7 +13,7 @@ import pytest
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import sklearn_shag
-from sklearn_shag import DeterministicSHAG, SpectralSHAG, load_model, save_model
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, load_model, save_model
 from sklearn_shag._cli import main
 from sklearn_shag.metrics import exact_match_score, is_punctuation, unlabeled_attachment_score
 from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
@@ -183,6 +183,7 @@ class TestTrain:
             ("single", DeterministicSHAG("single")),
             ("first", DeterministicSHAG("first")),
             ("sibling", DeterministicSHAG("sibling")),
+            ("em", EMSHAG(init="moments", max_iter=100)),
         ],
         ids=str,
     )
