@@ -63,7 +63,8 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
         If the objective falls or is not a number.
     """
     n_sequences = tree.weight.sum()
-    automaton, kept = start, start
+    # Contiguous, so that the kernel compiles for one memory layout only.
+    automaton = kept = Operators(*(np.ascontiguousarray(part) for part in start))
     log_likelihoods, previous, best_held_out, waited = [], -np.inf, -np.inf, 0
     for iteration in range(max_iter + 1):
         counts = Operators(*(np.zeros_like(part) for part in automaton))
@@ -170,8 +171,9 @@ class EMSHAG(BaseSHAG):
           as well: a component is a state, its column the distribution of the next symbol, its row
           the mass of the state after each symbol. Nearly as good as where EM ends; see eq. 31 of
           the theory page.
-        - "deterministic": before and after the first modifier are told apart, as in
-          ``DeterministicSHAG("first")``; the other states are unequal shares of the second.
+        - "deterministic": the previous modifier is the state, as in
+          ``DeterministicSHAG("sibling")``, with modifiers merged by k-means if similar ones
+          follow them. Two states tell before and after the first modifier apart.
         - a grammar as in `operators_` over the same symbols, with non-negative entries.
           What is zero in it stays zero.
     n_init : int, default=1
