@@ -25,11 +25,11 @@ ROUNDING = 1e-9
 
 
 class _Run(NamedTuple):
-    """One run of EM: the automaton, the objective after 0, 1, ... iterations, and how it ended."""
+    """One run of EM: the automaton, how it got there, how good it is, and whether it converged."""
 
     automaton: Operators
     log_likelihoods: list
-    objective: float
+    quality: float  # log likelihood held out, or else the objective
     converged: bool
 
 
@@ -62,7 +62,7 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
     ArithmeticError
         If the objective falls or is not a number.
     """
-    n_sequences = tree.weight.sum()
+    n_sequences = float(tree.weight.sum())
     # Contiguous, so that the kernel compiles for one memory layout only.
     automaton = kept = Operators(*(np.ascontiguousarray(part) for part in start))
     log_likelihoods, previous, best_held_out, waited = [], -np.inf, -np.inf, 0
@@ -93,7 +93,8 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
         if prior is not None:
             counts = Operators(*(a + b for a, b in zip(counts, prior, strict=True)))
         automaton = operators_from_counts(counts)
-    return _Run(kept, log_likelihoods, objective, converged)
+    quality = objective if held_out is None else best_held_out
+    return _Run(kept, log_likelihoods, quality, converged)
 
 
 def _log_prior(automaton, prior):
@@ -101,7 +102,8 @@ def _log_prior(automaton, prior):
     total = 0.0
     for part, uses in zip(automaton, prior, strict=True):
         used = uses > 0
-        total += np.sum(uses[used] * np.log(part[used]))
+        with np.errstate(divide="ignore"):  # a start may lack what the pool has
+            total += float(np.sum(uses[used] * np.log(part[used])))
     return total
 
 
@@ -148,7 +150,7 @@ def learn_pair(
         ]
     except (ArithmeticError, ValueError) as error:
         raise type(error)(f"{label}: {error}.") from error
-    return max(runs, key=lambda run: run.objective)
+    return max(runs, key=lambda run: run.quality)
 
 
 class EMSHAG(BaseSHAG):
@@ -177,7 +179,7 @@ class EMSHAG(BaseSHAG):
         - a grammar as in `operators_` over the same symbols, with non-negative entries.
           What is zero in it stays zero.
     n_init : int, default=1
-        Number of random starts of each automaton; the one with the best objective is kept.
+        Number of random starts of each automaton; the one with the best likelihood is kept.
     max_iter : int, default=25
         Largest number of iterations.
     tol : float, default=1e-3

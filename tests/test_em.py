@@ -20,6 +20,7 @@ from sklearn_shag.sequences import (
 )
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank
+from tests.test_treebanks import TREEBANKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -134,12 +135,19 @@ def assert_proper(model):
     assert_allclose(leaving[used], 1.0, rtol=1e-9)
 
 
-def test_likelihood_never_falls_on_real_treebanks(treebank):
-    for name in ("UD_Tamil-TTB", "UD_Afrikaans-AfriBooms", "UD_Turkish-IMST"):
-        data = treebank(name)
-        for seed in range(10):
-            model = EMSHAG(5, max_iter=25, tol=0, random_state=seed).fit(data.train)
-            assert np.diff(model.log_likelihoods_).min() > -1e-5
+@pytest.mark.parametrize("name", TREEBANKS)
+def test_likelihood_never_falls_on_real_treebanks(treebank, name):
+    data = treebank(name)
+    for seed in range(10):
+        model = EMSHAG(5, max_iter=25, tol=0, random_state=seed).fit(data.train)
+        assert np.diff(model.log_likelihoods_).min() > -1e-5
+        assert_proper(model)
+
+
+def test_accuracy_on_english(treebank):
+    data = treebank("UD_English-EWT")
+    model = EMSHAG(12, init="moments", max_iter=100).fit(data.train)
+    assert model.score(data.dev) >= 0.728
 
 
 @pytest.mark.parametrize("init", STARTS)
@@ -335,6 +343,18 @@ def test_operators_to_start_from_are_checked(english):
     start.A[:, :, 3] = 0
     with pytest.raises(ValueError, match=r"modifiers of the head .*probability zero"):
         EMSHAG(3, init=start).fit(english)
+
+
+def test_smoothing_fills_the_zeros_of_a_start(english):
+    """DET+F has zeros that the pool does not have; every entry of the pool gets its share."""
+    start = DeterministicSHAG("first").fit(english).operators_
+    uniform = EMSHAG(2, max_iter=0, init="moments").fit(english).operators_
+    start = start._replace(
+        A=np.where(start.A.sum(axis=(2, 3), keepdims=True) > 0, start.A, uniform.A)
+    )
+    model = EMSHAG(2, init=start, smoothing=1, max_iter=20).fit(english)
+    assert_proper(model)
+    assert model.log_likelihoods_.size > 1
 
 
 def test_progress_bar(english, capsys):
