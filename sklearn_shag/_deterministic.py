@@ -60,7 +60,8 @@ class DeterministicSHAG(BaseSHAG):
 
         - "single": one state, modifiers are independent of each other (DET of the paper);
         - "first": two states, before the first modifier and after it (DET+F);
-        - "sibling": the previous modifier is the state.
+        - "sibling": the previous modifier is the state. Memory grows with the fourth power of
+          the number of symbols: 0.2 GB for 60 of them.
     smoothing : float, default=0.0
         How many sequences of the pooled automaton of the same direction each head and direction
         sees beside its own. 0 is plain relative frequency.

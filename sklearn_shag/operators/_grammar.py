@@ -28,7 +28,7 @@ def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
     -------
     operators : Operators
         Of the grammar: see the Notes of :class:`Operators` for its axes. The unknown head has
-        the automaton of the pool; for the rest see :func:`complete_grammar`.
+        the automaton of the pool; for the rest see :func:`join_automata`.
 
     Examples
     --------
@@ -70,7 +70,9 @@ def join_automata(automata, root_counts):
     Returns
     -------
     operators : Operators
-        Of the grammar, as :func:`complete_grammar` returns it.
+        Of the grammar: see the Notes of :class:`Operators` for its axes. An unknown modifier is a
+        missing observation: it may stand for any symbol, so its operator is the sum of all
+        others. The root symbol gets one state that emits; the chart lets it emit just once.
 
     Examples
     --------
@@ -84,17 +86,21 @@ def join_automata(automata, root_counts):
     """
     n_symbols = root_counts.size
     n_states = max(automaton.alpha_1.size for automaton in automata)
-    padded = Operators(
-        np.zeros((n_symbols + 1, 2, n_states)),
-        np.zeros((n_symbols + 1, 2, n_states)),
-        np.zeros((n_symbols + 1, 2, n_symbols, n_states, n_states)),
+    grammar = Operators(
+        np.zeros((n_symbols + 2, 2, n_states)),
+        np.zeros((n_symbols + 2, 2, n_states)),
+        np.zeros((n_symbols + 2, 2, n_symbols + 1, n_states, n_states)),
     )
     for k, automaton in enumerate(automata):
         pair, n = divmod(k, 2), automaton.alpha_1.size
-        padded.alpha_1[pair][:n] = automaton.alpha_1
-        padded.alpha_inf[pair][:n] = automaton.alpha_inf
-        padded.A[pair][:, :n, :n] = automaton.A
-    return complete_grammar(padded, root_counts)
+        grammar.alpha_1[pair][:n] = automaton.alpha_1
+        grammar.alpha_inf[pair][:n] = automaton.alpha_inf
+        grammar.A[pair][:-1, :n, :n] = automaton.A
+    grammar.alpha_1[-1, RIGHT, 0] = 1.0
+    grammar.alpha_inf[-1, RIGHT, 0] = 1.0
+    grammar.A[-1, RIGHT, :-1, 0, 0] = root_counts / root_counts.sum()
+    grammar.A[:, :, -1] = grammar.A[:, :, :-1].sum(axis=2)
+    return grammar
 
 
 def _learn_pair(statistics, head, direction, learn, smoothing):
@@ -115,9 +121,7 @@ def complete_grammar(operators, root_counts):
     Returns
     -------
     operators : Operators
-        Of the grammar. An unknown modifier is a missing observation: it may stand for any
-        symbol, so its operator is the sum of all others. The root symbol gets one state that
-        emits; the chart lets it emit just once.
+        Of the grammar, as :func:`join_automata` returns it.
 
     Examples
     --------
@@ -130,20 +134,11 @@ def complete_grammar(operators, root_counts):
            [0.5, 0.5],
            [1. , 1. ]])
     """
-    n_pools, _, n_symbols, n_states, _ = operators.A.shape
-    grammar = Operators(
-        np.zeros((n_pools + 1, 2, n_states)),
-        np.zeros((n_pools + 1, 2, n_states)),
-        np.zeros((n_pools + 1, 2, n_symbols + 1, n_states, n_states)),
-    )
-    grammar.alpha_1[:-1] = operators.alpha_1
-    grammar.alpha_inf[:-1] = operators.alpha_inf
-    grammar.A[:-1, :, :-1] = operators.A
-    grammar.alpha_1[-1, RIGHT, 0] = 1.0
-    grammar.alpha_inf[-1, RIGHT, 0] = 1.0
-    grammar.A[-1, RIGHT, :-1, 0, 0] = root_counts / root_counts.sum()
-    grammar.A[:, :, -1] = grammar.A[:, :, :-1].sum(axis=2)
-    return grammar
+    automata = [
+        Operators(*(part[pair] for part in operators))
+        for pair in np.ndindex(operators.alpha_1.shape[:2])
+    ]
+    return join_automata(automata, root_counts)
 
 
 def backoff_grammar(statistics):
