@@ -226,6 +226,8 @@ def _learner(name, options):
 
 
 def _read_split(folder, split):
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder}.")
     files = sorted(path for path in folder.glob("*.conllu*") if split in path.name)
     if not files:
         raise FileNotFoundError(f"No file *{split}*.conllu in the folder {folder}.")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import zipfile
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -106,6 +107,9 @@ def load_model(path):
     """
     with open(path, "rb") as file:
         content = io.BytesIO(file.read())
+    # numpy takes any other file for a pickle, and would advise to trust it.
+    if not zipfile.is_zipfile(content):
+        raise ValueError(f"{path} is not a saved model, or is damaged: it is no .npz archive.")
     try:
         # Damaged archives raise errors of many kinds, from zipfile, zlib, numpy and json.
         with np.load(content, allow_pickle=False) as archive:

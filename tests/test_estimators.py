@@ -235,6 +235,7 @@ def test_nothing_warns_at_any_rank(english):
         ([["A"], []], [[0], []], ValueError, r"X\[1\] has no tokens"),
         ("A B", None, TypeError, "got a single str"),
         (["A B"], [[0, 1]], TypeError, r"X\[0\] is the string 'A B'"),
+        (["A", "B"], None, TypeError, r"one sentence, put it in a list"),
         (7, None, TypeError, "single int"),
         ([7], [[0]], TypeError, r"X\[0\] is a int"),
         ([{"A", "B"}], [[0, 1]], TypeError, r"X\[0\] is a set"),

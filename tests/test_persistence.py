@@ -517,6 +517,14 @@ class TestDamage:
             write_parts(small, header, {**arrays, name: wrong})
             assert_refused(small)
 
+    def test_other_files_are_not_to_be_trusted(self, tmp_path):
+        """numpy would advise to unpickle what is no archive."""
+        path = tmp_path / "test.conllu"
+        path.write_text("# text = A\n")
+        with pytest.raises(ValueError, match=r"is no \.npz archive") as caught:
+            load_model(path)
+        assert "allow_pickle" not in str(caught.value)
+
     def test_missing_file(self, tmp_path):
         with pytest.raises(FileNotFoundError, match=r"none\.npz"):
             load_model(tmp_path / "none.npz")

@@ -65,7 +65,8 @@ def _symbols_of(sentence, index):
     if isinstance(sentence, str):
         raise TypeError(
             f"X[{index}] is the string {sentence!r}, not a sequence of symbols. If its symbols are "
-            f"separated by spaces, pass X[{index}].split()."
+            f"separated by spaces, pass X[{index}].split(); if X is one sentence, put it in a "
+            f"list: [X]."
         )
     if isinstance(sentence, np.ndarray) and sentence.ndim != 1:
         raise TypeError(f"X[{index}] is an array of {sentence.ndim} dimensions; a sentence has 1.")

@@ -1,4 +1,4 @@
-"""Sufficient statistics of head-modifier sequences (theory, eqs. 5-8)."""
+"""Sufficient statistics of head-modifier sequences (theory, eqs. 5-9)."""
 
 from typing import NamedTuple
 
