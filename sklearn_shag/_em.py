@@ -14,7 +14,8 @@ from sklearn_shag._base import BaseSHAG
 from sklearn_shag._em_starts import deterministic_start, moments_start, random_start
 from sklearn_shag.operators import Operators, join_automata, operators_from_counts
 from sklearn_shag.operators._expectation import expected_uses
-from sklearn_shag.sequences import HeadModifierSequences, build_prefix_trees, pair_moments
+from sklearn_shag.sequences import build_prefix_trees, pair_moments
+from sklearn_shag.sequences._prefixes import take_sequences
 from sklearn_shag.utils._parallel import run_parallel
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 
@@ -344,7 +345,7 @@ class EMSHAG(BaseSHAG):
             return everything, [None] * len(everything)
         watched = rng.uniform(size=sequences.heads.size) < self.validation_fraction
         learned, held_out = (
-            build_prefix_trees(_select(sequences, chosen), n_symbols)
+            build_prefix_trees(take_sequences(sequences, np.flatnonzero(chosen)), n_symbols)
             for chosen in (~watched, watched)
         )
         # Where nothing is left to learn from or to watch, all is learned from.
@@ -413,15 +414,3 @@ class EMSHAG(BaseSHAG):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-
-
-def _select(sequences, chosen):
-    """The sequences of a mask."""
-    lengths = np.diff(sequences.indptr)
-    return HeadModifierSequences(
-        sequences.heads[chosen],
-        sequences.directions[chosen],
-        np.concatenate([[0], np.cumsum(lengths[chosen])]),
-        sequences.modifiers[np.repeat(chosen, lengths)],
-        sequences.weights[chosen],
-    )

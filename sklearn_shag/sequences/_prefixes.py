@@ -82,12 +82,20 @@ def collapse_sequences(sequences):
     weights = np.bincount(inverse, weights=sequences.weights)
     by_pair = np.argsort(pair[ends], kind="stable")
     chosen, weights = chosen[by_pair], weights[by_pair]
+    return take_sequences(sequences, chosen)._replace(weights=weights)
+
+
+def take_sequences(sequences, chosen):
+    """Take the sequences at the positions `chosen`, in that order."""
     lengths = np.diff(sequences.indptr)[chosen]
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
-    modifiers = sequences.modifiers[np.repeat(sequences.indptr[chosen], lengths) + within]
     return HeadModifierSequences(
-        sequences.heads[chosen], sequences.directions[chosen], indptr, modifiers, weights
+        sequences.heads[chosen],
+        sequences.directions[chosen],
+        indptr,
+        sequences.modifiers[np.repeat(sequences.indptr[chosen], lengths) + within],
+        sequences.weights[chosen],
     )
 
 
@@ -118,28 +126,20 @@ def build_prefix_trees(sequences, n_symbols):
     >>> tree.symbol, tree.weight
     (array([-1,  0,  0]), array([0., 1., 1.]))
     """
-    sequences = collapse_sequences(sequences)
-    of_root = sequences.heads > n_symbols
-    modifier_of_root = np.repeat(of_root, np.diff(sequences.indptr))
-    heads, directions, lengths, weights = (
-        values[~of_root]
-        for values in (
-            sequences.heads,
-            sequences.directions,
-            np.diff(sequences.indptr),
-            sequences.weights,
-        )
-    )
+    collapsed = collapse_sequences(sequences)
+    own = take_sequences(collapsed, np.flatnonzero(collapsed.heads <= n_symbols))
+    # Every sequence once more, as one of the pool.
+    weights = np.tile(own.weights, 2)
     node, pair, parent, symbol = _number_prefixes(
         HeadModifierSequences(
-            np.concatenate([heads, np.full(heads.size, n_symbols)]),
-            np.tile(directions, 2),
-            np.concatenate([[0], np.cumsum(np.tile(lengths, 2))]),
-            np.tile(sequences.modifiers[~modifier_of_root], 2),
-            np.tile(weights, 2),
+            np.concatenate([own.heads, np.full_like(own.heads, n_symbols)]),
+            np.tile(own.directions, 2),
+            np.concatenate([own.indptr, own.indptr[-1] + own.indptr[1:]]),
+            np.tile(own.modifiers, 2),
+            weights,
         )
     )
-    weight = np.bincount(node, weights=np.tile(weights, 2), minlength=pair.size)
+    weight = np.bincount(node, weights=weights, minlength=pair.size)
     # By pair, each in the order of its numbers: the parents first.
     order = np.argsort(pair, kind="stable")
     cuts = np.searchsorted(pair[order], np.arange(2 * (n_symbols + 1) + 1))
