@@ -15,12 +15,14 @@ from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
+from sklearn_shag._spectral_cv import SpectralSHAGCV
 
 __all__ = [
     "EMSHAG",
     "BaseSHAG",
     "DeterministicSHAG",
     "SpectralSHAG",
+    "SpectralSHAGCV",
     "__version__",
     "load_model",
     "save_model",

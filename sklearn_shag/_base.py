@@ -1,21 +1,27 @@
 """The flow that all estimators share, from sentences to operators and from operators to trees."""
 
 from abc import ABC, abstractmethod
-from itertools import chain
 from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_memory
 
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.operators import backoff_grammar, log_values, sample_trees
 from sklearn_shag.parsing._batch import decode, log_partitions, marginals
-from sklearn_shag.sequences import collect_statistics, extract_sequences
-from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
+from sklearn_shag.sequences import extract_sequences
+from sklearn_shag.sequences._encode import (
+    check_heads,
+    check_sentences,
+    encode_sentences,
+    encode_trees,
+)
+from sklearn_shag.sequences._statistics import count_trees
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import (
+    HasMethods,
     StrOptions,
     fit_context,
     validate_parameter_constraints,
@@ -28,11 +34,12 @@ class BaseSHAG(BaseEstimator, ABC):
     """Split head-automata grammar: everything but how the automata are learned.
 
     A subclass learns `operators_` from head-modifier sequences in the hook ``_learn_operators``
-    and inherits the rest. Its parameters include `decoder` and `n_jobs`.
+    and inherits the rest. Its parameters include `decoder`, `memory` and `n_jobs`.
     """
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi"})],
+        "memory": [None, str, HasMethods(["cache"])],
         "n_jobs": [None, Integral],
     }
 
@@ -40,15 +47,15 @@ class BaseSHAG(BaseEstimator, ABC):
     _deterministic = False
 
     @abstractmethod
-    def _learn_operators(self, sequences, statistics):
+    def _learn_operators(self, statistics, trees):
         """Learn the grammar.
 
         Parameters
         ----------
-        sequences : HeadModifierSequences
-            Of all training trees, not collapsed.
-        statistics : SequenceStatistics
-            Their trigram counts.
+        statistics : TreebankStatistics
+            The symbols of all training trees and their trigram counts.
+        trees : EncodedTrees or None
+            The trees themselves; None where only their statistics are known.
 
         Returns
         -------
@@ -57,7 +64,7 @@ class BaseSHAG(BaseEstimator, ABC):
         """
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Learn the automaton of every head and direction from trees.
 
         Parameters
@@ -65,8 +72,11 @@ class BaseSHAG(BaseEstimator, ABC):
         X : sequence of length n_sentences
             ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root. None takes the heads from the
-            trees in X. Non-projective trees, and trees with several roots, count like any other.
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
+            heads. None takes the heads of the trees in X. Non-projective trees, and trees with
+            several roots, count like any other.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
 
         Returns
         -------
@@ -76,23 +86,29 @@ class BaseSHAG(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If X is empty, a sentence has no tokens, heads are missing or not a tree, or a
-            parameter is invalid. The message names the sentence.
+            If X is empty, a sentence has no tokens, heads are missing or not a tree, weights are
+            negative or all zero, or a parameter is invalid. The message names the sentence.
         TypeError
             If symbols are not strings.
         """
         self._check_decoder()
-        sentences, symbols = check_sentences(X)
-        heads = check_heads(sentences, y)
-        known = sorted(set(chain.from_iterable(symbols)))
-        codes, indptr = encode_sentences(symbols, known)
-        sequences = extract_sequences(codes, heads, indptr, len(known))
-        statistics = collect_statistics(sequences, len(known))
-        self.symbols_ = np.array(known, dtype=object)
-        self.backoff_operators_ = backoff_grammar(statistics)
-        # Last: an estimator that fails while it learns stays unfitted.
-        self.operators_ = self._learn_operators(sequences, statistics)
+        trees = encode_trees(X, y, sample_weight)
+        self._learn(self._count(trees), trees)
         return self
+
+    def _count(self, trees):
+        return check_memory(self.memory).cache(count_trees)(trees)
+
+    def _learn(self, statistics, trees=None):
+        # Learned before anything is set: an estimator that fails is left as it was.
+        operators = self._learn_operators(statistics, trees)
+        self._adopt(statistics, operators, backoff_grammar(statistics.statistics))
+
+    def _adopt(self, statistics, operators, backoff):
+        """Become a fitted estimator."""
+        self.symbols_ = statistics.symbols
+        self.backoff_operators_ = backoff
+        self.operators_ = operators
 
     def predict(self, X):
         """Parse sentences.
@@ -145,7 +161,7 @@ class BaseSHAG(BaseEstimator, ABC):
             marginals(self.operators_, self.backoff_operators_, *encoded, self.n_jobs)
         )
 
-    def score(self, X, y=None):
+    def score(self, X, y=None, sample_weight=None):
         """Compute the unlabelled attachment score of the predicted trees.
 
         Parameters
@@ -154,6 +170,8 @@ class BaseSHAG(BaseEstimator, ABC):
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
             The true heads; None takes those of the trees in X.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts.
 
         Returns
         -------
@@ -164,7 +182,9 @@ class BaseSHAG(BaseEstimator, ABC):
         sentences, symbols = check_sentences(X)
         true_heads = check_heads(sentences, y)
         cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
-        return unlabeled_attachment_score(np.split(true_heads, cuts), self.predict(sentences))
+        return unlabeled_attachment_score(
+            np.split(true_heads, cuts), self.predict(sentences), sample_weight=sample_weight
+        )
 
     def score_samples(self, X, y=None):
         """Compute the log probability of trees.

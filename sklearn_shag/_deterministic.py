@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 
-from sklearn_shag._base import BaseSHAG
+from sklearn_shag._counting import CountingSHAG
 from sklearn_shag.operators import Operators, learn_grammar, operators_from_counts
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 
@@ -47,7 +47,7 @@ def deterministic_automaton(moments, automaton):
     return operators_from_counts(Operators(initial, uses[-1], transitions))
 
 
-class DeterministicSHAG(BaseSHAG):
+class DeterministicSHAG(CountingSHAG):
     """Split head-automata grammar with deterministic automata: the classical baselines.
 
     The state of an automaton is known from the modifiers generated so far, so probabilities are
@@ -68,6 +68,9 @@ class DeterministicSHAG(BaseSHAG):
     decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), or the largest probability.
+    memory : None, str or object with the joblib.Memory interface, default=None
+        Where to keep trigram counts, so that fitting the same trees with other parameters, as a
+        grid search does, does not count them again: a folder or a :class:`joblib.Memory`.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -83,6 +86,8 @@ class DeterministicSHAG(BaseSHAG):
         unknown modifier.
     backoff_operators_ : Operators
         A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+    statistics_ : TreebankStatistics
+        The trigram counts that the grammar was learned from; `partial_fit` adds to them.
 
     See Also
     --------
@@ -104,19 +109,22 @@ class DeterministicSHAG(BaseSHAG):
     """
 
     _parameter_constraints = {
-        **BaseSHAG._parameter_constraints,
+        **CountingSHAG._parameter_constraints,
         "automaton": [StrOptions({"single", "first", "sibling"})],
         "smoothing": [Interval(Real, 0, None, closed="left")],
     }
 
     _deterministic = True
 
-    def __init__(self, automaton="first", *, smoothing=0.0, decoder="mbr", n_jobs=None):
+    def __init__(
+        self, automaton="first", *, smoothing=0.0, decoder="mbr", memory=None, n_jobs=None
+    ):
         self.automaton = automaton
         self.smoothing = smoothing
         self.decoder = decoder
+        self.memory = memory
         self.n_jobs = n_jobs
 
-    def _learn_operators(self, sequences, statistics):
+    def _learn_operators(self, statistics, trees):
         learn = partial(deterministic_automaton, automaton=self.automaton)
-        return learn_grammar(statistics, learn, self.smoothing, self.n_jobs)
+        return learn_grammar(statistics.statistics, learn, self.smoothing, self.n_jobs)

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -14,9 +13,9 @@ from sklearn_shag._base import BaseSHAG
 from sklearn_shag._em_starts import deterministic_start, moments_start, random_start
 from sklearn_shag.operators import Operators, join_automata, operators_from_counts
 from sklearn_shag.operators._expectation import expected_uses
-from sklearn_shag.sequences import build_prefix_trees, pair_moments
+from sklearn_shag.sequences import build_prefix_trees, extract_sequences, pair_moments
 from sklearn_shag.sequences._prefixes import take_sequences
-from sklearn_shag.utils._parallel import run_parallel
+from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 
 __all__ = ["EMSHAG"]
@@ -106,6 +105,12 @@ def _log_prior(automaton, prior):
         with np.errstate(divide="ignore"):  # a start may lack what the pool has
             total += float(np.sum(uses[used] * np.log(part[used])))
     return total
+
+
+def _label(pair, symbols):
+    head, direction = divmod(pair, 2)
+    name = symbols[head] if head < symbols.size else "of any symbol"
+    return f"{('left', 'right')[direction]} modifiers of the head {name}"
 
 
 def prior_uses(pooled, strength):
@@ -205,6 +210,9 @@ class EMSHAG(BaseSHAG):
         largest sum of marginals (the expected number of right arcs).
     random_state : int, RandomState instance or None, default=None
         Seeds random starts and the choice of sequences held out.
+    memory : None, str or object with the joblib.Memory interface, default=None
+        Where to keep trigram counts, so that fitting the same trees with other parameters, as a
+        grid search does, does not count them again: a folder or a :class:`joblib.Memory`.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -279,6 +287,7 @@ class EMSHAG(BaseSHAG):
         warm_start=False,
         decoder="mbr",
         random_state=None,
+        memory=None,
         n_jobs=None,
         verbose=0,
     ):
@@ -294,15 +303,20 @@ class EMSHAG(BaseSHAG):
         self.warm_start = warm_start
         self.decoder = decoder
         self.random_state = random_state
+        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn_operators(self, sequences, statistics):
-        n_symbols = statistics.roots.size
+    def _learn_operators(self, statistics, trees):
+        symbols, statistics = statistics
+        n_symbols = symbols.size
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=2 * (n_symbols + 1))
-        trees, held_out = self._hold_out(sequences, n_symbols, rng)
-        starts = self._given_starts(n_symbols)
+        sequences = extract_sequences(
+            trees.codes, trees.heads, trees.indptr, n_symbols, trees.weights
+        )
+        prefix_trees, held_out = self._hold_out(sequences, n_symbols, rng)
+        starts = self._given_starts(symbols)
         learn = partial(
             learn_pair,
             n_states=self.n_states,
@@ -316,8 +330,8 @@ class EMSHAG(BaseSHAG):
         def learn_pairs(pairs, priors):
             tasks = [
                 delayed(learn)(
-                    self._label(pair),
-                    trees[pair],
+                    _label(pair, symbols),
+                    prefix_trees[pair],
                     held_out[pair],
                     starts[pair],
                     pair_moments(statistics, *divmod(pair, 2), self.smoothing),
@@ -355,10 +369,16 @@ class EMSHAG(BaseSHAG):
         ]
         return tuple(zip(*split, strict=True))
 
-    def _given_starts(self, n_symbols):
+    def _given_starts(self, symbols):
         """The automaton that each pair is to start from, or None."""
+        n_symbols = symbols.size
         given = self.init if isinstance(self.init, Operators) else None
         if self.warm_start and hasattr(self, "operators_"):
+            if not np.array_equal(symbols, self.symbols_):
+                raise ValueError(
+                    "warm_start=True goes on with the automata of the previous fit, whose symbols "
+                    "were others. Fit the same symbols, or set warm_start=False."
+                )
             given = self.operators_
         if given is None:
             return [None] * (2 * (n_symbols + 1))
@@ -375,11 +395,6 @@ class EMSHAG(BaseSHAG):
             operators_from_counts(Operators(given.alpha_1[p], given.alpha_inf[p], given.A[p][:-1]))
             for p in (divmod(pair, 2) for pair in range(2 * (n_symbols + 1)))
         ]
-
-    def _label(self, pair):
-        head, direction = divmod(pair, 2)
-        name = self.symbols_[head] if head < self.symbols_.size else "of any symbol"
-        return f"{('left', 'right')[direction]} modifiers of the head {name}"
 
     def _run(self, tasks):
         if not self.verbose:

@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
 from sklearn_shag._spectral import SpectralSHAG
+from sklearn_shag._spectral_cv import SpectralSHAGCV, format_results
 from sklearn_shag.operators import Operators
+from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._io import atomic_write
 
@@ -22,16 +24,19 @@ HEADER = "header"
 # Only these are ever made from a file, with these fitted attributes and no others.
 GRAMMAR = {"symbols_": "strings", "backoff_operators_": "operators", "operators_": "operators"}
 ATTRIBUTES = {
-    DeterministicSHAG: GRAMMAR,
-    EMSHAG: {
-        "symbols_": "strings",
-        "backoff_operators_": "operators",
-        "n_iter_": "number",
-        "log_likelihoods_": "array",
-        "converged_": "number",
-        "operators_": "operators",
+    DeterministicSHAG: {**GRAMMAR, "statistics_": "statistics"},
+    EMSHAG: {"n_iter_": "plain", "log_likelihoods_": "array", "converged_": "plain", **GRAMMAR},
+    SpectralSHAG: {**GRAMMAR, "statistics_": "statistics"},
+    SpectralSHAGCV: {
+        "cv_results_": "results",
+        "n_splits_": "plain",
+        "scores_": "array",
+        "best_params_": "plain",
+        "best_n_states_": "plain",
+        "best_smoothing_": "plain",
+        "best_score_": "plain",
+        **GRAMMAR,
     },
-    SpectralSHAG: GRAMMAR,
     TokenFeature: {"symbols_": "strings"},
 }
 CLASSES = {cls.__name__: cls for cls in ATTRIBUTES}
@@ -157,16 +162,24 @@ def _describe(model, prefix, arrays):
 
 
 def _describe_attribute(name, kind, value, key, arrays):
-    if kind == "operators":
-        arrays.update({f"{key}/{field}": array for field, array in value._asdict().items()})
-        return name, {"kind": kind}
+    """Describe a fitted attribute; `_restore_attribute` is the inverse."""
+    described = {"kind": kind}
     if kind == "array":
         arrays[key] = value
-        return name, {"kind": kind}
-    if kind == "number":
-        return name, {"kind": kind, "value": value}
-    # Text goes to the header, where no fixed width cuts it.
-    return name, {"kind": kind, "dtype": value.dtype.str, "values": value.tolist()}
+    elif kind == "operators":
+        arrays.update({f"{key}/{field}": array for field, array in value._asdict().items()})
+    elif kind == "statistics":
+        # Their symbols are those of the model.
+        counts = value.statistics._asdict()
+        arrays.update({f"{key}/{field}": array for field, array in counts.items()})
+    elif kind == "results":
+        described["candidates"] = _plain(value["params"])
+    elif kind == "strings":
+        # Text goes to the header, where no fixed width cuts it.
+        described |= {"dtype": value.dtype.str, "values": value.tolist()}
+    else:
+        described["value"] = _plain(value)
+    return name, described
 
 
 def _describe_params(params):
@@ -180,9 +193,16 @@ def _describe_params(params):
 
 
 def _plain(value):
-    """A parameter as JSON can hold it, or NotImplemented; tuples are marked."""
+    """A value as JSON can hold it, or NotImplemented; `_revive` is the inverse."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    if isinstance(value, dict):
+        items = {name: _plain(item) for name, item in value.items()}
+        if NotImplemented in items.values() or not all(isinstance(name, str) for name in items):
+            return NotImplemented
+        return {"dict": items}
     if isinstance(value, list | tuple):
         items = [_plain(item) for item in value]
         if NotImplemented in items:
@@ -193,11 +213,23 @@ def _plain(value):
     return NotImplemented
 
 
+def _revive(value):
+    if isinstance(value, list):
+        return [_revive(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "range":
+        return range(*content)
+    if kind == "dict":
+        return {name: _revive(item) for name, item in content.items()}
+    if kind == "tuple":
+        return tuple(_revive(content))
+    raise ValueError(f"unknown kind of value {kind!r}")
+
+
 def _restore(description, prefix, arrays):
-    params = {
-        name: tuple(value["tuple"]) if isinstance(value, dict) else value
-        for name, value in description["params"].items()
-    }
+    params = {name: _revive(value) for name, value in description["params"].items()}
     if description["class"] == "Pipeline":
         steps = [
             (name, _restore(step, f"{prefix}/{name}", arrays))
@@ -209,19 +241,34 @@ def _restore(description, prefix, arrays):
     stored = description["attributes"]
     if {name: attribute["kind"] for name, attribute in stored.items()} != expected:
         raise ValueError(f"the attributes of a {type(model).__name__} are {', '.join(expected)}")
+    symbols = np.array(stored["symbols_"]["values"], dtype=stored["symbols_"]["dtype"])
     for name, attribute in stored.items():
-        if attribute["kind"] == "operators":
-            key = f"{prefix}/{name}"
-            value = Operators(*(arrays[f"{key}/{field}"] for field in Operators._fields))
-            _check_grammar(value, len(stored["symbols_"]["values"]), key)
-        elif attribute["kind"] == "array":
-            value = arrays[f"{prefix}/{name}"]
-        elif attribute["kind"] == "number":
-            value = attribute["value"]
-        else:
-            value = np.array(attribute["values"], dtype=attribute["dtype"])
+        value = _restore_attribute(attribute, f"{prefix}/{name}", arrays, symbols)
+        if attribute["kind"] == "results":
+            scores = arrays[f"{prefix}/scores_"]
+            value = format_results(value, scores.reshape(len(value), -1))
         setattr(model, name, value)
     return model
+
+
+def _restore_attribute(attribute, key, arrays, symbols):
+    kind = attribute["kind"]
+    if kind == "array":
+        return arrays[key]
+    if kind == "operators":
+        value = Operators(*(arrays[f"{key}/{field}"] for field in Operators._fields))
+        _check_grammar(value, symbols.size, key)
+        return value
+    if kind == "statistics":
+        fields = SequenceStatistics._fields
+        value = SequenceStatistics(*(arrays[f"{key}/{field}"] for field in fields))
+        _check_statistics(value, symbols.size, key)
+        return TreebankStatistics(symbols, value)
+    if kind == "results":
+        return _revive(attribute["candidates"])
+    if kind == "strings":
+        return symbols
+    return _revive(attribute["value"])
 
 
 def _check_grammar(operators, n_symbols, key):
@@ -234,9 +281,40 @@ def _check_grammar(operators, n_symbols, key):
         (*lead, n_symbols + 1, n_states, n_states),
     )
     for field, array, shape in zip(Operators._fields, operators, shapes, strict=True):
-        if array.shape != shape or array.dtype != np.float64:
-            raise ValueError(
-                f"{key}/{field} is {array.dtype} of shape {array.shape}, not float64 of {shape}"
-            )
-        if not np.isfinite(array).all():
-            raise ValueError(f"{key}/{field} holds values that are not finite")
+        _check_array(array, np.float64, shape, f"{key}/{field}")
+
+
+def _check_statistics(statistics, n_symbols, key):
+    """Learners trust the codes of trigrams."""
+    n_trigrams = (statistics.counts.size,)
+    expected = SequenceStatistics(
+        roots=(np.float64, (n_symbols,)),
+        n_sequences=(np.float64, (n_symbols + 1, 2)),
+        indptr=(np.int64, (2 * n_symbols + 3,)),
+        first=(np.int64, n_trigrams),
+        middle=(np.int64, n_trigrams),
+        last=(np.int64, n_trigrams),
+        counts=(np.float64, n_trigrams),
+    )
+    for field, array, (dtype, shape) in zip(expected._fields, statistics, expected, strict=True):
+        _check_array(array, dtype, shape, f"{key}/{field}")
+    # START and STOP have the code n_symbols; no modifier has it.
+    for codes, largest in (
+        (statistics.first, n_symbols),
+        (statistics.middle, n_symbols - 1),
+        (statistics.last, n_symbols),
+    ):
+        if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
+            raise ValueError(f"{key} holds codes outside 0..{largest}")
+    indptr = statistics.indptr
+    if indptr[0] != 0 or indptr[-1] != statistics.counts.size or np.any(np.diff(indptr) < 0):
+        raise ValueError(f"{key}/indptr does not divide the {statistics.counts.size} trigrams")
+
+
+def _check_array(array, dtype, shape, key):
+    if array.shape != shape or array.dtype != dtype:
+        raise ValueError(
+            f"{key} is {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {shape}"
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(f"{key} holds values that are not finite")

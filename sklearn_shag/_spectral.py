@@ -6,8 +6,9 @@ from numbers import Integral, Real
 import numpy as np
 from scipy import linalg
 
-from sklearn_shag._base import BaseSHAG
+from sklearn_shag._counting import CountingSHAG
 from sklearn_shag.operators import Operators, learn_grammar
+from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._param_validation import Interval
 
 __all__ = ["SpectralSHAG"]
@@ -39,20 +40,52 @@ def spectral_automaton(moments, n_states):
     U, pseudo_inverse = np.zeros((2, moments.bigrams.shape[0], n))
     U[seen_rows] = U_seen[:, :n] * signs
     pseudo_inverse[seen_columns] = (Vt_seen[:n].T * signs) / singular_values[:n]
-
-    n_symbols = moments.bigrams.shape[0] - 1
-    rows = U[moments.last] * moments.trigrams[:, None]
-    columns = pseudo_inverse[moments.first]
-    A = np.zeros((n_symbols, n, n))
-    order = np.argsort(moments.middle, kind="stable")
-    cuts = np.searchsorted(moments.middle[order], np.arange(n_symbols + 1))
-    for a in range(n_symbols):
-        of_a = order[cuts[a] : cuts[a + 1]]
-        A[a] = rows[of_a].T @ columns[of_a]
-    return Operators(U.T @ moments.bigrams[:, -1], U[-1].copy(), A)
+    operators = Operators(np.zeros(n), U[-1].copy(), np.zeros((moments.bigrams.shape[0] - 1, n, n)))
+    _project(moments, U, pseudo_inverse, operators)
+    return operators
 
 
-class SpectralSHAG(BaseSHAG):
+@kernel
+def _project(moments, U, pseudo_inverse, operators):
+    """Compute initial vector and operators, which are zero on entry.
+
+    Every entry is a sum in one fixed order, which a matrix product is not: the operators of fewer
+    states are leading blocks of these to the last bit.
+    """
+    n_states = U.shape[1]
+    # alpha_1 = U^T P[:, START]                                                        (eq. 12)
+    for row in range(U.shape[0]):
+        for i in range(n_states):
+            operators.alpha_1[i] += U[row, i] * moments.bigrams[row, -1]
+    # A_b = U^T P_b (U^T P)^+                                                          (eq. 13)
+    for k in range(moments.trigrams.size):
+        row, symbol, column = moments.last[k], moments.middle[k], moments.first[k]
+        for i in range(n_states):
+            weight = moments.trigrams[k] * U[row, i]
+            for j in range(n_states):
+                operators.A[symbol, i, j] += weight * pseudo_inverse[column, j]
+
+
+def leading_states(automaton, n_states):
+    """Cut an automaton down to its first states.
+
+    Parameters
+    ----------
+    automaton : Operators
+        From :func:`spectral_automaton`.
+    n_states : int
+
+    Returns
+    -------
+    automaton : Operators
+        To the last bit what :func:`spectral_automaton` returns for `n_states`: the singular
+        vectors of a smaller rank are the first ones of a larger.
+    """
+    n = n_states
+    return Operators(automaton.alpha_1[:n], automaton.alpha_inf[:n], automaton.A[:, :n, :n])
+
+
+class SpectralSHAG(CountingSHAG):
     """Split head-automata grammar with hidden states, learned from moments in one pass.
 
     Every head and direction gets its own weighted automaton over modifier sequences. Its operators
@@ -73,6 +106,9 @@ class SpectralSHAG(BaseSHAG):
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper) or the
         largest sum of marginals (the expected number of right arcs). "viterbi" is refused:
         the most probable derivation of a grammar with hidden states is intractable.
+    memory : None, str or object with the joblib.Memory interface, default=None
+        Where to keep trigram counts, so that fitting the same trees with other parameters, as a
+        grid search does, does not count them again: a folder or a :class:`joblib.Memory`.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -88,6 +124,8 @@ class SpectralSHAG(BaseSHAG):
         the unknown head and the root symbol; symbol ``n_symbols`` is the unknown modifier.
     backoff_operators_ : Operators
         A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+    statistics_ : TreebankStatistics
+        The trigram counts that the grammar was learned from; `partial_fit` adds to them.
 
     See Also
     --------
@@ -114,17 +152,18 @@ class SpectralSHAG(BaseSHAG):
     """
 
     _parameter_constraints = {
-        **BaseSHAG._parameter_constraints,
+        **CountingSHAG._parameter_constraints,
         "n_states": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
     }
 
-    def __init__(self, n_states=6, *, smoothing=5.0, decoder="mbr", n_jobs=None):
+    def __init__(self, n_states=6, *, smoothing=5.0, decoder="mbr", memory=None, n_jobs=None):
         self.n_states = n_states
         self.smoothing = smoothing
         self.decoder = decoder
+        self.memory = memory
         self.n_jobs = n_jobs
 
-    def _learn_operators(self, sequences, statistics):
+    def _learn_operators(self, statistics, trees):
         learn = partial(spectral_automaton, n_states=self.n_states)
-        return learn_grammar(statistics, learn, self.smoothing, self.n_jobs)
+        return learn_grammar(statistics.statistics, learn, self.smoothing, self.n_jobs)

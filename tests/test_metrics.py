@@ -370,9 +370,10 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
-            ([1], r"one weight a sentence: expected shape \(2,\), got \(1,\)"),
-            ([[1, 1]], r"expected shape \(2,\), got \(1, 2\)"),
-            (1, r"expected shape \(2,\), got \(\)"),
+            ([1], r"sample_weight.shape == \(1,\), expected \(2,\)"),
+            ([[1, 1]], "must be 1D array or scalar, got 2D"),
+            ([1, -1], "Negative values in data passed to `sample_weight`"),
+            ([1, np.nan], "sample_weight contains NaN"),
         ],
     )
     def test_of_weights(self, score, weights, message):

@@ -17,8 +17,17 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import sklearn_shag
-from sklearn_shag import EMSHAG, BaseSHAG, DeterministicSHAG, SpectralSHAG, load_model, save_model
+from sklearn_shag import (
+    EMSHAG,
+    BaseSHAG,
+    DeterministicSHAG,
+    SpectralSHAG,
+    SpectralSHAGCV,
+    load_model,
+    save_model,
+)
 from sklearn_shag.operators import Operators
+from sklearn_shag.sequences import SequenceStatistics
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 
 # At least one of every class that can be saved.
@@ -28,6 +37,7 @@ MODELS = [
     DeterministicSHAG("sibling", decoder="max_marginal"),
     SpectralSHAG(),
     SpectralSHAG(3, smoothing=0.1, decoder="max_marginal", n_jobs=1),
+    SpectralSHAGCV(range(1, 3), smoothing=[0, 2.5], cv=3),
     EMSHAG(3, init="moments", max_iter=200, smoothing=0.5),
 ]
 PIPELINES = [
@@ -55,7 +65,7 @@ def small(tmp_path):
 def assert_same(a, b):
     """Equal up to the last bit, in values, dtypes and types."""
     assert type(a) is type(b)
-    if isinstance(a, Operators):
+    if isinstance(a, tuple):
         for x, y in zip(a, b, strict=True):
             assert_same(x, y)
     elif isinstance(a, np.ndarray):
@@ -75,6 +85,10 @@ def assert_same(a, b):
         assert list(vars(a)) == list(vars(b))
         for name, value in vars(a).items():
             assert_same(value, vars(b)[name])
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for name, value in a.items():
+            assert_same(value, b[name])
     else:
         assert a == b or (a != a and b != b)
 
@@ -145,6 +159,11 @@ class TestRoundTrip:
         assert_same(model.log_likelihood(test), loaded.log_likelihood(test))
         assert model.score(test) == loaded.score(test)
         assert model.sample(5, random_state=0) == loaded.sample(5, random_state=0)
+
+    def test_learning_goes_on_from_a_file(self, english, tmp_path):
+        model = SpectralSHAG(2).fit(english[:80])
+        loaded = round_trip(model, tmp_path / "model.npz").partial_fit(english[80:160])
+        assert_same(loaded, SpectralSHAG(2).fit(english[:160]))
 
     @pytest.mark.parametrize("pipeline", PIPELINES, ids=range(len(PIPELINES)))
     def test_pipelines(self, pipeline, english, tmp_path):
@@ -517,6 +536,22 @@ class TestDamage:
             write_parts(small, header, {**arrays, name: wrong})
             assert_refused(small)
 
+    @pytest.mark.parametrize("field", SequenceStatistics._fields)
+    def test_statistics_that_learners_cannot_trust(self, small, field):
+        header, arrays = read_parts(small)
+        name = f"model/statistics_/{field}"
+        largest = arrays[name].copy()
+        largest[-1] = 100 if largest.dtype == np.int64 else np.inf
+        for wrong in (arrays[name][:-1], -1 - arrays[name].astype(np.int64), largest):
+            write_parts(small, header, {**arrays, name: wrong})
+            assert_refused(small)
+
+    def test_the_code_of_stop_is_no_modifier(self, small):
+        header, arrays = read_parts(small)
+        last = arrays["model/statistics_/last"]
+        write_parts(small, header, {**arrays, "model/statistics_/middle": last})
+        assert_refused(small)
+
     def test_other_files_are_not_to_be_trusted(self, tmp_path):
         """numpy would advise to unpickle what is no archive."""
         path = tmp_path / "test.conllu"
@@ -604,7 +639,18 @@ class TestNotStorable:
 
     @pytest.mark.parametrize(
         "value",
-        [object(), np.zeros(2), {"a": 1}, {1}, b"x", len, 1j, [object()], np.random.default_rng(0)],
+        [
+            object(),
+            np.zeros(2),
+            {1: 1},
+            {"a": len},
+            {1},
+            b"x",
+            len,
+            1j,
+            [object()],
+            np.random.default_rng(0),
+        ],
         ids=lambda value: type(value).__name__,
     )
     def test_parameter(self, english, tmp_path, value):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.utils._param_validation import check_sample_weight
 
 __all__ = [
     "AttachmentBreakdown",
@@ -128,40 +129,41 @@ class AttachmentBreakdown(NamedTuple):
 def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignore=None):
     """Count right attachments by symbol and direction of the true arc.
 
-    Parameters
-    ----------
-    y_true : sequence of DependencyTree
-        Trees with heads; their symbols name the rows.
-    y_pred
-        As for :func:`unlabeled_attachment_score`.
-    by : {"head", "modifier"}, default="head"
-        Whose symbol.
-    sample_weight, ignore
-        As for :func:`unlabeled_attachment_score`.
+        Parameters
+        ----------
+        y_true : sequence of DependencyTree
+            Trees with heads; their symbols name the rows.
+        y_pred
+            As for :func:`unlabeled_attachment_score`.
+        by : {"head", "modifier"}, default="head"
+            Whose symbol.
+        sample_weight, ignore
+            As for :func:`unlabeled_attachment_score`.
 
-    Returns
-    -------
-    breakdown : AttachmentBreakdown
+        Returns
+        -------
+        breakdown : AttachmentBreakdown
 
-    Raises
-    ------
-    ValueError
-        If `by` is unknown, or the numbers of sentences or tokens do not match.
-    TypeError
-        If `y_true` does not hold trees.
+        Raises
+        ------
+        ValueError
+            If `by` is unknown, or the numbers of sentences or tokens do not match.
+        TypeError
+            If `y_true` does not hold trees.
 
-    Examples
-    --------
-    >>> from sklearn_shag.metrics import attachment_breakdown
-    >>> from sklearn_shag.treebank import DependencyTree
-    >>> tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0])
-    >>> breakdown = attachment_breakdown([tree], [[3, 3, 0]])
-    >>> breakdown.symbols
-    array(['<root>', 'NOUN', 'VERB'], dtype=object)
-    >>> breakdown.right
-    array([[0., 1.],
-           [0., 0.],
-           [1., 0.]])
+        Examples
+        --------
+        >>> from sklearn_shag.metrics import attachment_breakdown
+        >>> from sklearn_shag.treebank import DependencyTree
+    from sklearn_shag.utils._param_validation import check_sample_weight
+        >>> tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0])
+        >>> breakdown = attachment_breakdown([tree], [[3, 3, 0]])
+        >>> breakdown.symbols
+        array(['<root>', 'NOUN', 'VERB'], dtype=object)
+        >>> breakdown.right
+        array([[0., 1.],
+               [0., 0.],
+               [1., 0.]])
     """
     if by not in ("head", "modifier"):
         raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
@@ -206,14 +208,7 @@ def _compare(y_true, y_pred, sample_weight, ignore):
             raise ValueError(
                 f"y_pred[{index}] has {heads.size} tokens but y_true[{index}] has {lengths[index]}."
             )
-    if sample_weight is None:
-        sample_weight = np.ones(lengths.size)
-    sample_weight = np.asarray(sample_weight, dtype=float)
-    if sample_weight.shape != lengths.shape:
-        raise ValueError(
-            f"sample_weight must hold one weight a sentence: expected shape {lengths.shape}, got "
-            f"{sample_weight.shape}."
-        )
+    sample_weight = check_sample_weight(sample_weight, y_true, allow_all_zero=True)
     right = np.concatenate(true_heads) == np.concatenate(pred_heads)
     return right, ~_ignored(y_true, lengths, ignore), np.repeat(sample_weight, lengths)
 

@@ -1,11 +1,10 @@
 """Grammars: one operator model for every head and direction, in one value."""
 
 import numpy as np
-from joblib import delayed
 
 from sklearn_shag.operators._operators import Operators, operators_from_counts
 from sklearn_shag.sequences import RIGHT, pair_moments
-from sklearn_shag.utils._parallel import run_parallel
+from sklearn_shag.utils._parallel import delayed, run_parallel
 
 __all__ = ["backoff_grammar", "complete_grammar", "join_automata", "learn_grammar"]
 
@@ -46,14 +45,18 @@ def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
     >>> grammar.A.shape
     (4, 2, 3, 1, 1)
     """
-    n_symbols = statistics.roots.size
+    automata = learn_automata(statistics, learn, smoothing, n_jobs)
+    return join_automata(automata, statistics.roots)
+
+
+def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None):
+    """Learn the automata of :func:`learn_grammar`, as a list for :func:`join_automata`."""
     tasks = (
         delayed(_learn_pair)(statistics, head, direction, learn, smoothing)
-        for head in range(n_symbols + 1)
+        for head in range(statistics.roots.size + 1)
         for direction in range(2)
     )
-    automata = run_parallel(tasks, n_jobs)
-    return join_automata(automata, statistics.roots)
+    return run_parallel(tasks, n_jobs)
 
 
 def join_automata(automata, root_counts):

@@ -4,7 +4,6 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from joblib import delayed, effective_n_jobs
 
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chart import (
@@ -15,7 +14,7 @@ from sklearn_shag.parsing._chart import (
 )
 from sklearn_shag.parsing._viterbi import eisner, viterbi
 from sklearn_shag.utils._kernel import kernel
-from sklearn_shag.utils._parallel import run_parallel
+from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 
 __all__ = ["SMALLEST_MARGINAL", "decode", "log_partitions", "marginals"]
 
@@ -142,7 +141,7 @@ def _over_chunks(task, codes, indptr, root, n_jobs):
     backend will do.
     """
     cost = np.cumsum(np.diff(indptr).astype(float) ** 3)
-    n_workers = effective_n_jobs(n_jobs)
+    n_workers = count_workers(n_jobs)
     n_chunks = 4 * n_workers if n_workers > 1 else 1
     cuts = np.searchsorted(cost, cost[-1] * np.arange(1, n_chunks) / n_chunks)
     cuts = np.unique(np.concatenate([[0], cuts, [indptr.size - 1]]))

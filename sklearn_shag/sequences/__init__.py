@@ -15,7 +15,10 @@ from sklearn_shag.sequences._prefixes import (
 from sklearn_shag.sequences._statistics import (
     Moments,
     SequenceStatistics,
+    TreebankStatistics,
     collect_statistics,
+    count_treebank,
+    merge_statistics,
     pair_moments,
 )
 
@@ -26,10 +29,13 @@ __all__ = [
     "Moments",
     "PrefixTree",
     "SequenceStatistics",
+    "TreebankStatistics",
     "assemble_trees",
     "build_prefix_trees",
     "collapse_sequences",
     "collect_statistics",
+    "count_treebank",
     "extract_sequences",
+    "merge_statistics",
     "pair_moments",
 ]

@@ -1,14 +1,22 @@
 """The public edge: sentences and heads as users give them, checked and flattened."""
 
-from itertools import chain
+from itertools import chain, compress
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._heads import find_head_error
+from sklearn_shag.utils._param_validation import check_sample_weight
 
-__all__ = ["EncodedSentences", "check_heads", "check_sentences", "encode_sentences"]
+__all__ = [
+    "EncodedSentences",
+    "EncodedTrees",
+    "check_heads",
+    "check_sentences",
+    "encode_sentences",
+    "encode_trees",
+]
 
 
 class EncodedSentences(NamedTuple):
@@ -16,6 +24,60 @@ class EncodedSentences(NamedTuple):
 
     codes: np.ndarray
     indptr: np.ndarray
+
+
+class EncodedTrees(NamedTuple):
+    """Trees as arrays.
+
+    Attributes
+    ----------
+    symbols : ndarray of shape (n_symbols,), dtype object
+        The symbols that occur, sorted; the code of each is its position.
+    codes, heads : int ndarrays of shape (n_tokens,)
+        Symbol code and head position, within the sentence, of every token.
+    indptr : int ndarray of shape (n_sentences + 1,)
+        Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
+    weights : float ndarray of shape (n_sentences,)
+        How often each sentence counts; positive.
+    """
+
+    symbols: np.ndarray
+    codes: np.ndarray
+    heads: np.ndarray
+    indptr: np.ndarray
+    weights: np.ndarray
+
+
+def encode_trees(X, y=None, sample_weight=None):
+    """Check trees and weights as users give them, and flatten them.
+
+    Parameters
+    ----------
+    X, y
+        As for :func:`check_sentences` and :func:`check_heads`.
+    sample_weight : None or array-like of shape (n_sentences,)
+        How often each sentence counts. One of weight 0 is as good as absent: its symbols do
+        not become known.
+
+    Returns
+    -------
+    trees : EncodedTrees
+
+    Raises
+    ------
+    ValueError, TypeError
+        As the two functions; also if weights are negative, not finite or all zero.
+    """
+    sentences, symbols = check_sentences(X)
+    heads = check_heads(sentences, y)
+    weights = check_sample_weight(sample_weight, sentences)
+    kept = weights > 0
+    if not kept.all():
+        heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
+        symbols = list(compress(symbols, kept))
+    known = sorted(set(chain.from_iterable(symbols)))
+    codes, indptr = encode_sentences(symbols, known)
+    return EncodedTrees(np.array(known, dtype=object), codes, heads, indptr, weights[kept])
 
 
 def check_sentences(X):
@@ -95,8 +157,8 @@ def check_heads(sentences, y, name="y"):
     sentences : list
         As :func:`check_sentences` returns them.
     y : None or sequence of int sequences
-        ``y[i]`` holds the head of every token of sentence i, 1-based, 0 for the root. None takes
-        the heads of the trees in `sentences`.
+        ``y[i]`` holds the head of every token of sentence i, 1-based, 0 for the root, or is a
+        DependencyTree with these heads. None takes the heads of the trees in `sentences`.
     name : str, default="y"
         What messages call `y`.
 
@@ -133,6 +195,10 @@ def check_heads(sentences, y, name="y"):
 
 
 def _sentence_heads(heads, n_tokens, where):
+    if isinstance(heads, DependencyTree):
+        if heads.heads is None:
+            raise ValueError(f"{where} is a tree without heads.")
+        heads = heads.heads
     try:
         given = np.asarray(heads)
         if given.dtype == object:  # integers in an array of objects are integers all the same

@@ -83,7 +83,7 @@ def _breadth_first(heads, indptr, tokens, sequence_indptr):
                 sequence_indptr[sequence] = end
 
 
-def extract_sequences(codes, heads, indptr, n_symbols):
+def extract_sequences(codes, heads, indptr, n_symbols, weights=None):
     """Take trees apart into the modifier sequences of every head and direction.
 
     Every token yields its left and its right sequence, possibly empty, and every sentence the right
@@ -100,6 +100,8 @@ def extract_sequences(codes, heads, indptr, n_symbols):
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     n_symbols : int
         The root symbol gets the code ``n_symbols + 1`` (``n_symbols`` is the unknown symbol).
+    weights : None or float ndarray of shape (n_sentences,), default=None
+        How often each sentence counts; None for once.
 
     Returns
     -------
@@ -125,7 +127,10 @@ def extract_sequences(codes, heads, indptr, n_symbols):
     tokens = np.empty(codes.size, dtype=np.int64)
     sequence_indptr = np.zeros(2 * codes.size + indptr.size, dtype=np.int64)
     _breadth_first(heads, indptr, tokens, sequence_indptr)
-    return breadth_first_sequences(codes[tokens], sequence_indptr, indptr, n_symbols)
+    sequences = breadth_first_sequences(codes[tokens], sequence_indptr, indptr, n_symbols)
+    if weights is None:
+        return sequences
+    return sequences._replace(weights=np.repeat(weights, 2 * np.diff(indptr) + 1))
 
 
 def breadth_first_sequences(modifiers, sequence_indptr, indptr, n_symbols):

@@ -1,10 +1,22 @@
 """Sufficient statistics of head-modifier sequences (theory, eqs. 5-9)."""
 
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Moments", "SequenceStatistics", "collect_statistics", "pair_moments"]
+from sklearn_shag.sequences._encode import encode_trees
+from sklearn_shag.sequences._extract import LEFT, RIGHT, extract_sequences
+
+__all__ = [
+    "Moments",
+    "SequenceStatistics",
+    "TreebankStatistics",
+    "collect_statistics",
+    "count_treebank",
+    "merge_statistics",
+    "pair_moments",
+]
 
 
 class SequenceStatistics(NamedTuple):
@@ -35,6 +47,20 @@ class SequenceStatistics(NamedTuple):
     middle: np.ndarray
     last: np.ndarray
     counts: np.ndarray
+
+
+class TreebankStatistics(NamedTuple):
+    """The statistics of a treebank, and the symbols that their codes stand for.
+
+    Attributes
+    ----------
+    symbols : ndarray of shape (n_symbols,), dtype object
+        Distinct symbols (str), sorted; the code of each is its position.
+    statistics : SequenceStatistics
+    """
+
+    symbols: np.ndarray
+    statistics: SequenceStatistics
 
 
 class Moments(NamedTuple):
@@ -90,12 +116,8 @@ def collect_statistics(sequences, n_symbols):
     >>> statistics.roots
     array([0., 1.])
     """
+    _check_n_symbols(n_symbols)
     n_outcomes = n_symbols + 1
-    if 2 * n_outcomes**4 > np.iinfo(np.int64).max:
-        raise ValueError(
-            f"{n_symbols} symbols are too many to count trigrams of; merge rare symbols, for "
-            f"example with TokenFeature(min_count=...)."
-        )
     lengths = np.diff(sequences.indptr)
     weights = np.repeat(sequences.weights, lengths)
     middle = sequences.modifiers
@@ -117,20 +139,157 @@ def collect_statistics(sequences, n_symbols):
     n_sequences[n_symbols] = n_sequences.sum(axis=0)
 
     kept = ~modifier_of_root
+    first, middle, last = previous[kept], middle[kept], following[kept]
     own_pair = np.repeat(pairs, lengths)[kept]
-    trigram = (middle[kept] * n_outcomes + following[kept]) * n_outcomes + previous[kept]
     pooled_pair = 2 * n_symbols + np.repeat(sequences.directions, lengths)[kept]
-    n_trigrams = n_outcomes**3
-    keys, inverse = np.unique(
-        np.concatenate([own_pair * n_trigrams + trigram, pooled_pair * n_trigrams + trigram]),
-        return_inverse=True,
+    trigrams = _add_up(
+        n_symbols,
+        np.concatenate([own_pair, pooled_pair]),
+        *(np.tile(part, 2) for part in (first, middle, last, weights[kept])),
     )
-    counts = np.bincount(inverse, weights=np.tile(weights[kept], 2), minlength=keys.size)
-    pair, trigram = np.divmod(keys, n_trigrams)
-    middle, ends = np.divmod(trigram, n_outcomes**2)
+    return SequenceStatistics(roots, n_sequences, *trigrams)
+
+
+def _add_up(n_symbols, pairs, first, middle, last, counts):
+    """Add up equal trigrams; returns indptr, first, middle, last and counts, sorted by pair."""
+    n_outcomes = n_symbols + 1
+    trigrams = (middle * n_outcomes + last) * n_outcomes + first
+    keys, inverse = np.unique(pairs * n_outcomes**3 + trigrams, return_inverse=True)
+    counts = np.bincount(inverse, weights=counts, minlength=keys.size)
+    pairs, trigrams = np.divmod(keys, n_outcomes**3)
+    middle, ends = np.divmod(trigrams, n_outcomes**2)
     last, first = np.divmod(ends, n_outcomes)
-    indptr = np.searchsorted(pair, np.arange(2 * n_outcomes + 1))
-    return SequenceStatistics(roots, n_sequences, indptr, first, middle, last, counts)
+    indptr = np.searchsorted(pairs, np.arange(2 * n_outcomes + 1))
+    return indptr, first, middle, last, counts
+
+
+def _check_n_symbols(n_symbols):
+    if 2 * (n_symbols + 1) ** 4 > np.iinfo(np.int64).max:
+        raise ValueError(
+            f"{n_symbols} symbols are too many to count trigrams of; merge rare symbols, for "
+            f"example with TokenFeature(min_count=...)."
+        )
+
+
+def count_trees(trees):
+    """Count the trigrams of encoded trees.
+
+    Parameters
+    ----------
+    trees : EncodedTrees
+
+    Returns
+    -------
+    statistics : TreebankStatistics
+    """
+    sequences = extract_sequences(
+        trees.codes, trees.heads, trees.indptr, trees.symbols.size, trees.weights
+    )
+    return TreebankStatistics(trees.symbols, collect_statistics(sequences, trees.symbols.size))
+
+
+def count_treebank(X, y=None, sample_weight=None):
+    """Count what :class:`~sklearn_shag.SpectralSHAG` learns from: the trigrams of trees.
+
+    Parameters
+    ----------
+    X : sequence of length n_sentences
+        ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
+    y : None or sequence of length n_sentences, default=None
+        ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree. None takes
+        the heads from the trees in X.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        How often each sentence counts.
+
+    Returns
+    -------
+    statistics : TreebankStatistics
+        Small, whatever the number of sentences: its size is that of the distinct trigrams.
+
+    Raises
+    ------
+    ValueError
+        If X is empty, a sentence has no tokens, heads are missing or not a tree, or weights are
+        negative or all zero.
+    TypeError
+        If symbols are not strings.
+
+    See Also
+    --------
+    merge_statistics : Adds up the statistics of several treebanks.
+
+    Examples
+    --------
+    >>> from sklearn_shag.sequences import count_treebank
+    >>> counted = count_treebank([["DET", "NOUN"], ["NOUN", "VERB"]], [[2, 0], [2, 0]])
+    >>> counted.symbols
+    array(['DET', 'NOUN', 'VERB'], dtype=object)
+    >>> counted.statistics.roots
+    array([0., 1., 1.])
+    """
+    return count_trees(encode_trees(X, y, sample_weight))
+
+
+def merge_statistics(parts):
+    """Add up the statistics of several treebanks, as if they had been counted as one.
+
+    Parameters
+    ----------
+    parts : iterable of TreebankStatistics
+        At least one. Their symbols may differ.
+
+    Returns
+    -------
+    statistics : TreebankStatistics
+        The same, to the last bit, whatever the order and the division into parts, as long as sums
+        of weights are exact, such as those of integers.
+
+    Raises
+    ------
+    ValueError
+        If there are no parts, or together they have so many symbols that trigrams cannot be
+        numbered in 64 bits.
+
+    Examples
+    --------
+    >>> from sklearn_shag.sequences import count_treebank, merge_statistics
+    >>> one, two = count_treebank([["DET", "NOUN"]], [[2, 0]]), count_treebank([["VERB"]], [[0]])
+    >>> merged = merge_statistics([one, two])
+    >>> merged.symbols
+    array(['DET', 'NOUN', 'VERB'], dtype=object)
+    >>> merged.statistics.roots
+    array([0., 1., 1.])
+    """
+    parts = list(parts)
+    if not parts:
+        raise ValueError("There are no statistics to merge; at least one part is needed.")
+    known = sorted(set(chain.from_iterable(part.symbols for part in parts)))
+    n_symbols = len(known)
+    _check_n_symbols(n_symbols)
+    code_of = {symbol: code for code, symbol in enumerate(known)}
+    roots, n_sequences = np.zeros(n_symbols), np.zeros((n_symbols + 1, 2))
+    recoded = []
+    for symbols, statistics in parts:
+        # The last code, of START, STOP and the pool, stays the last.
+        codes = np.array([*(code_of[symbol] for symbol in symbols), n_symbols])
+        roots[codes[:-1]] += statistics.roots
+        n_sequences[codes] += statistics.n_sequences
+        pairs = (2 * codes[:, None] + [LEFT, RIGHT]).ravel()
+        recoded.append(
+            (
+                np.repeat(pairs, np.diff(statistics.indptr)),
+                codes[statistics.first],
+                codes[statistics.middle],
+                codes[statistics.last],
+                statistics.counts,
+            )
+        )
+    trigrams = _add_up(
+        n_symbols, *(np.concatenate(column) for column in zip(*recoded, strict=True))
+    )
+    return TreebankStatistics(
+        np.array(known, dtype=object), SequenceStatistics(roots, n_sequences, *trigrams)
+    )
 
 
 def pair_moments(statistics, head, direction, smoothing=0.0):

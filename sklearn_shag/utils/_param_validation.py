@@ -4,6 +4,7 @@ Constraints, their messages and the ``fit`` decorator behave as in scikit-learn 
 scikit-learn move them, this is the one module to change.
 """
 
+import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -13,13 +14,42 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
     validate_params,
 )
+from sklearn.utils.validation import _check_sample_weight
 
 __all__ = [
     "HasMethods",
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "check_sample_weight",
     "fit_context",
     "validate_parameter_constraints",
     "validate_params",
 ]
+
+
+def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
+    """Check that there is one weight a sample, none of them negative; None gives ones.
+
+    Parameters
+    ----------
+    sample_weight : None, float or array-like of shape (n_samples,)
+    X : sequence of length n_samples
+    allow_all_zero : bool, default=False
+
+    Returns
+    -------
+    sample_weight : float ndarray of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
+    """
+    return _check_sample_weight(
+        sample_weight,
+        X,
+        dtype=np.float64,
+        ensure_non_negative=True,
+        allow_all_zero_weights=allow_all_zero,
+    )

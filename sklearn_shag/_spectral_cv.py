@@ -1,0 +1,246 @@
+"""Cross-validation of the spectral learner: one decomposition serves every number of states."""
+
+from functools import partial
+from numbers import Integral
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import ParameterGrid, check_cv
+
+from sklearn_shag._base import BaseSHAG
+from sklearn_shag._spectral import SpectralSHAG, leading_states, spectral_automaton
+from sklearn_shag.operators import backoff_grammar, join_automata
+from sklearn_shag.operators._grammar import learn_automata
+from sklearn_shag.sequences._encode import check_sentences, encode_trees
+from sklearn_shag.utils._parallel import delayed, run_parallel
+from sklearn_shag.utils._param_validation import check_sample_weight, fit_context
+
+__all__ = ["SpectralSHAGCV"]
+
+
+class SpectralSHAGCV(BaseSHAG):
+    """Spectral grammar whose number of states and smoothing are chosen by cross-validation.
+
+    The result is that of a grid search over :class:`SpectralSHAG`. But in each fold trees are
+    counted once, and for each smoothing there is one singular value decomposition: the operators
+    of fewer states are leading blocks of those of the most.
+
+    Parameters
+    ----------
+    n_states : array-like of int, default=range(1, 17)
+        The numbers of hidden states to try.
+    smoothing : array-like of float, default=(0.0, 1.0, 5.0, 20.0)
+        The strengths of smoothing to try, see :class:`SpectralSHAG`.
+    cv : int, cross-validation generator or iterable, default=None
+        How the sentences are split, as in :class:`~sklearn.model_selection.GridSearchCV`: None for
+        5 folds, an int for so many; neither shuffles.
+    scoring : str, callable or None, default=None
+        What is maximised: a callable ``scorer(estimator, X, y)``, the name of a scorer of
+        scikit-learn, or None for the unlabelled attachment score.
+    decoder : {"mbr", "max_marginal"}, default="mbr"
+        How trees are chosen, see :class:`SpectralSHAG`.
+    memory : None, str or object with the joblib.Memory interface, default=None
+        Where to keep trigram counts for later fits of the same trees.
+    n_jobs : int or None, default=None
+        Number of joblib workers, for folds and values of `smoothing`, for parsing over chunks of
+        sentences.
+
+    Attributes
+    ----------
+    best_n_states_ : int
+        The chosen number of states.
+    best_smoothing_ : float
+        The chosen smoothing.
+    best_params_ : dict
+        Both, as parameters of :class:`SpectralSHAG`.
+    best_score_ : float
+        Their mean score over the folds. Among equals the fewest states win, then the smoothing
+        that stands first.
+    scores_ : ndarray of shape (n_n_states, n_smoothing, n_splits)
+        The score of every candidate on every fold.
+    cv_results_ : dict of arrays
+        The same in the form of ``GridSearchCV.cv_results_``, without times.
+    n_splits_ : int
+        Number of folds.
+    symbols_ : ndarray of shape (n_symbols,), dtype object
+        Known symbols (str), sorted; the code of each is its position.
+    operators_ : Operators
+        The grammar learned from all trees with the chosen parameters, see :class:`SpectralSHAG`.
+    backoff_operators_ : Operators
+        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+
+    See Also
+    --------
+    SpectralSHAG : The learner itself.
+
+    Notes
+    -----
+    With one SVD for all ranks, learning costs little more than for the largest of them. Parsing
+    costs what it costs in a grid search: every candidate parses every fold.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAGCV
+    >>> from sklearn_shag.datasets import load_english
+    >>> search = SpectralSHAGCV([1, 2, 4], smoothing=[0, 5], cv=3).fit(load_english().data)
+    >>> search.best_n_states_
+    4
+    >>> search.scores_.mean(axis=2).round(2)
+    array([[0.76, 0.76],
+           [0.84, 0.84],
+           [0.86, 0.86]])
+    """
+
+    _parameter_constraints = {
+        **BaseSHAG._parameter_constraints,
+        "n_states": ["array-like"],
+        "smoothing": ["array-like"],
+        "cv": ["cv_object"],
+        "scoring": [None, str, callable],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        n_states=range(1, 17),
+        *,
+        smoothing=(0.0, 1.0, 5.0, 20.0),
+        cv=None,
+        scoring=None,
+        decoder="mbr",
+        memory=None,
+        n_jobs=None,
+    ):
+        self.n_states = n_states
+        self.smoothing = smoothing
+        self.cv = cv
+        self.scoring = scoring
+        self.decoder = decoder
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None, groups=None):
+        """Choose the parameters by cross-validation and learn from all trees with them.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
+            heads. None takes the heads of the trees in X.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts, in learning and in scores. A callable `scoring` gets
+            the weights of a fold as ``sample_weight``.
+        groups : None or array-like of shape (n_sentences,), default=None
+            Passed to the splitter, for example the document of each sentence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`SpectralSHAG.fit`, if a candidate is not a valid parameter, or if a score is
+            not finite.
+        TypeError
+            If symbols are not strings.
+        """
+        self._check_decoder()
+        grid = ParameterGrid({"n_states": self.n_states, "smoothing": self.smoothing})
+        models = [self._model(**params) for params in grid]
+        for model in models:
+            model._validate_params()
+        sentences, _ = check_sentences(X)
+        y = None if y is None else list(y)
+        # Errors of the data come before any work, and number sentences as the caller does.
+        everything = encode_trees(sentences, y, sample_weight)
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(sample_weight, sentences)
+
+        splits = list(check_cv(self.cv).split(sentences, y, groups))
+        scores = self._score_splits(models, splits, (sentences, y, sample_weight))
+        if not np.isfinite(scores).all():
+            worst = grid[int(np.argmin(np.isfinite(scores).all(axis=1)))]
+            raise ValueError(f"scoring={self.scoring!r} is not a finite number for {worst}.")
+        self.cv_results_ = format_results(list(grid), scores)
+        self.n_splits_ = len(splits)
+        self.scores_ = scores.reshape(len(self.n_states), len(self.smoothing), -1)
+        best = int(self.cv_results_["rank_test_score"].argmin())
+        self.best_params_ = grid[best]
+        self.best_n_states_ = self.best_params_["n_states"]
+        self.best_smoothing_ = self.best_params_["smoothing"]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self._learn(self._count(everything), everything)
+        return self
+
+    def _model(self, n_states, smoothing):
+        return SpectralSHAG(n_states, smoothing=smoothing, decoder=self.decoder, n_jobs=self.n_jobs)
+
+    def _learn_operators(self, statistics, trees):
+        return self._model(**self.best_params_)._learn_operators(statistics, trees)
+
+    def _score_splits(self, models, splits, data):
+        """Score models, in the order of their grid, on every split; rows are models."""
+        scorer = check_scoring(models[0], scoring=self.scoring)
+        trained = run_parallel(
+            (delayed(self._count_part)(data, train) for train, _ in splits), self.n_jobs
+        )
+        columns = run_parallel(
+            (
+                delayed(_score_ranks)(
+                    models[k :: len(self.smoothing)], statistics, scorer, _take(data, test)
+                )
+                for statistics, (_, test) in zip(trained, splits, strict=True)
+                for k in range(len(self.smoothing))
+            ),
+            self.n_jobs,
+        )
+        # From (split, smoothing, rank) to the order of the grid: rank, then smoothing.
+        shape = (len(splits), len(self.smoothing), len(self.n_states))
+        return np.reshape(columns, shape).transpose(2, 1, 0).reshape(len(models), len(splits))
+
+    def _count_part(self, data, chosen):
+        return self._count(encode_trees(*_take(data, chosen)))
+
+
+def _take(data, chosen):
+    """Take sentences from data, each part of which is a sequence or None."""
+    return [None if part is None else [part[i] for i in chosen] for part in data]
+
+
+def _score_ranks(models, statistics, scorer, test):
+    """Score models that differ only in their number of states."""
+    largest = max(model.n_states for model in models)
+    learn = partial(spectral_automaton, n_states=largest)
+    automata = learn_automata(statistics.statistics, learn, models[0].smoothing)
+    backoff = backoff_grammar(statistics.statistics)
+    X, y, sample_weight = test
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    scores = []
+    for model in models:
+        of_rank = [leading_states(automaton, model.n_states) for automaton in automata]
+        operators = join_automata(of_rank, statistics.statistics.roots)
+        model._adopt(statistics, operators, backoff)
+        scores.append(scorer(model, X, y, **weights))
+    return scores
+
+
+def format_results(candidates, scores):
+    """Tabulate scores, a row a candidate, as scikit-learn's searches do."""
+    mean = np.average(scores, axis=1)
+    return {
+        **{
+            f"param_{name}": np.ma.array([params[name] for params in candidates])
+            for name in candidates[0]
+        },
+        "params": candidates,
+        **{f"split{k}_test_score": column for k, column in enumerate(scores.T)},
+        "mean_test_score": mean,
+        "std_test_score": scores.std(axis=1),
+        "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+    }
