@@ -155,8 +155,7 @@ def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignor
         --------
         >>> from sklearn_shag.metrics import attachment_breakdown
         >>> from sklearn_shag.treebank import DependencyTree
-    from sklearn_shag.utils._param_validation import check_sample_weight
-        >>> tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0])
+            >>> tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0])
         >>> breakdown = attachment_breakdown([tree], [[3, 3, 0]])
         >>> breakdown.symbols
         array(['<root>', 'NOUN', 'VERB'], dtype=object)
