@@ -87,9 +87,9 @@ class SpectralSHAGCV(BaseSHAG):
     >>> search.best_n_states_
     4
     >>> search.scores_.mean(axis=2).round(2)
-    array([[0.76, 0.76],
-           [0.84, 0.84],
-           [0.86, 0.86]])
+    array([[0.71, 0.72],
+           [0.79, 0.79],
+           [0.81, 0.82]])
     """
 
     _parameter_constraints = {

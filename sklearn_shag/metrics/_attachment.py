@@ -129,40 +129,40 @@ class AttachmentBreakdown(NamedTuple):
 def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignore=None):
     """Count right attachments by symbol and direction of the true arc.
 
-        Parameters
-        ----------
-        y_true : sequence of DependencyTree
-            Trees with heads; their symbols name the rows.
-        y_pred
-            As for :func:`unlabeled_attachment_score`.
-        by : {"head", "modifier"}, default="head"
-            Whose symbol.
-        sample_weight, ignore
-            As for :func:`unlabeled_attachment_score`.
+    Parameters
+    ----------
+    y_true : sequence of DependencyTree
+        Trees with heads; their symbols name the rows.
+    y_pred
+        As for :func:`unlabeled_attachment_score`.
+    by : {"head", "modifier"}, default="head"
+        Whose symbol.
+    sample_weight, ignore
+        As for :func:`unlabeled_attachment_score`.
 
-        Returns
-        -------
-        breakdown : AttachmentBreakdown
+    Returns
+    -------
+    breakdown : AttachmentBreakdown
 
-        Raises
-        ------
-        ValueError
-            If `by` is unknown, or the numbers of sentences or tokens do not match.
-        TypeError
-            If `y_true` does not hold trees.
+    Raises
+    ------
+    ValueError
+        If `by` is unknown, or the numbers of sentences or tokens do not match.
+    TypeError
+        If `y_true` does not hold trees.
 
-        Examples
-        --------
-        >>> from sklearn_shag.metrics import attachment_breakdown
-        >>> from sklearn_shag.treebank import DependencyTree
-            >>> tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0])
-        >>> breakdown = attachment_breakdown([tree], [[3, 3, 0]])
-        >>> breakdown.symbols
-        array(['<root>', 'NOUN', 'VERB'], dtype=object)
-        >>> breakdown.right
-        array([[0., 1.],
-               [0., 0.],
-               [1., 0.]])
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import attachment_breakdown
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0])
+    >>> breakdown = attachment_breakdown([tree], [[3, 3, 0]])
+    >>> breakdown.symbols
+    array(['<root>', 'NOUN', 'VERB'], dtype=object)
+    >>> breakdown.right
+    array([[0., 1.],
+           [0., 0.],
+           [1., 0.]])
     """
     if by not in ("head", "modifier"):
         raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
