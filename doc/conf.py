@@ -59,6 +59,8 @@ autosummary_context = {
         "add_note",
         "with_traceback",
         "get_metadata_routing",
+        "set_partial_fit_request",
+        "set_score_request",
         "set_fit_request",
         "set_output",
     }

@@ -425,7 +425,8 @@ class EMSHAG(BaseSHAG):
             n_moving = sum(not run.converged for run in runs)
             warnings.warn(
                 f"{n_moving} of {len(runs)} automata have not converged after max_iter="
-                f"{self.max_iter} iterations. Raise max_iter or tol, or start with init='moments'.",
+                f"{self.max_iter} iterations. Raise max_iter or tol"
+                + (", or start with init='moments'." if self.init == "random" else "."),
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )

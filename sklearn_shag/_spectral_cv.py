@@ -178,6 +178,28 @@ class SpectralSHAGCV(BaseSHAG):
         self._learn(self._count(everything), everything)
         return self
 
+    def score(self, X, y=None, sample_weight=None):
+        """Score the predicted trees as the folds were scored.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            The true heads; None takes those of the trees in X.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts.
+
+        Returns
+        -------
+        score : float
+            What `scoring` says, by default the unlabelled attachment score.
+        """
+        if self.scoring is None:
+            return super().score(X, y, sample_weight)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return check_scoring(self, scoring=self.scoring)(self, X, y, **weights)
+
     def _model(self, n_states, smoothing):
         return SpectralSHAG(n_states, smoothing=smoothing, decoder=self.decoder, n_jobs=self.n_jobs)
 
