@@ -5,7 +5,8 @@ The flow, one folder a stage::
     fit      sentences -> sequences -> statistics -> operators     treebank, sequences, operators
     predict  sentences -> chart -> arc marginals -> trees          parsing
 
-Around it: `metrics` (attachment scores) and `datasets` (bundled, generated and downloaded).
+Around it: `metrics` (attachment scores), `inspection` (signs of marginals) and `datasets` (bundled,
+generated and downloaded).
 """
 
 __version__ = "0.1.0"

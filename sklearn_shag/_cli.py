@@ -26,14 +26,14 @@ EXAMPLES = {
     None: """\
 examples:
   python -m sklearn_shag demo
-  python -m sklearn_shag train train.conllu -o model.npz --n-states 6
+  python -m sklearn_shag train train.conllu -o model.npz --n-states 8
   python -m sklearn_shag parse model.npz test.conllu -o parsed.conllu
   python -m sklearn_shag evaluate test.conllu parsed.conllu
 """,
     "demo": """\
 examples:
   python -m sklearn_shag demo
-  python -m sklearn_shag demo --treebank UD_English-EWT --n-states 6
+  python -m sklearn_shag demo --treebank UD_English-EWT --n-states 8
 """,
     "train": """\
 examples:
@@ -167,7 +167,7 @@ def _add_examples(parser, name):
 
 def _add_learning(parser):
     parser.add_argument(
-        "--n-states", type=int, default=6, metavar="N", help="hidden states (default: %(default)s)"
+        "--n-states", type=int, default=8, metavar="N", help="hidden states (default: %(default)s)"
     )
     parser.add_argument(
         "--smoothing",

@@ -26,10 +26,11 @@ def deterministic_automaton(moments, automaton):
     operators : Operators
         With 1, 2 or ``n_symbols + 1`` states.
     """
-    n_symbols = moments.bigrams.shape[0] - 1
+    n_symbols = moments.n_symbols
+    bigrams = moments.bigrams[: n_symbols + 1, : n_symbols + 1]
     # uses[a, j]: modifier (last row: STOP) a is generated in state j. State 0 is that before
     # the first modifier: column START of the bigrams.
-    starts, continues = moments.bigrams[:, -1:], moments.bigrams[:, :-1]
+    starts, continues = bigrams[:, -1:], bigrams[:, :-1]
     if automaton == "single":
         uses = starts + continues.sum(axis=1, keepdims=True)
         target = np.zeros(n_symbols, dtype=np.int64)

@@ -168,7 +168,7 @@ class EMSHAG(BaseSHAG):
 
     Parameters
     ----------
-    n_states : int, default=6
+    n_states : int, default=8
         Number of hidden states of each automaton.
     init : {"random", "moments", "deterministic"} or Operators, default="random"
         Where EM starts:
@@ -274,7 +274,7 @@ class EMSHAG(BaseSHAG):
 
     def __init__(
         self,
-        n_states=6,
+        n_states=8,
         *,
         init="random",
         n_init=1,

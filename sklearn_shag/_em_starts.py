@@ -58,7 +58,7 @@ def deterministic_start(moments, n_states):
 
     Modifiers are alike if similar ones, or STOP, follow them.
     """
-    n_symbols = moments.bigrams.shape[0] - 1
+    n_symbols = moments.n_symbols
     count = moments.bigrams[:, :-1].sum(axis=0)
     seen = np.flatnonzero(count > 0)
     state_of = np.zeros(n_symbols, dtype=np.int64)

@@ -26,7 +26,12 @@ GRAMMAR = {"symbols_": "strings", "backoff_operators_": "operators", "operators_
 ATTRIBUTES = {
     DeterministicSHAG: {**GRAMMAR, "statistics_": "statistics"},
     EMSHAG: {"n_iter_": "plain", "log_likelihoods_": "array", "converged_": "plain", **GRAMMAR},
-    SpectralSHAG: {**GRAMMAR, "statistics_": "statistics"},
+    SpectralSHAG: {
+        "singular_values_": "array",
+        "effective_rank_": "array",
+        **GRAMMAR,
+        "statistics_": "statistics",
+    },
     SpectralSHAGCV: {
         "cv_results_": "results",
         "n_splits_": "plain",
@@ -298,11 +303,10 @@ def _check_statistics(statistics, n_symbols, key):
     )
     for field, array, (dtype, shape) in zip(expected._fields, statistics, expected, strict=True):
         _check_array(array, dtype, shape, f"{key}/{field}")
-    # START and STOP have the code n_symbols; no modifier has it.
     for codes, largest in (
-        (statistics.first, n_symbols),
+        (statistics.first, 2 * n_symbols),
         (statistics.middle, n_symbols - 1),
-        (statistics.last, n_symbols),
+        (statistics.last, 2 * n_symbols),
     ):
         if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
             raise ValueError(f"{key} holds codes outside 0..{largest}")

@@ -2,87 +2,146 @@
 
 from functools import partial
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from sklearn_shag._counting import CountingSHAG
-from sklearn_shag.operators import Operators, learn_grammar
+from sklearn_shag._deterministic import deterministic_automaton
+from sklearn_shag.operators import Operators, join_automata, mixture
+from sklearn_shag.operators._grammar import learn_automata
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._param_validation import Interval
 
 __all__ = ["SpectralSHAG"]
 
 
-def spectral_automaton(moments, n_states):
-    """Learn an operator model from moments by a singular value decomposition (theory, eqs. 12-13).
+# The states of the deterministic automaton in a mixture.
+N_BASELINE_STATES = 2
+
+
+class SpectralAutomaton(NamedTuple):
+    """What one decomposition gives."""
+
+    operators: Operators
+    singular_values: np.ndarray  # all of them, largest first
+
+
+def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0.0, mixing=0.0):
+    """Learn an operator model from moments by a singular value decomposition.
 
     Parameters
     ----------
     moments : Moments
     n_states : int
         At most so many states; fewer where the bigram matrix has a smaller rank.
+    shrinkage, scaling, alpha, mixing : float, default=0.0
+        See :class:`SpectralSHAG`.
 
     Returns
     -------
-    operators : Operators
-        ``alpha_1 = U^T P[:, START]``, ``alpha_inf = P[STOP, :] (U^T P)^+ = U[STOP, :]`` and
-        ``A_a = U^T P_a (U^T P)^+`` for the top left singular vectors U of the bigrams P.
+    automaton : SpectralAutomaton
+
+    Notes
+    -----
+    Without options these are eqs. 12 and 13 of the theory page: for the top left singular
+    vectors U of the bigrams P, ``alpha_1 = U^T P[:, START]``, ``alpha_inf = P[STOP, :] (U^T P)^+``
+    and ``A_a = U^T P_a (U^T P)^+``. With them U becomes ``left`` and the pseudo-inverse ``right``
+    (eqs. 33 and 34).
     """
-    # Symbols that never occur are rows and columns of zeros; most heads see few symbols.
-    seen_rows, seen_columns = (np.flatnonzero(moments.bigrams.any(axis=a)) for a in (1, 0))
-    P = moments.bigrams[np.ix_(seen_rows, seen_columns)]
-    U_seen, singular_values, Vt_seen = linalg.svd(P, full_matrices=False)
-    noise = singular_values[0] * max(P.shape) * np.finfo(float).eps
+    n_symbols, P = moments.n_symbols, moments.bigrams
+    # How often there is something to be seen in a row or a column. Symbols that never occur are
+    # rows and columns of zeros; most heads see few symbols.
+    row_mass, column_mass = P[:, : n_symbols + 1].sum(axis=1), P[: n_symbols + 1].sum(axis=0)
+    rows, columns = np.flatnonzero(row_mass > 0), np.flatnonzero(column_mass > 0)
+    row_scale, column_scale = row_mass[rows] ** -scaling, column_mass[columns] ** -scaling
+    scaled = row_scale[:, None] * P[np.ix_(rows, columns)] * column_scale
+    U, singular_values, Vt = linalg.svd(scaled, full_matrices=False)
+    noise = singular_values[0] * max(scaled.shape) * np.finfo(float).eps
     n = min(n_states, int(np.sum(singular_values > noise)))
     # The sign of a singular vector is arbitrary: the largest entry of each column of U is positive.
-    signs = np.sign(U_seen[np.abs(U_seen[:, :n]).argmax(axis=0), np.arange(n)])
-    U, pseudo_inverse = np.zeros((2, moments.bigrams.shape[0], n))
-    U[seen_rows] = U_seen[:, :n] * signs
-    pseudo_inverse[seen_columns] = (Vt_seen[:n].T * signs) / singular_values[:n]
-    operators = Operators(np.zeros(n), U[-1].copy(), np.zeros((moments.bigrams.shape[0] - 1, n, n)))
-    _project(moments, U, pseudo_inverse, operators)
-    return operators
+    signs = np.sign(U[np.abs(U[:, :n]).argmax(axis=0), np.arange(n)])
+    inverse = singular_values[:n] / (singular_values[:n] ** 2 + alpha * singular_values[0] ** 2)
+    left, right = np.zeros((2, P.shape[0], n))
+    left[rows] = row_scale[:, None] * U[:, :n] * signs
+    right[columns] = column_scale[:, None] * (Vt[:n].T * signs) * inverse
+    operators = Operators(np.zeros(n), np.zeros(n), np.zeros((n_symbols, n, n)))
+    _project(moments, left, right, _reliance(moments, shrinkage), operators)
+    if mixing > 0:
+        baseline = deterministic_automaton(moments, "first")
+        operators = mixture(baseline, operators, 1.0 - mixing)
+    return SpectralAutomaton(operators, singular_values)
+
+
+def _reliance(moments, shrinkage):
+    """How far each trigram is relied upon, by the count of its first two symbols (eq. 35)."""
+    n_columns = moments.bigrams.shape[1]
+    pairs = moments.middle * n_columns + moments.first
+    near = moments.last <= moments.n_symbols
+    counts = np.bincount(
+        pairs[near], weights=moments.trigrams[near], minlength=moments.n_symbols * n_columns
+    )
+    # Without a pseudo-count, and for exact moments, it is 1.
+    return counts[pairs] / (counts[pairs] + shrinkage / moments.n_sequences)
 
 
 @kernel
-def _project(moments, U, pseudo_inverse, operators):
-    """Compute initial vector and operators, which are zero on entry.
+def _project(moments, left, right, reliance, operators):
+    """Compute the operator model, which is zero on entry, in the basis of the singular vectors.
 
     Every entry is a sum in one fixed order, which a matrix product is not: the operators of fewer
     states are leading blocks of these to the last bit.
     """
-    n_states = U.shape[1]
-    # alpha_1 = U^T P[:, START]                                                        (eq. 12)
-    for row in range(U.shape[0]):
+    n_states, n_symbols = left.shape[1], moments.n_symbols
+    # alpha_1 = L^T P[:, START], alpha_inf = P[STOP, :] R                              (eq. 34)
+    for k in range(left.shape[0]):
         for i in range(n_states):
-            operators.alpha_1[i] += U[row, i] * moments.bigrams[row, -1]
-    # A_b = U^T P_b (U^T P)^+                                                          (eq. 13)
-    for k in range(moments.trigrams.size):
-        row, symbol, column = moments.last[k], moments.middle[k], moments.first[k]
+            operators.alpha_1[i] += left[k, i] * moments.bigrams[k, n_symbols]
+            operators.alpha_inf[i] += moments.bigrams[n_symbols, k] * right[k, i]
+    # A_b = L^T P_b R, where what is not relied upon of P_b is replaced by the product of the
+    # moments of what follows b and of what came before it, given b                    (eq. 35)
+    follows = np.zeros((n_symbols, n_states))
+    came = np.zeros((n_symbols, n_states))
+    mass = np.zeros(n_symbols)
+    for t in range(moments.trigrams.size):
+        row, b, column = moments.last[t], moments.middle[t], moments.first[t]
+        relied = moments.trigrams[t] * reliance[t]
         for i in range(n_states):
-            weight = moments.trigrams[k] * U[row, i]
             for j in range(n_states):
-                operators.A[symbol, i, j] += weight * pseudo_inverse[column, j]
+                operators.A[b, i, j] += relied * left[row, i] * right[column, j]
+        if column <= n_symbols:
+            for i in range(n_states):
+                follows[b, i] += moments.trigrams[t] * left[row, i]
+        if row <= n_symbols:
+            for j in range(n_states):
+                came[b, j] += (moments.trigrams[t] - relied) * right[column, j]
+        if row <= n_symbols and column <= n_symbols:
+            mass[b] += moments.trigrams[t]
+    for b in range(n_symbols):
+        if mass[b] > 0.0:
+            for i in range(n_states):
+                for j in range(n_states):
+                    operators.A[b, i, j] += follows[b, i] * came[b, j] / mass[b]
 
 
-def leading_states(automaton, n_states):
+def leading_states(operators, n_states):
     """Cut an automaton down to its first states.
 
     Parameters
     ----------
-    automaton : Operators
+    operators : Operators
         From :func:`spectral_automaton`.
     n_states : int
 
     Returns
     -------
-    automaton : Operators
-        To the last bit what :func:`spectral_automaton` returns for `n_states`: the singular
+    operators : Operators
+        To the last bit what :func:`spectral_automaton` returns for fewer states: the singular
         vectors of a smaller rank are the first ones of a larger.
     """
     n = n_states
-    return Operators(automaton.alpha_1[:n], automaton.alpha_inf[:n], automaton.A[:, :n, :n])
+    return Operators(operators.alpha_1[:n], operators.alpha_inf[:n], operators.A[:, :n, :n])
 
 
 class SpectralSHAG(CountingSHAG):
@@ -95,13 +154,32 @@ class SpectralSHAG(CountingSHAG):
 
     Parameters
     ----------
-    n_states : int, default=6
+    n_states : int, default=8
         Number of hidden states of each automaton. Where the bigram matrix of a head and direction
-        has a smaller rank r, its automaton has r states.
+        has a smaller rank r, its automaton has r states. `mixing` adds two.
     smoothing : float, default=5.0
-        How many sequences of the pool of the same direction are added to the moments of each head
-        and direction. It matters for small treebanks and many symbols. 0 is the published
-        algorithm.
+        How many sequences of the pool of the same direction are added to all moments of each head
+        and direction. It matters for small treebanks and many symbols.
+    context : float, default=0.5
+        Weight of symbols further away. The published moments relate the next symbol to the one
+        before; here rows are also the symbols after the next one and columns those before the last,
+        whose counts are multiplied by this weight (eq. 32). It helps to tell states apart that
+        neighbours do not.
+    shrinkage : float, default=30.0
+        A pseudo-count that draws the trigrams of two first symbols, where they are rare, towards
+        the product of bigrams that makes what follows the second independent of the first
+        (eq. 35), as in Cohen et al. (2013).
+    scaling : float, default=0.5
+        Rows and columns of the bigrams are divided by this power of their mass before the singular
+        value decomposition, and operators are scaled back (eq. 33). 0.5 is a canonical
+        correlation analysis: rare symbols count as much as frequent ones.
+    alpha : float, default=1e-3
+        Tikhonov regularisation of the inverse of the singular values s: ``s / (s^2 + alpha s_1^2)``
+        where s_1 is the largest (eq. 33). It keeps noise in small singular values from being blown
+        up.
+    mixing : float, default=0.1
+        Weight of ``DeterministicSHAG("first")`` in a mixture with the spectral automaton. It gives
+        sequences a positive probability to which the spectral estimate gives none.
     decoder : {"mbr", "max_marginal"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper) or the
         largest sum of marginals (the expected number of right arcs). "viterbi" is refused:
@@ -124,15 +202,26 @@ class SpectralSHAG(CountingSHAG):
         the unknown head and the root symbol; symbol ``n_symbols`` is the unknown modifier.
     backoff_operators_ : Operators
         A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+    singular_values_ : ndarray of shape (n_symbols + 1, 2, n_codes)
+        Singular values of the scaled bigram matrix of every head and direction, largest first,
+        padded with zeros. The last head is the pool of all.
+    effective_rank_ : ndarray of shape (n_symbols + 1, 2)
+        How many states each automaton is worth: the sum of ``s^2 / (s^2 + alpha s_1^2)`` over the
+        singular values in use. With ``alpha=0`` it is their number.
     statistics_ : TreebankStatistics
         The trigram counts that the grammar was learned from; `partial_fit` adds to them.
 
     See Also
     --------
     DeterministicSHAG : The same grammars without hidden states.
+    SpectralSHAGCV : Chooses the number of states and the smoothing.
 
     Notes
     -----
+    With ``smoothing``, ``context``, ``shrinkage``, ``scaling``, ``alpha`` and ``mixing`` at 0 it is
+    the published algorithm, which is accurate with few states only. With the defaults the number of
+    states matters little from 8 on.
+
     The root symbol is not learned spectrally: its distribution is a relative frequency, and
     exactly one root is built into chart and decoder.
 
@@ -140,6 +229,9 @@ class SpectralSHAG(CountingSHAG):
     ----------
     Luque, Quattoni, Balle and Carreras (2012), Spectral Learning for Non-Deterministic Dependency
     Parsing, Algorithm 1 with START and STOP symbols and packed operators (footnote 6).
+
+    Cohen, Stratos, Collins, Foster and Ungar (2013), Experiments with Spectral Learning of
+    Latent-Variable PCFGs, on smoothing and scaling.
 
     Examples
     --------
@@ -154,16 +246,72 @@ class SpectralSHAG(CountingSHAG):
     _parameter_constraints = {
         **CountingSHAG._parameter_constraints,
         "n_states": [Interval(Integral, 1, None, closed="left")],
-        "smoothing": [Interval(Real, 0, None, closed="left")],
+        **{
+            name: [Interval(Real, 0, None, closed="left")]
+            for name in ("smoothing", "context", "shrinkage", "alpha")
+        },
+        "scaling": [Interval(Real, 0, 1, closed="both")],
+        "mixing": [Interval(Real, 0, 1, closed="left")],
     }
 
-    def __init__(self, n_states=6, *, smoothing=5.0, decoder="mbr", memory=None, n_jobs=None):
+    def __init__(
+        self,
+        n_states=8,
+        *,
+        smoothing=5.0,
+        context=0.5,
+        shrinkage=30.0,
+        scaling=0.5,
+        alpha=1e-3,
+        mixing=0.1,
+        decoder="mbr",
+        memory=None,
+        n_jobs=None,
+    ):
         self.n_states = n_states
         self.smoothing = smoothing
+        self.context = context
+        self.shrinkage = shrinkage
+        self.scaling = scaling
+        self.alpha = alpha
+        self.mixing = mixing
         self.decoder = decoder
         self.memory = memory
         self.n_jobs = n_jobs
 
     def _learn_operators(self, statistics, trees):
-        learn = partial(spectral_automaton, n_states=self.n_states)
-        return learn_grammar(statistics.statistics, learn, self.smoothing, self.n_jobs)
+        return self._cut(self._decompose(statistics), statistics)
+
+    def _decompose(self, statistics):
+        """List the SpectralAutomaton of every head and direction."""
+        learn = partial(
+            spectral_automaton,
+            n_states=self.n_states,
+            shrinkage=self.shrinkage,
+            scaling=self.scaling,
+            alpha=self.alpha,
+            mixing=self.mixing,
+        )
+        return learn_automata(
+            statistics.statistics, learn, self.smoothing, self.n_jobs, self.context
+        )
+
+    def _cut(self, automata, statistics):
+        """Make the grammar of automata, which may have more than `n_states` states."""
+        sizes = [automaton.singular_values.size for automaton in automata]
+        values = np.zeros((len(automata), max(sizes)))
+        for row, automaton in zip(values, automata, strict=True):
+            row[: automaton.singular_values.size] = automaton.singular_values
+        extra = N_BASELINE_STATES if self.mixing > 0 else 0
+        operators = [
+            leading_states(automaton.operators, self.n_states + extra) for automaton in automata
+        ]
+        ranks = np.array([part.alpha_1.size - extra for part in operators])
+        squares = values**2
+        used = (np.arange(values.shape[1]) < ranks[:, None]) & (values > 0)
+        shares = np.divide(
+            squares, squares + self.alpha * squares[:, :1], out=np.zeros_like(values), where=used
+        )
+        self.singular_values_ = values.reshape(-1, 2, values.shape[1])
+        self.effective_rank_ = shares.sum(axis=1).reshape(-1, 2)
+        return join_automata(operators, statistics.statistics.roots)

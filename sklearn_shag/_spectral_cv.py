@@ -1,6 +1,5 @@
 """Cross-validation of the spectral learner: one decomposition serves every number of states."""
 
-from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -9,9 +8,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 
 from sklearn_shag._base import BaseSHAG
-from sklearn_shag._spectral import SpectralSHAG, leading_states, spectral_automaton
-from sklearn_shag.operators import backoff_grammar, join_automata
-from sklearn_shag.operators._grammar import learn_automata
+from sklearn_shag._spectral import SpectralSHAG
+from sklearn_shag.operators import backoff_grammar
 from sklearn_shag.sequences._encode import check_sentences, encode_trees
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import check_sample_weight, fit_context
@@ -32,6 +30,8 @@ class SpectralSHAGCV(BaseSHAG):
         The numbers of hidden states to try.
     smoothing : array-like of float, default=(0.0, 1.0, 5.0, 20.0)
         The strengths of smoothing to try, see :class:`SpectralSHAG`.
+    context, shrinkage, scaling, alpha, mixing : float
+        The same for all candidates, see :class:`SpectralSHAG`.
     cv : int, cross-validation generator or iterable, default=None
         How the sentences are split, as in :class:`~sklearn.model_selection.GridSearchCV`: None for
         5 folds, an int for so many; neither shuffles.
@@ -87,15 +87,19 @@ class SpectralSHAGCV(BaseSHAG):
     >>> search.best_n_states_
     4
     >>> search.scores_.mean(axis=2).round(2)
-    array([[0.71, 0.72],
+    array([[0.75, 0.75],
            [0.79, 0.79],
-           [0.81, 0.82]])
+           [0.82, 0.82]])
     """
 
     _parameter_constraints = {
         **BaseSHAG._parameter_constraints,
         "n_states": ["array-like"],
         "smoothing": ["array-like"],
+        **{
+            name: SpectralSHAG._parameter_constraints[name]
+            for name in ("context", "shrinkage", "scaling", "alpha", "mixing")
+        },
         "cv": ["cv_object"],
         "scoring": [None, str, callable],
         "n_jobs": [None, Integral],
@@ -106,6 +110,11 @@ class SpectralSHAGCV(BaseSHAG):
         n_states=range(1, 17),
         *,
         smoothing=(0.0, 1.0, 5.0, 20.0),
+        context=0.5,
+        shrinkage=30.0,
+        scaling=0.5,
+        alpha=1e-3,
+        mixing=0.1,
         cv=None,
         scoring=None,
         decoder="mbr",
@@ -114,6 +123,11 @@ class SpectralSHAGCV(BaseSHAG):
     ):
         self.n_states = n_states
         self.smoothing = smoothing
+        self.context = context
+        self.shrinkage = shrinkage
+        self.scaling = scaling
+        self.alpha = alpha
+        self.mixing = mixing
         self.cv = cv
         self.scoring = scoring
         self.decoder = decoder
@@ -237,17 +251,14 @@ def _take(data, chosen):
 
 def _score_ranks(models, statistics, scorer, test):
     """Score models that differ only in their number of states."""
-    largest = max(model.n_states for model in models)
-    learn = partial(spectral_automaton, n_states=largest)
-    automata = learn_automata(statistics.statistics, learn, models[0].smoothing)
+    largest = max(models, key=lambda model: model.n_states)
+    automata = largest._decompose(statistics)
     backoff = backoff_grammar(statistics.statistics)
     X, y, sample_weight = test
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     scores = []
     for model in models:
-        of_rank = [leading_states(automaton, model.n_states) for automaton in automata]
-        operators = join_automata(of_rank, statistics.statistics.roots)
-        model._adopt(statistics, operators, backoff)
+        model._adopt(statistics, model._cut(automata, statistics), backoff)
         scores.append(scorer(model, X, y, **weights))
     return scores
 

@@ -20,6 +20,7 @@ ALLOWED = {
     "operators": {"utils", "treebank", "sequences"},
     "parsing": {"utils", "treebank", "sequences", "operators"},
     "metrics": {"utils", "treebank", "sequences", "operators", "parsing"},
+    "inspection": {"utils", "treebank", "sequences", "operators", "parsing"},
     "datasets": {"utils", "treebank", "sequences", "operators", "parsing"},
 }
 FOLDERS = sorted(ALLOWED)

@@ -321,9 +321,9 @@ class TestDemo:
         assert (status, err) == (0, "")
         assert "290 sentences to learn from, 97 to parse" in out
         table = demo_table(out)
-        assert list(table) == ["DET", "DET+F", "SPECTRAL, 6 states"]
+        assert list(table) == ["DET", "DET+F", "SPECTRAL, 8 states"]
         assert all(60 < uas < 100 and 5 < exact < 100 for uas, exact in table.values())
-        assert re.search(r"^parsed by SPECTRAL, 6 states:$", out, flags=re.MULTILINE)
+        assert re.search(r"^parsed by SPECTRAL, 8 states:$", out, flags=re.MULTILINE)
         assert re.search(r"^[|` ]*,-- ", out, flags=re.MULTILINE)
 
     @pytest.mark.parametrize("options", [[], ["--n-states", "2", "--smoothing", "4"]], ids=str)
@@ -331,7 +331,7 @@ class TestDemo:
         out = run("demo", "--treebank", files, *options)
         train = read_conllu(files / "xx_small-ud-train.conllu")
         test = read_conllu(files / "xx_small-ud-test.conllu")
-        spectral = SpectralSHAG(2, smoothing=4.0) if options else SpectralSHAG(6)
+        spectral = SpectralSHAG(2, smoothing=4.0) if options else SpectralSHAG(8)
         models = {
             "DET": DeterministicSHAG("single"),
             "DET+F": DeterministicSHAG("first"),

@@ -6,28 +6,112 @@ from numpy.testing import assert_allclose
 from sklearn.model_selection import KFold, cross_val_score
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
-from sklearn_shag._spectral import spectral_automaton
+from sklearn_shag._deterministic import deterministic_automaton
+from sklearn_shag._spectral import leading_states, spectral_automaton
 from sklearn_shag.datasets import make_treebank
 from sklearn_shag.operators import change_basis, exact_moments, sequence_values
-from sklearn_shag.sequences import collect_statistics, extract_sequences, pair_moments
+from sklearn_shag.sequences import (
+    collect_statistics,
+    count_treebank,
+    extract_sequences,
+    pair_moments,
+)
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import flatten, naive_moments, random_treebank
+
+# What makes the learner the published one, beside smoothing=0.
+PUBLISHED = {"context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
 
 
 @pytest.mark.parametrize("n_states", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(5))
-def test_exact_statistics_give_the_automaton_back(n_states, seed):
+@pytest.mark.parametrize("context", [0.0, 0.5])
+@pytest.mark.parametrize("scaling", [0.0, 0.5])
+def test_exact_statistics_give_the_automaton_back(n_states, seed, context, scaling):
     automaton = random_automaton(np.random.default_rng(seed), n_symbols=3, n_states=n_states)
-    learned = spectral_automaton(exact_moments(automaton), n_states)
+    moments = exact_moments(automaton, context)
+    # From exact moments there is nothing to shrink.
+    learned = spectral_automaton(moments, n_states, scaling=scaling, shrinkage=30).operators
     for string in all_strings(3, 5):
         assert_allclose(value(learned, string), value(automaton, string), rtol=0, atol=1e-9)
+
+
+@pytest.fixture
+def noun_moments(english):
+    """Moments of the left modifiers of nouns, estimated from trees."""
+    symbols, statistics = count_treebank(english)
+    noun = list(symbols).index("NOUN")
+    return lambda context: pair_moments(statistics, noun, 0, smoothing=5, context=context)
+
+
+def some_strings(n_symbols):
+    rng = np.random.default_rng(0)
+    return [(), *(tuple(rng.integers(n_symbols, size=n)) for n in (1, 1, 2, 2, 2, 3, 3, 4))]
+
+
+def test_scaling_changes_nothing_at_full_rank(noun_moments):
+    moments = noun_moments(0.0)
+    plain, scaled = (
+        spectral_automaton(moments, 100, scaling=power).operators for power in (0.0, 0.5)
+    )
+    for string in some_strings(moments.n_symbols):
+        assert_allclose(value(scaled, string), value(plain, string), rtol=1e-7, atol=1e-12)
+
+
+def test_full_shrinkage_makes_the_last_modifier_the_state(noun_moments):
+    """With all trigrams replaced by products of bigrams, full rank is the sibling automaton."""
+    moments = noun_moments(0.0)
+    shrunk = spectral_automaton(moments, 100, shrinkage=1e15).operators
+    sibling = deterministic_automaton(moments, "sibling")
+    for string in some_strings(moments.n_symbols):
+        assert_allclose(value(shrunk, string), value(sibling, string), rtol=1e-7, atol=1e-12)
+
+
+def test_mixing_is_the_weighted_mean_of_two_models(noun_moments):
+    moments = noun_moments(0.5)
+    mixed, alone = (
+        spectral_automaton(moments, 4, shrinkage=30, mixing=weight).operators
+        for weight in (0.25, 0.0)
+    )
+    first = deterministic_automaton(moments, "first")
+    for string in some_strings(moments.n_symbols):
+        expected = 0.75 * value(alone, string) + 0.25 * value(first, string)
+        assert_allclose(value(mixed, string), expected, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("mixing", [0.0, 0.1])
+def test_fewer_states_are_leading_ones_to_the_last_bit(noun_moments, mixing):
+    options = {"shrinkage": 30, "scaling": 0.5, "alpha": 1e-3, "mixing": mixing}
+    largest = spectral_automaton(noun_moments(0.5), 16, **options).operators
+    for n_states in range(1, 16):
+        learned = spectral_automaton(noun_moments(0.5), n_states, **options).operators
+        cut = leading_states(largest, n_states + (2 if mixing else 0))
+        for one, other in zip(learned, cut, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_regularisation_lowers_the_effective_rank(english):
+    plain = SpectralSHAG(6, alpha=0).fit(english)
+    assert set(np.unique(plain.effective_rank_)) <= set(range(1, 7))
+    last = plain.effective_rank_
+    for alpha in (1e-4, 1e-2, 1):
+        model = SpectralSHAG(6, alpha=alpha).fit(english)
+        np.testing.assert_array_equal(model.singular_values_, plain.singular_values_)
+        assert (model.effective_rank_ <= last).all()
+        last = model.effective_rank_
+    # At alpha=1 the largest singular value counts half.
+    assert (last >= 0.5).all()
+    # Canonical correlations are at most 1, and START goes with anything.
+    near = SpectralSHAG(6, context=0).fit(english).singular_values_
+    assert_allclose(near[:, :, 0], 1.0, rtol=1e-9)
+    assert (np.diff(near, axis=2) <= 0).all()
 
 
 def test_more_states_than_the_rank_change_nothing():
     automaton = random_automaton(np.random.default_rng(0), n_symbols=4, n_states=2)
     moments = exact_moments(automaton)
     # Rounding leaves singular values of about 1e-17 behind the two.
-    learned = spectral_automaton(moments, n_states=5)
+    learned = spectral_automaton(moments, n_states=5).operators
     assert learned.alpha_1.size == 2
     for string in all_strings(4, 3):
         assert_allclose(value(learned, string), value(automaton, string), rtol=0, atol=1e-9)
@@ -55,7 +139,8 @@ def test_without_smoothing_it_is_the_published_algorithm(n_states, head):
     A = np.array([U.T @ matrix @ inverse for matrix in P_a])
 
     symbols = [[f"x{code}" for code in codes] for codes, _ in sentences]
-    model = SpectralSHAG(n_states, smoothing=0).fit(symbols, [heads for _, heads in sentences])
+    model = SpectralSHAG(n_states, smoothing=0, **PUBLISHED)
+    model.fit(symbols, [heads for _, heads in sentences])
     learned = model.operators_
     for string in all_strings(3, 4):
         state = alpha_1
@@ -95,7 +180,7 @@ def test_huge_smoothing_gives_every_head_the_pooled_automaton():
 
 def test_rare_heads_have_fewer_states():
     """A head that never takes a left modifier has a bigram matrix of rank 1."""
-    model = SpectralSHAG(4, smoothing=0).fit(
+    model = SpectralSHAG(4, smoothing=0, **PUBLISHED).fit(
         [["D", "N", "V"], ["N", "V", "N"]], [[2, 3, 0], [2, 0, 2]]
     )
     d = list(model.symbols_).index("D")
@@ -144,10 +229,10 @@ def _sequences_of(model, trees):
 
 def test_learning_uses_what_pair_moments_gives(english):
     """The estimator's automaton of a head is that of its moments."""
-    model = SpectralSHAG(3, smoothing=2).fit(english)
+    model = SpectralSHAG(3, smoothing=2, **PUBLISHED).fit(english)
     statistics = collect_statistics(_sequences_of(model, english), model.symbols_.size)
     noun = list(model.symbols_).index("NOUN")
-    automaton = spectral_automaton(pair_moments(statistics, noun, 0, smoothing=2), 3)
+    automaton = spectral_automaton(pair_moments(statistics, noun, 0, smoothing=2), 3).operators
     assert_allclose(model.operators_.alpha_1[noun, 0], automaton.alpha_1, rtol=1e-9)
     assert_allclose(model.operators_.A[noun, 0, :-1], automaton.A, rtol=1e-7, atol=1e-12)
 

@@ -49,10 +49,10 @@ def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
     return join_automata(automata, statistics.roots)
 
 
-def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None):
-    """Learn the automata of :func:`learn_grammar`, as a list for :func:`join_automata`."""
+def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0):
+    """List what `learn` returns for every head and direction, in the order of their codes."""
     tasks = (
-        delayed(_learn_pair)(statistics, head, direction, learn, smoothing)
+        delayed(_learn_pair)(statistics, head, direction, learn, smoothing, context)
         for head in range(statistics.roots.size + 1)
         for direction in range(2)
     )
@@ -106,8 +106,8 @@ def join_automata(automata, root_counts):
     return grammar
 
 
-def _learn_pair(statistics, head, direction, learn, smoothing):
-    return learn(pair_moments(statistics, head, direction, smoothing))
+def _learn_pair(statistics, head, direction, learn, smoothing, context):
+    return learn(pair_moments(statistics, head, direction, smoothing, context))
 
 
 def complete_grammar(operators, root_counts):
@@ -173,9 +173,11 @@ def backoff_grammar(statistics):
     """
     n_symbols = statistics.roots.size
     pairs = np.repeat(np.arange(2 * (n_symbols + 1)), np.diff(statistics.indptr))
+    # Every modifier has one trigram with both its neighbours.
+    near = (statistics.first <= n_symbols) & (statistics.last <= n_symbols)
     emitted = np.bincount(
-        pairs * n_symbols + statistics.middle,
-        weights=statistics.counts,
+        pairs[near] * n_symbols + statistics.middle[near],
+        weights=statistics.counts[near],
         minlength=2 * (n_symbols + 1) * n_symbols,
     ).reshape(n_symbols + 1, 2, n_symbols)
     uses = np.concatenate([emitted, statistics.n_sequences[:, :, None]], axis=2)

@@ -11,6 +11,7 @@ __all__ = [
     "Operators",
     "change_basis",
     "exact_moments",
+    "mixture",
     "operators_from_counts",
     "product",
     "total_mass",
@@ -167,6 +168,51 @@ def product(left, right):
     )
 
 
+def mixture(one, other, weight):
+    """Mix two models: each sequence gets the weighted mean of its two values.
+
+    Parameters
+    ----------
+    one, other : Operators
+        Models over the same symbols, with the same leading axes.
+    weight : float
+        That of `other`, in [0, 1].
+
+    Returns
+    -------
+    operators : Operators
+        The direct sum, with ``one.n_states + other.n_states`` states, those of `one` first.
+
+    Raises
+    ------
+    ValueError
+        If the models are not over the same number of symbols.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, mixture
+    >>> coin = Operators(np.array([1.0]), np.array([0.5]), np.array([[[0.25]], [[0.25]]]))
+    >>> mixture(coin, coin, 0.1).alpha_1
+    array([0.9, 0.1])
+    """
+    if one.A.shape[:-2] != other.A.shape[:-2]:
+        raise ValueError(
+            f"A mixture needs models over the same heads and symbols, got operators of shapes "
+            f"{one.A.shape} and {other.A.shape}."
+        )
+    *lead, n_one, _ = one.A.shape
+    n_states = n_one + other.A.shape[-1]
+    A = np.zeros((*lead, n_states, n_states))
+    A[..., :n_one, :n_one] = one.A
+    A[..., n_one:, n_one:] = other.A
+    return Operators(
+        np.concatenate([(1.0 - weight) * one.alpha_1, weight * other.alpha_1], axis=-1),
+        np.concatenate([one.alpha_inf, other.alpha_inf], axis=-1),
+        A,
+    )
+
+
 def operators_from_counts(counts):
     """Estimate probabilistic automata by relative frequency (theory, eq. 11).
 
@@ -200,18 +246,21 @@ def operators_from_counts(counts):
     )
 
 
-def exact_moments(operators):
+def exact_moments(operators, context=0.0):
     """Compute the moments that sequences drawn from one model have in expectation.
 
     Parameters
     ----------
     operators : Operators
         One model: `alpha_1` of shape (n_states,), `A` of shape (n_symbols, n_states, n_states).
+    context : float, default=0.0
+        Weight of symbols further away; with 0 rows and columns are neighbours only.
 
     Returns
     -------
     moments : Moments
-        Expected bigram and trigram counts a sequence, START and STOP included (theory, eqs. 6-8).
+        Expected bigram and trigram counts a sequence, START and STOP included (theory, eqs. 6-8
+        and 32).
 
     Examples
     --------
@@ -230,6 +279,11 @@ def exact_moments(operators):
     # Columns: the mass after the first symbol; rows: the mass from the last symbol on.
     forward = np.column_stack([(operators.A @ passing).T, operators.alpha_1])
     backward = np.vstack([finishing @ operators.A, operators.alpha_inf])
+    if context > 0:
+        # A symbol is further away after one more move, or two, or three, ...
+        moves = linalg.solve(resolvent, operators.A.sum(axis=0))
+        forward = np.hstack([forward, context * moves @ forward[:, :-1]])
+        backward = np.vstack([backward, context * backward[:-1] @ moves])
     dense = np.einsum("ci,bij,ja->bac", backward, operators.A, forward, optimize=True)
-    middle, first, last = np.indices((n_symbols, n_symbols + 1, n_symbols + 1)).reshape(3, -1)
-    return Moments(backward @ forward, first, middle, last, dense.ravel())
+    middle, first, last = np.indices((n_symbols, *backward.shape[:1] * 2)).reshape(3, -1)
+    return Moments(n_symbols, np.inf, backward @ forward, first, middle, last, dense.ravel())

@@ -16,7 +16,7 @@ from sklearn_shag.parsing._viterbi import eisner, viterbi
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 
-__all__ = ["SMALLEST_MARGINAL", "decode", "log_partitions", "marginals"]
+__all__ = ["SMALLEST_MARGINAL", "decode", "log_partitions", "marginal_signs", "marginals"]
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
 SMALLEST_MARGINAL = 1e-12
@@ -108,6 +108,28 @@ def _chunk_log_partitions(operators, codes, indptr, logs):
         logs[s] = np.log(z) + exponent * LOG2_BASE * np.log(2.0) if z > 0.0 else -np.inf
 
 
+@kernel
+def _chunk_signs(operators, codes, indptr, report):
+    """Write the sign of Z, and share and mass of negative marginals, of every sentence."""
+    for s in range(indptr.size - 1):
+        sentence = codes[indptr[s] : indptr[s + 1]]
+        arc_scores = np.ones((sentence.size, sentence.size))
+        stop_scores = np.ones((sentence.size, 2))
+        chart, z, exponent = inside(operators, sentence, arc_scores, stop_scores, True)
+        if z == 0.0 or not np.isfinite(z):
+            continue
+        adjoint = outside(operators, sentence, arc_scores, stop_scores, True, chart, z, exponent)
+        marginals = np.zeros((sentence.size - 1, sentence.size))
+        arc_marginals(chart, adjoint, marginals)
+        if not np.isfinite(marginals).all():
+            continue
+        report[s, 0] = np.sign(z)
+        for marginal in marginals.flat:
+            if marginal < -SMALLEST_MARGINAL:
+                report[s, 1] += 1.0 / (sentence.size - 1) ** 2
+                report[s, 2] -= marginal / (sentence.size - 1)
+
+
 def _marginals_task(operators, backoff, codes, indptr):
     sizes = np.diff(indptr)
     flat = np.empty(np.sum(sizes * (sizes - 1)))
@@ -131,6 +153,12 @@ def _log_partitions_task(operators, codes, indptr):
     logs = np.empty(indptr.size - 1)
     _chunk_log_partitions(operators, codes, indptr, logs)
     return logs
+
+
+def _signs_task(operators, codes, indptr):
+    report = np.zeros((indptr.size - 1, 3))
+    _chunk_signs(operators, codes, indptr, report)
+    return report
 
 
 def _over_chunks(task, codes, indptr, root, n_jobs):
@@ -223,6 +251,28 @@ def log_partitions(operators, codes, indptr, n_jobs=None):
     """
     task = partial(_log_partitions_task, operators)
     return _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+
+
+def marginal_signs(operators, codes, indptr, n_jobs=None):
+    """Tell what is negative before it is repaired.
+
+    Parameters
+    ----------
+    operators : Operators
+    codes, indptr : int ndarrays
+        Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
+    n_jobs : int or None, default=None
+
+    Returns
+    -------
+    z_sign : int ndarray of shape (n_sentences,)
+        Of Z; 0 where the back-off grammar would stand in.
+    negative_share, negative_mass : ndarrays of shape (n_sentences,)
+        Share of negative marginals among those of a sentence, and their mass per token.
+    """
+    task = partial(_signs_task, operators)
+    sign, share, mass = _over_chunks(task, codes, indptr, _root(operators), n_jobs).T
+    return sign.astype(np.int64), share, mass
 
 
 def _root(operators):

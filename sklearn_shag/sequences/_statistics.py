@@ -7,6 +7,8 @@ import numpy as np
 
 from sklearn_shag.sequences._encode import encode_trees
 from sklearn_shag.sequences._extract import LEFT, RIGHT, extract_sequences
+from sklearn_shag.sequences._prefixes import collapse_sequences, take_sequences
+from sklearn_shag.utils._kernel import kernel
 
 __all__ = [
     "Moments",
@@ -23,8 +25,10 @@ class SequenceStatistics(NamedTuple):
     """How often symbols follow each other in the sequences of every head and direction.
 
     Every sequence counts with START before its first and STOP behind its last modifier. Each
-    modifier is the middle of exactly one trigram, so trigrams and the number of sequences
-    determine the bigrams as well.
+    modifier is the middle of trigrams: what came before it, the modifier, what comes after it.
+    Before it came the previous symbol, or START, and any symbols further away, each of which makes
+    a trigram of its own; likewise after it. These counts and the number of sequences determine
+    those of bigrams (theory, eqs. 6, 7 and 32).
 
     Attributes
     ----------
@@ -36,8 +40,11 @@ class SequenceStatistics(NamedTuple):
     indptr : int ndarray of shape (2 * (n_symbols + 1) + 1,)
         The trigrams of head h in direction d are those from ``indptr[2 * h + d]`` on.
     first, middle, last : int ndarrays of shape (n_trigrams,)
-        Symbol codes; ``n_symbols`` is START in `first` and STOP in `last`.
+        Symbol codes. In `first`, code a says that a is the symbol before the middle one,
+        ``n_symbols`` that there is none (START), and ``n_symbols + 1 + a`` that a occurs
+        further before it; likewise in `last` for what follows, with STOP.
     counts : float ndarray of shape (n_trigrams,)
+        A symbol that occurs further away more than once counts as often.
     """
 
     roots: np.ndarray
@@ -66,17 +73,27 @@ class TreebankStatistics(NamedTuple):
 class Moments(NamedTuple):
     """Expected n-gram counts in one sequence of one head and direction.
 
+    Codes of rows and columns are those of :class:`SequenceStatistics`: ``n_symbols`` is START or
+    STOP, larger codes are symbols further away, which there are only if these were asked for.
+
     Attributes
     ----------
-    bigrams : ndarray of shape (n_symbols + 1, n_symbols + 1)
-        The matrix P: row = second symbol or STOP, column = first symbol or START.
+    n_symbols : int
+    n_sequences : float
+        The number of sequences that the counts come from, pseudo-sequences included; infinite for
+        exact expectations.
+    bigrams : ndarray of shape (n_codes, n_codes)
+        The matrix P: the row is what follows, the column what came before. `n_codes` is
+        ``n_symbols + 1``, or ``2 * n_symbols + 1`` with symbols further away.
     first, middle, last : int ndarrays of shape (n_trigrams,)
-        The non-zero entries of the matrices P_b: b is `middle`, the row `last` (or STOP), the
-        column `first` (or START). An entry may be listed more than once; it is their sum.
+        The non-zero entries of the matrices P_b: b is `middle`, the row `last`, the column
+        `first`. An entry may be listed more than once; it is their sum.
     trigrams : ndarray of shape (n_trigrams,)
         Their values.
     """
 
+    n_symbols: int
+    n_sequences: float
     bigrams: np.ndarray
     first: np.ndarray
     middle: np.ndarray
@@ -117,54 +134,99 @@ def collect_statistics(sequences, n_symbols):
     array([0., 1.])
     """
     _check_n_symbols(n_symbols)
-    n_outcomes = n_symbols + 1
-    lengths = np.diff(sequences.indptr)
-    weights = np.repeat(sequences.weights, lengths)
-    middle = sequences.modifiers
-    previous = np.concatenate([[n_symbols], middle[:-1]])
-    following = np.concatenate([middle[1:], [n_symbols]])
-    filled = lengths > 0
-    previous[sequences.indptr[:-1][filled]] = n_symbols
-    following[sequences.indptr[1:][filled] - 1] = n_symbols
-
-    of_root = sequences.heads > n_symbols
-    modifier_of_root = np.repeat(of_root, lengths)
+    collapsed = collapse_sequences(sequences)
+    of_root = collapsed.heads > n_symbols
+    root_sequences = take_sequences(collapsed, np.flatnonzero(of_root))
     roots = np.bincount(
-        middle[modifier_of_root], weights=weights[modifier_of_root], minlength=n_symbols
+        root_sequences.modifiers,
+        weights=np.repeat(root_sequences.weights, np.diff(root_sequences.indptr)),
+        minlength=n_symbols,
     )
-    pairs = 2 * sequences.heads + sequences.directions
-    n_sequences = np.bincount(
-        pairs[~of_root], weights=sequences.weights[~of_root], minlength=2 * n_outcomes
-    ).reshape(n_outcomes, 2)
+    own = take_sequences(collapsed, np.flatnonzero(~of_root))
+    pairs = 2 * own.heads + own.directions
+    n_sequences = np.bincount(pairs, weights=own.weights, minlength=2 * (n_symbols + 1)).reshape(
+        n_symbols + 1, 2
+    )
     n_sequences[n_symbols] = n_sequences.sum(axis=0)
 
-    kept = ~modifier_of_root
-    first, middle, last = previous[kept], middle[kept], following[kept]
-    own_pair = np.repeat(pairs, lengths)[kept]
-    pooled_pair = 2 * n_symbols + np.repeat(sequences.directions, lengths)[kept]
-    trigrams = _add_up(
-        n_symbols,
-        np.concatenate([own_pair, pooled_pair]),
-        *(np.tile(part, 2) for part in (first, middle, last, weights[kept])),
-    )
-    return SequenceStatistics(roots, n_sequences, *trigrams)
+    nothing = np.zeros(0)
+    n_trigrams = _list_trigrams(own, pairs, n_symbols, np.zeros((4, 0), np.int64), nothing)
+    codes, counts = np.empty((4, n_trigrams), np.int64), np.empty(n_trigrams)
+    _list_trigrams(own, pairs, n_symbols, codes, counts)
+    indptr, *trigrams = _add_up(n_symbols, *codes, counts)
+    # The pool of all heads comes last.
+    pairs = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    pooled = _add_up(n_symbols, 2 * n_symbols + pairs % 2, *trigrams)
+    size = indptr[-1]
+    indptr[2 * n_symbols :] = size + pooled[0][2 * n_symbols :]
+    trigrams = (np.concatenate(both) for both in zip(trigrams, pooled[1:], strict=True))
+    return SequenceStatistics(roots, n_sequences, indptr, *trigrams)
+
+
+@kernel
+def _list_trigrams(sequences, pairs, n_symbols, codes, counts):
+    """List pair, first, middle and last of all trigrams with their counts; returns how many.
+
+    With empty arrays they are only counted.
+    """
+    n = 0
+    earlier = np.zeros(n_symbols, np.int64)
+    later = np.zeros(n_symbols, np.int64)
+    present = np.empty(n_symbols, np.int64)
+    for s in range(pairs.size):
+        x = sequences.modifiers[sequences.indptr[s] : sequences.indptr[s + 1]]
+        n_present = 0
+        earlier[:] = 0
+        later[:] = 0
+        for symbol in x:
+            if later[symbol] == 0:
+                present[n_present] = symbol
+                n_present += 1
+            later[symbol] += 1
+        for t in range(x.size):
+            # `earlier` counts the symbols up to the last but one, `later` those from the next but
+            # one on; the neighbours themselves, START and STOP have k = -1.
+            if t >= 2:
+                earlier[x[t - 2]] += 1
+            if t == 0:
+                later[x[0]] -= 1
+            if t + 1 < x.size:
+                later[x[t + 1]] -= 1
+            for k in range(-1, n_present):
+                before = 1 if k < 0 else earlier[present[k]]
+                if before == 0:
+                    continue
+                neighbour = x[t - 1] if t > 0 else n_symbols
+                first = neighbour if k < 0 else n_symbols + 1 + present[k]
+                for m in range(-1, n_present):
+                    after = 1 if m < 0 else later[present[m]]
+                    if after == 0:
+                        continue
+                    if counts.size:
+                        neighbour = x[t + 1] if t + 1 < x.size else n_symbols
+                        last = neighbour if m < 0 else n_symbols + 1 + present[m]
+                        codes[0, n], codes[1, n] = pairs[s], first
+                        codes[2, n], codes[3, n] = x[t], last
+                        counts[n] = sequences.weights[s] * before * after
+                    n += 1
+    return n
 
 
 def _add_up(n_symbols, pairs, first, middle, last, counts):
     """Add up equal trigrams; returns indptr, first, middle, last and counts, sorted by pair."""
-    n_outcomes = n_symbols + 1
-    trigrams = (middle * n_outcomes + last) * n_outcomes + first
-    keys, inverse = np.unique(pairs * n_outcomes**3 + trigrams, return_inverse=True)
+    n_codes = 2 * n_symbols + 1
+    trigrams = (middle * n_codes + last) * n_codes + first
+    keys, inverse = np.unique(pairs * n_codes**3 + trigrams, return_inverse=True)
     counts = np.bincount(inverse, weights=counts, minlength=keys.size)
-    pairs, trigrams = np.divmod(keys, n_outcomes**3)
-    middle, ends = np.divmod(trigrams, n_outcomes**2)
-    last, first = np.divmod(ends, n_outcomes)
-    indptr = np.searchsorted(pairs, np.arange(2 * n_outcomes + 1))
+    pairs, trigrams = np.divmod(keys, n_codes**3)
+    middle, ends = np.divmod(trigrams, n_codes**2)
+    last, first = np.divmod(ends, n_codes)
+    indptr = np.searchsorted(pairs, np.arange(2 * (n_symbols + 1) + 1))
     return indptr, first, middle, last, counts
 
 
 def _check_n_symbols(n_symbols):
-    if 2 * (n_symbols + 1) ** 4 > np.iinfo(np.int64).max:
+    if 2 * (2 * n_symbols + 1) ** 4 > np.iinfo(np.int64).max:
         raise ValueError(
             f"{n_symbols} symbols are too many to count trigrams of; merge rare symbols, for "
             f"example with TokenFeature(min_count=...)."
@@ -270,11 +332,12 @@ def merge_statistics(parts):
     roots, n_sequences = np.zeros(n_symbols), np.zeros((n_symbols + 1, 2))
     recoded = []
     for symbols, statistics in parts:
-        # The last code, of START, STOP and the pool, stays the last.
-        codes = np.array([*(code_of[symbol] for symbol in symbols), n_symbols])
-        roots[codes[:-1]] += statistics.roots
-        n_sequences[codes] += statistics.n_sequences
-        pairs = (2 * codes[:, None] + [LEFT, RIGHT]).ravel()
+        own = np.array([code_of[symbol] for symbol in symbols])
+        roots[own] += statistics.roots
+        heads = np.append(own, n_symbols)
+        n_sequences[heads] += statistics.n_sequences
+        pairs = (2 * heads[:, None] + [LEFT, RIGHT]).ravel()
+        codes = np.concatenate([heads, n_symbols + 1 + own])
         recoded.append(
             (
                 np.repeat(pairs, np.diff(statistics.indptr)),
@@ -292,7 +355,7 @@ def merge_statistics(parts):
     )
 
 
-def pair_moments(statistics, head, direction, smoothing=0.0):
+def pair_moments(statistics, head, direction, smoothing=0.0, context=0.0):
     """Estimate the moments of one head and direction (theory, eqs. 6-9).
 
     Parameters
@@ -304,6 +367,8 @@ def pair_moments(statistics, head, direction, smoothing=0.0):
         0 for left, 1 for right.
     smoothing : float, default=0.0
         How many sequences of the pool of the same direction are counted beside the own ones.
+    context : float, default=0.0
+        Weight of symbols further away; with 0 rows and columns are neighbours only.
 
     Returns
     -------
@@ -323,7 +388,7 @@ def pair_moments(statistics, head, direction, smoothing=0.0):
            [0. , 0. , 0. ],
            [0.5, 0. , 0.5]])
     """
-    n_symbols = statistics.n_sequences.shape[0] - 1
+    n_symbols = statistics.roots.size
     total = statistics.n_sequences[head, direction] + smoothing
     parts = [(head, 1.0 / total)]
     if smoothing > 0:
@@ -332,22 +397,49 @@ def pair_moments(statistics, head, direction, smoothing=0.0):
     chosen, trigrams, empty = [], [], 0.0
     for pair_head, scale in parts:
         start, stop = statistics.indptr[2 * pair_head + direction :][:2]
+        first, last = statistics.first[start:stop], statistics.last[start:stop]
         counts = statistics.counts[start:stop]
-        chosen.append(np.arange(start, stop))
-        trigrams.append(scale * counts)
         # Rounding may leave a hair below zero where weights are not integers.
-        not_empty = counts[statistics.first[start:stop] == n_symbols].sum()
+        not_empty = counts[(first == n_symbols) & (last <= n_symbols)].sum()
         empty += scale * max(statistics.n_sequences[pair_head, direction] - not_empty, 0.0)
+        n_far = (first > n_symbols).astype(np.int64) + (last > n_symbols)
+        kept = np.flatnonzero(n_far == 0) if context == 0 else np.arange(counts.size)
+        chosen.append(start + kept)
+        trigrams.append(scale * counts[kept] * context ** n_far[kept])
     chosen, trigrams = np.concatenate(chosen), np.concatenate(trigrams)
     first, middle, last = (
         codes[chosen] for codes in (statistics.first, statistics.middle, statistics.last)
     )
-
-    # Each trigram (a, b, c) starts with the bigram (a, b). The bigrams that end in STOP start none:
-    # (b, STOP) ends the trigrams with c = STOP, and (START, STOP) is the empty sequence.
-    bigrams = np.zeros((n_symbols + 1, n_symbols + 1))
-    np.add.at(bigrams, (middle, first), trigrams)
-    ends = last == n_symbols
-    np.add.at(bigrams[n_symbols], middle[ends], trigrams[ends])
+    bigrams = _bigrams(n_symbols, first, middle, last, trigrams, context)
     bigrams[n_symbols, n_symbols] = empty
-    return Moments(bigrams, first, middle, last, trigrams)
+    return Moments(n_symbols, total, bigrams, first, middle, last, trigrams)
+
+
+def _bigrams(n_symbols, first, middle, last, trigrams, context):
+    """Sum trigrams to bigrams, all but the empty sequence (theory, eqs. 6 and 32)."""
+    n_codes = n_symbols + 1 if context == 0 else 2 * n_symbols + 1
+    before, after = first <= n_symbols, last <= n_symbols
+    ends = last == n_symbols
+    cells = [  # row, column, values of each way from a trigram to a bigram
+        # The middle symbol follows what came before it,
+        (middle[after], first[after], trigrams[after]),
+        # STOP follows the middle symbol of the last trigram,
+        (last[ends & before], middle[ends & before], trigrams[ends & before]),
+    ]
+    if context > 0:
+        # what came before the last symbol came further before STOP,
+        met = ends & (first != n_symbols)
+        cells.append((last[met], *_further(first[met], trigrams[met], n_symbols, context)))
+        # and what follows the middle symbol follows further after what came before it.
+        rows, values = _further(last[~ends], trigrams[~ends], n_symbols, context)
+        cells.append((rows, first[~ends], values))
+    rows, columns, values = (np.concatenate(part) for part in zip(*cells, strict=True))
+    flat = np.bincount(rows * n_codes + columns, weights=values, minlength=n_codes**2)
+    # (Without any trigram they would be integers.)
+    return flat.reshape(n_codes, n_codes).astype(float)
+
+
+def _further(codes, values, n_symbols, context):
+    """Codes and values of symbols seen from a place further away."""
+    near = codes < n_symbols
+    return np.where(near, n_symbols + 1 + codes, codes), np.where(near, context * values, values)

@@ -1,0 +1,73 @@
+"""How far the marginals of signed operators are from probabilities."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag.parsing._batch import marginal_signs
+from sklearn_shag.sequences._encode import check_sentences, encode_sentences
+
+__all__ = ["MarginalReport", "inspect_marginals"]
+
+
+class MarginalReport(NamedTuple):
+    """Signs of sentences and of their arc marginals, before any repair.
+
+    Attributes
+    ----------
+    z_sign : int ndarray of shape (n_sentences,)
+        Sign of Z, the total mass of the trees of a sentence: 1 as for probabilities; -1, which the
+        division by Z repairs; 0 where Z is zero, or it or a marginal is not finite, so that
+        ``backoff_operators_`` stand in.
+    negative_share : ndarray of shape (n_sentences,)
+        Share of the marginals of a sentence that are below zero (by more than 1e-12) and are
+        clipped. 0 where the sign of Z is 0.
+    negative_mass : ndarray of shape (n_sentences,)
+        Their sum, without the sign, per token. The true marginals of a token sum to 1.
+    """
+
+    z_sign: np.ndarray
+    negative_share: np.ndarray
+    negative_mass: np.ndarray
+
+
+def inspect_marginals(model, X):
+    """Tell how often a grammar gives sentences and arcs negative mass.
+
+    Operators learned spectrally are signed. `predict` and `predict_marginals` repair what is
+    negative; here is how much there was to repair.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this package.
+    X : sequence of length n_sentences
+        As for :meth:`~sklearn_shag.BaseSHAG.predict`.
+
+    Returns
+    -------
+    report : MarginalReport
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+    ValueError, TypeError
+        If X is not valid.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import inspect_marginals
+    >>> trees = load_english().data
+    >>> report = inspect_marginals(SpectralSHAG(4).fit(trees[:300]), trees[300:])
+    >>> int((report.z_sign < 0).sum()), int((report.z_sign == 0).sum())
+    (1, 0)
+    >>> round(float(report.negative_share.mean()), 2)
+    0.07
+    """
+    check_is_fitted(model)
+    encoded = encode_sentences(check_sentences(X)[1], model.symbols_)
+    return MarginalReport(*marginal_signs(model.operators_, *encoded, model.n_jobs))

@@ -1,0 +1,70 @@
+"""What is negative in marginals, against the chart of each sentence on its own."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag.inspection import inspect_marginals
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import inside_outside
+
+
+@pytest.fixture(scope="module")
+def noisy(english):
+    """Far too many states for so few trees, and nothing against noise."""
+    return SpectralSHAG(12, smoothing=0, context=0, shrinkage=0, scaling=0, alpha=0, mixing=0).fit(
+        english[:150]
+    )
+
+
+def test_signs_are_those_of_the_chart(noisy, english):
+    report = inspect_marginals(noisy, english[150:250])
+    for k, tree in enumerate(english[150:250]):
+        codes = np.searchsorted(noisy.symbols_, tree.symbols)
+        chart = inside_outside(noisy.operators_, codes)
+        negative = chart.marginals[chart.marginals < -1e-12]
+        assert report.z_sign[k] == chart.sign
+        assert_allclose(report.negative_share[k], negative.size / len(tree) ** 2, rtol=1e-12)
+        assert_allclose(report.negative_mass[k], -negative.sum() / len(tree), rtol=1e-9)
+    assert (report.z_sign < 0).any()
+    assert report.negative_share.max() > 0.1
+
+
+def test_probabilities_are_not_negative(english):
+    model = DeterministicSHAG(smoothing=1).fit(english[:150])
+    report = inspect_marginals(model, english[150:200])
+    assert_array_equal(report.z_sign, 1)
+    assert_array_equal(report.negative_share, 0.0)
+    assert_array_equal(report.negative_mass, 0.0)
+
+
+def test_the_defaults_make_it_rare(noisy, english):
+    before = inspect_marginals(noisy, english[150:])
+    after = inspect_marginals(SpectralSHAG(12).fit(english[:150]), english[150:])
+    assert (after.z_sign < 0).mean() < (before.z_sign < 0).mean() / 4
+    assert after.negative_mass.mean() < before.negative_mass.mean() / 4
+
+
+def test_no_mass_and_overflow_have_no_sign(english):
+    model = DeterministicSHAG().fit(english[:20])
+    for factor in (0.0, np.inf):
+        A = model.operators_.A.copy()
+        A[-1] = factor * np.ones_like(A[-1])
+        model.operators_ = Operators(*model.operators_[:2], A)
+        report = inspect_marginals(model, english[:5])
+        assert_array_equal(np.stack(report), np.zeros((3, 5)))
+
+
+def test_n_jobs_changes_nothing(noisy, english):
+    serial = inspect_marginals(noisy, english[150:250])
+    parallel = inspect_marginals(noisy.set_params(n_jobs=2), english[150:250])
+    noisy.set_params(n_jobs=None)
+    for one, other in zip(serial, parallel, strict=True):
+        assert_array_equal(one, other)
+
+
+def test_a_model_must_be_fitted(english):
+    with pytest.raises(NotFittedError):
+        inspect_marginals(SpectralSHAG(), english[:5])
