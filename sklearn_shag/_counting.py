@@ -43,6 +43,8 @@ class CountingSHAG(BaseSHAG):
         automata anew from the counts; for many small chunks it is cheaper to count first, see
         :meth:`fit_statistics`.
         """
+        # scikit-learn checks parameters in the first call only.
+        self._validate_params()
         self._check_decoder()
         parts = [self.statistics_] if hasattr(self, "statistics_") else []
         self._learn(merge_statistics([*parts, self._count(encode_trees(X, y, sample_weight))]))

@@ -17,6 +17,8 @@ from sklearn_shag.utils._param_validation import Interval
 __all__ = ["SpectralSHAG"]
 
 
+# The parameters that leave the published algorithm.
+PUBLISHED = {"smoothing": 0, "context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
 # The states of the deterministic automaton in a mixture.
 N_BASELINE_STATES = 2
 

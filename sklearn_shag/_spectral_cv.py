@@ -4,6 +4,7 @@ from numbers import Integral
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 
@@ -26,7 +27,7 @@ class SpectralSHAGCV(BaseSHAG):
 
     Parameters
     ----------
-    n_states : array-like of int, default=range(1, 17)
+    n_states : array-like of int, default=tuple(range(1, 17))
         The numbers of hidden states to try.
     smoothing : array-like of float, default=(0.0, 1.0, 5.0, 20.0)
         The strengths of smoothing to try, see :class:`SpectralSHAG`.
@@ -107,7 +108,7 @@ class SpectralSHAGCV(BaseSHAG):
 
     def __init__(
         self,
-        n_states=range(1, 17),
+        n_states=tuple(range(1, 17)),
         *,
         smoothing=(0.0, 1.0, 5.0, 20.0),
         context=0.5,
@@ -215,7 +216,17 @@ class SpectralSHAGCV(BaseSHAG):
         return check_scoring(self, scoring=self.scoring)(self, X, y, **weights)
 
     def _model(self, n_states, smoothing):
-        return SpectralSHAG(n_states, smoothing=smoothing, decoder=self.decoder, n_jobs=self.n_jobs)
+        return SpectralSHAG(
+            n_states,
+            smoothing=smoothing,
+            context=self.context,
+            shrinkage=self.shrinkage,
+            scaling=self.scaling,
+            alpha=self.alpha,
+            mixing=self.mixing,
+            decoder=self.decoder,
+            n_jobs=self.n_jobs,
+        )
 
     def _learn_operators(self, statistics, trees):
         return self._model(**self.best_params_)._learn_operators(statistics, trees)
@@ -257,7 +268,7 @@ def _score_ranks(models, statistics, scorer, test):
     X, y, sample_weight = test
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     scores = []
-    for model in models:
+    for model in map(clone, models):  # other splits have the same models, in other threads
         model._adopt(statistics, model._cut(automata, statistics), backoff)
         scores.append(scorer(model, X, y, **weights))
     return scores

@@ -1,31 +1,61 @@
-"""Every estimator as a citizen of scikit-learn."""
+"""Every estimator and transformer as a citizen of scikit-learn."""
 
 import copy
+import importlib
 import inspect
 import pickle
+import pkgutil
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal, assert_equal
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError, SkipTestWarning
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import estimator_checks
+from sklearn.utils import estimator_checks, get_tags
 
 import sklearn_shag
-from sklearn_shag import EMSHAG, BaseSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag.treebank import TokenFeature
+from sklearn_shag import EMSHAG, BaseSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag.sequences import count_treebank, merge_statistics
+from sklearn_shag.treebank import DependencyTree, TokenFeature
 
-ESTIMATORS = [
-    DeterministicSHAG(),
-    DeterministicSHAG("sibling", smoothing=1),
-    SpectralSHAG(3),
-    EMSHAG(3, init="moments", smoothing=1, max_iter=100),
-    EMSHAG(2, smoothing=1, max_iter=200, random_state=0),
-]
 
-# The checks of scikit-learn that need no array as X; the others are skipped by tag.
+@dataclass(frozen=True)
+class FoldsByLength:
+    """Folds that depend neither on the order of sentences nor on how often each is there."""
+
+    n_folds: int = 2
+
+    def split(self, X, y=None, groups=None):
+        fold = np.array([len(sentence) % self.n_folds for sentence in X])
+        for k in range(self.n_folds):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return self.n_folds
+
+
+COUNTING = {
+    "first": DeterministicSHAG(),
+    "sibling": DeterministicSHAG("sibling", smoothing=1, decoder="viterbi"),
+    "spectral": SpectralSHAG(3),
+    "published": SpectralSHAG(3, smoothing=0, context=0, shrinkage=0, scaling=0, alpha=0, mixing=0),
+}
+ESTIMATORS = {
+    **COUNTING,
+    "spectral CV": SpectralSHAGCV([1, 2], smoothing=[0, 5], cv=FoldsByLength()),
+    "EM from moments": EMSHAG(2, init="moments", smoothing=1, tol=0.01, max_iter=100),
+    "EM from random": EMSHAG(2, smoothing=1, tol=0.01, max_iter=200, random_state=0),
+}
+TRANSFORMERS = {"token feature": TokenFeature("upos", ["xpos"], min_count=2)}
+
+# The checks of scikit-learn that need no array as X. Of the others, those on data have their like
+# below; those on columns, dtypes and feature names mean nothing for sentences.
 CHECKS_WITHOUT_DATA = [
     "check_do_not_raise_errors_in_init_or_set_params",
     "check_estimator_cloneable",
@@ -41,105 +71,182 @@ CHECKS_WITHOUT_DATA = [
     "check_valid_tag_types",
 ]
 
+BY_SENTENCE = ["predict", "predict_marginals", "score_samples", "log_likelihood"]
 
-@pytest.fixture(params=ESTIMATORS, ids=str)
+
+@pytest.fixture(params=ESTIMATORS)
 def estimator(request):
-    return clone(request.param)
+    return clone(ESTIMATORS[request.param])
+
+
+@pytest.fixture(params=COUNTING)
+def counting(request):
+    return clone(COUNTING[request.param])
+
+
+@pytest.fixture(params=ESTIMATORS | TRANSFORMERS)
+def anything(request):
+    """An estimator or a transformer."""
+    return clone((ESTIMATORS | TRANSFORMERS)[request.param])
+
+
+@pytest.fixture(scope="module")
+def trees(english):
+    return english[:60]
 
 
 def same(one, other):
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_all_estimators_are_tested():
-    public = {
-        value
-        for value in vars(sklearn_shag).values()
-        if inspect.isclass(value) and issubclass(value, BaseSHAG) and value is not BaseSHAG
-    }
-    assert public == {type(estimator) for estimator in ESTIMATORS}
+def learned(model):
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
+def assert_same_model(one, other):
+    """Assert that two estimators have learned the same to the last bit, statistics included."""
+    assert "operators_" in learned(one)
+    assert_equal(learned(one), learned(other))
+
+
+def symbols_and_heads(trees):
+    return [list(tree.symbols) for tree in trees], [tree.heads for tree in trees]
+
+
+def repeat(sentences, weights):
+    return [s for s, weight in zip(sentences, weights, strict=True) for _ in range(weight)]
+
+
+# What is tested
+
+
+def test_every_public_estimator_is_tested():
+    packages = [sklearn_shag]
+    for info in pkgutil.iter_modules(sklearn_shag.__path__):
+        if info.ispkg:
+            packages.append(importlib.import_module(f"sklearn_shag.{info.name}"))
+    public = [getattr(p, name) for p in packages for name in getattr(p, "__all__", ())]
+    estimators = {v for v in public if inspect.isclass(v) and issubclass(v, BaseEstimator)}
+    tested = {type(model) for model in (ESTIMATORS | TRANSFORMERS).values()}
+    assert estimators == tested | {BaseSHAG}
+
+
+# The checks of scikit-learn
 
 
 @pytest.mark.parametrize("check", CHECKS_WITHOUT_DATA)
-def test_checks_of_scikit_learn(estimator, check):
-    if check in ("check_parameters_default_constructible", "check_estimators_unfitted"):
-        estimator = type(estimator)()
-    getattr(estimator_checks, check)(type(estimator).__name__, estimator)
+def test_checks_of_scikit_learn(anything, check):
+    getattr(estimator_checks, check)(type(anything).__name__, anything)
 
 
-def test_fit_changes_neither_data_nor_parameters(estimator, english):
-    trees, params = list(english[:60]), estimator.get_params()
-    symbols = [list(tree.symbols) for tree in trees]
-    heads = [tree.heads.copy() for tree in trees]
-    before = copy.deepcopy((symbols, heads))
-    assert estimator.fit(symbols, heads) is estimator
-    estimator.predict(symbols)
+def test_unfitted_transformers_pass_the_check_of_scikit_learn():
+    estimator_checks.check_transformers_unfitted("TokenFeature", TokenFeature())
+
+
+def test_check_estimator_passes_and_says_that_it_has_no_sentences(anything):
+    with pytest.warns(SkipTestWarning, match="Can't test estimator"):
+        results = estimator_checks.check_estimator(anything, on_skip=None)
+    assert {result["status"] for result in results} == {"passed"}
+
+
+# Parameters
+
+
+def test_parameters_make_the_round_trip(anything):
+    params = anything.get_params()
+    assert type(anything)(**params).get_params() == params
+    other = type(anything)()
+    assert other.set_params(**params) is other
+    assert other.get_params() == params
+    with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
+        anything.set_params(nonsense=1)
+
+
+def test_clones_have_the_parameters_and_nothing_learned(anything, trees):
+    copied = clone(anything.fit(trees))
+    assert copied.get_params() == anything.get_params()
+    assert vars(copied).keys() == anything.get_params().keys()
+
+
+def test_clones_keep_the_operators_to_start_from(random_grammar):
+    start = random_grammar(seed=0)
+    copied = clone(EMSHAG(2, init=start)).init
+    assert type(copied) is type(start)
+    assert same(copied, start)
+
+
+def test_fit_changes_neither_data_nor_parameters(estimator, trees):
+    params, symbols = estimator.get_params(), [list(tree.symbols) for tree in trees]
+    heads, weights = [tree.heads.copy() for tree in trees], np.arange(60.0)
+    before = copy.deepcopy((symbols, heads, weights))
+    assert estimator.fit(symbols, heads, sample_weight=weights) is estimator
+    estimator.score(symbols, heads, sample_weight=weights)
     assert symbols == before[0]
     assert same(heads, before[1])
-    assert estimator.get_params() == params
+    assert_array_equal(weights, before[2])
+    assert all(value is params[name] for name, value in estimator.get_params().items())
+
+
+def test_what_is_learned_has_a_name_with_an_underscore_at_the_end(anything, trees):
+    anything.fit(trees)
+    names = vars(anything).keys() - anything.get_params().keys()
+    assert names
+    assert all(name.endswith("_") and not name.startswith("_") for name in names)
+
+
+def test_predicting_changes_nothing(estimator, trees):
+    before = dict(vars(estimator.fit(trees)))
+    for method in [*BY_SENTENCE, "score", "parse"]:
+        getattr(estimator, method)(trees)
+    estimator.sample(random_state=0)
+    assert vars(estimator).keys() == before.keys()
+    assert all(value is before[name] for name, value in vars(estimator).items())
+
+
+@pytest.mark.parametrize("method", [*BY_SENTENCE, "score", "parse", "sample"])
+def test_nothing_is_predicted_before_fit(estimator, trees, method):
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        getattr(estimator, method)(*([] if method == "sample" else [trees]))
+
+
+def test_methods_take_y_second_and_weights_by_name(estimator):
+    for method in ("fit", "score", "partial_fit"):
+        if hasattr(estimator, method):
+            names = list(inspect.signature(getattr(estimator, method)).parameters)
+            assert names[:3] == ["X", "y", "sample_weight"]
+
+
+def test_tags(anything):
+    tags = get_tags(anything)
+    assert not tags.input_tags.two_d_array
+    assert tags.input_tags.string
+    assert tags.requires_fit
+    assert not tags.no_validation
+    assert not tags.target_tags.required
+    assert tags.estimator_type is None
+    assert (tags.transformer_tags is not None) == hasattr(anything, "transform")
+
+
+def test_html(anything, trees):
+    for model in (anything, make_pipeline(anything), clone(anything).fit(trees)):
+        assert type(anything).__name__ in model._repr_html_()
+
+
+# The same again
+
+
+def test_two_fits_are_equal(estimator, trees):
+    assert_same_model(clone(estimator).fit(trees), estimator.fit(trees))
 
 
 def test_fitting_again_forgets_the_first_time(estimator, english):
     first = clone(estimator).fit(english[:80])
-    again = estimator.fit(english[80:200]).fit(english[:80])
-    assert_array_equal(again.symbols_, first.symbols_)
-    for one, other in zip(again.operators_, first.operators_, strict=True):
-        assert_array_equal(one, other)
+    again = estimator.fit(english[80:140]).fit(english[:80])
+    assert_same_model(again, first)
 
 
-def test_order_of_training_sentences_does_not_matter(estimator, english):
-    one = clone(estimator).fit(english[:80]).predict_marginals(english[80:120])
-    other = estimator.fit(english[:80][::-1]).predict_marginals(english[80:120])
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9)
-
-
-def test_lists_tuples_and_arrays_are_the_same(estimator, english):
-    symbols = [tree.symbols for tree in english[:60]]
-    heads = [tree.heads for tree in english[:60]]
-    ragged, ragged_heads = np.empty(60, dtype=object), np.empty(60, dtype=object)
-    ragged[:] = [np.array(sentence) for sentence in symbols]
-    ragged_heads[:] = heads
-    variants = [
-        (english[:60], None),
-        (tuple(english[:60]), None),
-        (np.array(english[:60], dtype=object), None),
-        (symbols, heads),
-        ([list(sentence) for sentence in symbols], [h.tolist() for h in heads]),
-        (ragged, ragged_heads),
-        (iter(english[:60]), None),
-    ]
-    expected = estimator.fit(english[:60]).predict(english[:60])
-    for X, y in variants:
-        model = clone(estimator).fit(X, y)
-        again = english[:60] if y is None else X
-        assert same(model.predict(again), expected)
-
-
-def test_a_sentence_is_parsed_alike_alone_and_in_a_batch(estimator, english):
-    estimator.fit(english[:200])
-    together = estimator.predict_marginals(english[200:260])
-    for tree, marginals in zip(english[200:260], together, strict=True):
-        assert_array_equal(estimator.predict_marginals([tree])[0], marginals)
-    backwards = estimator.predict(english[200:260][::-1])[::-1]
-    assert same(backwards, estimator.predict(english[200:260]))
-
-
-def test_n_jobs_changes_nothing(estimator, english):
-    serial = clone(estimator).fit(english[:200])
-    parallel = estimator.set_params(n_jobs=2).fit(english[:200])
-    for one, other in zip(serial.operators_, parallel.operators_, strict=True):
-        assert_array_equal(one, other)
-    assert same(serial.predict(english), parallel.predict(english))
-    assert same(serial.predict_marginals(english), parallel.predict_marginals(english))
-    assert_array_equal(serial.log_likelihood(english), parallel.log_likelihood(english))
-
-
-def test_other_joblib_backends_give_the_same(english):
-    model = SpectralSHAG(3).fit(english[:100])
-    expected = model.predict(english[:40])
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        assert same(model.predict(english[:40]), expected)
+def test_order_of_training_sentences_does_not_matter(estimator, trees):
+    assert_same_model(clone(estimator).fit(trees), estimator.fit(trees[::-1]))
 
 
 def test_pickle_and_joblib_keep_everything(estimator, english, tmp_path):
@@ -150,39 +257,266 @@ def test_pickle_and_joblib_keep_everything(estimator, english, tmp_path):
         joblib.load(tmp_path / "model.joblib"),
         copy.deepcopy(estimator),
     ):
+        assert_same_model(copied, estimator)
+        assert copied.get_params() == estimator.get_params()
         assert same(copied.predict(english[100:150]), estimator.predict(english[100:150]))
 
 
-def test_model_selection(estimator, english):
-    heads = [tree.heads for tree in english]
-    symbols = [tree.symbols for tree in english]
-    folds = KFold(3, shuffle=True, random_state=0)
-    scores = cross_val_score(estimator, english, cv=folds, error_score="raise")
-    with_y = cross_val_score(estimator, symbols, heads, cv=folds, error_score="raise")
-    assert_array_equal(scores, with_y)
-    assert scores.min() > 0.6
-    search = GridSearchCV(estimator, {"smoothing": [0, 1, 10]}, cv=folds, error_score="raise").fit(
-        english
-    )
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.score(english) >= search.best_score_
+def test_pickled_transformers_do_the_same(trees):
+    feature = clone(TRANSFORMERS["token feature"]).fit(trees[:30])
+    assert pickle.loads(pickle.dumps(feature)).transform(trees) == feature.transform(trees)
 
 
-def test_pipelines_and_grids_over_their_steps(english):
-    pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(3, smoothing=5))
-    assert pipeline.fit(english).score(english) > 0.7
-    assert "VERB|VBD" in pipeline[-1].symbols_
-    search = GridSearchCV(
-        pipeline,
-        {"spectralshag__n_states": [2, 3], "tokenfeature__joined_with": [None, "xpos"]},
-        cv=3,
-        error_score="raise",
-    ).fit(english)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+def test_lists_tuples_and_arrays_are_the_same(estimator, trees):
+    symbols, heads = symbols_and_heads(trees)
+    ragged, ragged_heads = np.empty(60, dtype=object), np.empty(60, dtype=object)
+    ragged[:] = [np.array(sentence) for sentence in symbols]
+    ragged_heads[:] = heads
+    expected = clone(estimator).fit(trees)
+    predicted, score = expected.predict(trees), expected.score(trees)
+    log_probabilities = expected.score_samples(trees)
+    for X, y in [
+        (tuple(trees), None),
+        (np.array(trees, dtype=object), None),
+        (symbols, heads),
+        (tuple(map(tuple, symbols)), [h.tolist() for h in heads]),
+        (ragged, ragged_heads),
+        (symbols, trees),  # y as trees
+        (trees, heads),
+    ]:
+        assert_same_model(estimator.fit(X, y), expected)
+        assert same(estimator.predict(X), predicted)
+        assert estimator.score(X, y) == score
+        assert same(estimator.score_samples(X, y), log_probabilities)
+    assert_same_model(estimator.fit(iter(symbols), iter(heads)), expected)
 
 
-def test_tags_and_html(estimator):
-    tags = estimator.__sklearn_tags__()
-    assert not tags.input_tags.two_d_array
-    assert tags.input_tags.string
-    assert type(estimator).__name__ in estimator._repr_html_()
+def test_heads_of_y_count_where_trees_have_their_own(estimator, trees):
+    chains = [np.arange(len(tree)) for tree in trees]
+    expected = clone(estimator).fit([tree.symbols for tree in trees], chains)
+    assert_same_model(estimator.fit(trees, chains), expected)
+
+
+@pytest.mark.parametrize("method", BY_SENTENCE)
+def test_a_sentence_alone_is_as_in_a_batch(estimator, english, method):
+    apply = getattr(estimator.fit(english[:100]), method)
+    batch = english[100:140]
+    together = apply(batch)
+    assert same([apply([tree])[0] for tree in batch], together)
+    assert same(apply(batch[::-1])[::-1], together)
+
+
+def test_n_jobs_changes_nothing(estimator, english):
+    serial = clone(estimator).fit(english[:100])
+    parallel = estimator.set_params(n_jobs=2).fit(english[:100])
+    assert_same_model(serial, parallel)
+    for method in BY_SENTENCE:
+        one, other = (getattr(model, method)(english[100:180]) for model in (serial, parallel))
+        assert same(one, other)
+
+
+def test_other_joblib_backends_give_the_same(trees):
+    expected = SpectralSHAG(3).fit(trees)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        model = SpectralSHAG(3).fit(trees)
+        assert_same_model(model, expected)
+        assert same(model.predict(trees), expected.predict(trees))
+
+
+# Output containers
+
+
+def test_default_output_can_be_asked_for(trees):
+    pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))
+    expected = pipeline.fit(trees).score(trees)
+    assert pipeline.set_output(transform="default").fit(trees).score(trees) == expected
+
+
+def test_trees_stay_trees_where_data_frames_are_the_rule(trees):
+    pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))
+    expected = pipeline.fit(trees).score(trees)
+    with sklearn.config_context(transform_output="pandas"):
+        assert pipeline.fit(trees).score(trees) == expected
+        assert isinstance(pipeline[0].transform(trees), list)
+
+
+# Sample weights
+
+
+def test_integer_weights_are_repeated_sentences(estimator, trees):
+    weights = np.arange(60) % 3 + 1
+    weighted = clone(estimator).fit(trees, sample_weight=weights)
+    assert_same_model(weighted, estimator.fit(repeat(trees, weights)))
+
+
+def test_two_halves_are_one_sentence(estimator, trees):
+    halves = clone(estimator).fit([*trees, *trees], sample_weight=np.full(120, 0.5))
+    assert_same_model(halves, estimator.fit(trees))
+
+
+def test_a_sentence_of_weight_zero_is_not_there(estimator, trees):
+    odd = DependencyTree(["<odd>", "<odd>"], [2, 0])
+    weights = np.append(np.arange(60) % 4 > 0, 0)
+    symbols, heads = symbols_and_heads([*trees, odd])
+    expected = clone(estimator).fit(repeat([*trees, odd], weights))
+    assert "<odd>" not in expected.symbols_
+    for X, y in [([*trees, odd], None), (symbols, heads)]:
+        assert_same_model(estimator.fit(X, y, sample_weight=weights), expected)
+
+
+def test_weights_default_to_one(estimator, trees):
+    expected = clone(estimator).fit(trees)
+    for weights in (None, 1.0, [1] * 60):
+        assert_same_model(estimator.fit(trees, sample_weight=weights), expected)
+        assert estimator.score(trees, sample_weight=weights) == expected.score(trees)
+
+
+def test_one_number_is_the_weight_of_every_sentence(estimator, trees):
+    twice = clone(estimator).fit(trees, sample_weight=2)
+    assert_same_model(twice, estimator.fit([*trees, *trees]))
+
+
+BAD_WEIGHTS = {
+    "negative": ([1] * 59 + [-1], "Negative values"),
+    "not a number": ([1] * 59 + [np.nan], "contains NaN"),
+    "infinite": ([1] * 59 + [np.inf], "contains infinity"),
+    "too few": ([1] * 59, r"sample_weight.shape == \(59,\), expected \(60,\)"),
+    "two dimensions": (np.ones((60, 1)), "must be 1D array or scalar"),
+    "no numbers": (["once"] * 60, "could not convert string to float"),
+    "all zero": ([0] * 60, "at least one .*non-zero"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_bad_weights_are_refused_and_nothing_is_learned(estimator, trees, case):
+    weights, message = BAD_WEIGHTS[case]
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(trees, sample_weight=weights)
+    assert vars(estimator).keys() == estimator.get_params().keys()
+
+
+@pytest.mark.parametrize("case", [case for case in BAD_WEIGHTS if case != "all zero"])
+def test_bad_weights_are_refused_by_score(trees, case):
+    weights, message = BAD_WEIGHTS[case]
+    with pytest.raises(ValueError, match=message):
+        DeterministicSHAG().fit(trees).score(trees, sample_weight=weights)
+
+
+def test_score_counts_repeated_sentences(estimator, english):
+    estimator.fit(english[:100])
+    held_out, weights = english[100:160], np.arange(60) % 4
+    expected = estimator.score(repeat(held_out, weights))
+    assert estimator.score(held_out, sample_weight=weights) == expected
+    assert estimator.score(held_out) != expected
+    symbols, heads = symbols_and_heads(held_out)
+    assert estimator.score(symbols, heads, sample_weight=weights) == expected
+
+
+# Learning in parts
+
+
+def test_only_learners_from_counts_learn_in_parts(estimator):
+    counts = type(estimator) in map(type, COUNTING.values())
+    assert hasattr(estimator, "partial_fit") == counts
+    assert hasattr(estimator, "fit_statistics") == counts
+
+
+@pytest.mark.parametrize("name", COUNTING)
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_chunks_in_any_order_are_one_fit(name, english, data):
+    trees = english[:40]
+    cuts = data.draw(st.lists(st.integers(1, 39), unique=True, max_size=3).map(sorted))
+    order = data.draw(st.permutations(range(40)))
+    chunks = [[trees[i] for i in part] for part in np.split(order, cuts)]
+
+    expected, model = clone(COUNTING[name]).fit(trees), clone(COUNTING[name])
+    for chunk in chunks:
+        assert model.partial_fit(chunk) is model
+    merged = merge_statistics(count_treebank(chunk) for chunk in chunks)
+    from_statistics = clone(COUNTING[name]).fit_statistics(merged)
+    assert_same_model(model, expected)
+    assert_same_model(from_statistics, expected)
+
+
+def test_symbols_may_appear_later(counting, english):
+    early = [tree for tree in english if "ADV" not in tree.symbols][:30]
+    late = [tree for tree in english if "ADV" in tree.symbols][:30]
+    expected = clone(counting).fit(early + late)
+    assert "ADV" not in counting.partial_fit(early).symbols_
+    assert_same_model(counting.partial_fit(late), expected)
+    assert "ADV" in counting.symbols_
+
+
+def test_learning_goes_on_after_fit(counting, trees):
+    expected = clone(counting).fit(trees)
+    assert_same_model(counting.fit(trees[:25]).partial_fit(trees[25:]), expected)
+    statistics = count_treebank(trees[:25])
+    counting.fit_statistics(statistics).partial_fit(trees[25:])
+    assert_same_model(counting, expected)
+
+
+def test_fit_forgets_what_was_learned_in_parts(counting, trees):
+    expected = clone(counting).fit(trees[:20])
+    counting.partial_fit(trees[20:]).partial_fit(trees).fit(trees[:20])
+    assert_same_model(counting, expected)
+
+
+def test_chunks_may_come_with_heads_and_weights(counting, trees):
+    weights = np.arange(60) % 3
+    expected = clone(counting).fit(trees, sample_weight=weights)
+    for part in (slice(0, 20), slice(20, 60)):
+        symbols, heads = symbols_and_heads(trees[part])
+        counting.partial_fit(symbols, heads, sample_weight=weights[part])
+    assert_same_model(counting, expected)
+
+
+def test_other_parameters_count_from_the_next_chunk_on(trees):
+    model = SpectralSHAG(4).partial_fit(trees[:30])
+    model.set_params(n_states=2, smoothing=1).partial_fit(trees[30:])
+    assert_same_model(model, SpectralSHAG(2, smoothing=1).fit(trees))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "weights", "message"),
+    [
+        ([], None, None, "X holds no sentences"),
+        ([["A", 3]], [[2, 0]], None, "symbols must be strings"),
+        ([["A", "B"]], [[2, 1]], None, "is not a tree"),
+        ([["A", "B"]], None, None, "has no heads"),
+        ([["A", "B"]], [[2, 0]], [-1], "Negative values"),
+        ([["A", "B"]], [[2, 0]], [0], "at least one .*non-zero"),
+    ],
+)
+def test_a_bad_chunk_changes_nothing(counting, trees, X, y, weights, message):
+    before = dict(vars(counting.partial_fit(trees[:30])))
+    with pytest.raises((ValueError, TypeError), match=message):
+        counting.partial_fit(X, y, sample_weight=weights)
+    assert vars(counting).keys() == before.keys()
+    assert all(value is before[name] for name, value in vars(counting).items())
+    expected = clone(counting).fit(trees)
+    assert_same_model(counting.partial_fit(trees[30:]), expected)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (DeterministicSHAG(), "decoder", "best"),
+        (DeterministicSHAG(), "automaton", "none"),
+        (SpectralSHAG(2), "n_states", 0),
+        (SpectralSHAG(2), "smoothing", -0.5),
+    ],
+)
+def test_parameters_are_checked_with_every_chunk(trees, model, name, value):
+    model = clone(model).partial_fit(trees[:30]).set_params(**{name: value})
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of {type(model).__name__}"):
+        model.partial_fit(trees[30:])
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of {type(model).__name__}"):
+        model.fit_statistics(model.statistics_)
+
+
+def test_statistics_do_not_grow_when_chunks_return(counting, trees):
+    once = counting.partial_fit(trees).statistics_.statistics
+    twice = counting.partial_fit(trees).statistics_.statistics
+    assert [part.shape for part in twice] == [part.shape for part in once]
+    assert_array_equal(twice.counts, 2 * once.counts)

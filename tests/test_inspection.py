@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag._spectral import PUBLISHED
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import inside_outside
@@ -14,9 +15,7 @@ from sklearn_shag.parsing import inside_outside
 @pytest.fixture(scope="module")
 def noisy(english):
     """Far too many states for so few trees, and nothing against noise."""
-    return SpectralSHAG(12, smoothing=0, context=0, shrinkage=0, scaling=0, alpha=0, mixing=0).fit(
-        english[:150]
-    )
+    return SpectralSHAG(12, **PUBLISHED).fit(english[:150])
 
 
 def test_signs_are_those_of_the_chart(noisy, english):

@@ -7,7 +7,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag._deterministic import deterministic_automaton
-from sklearn_shag._spectral import leading_states, spectral_automaton
+from sklearn_shag._spectral import PUBLISHED, leading_states, spectral_automaton
 from sklearn_shag.datasets import make_treebank
 from sklearn_shag.operators import change_basis, exact_moments, sequence_values
 from sklearn_shag.sequences import (
@@ -18,9 +18,6 @@ from sklearn_shag.sequences import (
 )
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import flatten, naive_moments, random_treebank
-
-# What makes the learner the published one, beside smoothing=0.
-PUBLISHED = {"context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
 
 
 @pytest.mark.parametrize("n_states", [1, 2, 3])
@@ -139,7 +136,7 @@ def test_without_smoothing_it_is_the_published_algorithm(n_states, head):
     A = np.array([U.T @ matrix @ inverse for matrix in P_a])
 
     symbols = [[f"x{code}" for code in codes] for codes, _ in sentences]
-    model = SpectralSHAG(n_states, smoothing=0, **PUBLISHED)
+    model = SpectralSHAG(n_states, **PUBLISHED)
     model.fit(symbols, [heads for _, heads in sentences])
     learned = model.operators_
     for string in all_strings(3, 4):
@@ -180,7 +177,7 @@ def test_huge_smoothing_gives_every_head_the_pooled_automaton():
 
 def test_rare_heads_have_fewer_states():
     """A head that never takes a left modifier has a bigram matrix of rank 1."""
-    model = SpectralSHAG(4, smoothing=0, **PUBLISHED).fit(
+    model = SpectralSHAG(4, **PUBLISHED).fit(
         [["D", "N", "V"], ["N", "V", "N"]], [[2, 3, 0], [2, 0, 2]]
     )
     d = list(model.symbols_).index("D")
@@ -229,7 +226,7 @@ def _sequences_of(model, trees):
 
 def test_learning_uses_what_pair_moments_gives(english):
     """The estimator's automaton of a head is that of its moments."""
-    model = SpectralSHAG(3, smoothing=2, **PUBLISHED).fit(english)
+    model = SpectralSHAG(3, **{**PUBLISHED, "smoothing": 2}).fit(english)
     statistics = collect_statistics(_sequences_of(model, english), model.symbols_.size)
     noun = list(model.symbols_).index("NOUN")
     automaton = spectral_automaton(pair_moments(statistics, noun, 0, smoothing=2), 3).operators

@@ -106,6 +106,31 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         self.symbols_ = np.array(kept, dtype=np.str_)
         return self
 
+    def set_output(self, *, transform=None):
+        """Accept the default output; trees are no table.
+
+        Parameters
+        ----------
+        transform : {"default", None}, default=None
+            What scikit-learn's other transformers would put into a data frame.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If a data frame is asked for.
+        """
+        if transform not in (None, "default"):
+            raise ValueError(
+                f"set_output(transform={transform!r}): a {type(self).__name__} returns a list of "
+                f"trees, which has no place in a data frame. Use transform='default'."
+            )
+        return self
+
     def transform(self, X):
         """Replace the symbols.
 

@@ -1,0 +1,130 @@
+"""On a cluster of processes, learning, parsing and counting give what they give in one process."""
+
+import os
+import threading
+
+import joblib
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag.sequences import count_treebank, merge_statistics
+from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+from sklearn_shag.utils._parallel import delayed, run_parallel
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Connect to two processes of one thread each; joblib's backend finds the client by itself."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def count_file(path):
+    return count_treebank(read_conllu(path))
+
+
+def place():
+    return os.getpid(), threading.get_ident()
+
+
+def places_of_nested_tasks(n_jobs):
+    return place(), run_parallel([delayed(place)() for _ in range(4)], n_jobs)
+
+
+def assert_equal_statistics(statistics, expected):
+    assert_array_equal(statistics.symbols, expected.symbols)
+    for part, expected_part in zip(statistics.statistics, expected.statistics, strict=True):
+        assert_array_equal(part, expected_part)
+
+
+def assert_equal_models(model, expected):
+    assert_array_equal(model.symbols_, expected.symbols_)
+    for name in ("operators_", "backoff_operators_"):
+        for part, expected_part in zip(getattr(model, name), getattr(expected, name), strict=True):
+            assert_array_equal(part, expected_part)
+
+
+def test_a_grid_search_on_the_cluster_is_the_local_one(client, english):
+    trees = english[:150]
+    grid = {"n_states": [1, 3], "smoothing": [0, 5]}
+    search = GridSearchCV(SpectralSHAG(), grid, cv=3, error_score="raise")
+    local = clone(search).fit(trees)
+    for scatter in (None, [trees]):
+        with joblib.parallel_config(backend="dask", scatter=scatter):
+            remote = clone(search).fit(trees)
+        assert remote.best_params_ == local.best_params_
+        for name in ("split0_test_score", "split1_test_score", "split2_test_score"):
+            assert_array_equal(remote.cv_results_[name], local.cv_results_[name])
+        assert_equal_models(remote.best_estimator_, local.best_estimator_)
+
+
+def test_tasks_leave_the_process_unless_they_are_tasks_of_a_task(client):
+    with joblib.parallel_config(backend="dask"):
+        places = run_parallel([delayed(place)() for _ in range(4)], n_jobs=None)
+        assert place()[0] not in {process for process, _ in places}
+        for n_jobs in (None, 2):
+            tasks = [delayed(places_of_nested_tasks)(n_jobs) for _ in range(2)]
+            for own_place, nested in run_parallel(tasks, n_jobs=2):
+                assert nested == [own_place] * 4
+        # joblib's backend for dask takes no notice of n_jobs.
+        assert places_of_nested_tasks(n_jobs=1) == (place(), [place()] * 4)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SpectralSHAG(4),
+        DeterministicSHAG("sibling", decoder="viterbi"),
+        EMSHAG(2, n_init=2, tol=0.1, random_state=0),
+        SpectralSHAGCV([1, 3], smoothing=[0, 5], cv=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_learning_and_parsing_on_the_cluster_are_the_local_ones(client, english, model):
+    train, test = english[:100], english[100:150]
+    local = clone(model).fit(train)
+    remote = clone(model)
+    with joblib.parallel_config(backend="dask"):
+        remote.fit(train)
+        heads = remote.predict(test)
+        log_likelihoods = remote.log_likelihood(test)
+    assert_equal_models(remote, local)
+    for predicted, expected in zip(heads, local.predict(test), strict=True):
+        assert_array_equal(predicted, expected)
+    assert_array_equal(log_likelihoods, local.log_likelihood(test))
+
+
+def test_files_counted_on_the_cluster_add_up_to_one_fit(client, english, tmp_path):
+    interjection = DependencyTree(["Oh", "dear", "!"], [2, 0, 2], upos=["INTJ2", "INTJ", "PUNCT"])
+    foreign = DependencyTree(["Ach", "so"], [0, 1], upos=["ACH", "ZZZ"])
+    parts = [english[:120], [interjection, *english[120:240]], [foreign], english[240:]]
+    paths = [tmp_path / f"{k}.conllu" for k in range(len(parts))]
+    for path, trees in zip(paths, parts, strict=True):
+        write_conllu(trees, path)
+    every_tree = [tree for path in paths for tree in read_conllu(path)]
+    assert len(every_tree) == len(english) + 2
+
+    counted = client.gather(client.map(count_file, paths))
+    # What only some files have is in the middle of the order as well as at its end.
+    assert len({tuple(part.symbols) for part in counted}) > 2
+    expected = SpectralSHAG(4).fit(every_tree)
+    assert {"ACH", "INTJ2", "ZZZ"} < set(expected.symbols_)
+    for statistics in (merge_statistics(counted), merge_statistics(counted[::-1])):
+        assert_equal_statistics(statistics, count_treebank(every_tree))
+        assert_equal_models(SpectralSHAG(4).fit_statistics(statistics), expected)
+
+    growing = SpectralSHAG(4)
+    for path in paths:
+        growing.partial_fit(read_conllu(path))
+    assert_equal_models(growing, expected)
+    assert_equal_statistics(growing.statistics_, expected.statistics_)

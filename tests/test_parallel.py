@@ -1,0 +1,134 @@
+"""Side by side: no more workers than asked for, and one thread each for linear algebra."""
+
+import threading
+import time
+from unittest import mock
+
+import pytest
+import sklearn
+from joblib import Parallel, cpu_count, parallel_config
+from joblib import delayed as outer_delayed
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from sklearn_shag import SpectralSHAG
+from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
+from tests.test_common import ESTIMATORS
+
+SECONDS = 10  # a worker that waits longer for another waits in vain
+
+
+@pytest.fixture(params=["loky", "threading"])
+def backend(request):
+    with parallel_config(backend=request.param):
+        yield request.param
+
+
+def tell_thread():
+    time.sleep(0.01)  # leaves time for others to take the next task
+    return threading.get_ident()
+
+
+def threads_of_tasks(n_jobs):
+    """How many tasks run on the calling thread, and on how many threads they run."""
+    threads = run_parallel([delayed(tell_thread)() for _ in range(8)], n_jobs)
+    return threads.count(threading.get_ident()), len(set(threads))
+
+
+def count_started_threads(model, trees):
+    """How many threads the calling thread starts when it learns and parses."""
+    here, started, start = threading.get_ident(), [], threading.Thread.start
+
+    def watched_start(thread):
+        if threading.get_ident() == here:
+            started.append(thread)
+        start(thread)
+
+    with mock.patch.object(threading.Thread, "start", watched_start):
+        model.fit(trees).predict(trees)
+    return len(started)
+
+
+def workers_of(estimator, X, y=None):
+    """A scorer that tells how many workers the estimator would use."""
+    return count_workers(estimator.n_jobs)
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_results_come_in_the_order_of_tasks():
+    assert run_parallel((delayed(abs)(-i) for i in range(20)), 2) == list(range(20))
+
+
+def test_at_top_level_n_jobs_counts():
+    assert count_workers(None) == 1
+    assert count_workers(2) == 2
+    assert count_workers(-1) == cpu_count()
+    with parallel_config(n_jobs=3):
+        assert count_workers(None) == 3
+    meeting = threading.Barrier(2)
+    run_parallel([delayed(meeting.wait)(SECONDS) for _ in range(2)], 2)
+
+
+def test_one_job_runs_on_the_calling_thread():
+    assert threads_of_tasks(1) == (8, 1)
+    assert threads_of_tasks(None) == (8, 1)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1, None])
+def test_tasks_within_tasks_run_on_the_thread_of_theirs(backend, n_jobs):
+    inside = Parallel(n_jobs=2)(outer_delayed(count_workers)(n_jobs) for _ in range(2))
+    assert inside == [1, 1]
+    inside = Parallel(n_jobs=2)(outer_delayed(threads_of_tasks)(n_jobs) for _ in range(2))
+    assert inside == [(8, 1), (8, 1)]
+
+
+def test_tasks_within_a_single_job_may_share_the_work(backend):
+    assert Parallel(n_jobs=1)([outer_delayed(count_workers)(2)]) == [2]
+
+
+@pytest.mark.parametrize(("outer", "workers"), [(1, 2), (2, 1)])
+def test_a_search_and_its_estimators_do_not_both_run_in_parallel(backend, english, outer, workers):
+    search = GridSearchCV(
+        SpectralSHAG(n_jobs=2),
+        {"n_states": [1, 2]},
+        scoring=workers_of,
+        cv=2,
+        n_jobs=outer,
+        error_score="raise",
+    ).fit(english[:40])
+    assert_array_equal(search.cv_results_["mean_test_score"], workers)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_within_tasks_no_estimator_starts_threads(backend, english, name):
+    model = clone(ESTIMATORS[name]).set_params(n_jobs=2)
+    task = outer_delayed(count_started_threads)(model, english[:40])
+    assert Parallel(n_jobs=2)([task]) == [0]
+    with parallel_config(backend="threading"):
+        assert count_started_threads(model, english[:40]) > 0
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_linear_algebra_keeps_to_one_thread_meanwhile(n_jobs):
+    with threadpool_limits(2, user_api="blas"):
+        inside = run_parallel([delayed(blas_threads)() for _ in range(4)], n_jobs)
+        assert inside == [{1}] * 4
+        assert blas_threads() == {2}
+
+
+def test_linear_algebra_keeps_to_one_thread_within_tasks(backend):
+    def look():
+        return run_parallel([delayed(blas_threads)()], 2)
+
+    assert Parallel(n_jobs=2)(outer_delayed(look)() for _ in range(2)) == [[{1}], [{1}]]
+
+
+def test_tasks_know_the_configuration_of_scikit_learn():
+    with sklearn.config_context(working_memory=7):
+        configs = run_parallel([delayed(sklearn.get_config)() for _ in range(2)], 2)
+    assert [config["working_memory"] for config in configs] == [7, 7]
