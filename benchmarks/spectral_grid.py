@@ -68,7 +68,8 @@ def score_of_absolute_values(model, trees):
     for tree in trees:
         codes = encode_sentences([tree.symbols], model.symbols_).codes
         marginals = inside_outside(model.operators_, codes).marginals
-        heads.append(eisner(np.log(np.maximum(np.abs(marginals), 1e-12)))[0])
+        scores = np.log(np.maximum(np.abs(np.nan_to_num(marginals)), 1e-12))
+        heads.append(eisner(scores)[0])
     return unlabeled_attachment_score(trees, heads)
 
 

@@ -79,7 +79,7 @@ def main():
                 run(client, Path(folder))
         else:
             with (
-                LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+                LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
                 Client(cluster) as client,
             ):
                 run(client, Path(folder))

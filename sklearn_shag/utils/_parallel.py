@@ -1,5 +1,6 @@
 """The one way to run tasks side by side."""
 
+import sys
 from functools import cache
 
 from joblib import effective_n_jobs
@@ -24,8 +25,23 @@ def count_workers(n_jobs):
     -------
     n_workers : int
     """
+    # joblib's backend for dask would send out tasks even of one job.
+    return 1 if n_jobs == 1 or _within_task() else effective_n_jobs(n_jobs)
+
+
+def _within_task():
     backend, _ = get_active_backend()
-    return 1 if backend.nesting_level else effective_n_jobs(n_jobs)
+    if backend.nesting_level:
+        return True
+    # The backend for dask does not count levels; its tasks are those that run on a worker.
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return False
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 @cache
@@ -51,7 +67,6 @@ def run_parallel(tasks, n_jobs):
     -------
     results : list
     """
-    if count_workers(n_jobs) == 1:
-        n_jobs = 1
+    where = {"backend": "sequential"} if count_workers(n_jobs) == 1 else {"prefer": "threads"}
     with _thread_pools().limit(limits=1, user_api="blas"):
-        return list(Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
+        return list(Parallel(n_jobs=n_jobs, **where)(tasks))
