@@ -1,8 +1,6 @@
 """Where EM starts: probabilistic automata at random, from moments, or from relative frequencies."""
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.decomposition import NMF
 
 from sklearn_shag.operators import Operators, operators_from_counts
 
@@ -35,6 +33,8 @@ def moments_start(moments, n_states):
     the mass of the states after symbol a (or START). The next state depends on the symbol
     alone: ``A[a, i, j] = H[i, a] / sum_i H[i, a] * W[a, j]``.
     """
+    from sklearn.decomposition import NMF  # like KMeans slow to import, and seldom needed
+
     # The start of the factorisation by singular vectors is undefined beyond the rank.
     n_components = min(n_states, int(np.linalg.matrix_rank(moments.bigrams)))
     # Without a tolerance it takes a fixed number of iterations: a start need not be the optimum.
@@ -58,6 +58,8 @@ def deterministic_start(moments, n_states):
 
     Modifiers are alike if similar ones, or STOP, follow them.
     """
+    from sklearn.cluster import KMeans
+
     n_symbols = moments.n_symbols
     count = moments.bigrams[:, :-1].sum(axis=0)
     seen = np.flatnonzero(count > 0)
