@@ -20,6 +20,7 @@ from sklearn_shag.sequences._encode import (
 )
 from sklearn_shag.sequences._statistics import count_trees
 from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.utils._kernel import announces_compilation
 from sklearn_shag.utils._param_validation import (
     HasMethods,
     StrOptions,
@@ -34,13 +35,14 @@ class BaseSHAG(BaseEstimator, ABC):
     """Split head-automata grammar: everything but how the automata are learned.
 
     A subclass learns `operators_` from head-modifier sequences in the hook ``_learn_operators``
-    and inherits the rest. Its parameters include `decoder`, `memory` and `n_jobs`.
+    and inherits the rest. Its parameters include `decoder`, `memory`, `n_jobs` and `verbose`.
     """
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi"})],
         "memory": [None, str, HasMethods(["cache"])],
         "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
     }
 
     # Whether a derivation has just one state path, so that the best path is the best tree.
@@ -64,6 +66,7 @@ class BaseSHAG(BaseEstimator, ABC):
         """
 
     @fit_context(prefer_skip_nested_validation=True)
+    @announces_compilation
     def fit(self, X, y=None, sample_weight=None):
         """Learn the automaton of every head and direction from trees.
 
@@ -110,6 +113,7 @@ class BaseSHAG(BaseEstimator, ABC):
         self.backoff_operators_ = backoff
         self.operators_ = operators
 
+    @announces_compilation
     def predict(self, X):
         """Parse sentences.
 
@@ -132,6 +136,7 @@ class BaseSHAG(BaseEstimator, ABC):
         )
         return _object_array(np.split(heads, encoded.indptr[1:-1]))
 
+    @announces_compilation
     def predict_marginals(self, X):
         """Compute how probable each token is as the head of each other.
 
@@ -186,6 +191,7 @@ class BaseSHAG(BaseEstimator, ABC):
             np.split(true_heads, cuts), self.predict(sentences), sample_weight=sample_weight
         )
 
+    @announces_compilation
     def score_samples(self, X, y=None):
         """Compute the log probability of trees.
 
@@ -218,6 +224,7 @@ class BaseSHAG(BaseEstimator, ABC):
         n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
         return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
 
+    @announces_compilation
     def log_likelihood(self, X):
         """Compute the log probability of sentences, summed over all their trees.
 
@@ -235,6 +242,7 @@ class BaseSHAG(BaseEstimator, ABC):
         encoded = self._encode(check_sentences(X)[1])
         return log_partitions(self.operators_, *encoded, self.n_jobs)
 
+    @announces_compilation
     def sample(self, n_samples=1, random_state=None, *, max_length=200):
         """Draw trees from the grammar.
 

@@ -75,6 +75,9 @@ class DeterministicSHAG(CountingSHAG):
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
+    verbose : int, default=0
+        Above 0, the compilation of kernels, which takes some seconds, is announced on standard
+        error, once in a process. Kernels that come from numba's cache are not announced.
 
     Attributes
     ----------
@@ -118,13 +121,21 @@ class DeterministicSHAG(CountingSHAG):
     _deterministic = True
 
     def __init__(
-        self, automaton="first", *, smoothing=0.0, decoder="mbr", memory=None, n_jobs=None
+        self,
+        automaton="first",
+        *,
+        smoothing=0.0,
+        decoder="mbr",
+        memory=None,
+        n_jobs=None,
+        verbose=0,
     ):
         self.automaton = automaton
         self.smoothing = smoothing
         self.decoder = decoder
         self.memory = memory
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _learn_operators(self, statistics, trees):
         learn = partial(deterministic_automaton, automaton=self.automaton)

@@ -217,7 +217,9 @@ class EMSHAG(BaseSHAG):
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
     verbose : int, default=0
-        Whether to show a progress bar over heads and directions (needs tqdm).
+        Above 0, a progress bar over heads and directions is shown (needs tqdm), and the compilation
+        of kernels, which takes some seconds, is announced on standard error, once in a process.
+        Kernels that come from numba's cache are not announced.
 
     Attributes
     ----------
@@ -269,7 +271,6 @@ class EMSHAG(BaseSHAG):
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -428,5 +429,5 @@ class EMSHAG(BaseSHAG):
                 f"{self.max_iter} iterations. Raise max_iter or tol"
                 + (", or start with init='moments'." if self.init == "random" else "."),
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )

@@ -192,6 +192,9 @@ class SpectralSHAG(CountingSHAG):
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
+    verbose : int, default=0
+        Above 0, the compilation of kernels, which takes some seconds, is announced on standard
+        error, once in a process. Kernels that come from numba's cache are not announced.
 
     Attributes
     ----------
@@ -269,6 +272,7 @@ class SpectralSHAG(CountingSHAG):
         decoder="mbr",
         memory=None,
         n_jobs=None,
+        verbose=0,
     ):
         self.n_states = n_states
         self.smoothing = smoothing
@@ -280,6 +284,7 @@ class SpectralSHAG(CountingSHAG):
         self.decoder = decoder
         self.memory = memory
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _learn_operators(self, statistics, trees):
         return self._cut(self._decompose(statistics), statistics)

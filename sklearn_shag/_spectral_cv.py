@@ -12,6 +12,7 @@ from sklearn_shag._base import BaseSHAG
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.operators import backoff_grammar
 from sklearn_shag.sequences._encode import check_sentences, encode_trees
+from sklearn_shag.utils._kernel import announces_compilation
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import check_sample_weight, fit_context
 
@@ -46,6 +47,9 @@ class SpectralSHAGCV(BaseSHAG):
     n_jobs : int or None, default=None
         Number of joblib workers, for folds and values of `smoothing`, for parsing over chunks of
         sentences.
+    verbose : int, default=0
+        Above 0, the compilation of kernels, which takes some seconds, is announced on standard
+        error, once in a process. Kernels that come from numba's cache are not announced.
 
     Attributes
     ----------
@@ -121,6 +125,7 @@ class SpectralSHAGCV(BaseSHAG):
         decoder="mbr",
         memory=None,
         n_jobs=None,
+        verbose=0,
     ):
         self.n_states = n_states
         self.smoothing = smoothing
@@ -134,8 +139,10 @@ class SpectralSHAGCV(BaseSHAG):
         self.decoder = decoder
         self.memory = memory
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
+    @announces_compilation
     def fit(self, X, y=None, sample_weight=None, groups=None):
         """Choose the parameters by cross-validation and learn from all trees with them.
 
@@ -226,6 +233,7 @@ class SpectralSHAGCV(BaseSHAG):
             mixing=self.mixing,
             decoder=self.decoder,
             n_jobs=self.n_jobs,
+            verbose=self.verbose,
         )
 
     def _learn_operators(self, statistics, trees):

@@ -281,8 +281,10 @@ def test_moments_need_fewer_iterations_than_random_starts(english):
 
 
 def test_convergence_is_reported(english):
-    with pytest.warns(ConvergenceWarning, match=r"of 30 automata have not converged after max_it"):
+    message = r"of 30 automata have not converged after max_it"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = EMSHAG(3, max_iter=2, tol=0, random_state=0).fit(english)
+    assert caught[0].filename == __file__
     assert not model.converged_
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Kernels: numba comes with the first call, any place will do."""
+"""Kernels: numba comes with the first call, compiling is announced, any place will do."""
 
 import os
 import pickle
@@ -12,8 +12,11 @@ from threading import Barrier
 import numba
 import numpy as np
 import pytest
+from numba.core import event
 
 import sklearn_shag
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.operators._expectation import expected_uses
 from sklearn_shag.utils import _kernel
 from sklearn_shag.utils._kernel import kernel
@@ -51,7 +54,7 @@ for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
 from sklearn.base import clone
 for name in ("DeterministicSHAG", "EMSHAG", "SpectralSHAG", "SpectralSHAGCV"):
     estimator = clone(getattr(sklearn_shag, name)())
-    estimator.set_params(**{**estimator.get_params(), "n_jobs": 1})
+    estimator.set_params(**{**estimator.get_params(), "verbose": 1})
     pickle.loads(pickle.dumps(estimator)), repr(estimator)
 sklearn_shag.datasets.load_english()
 slow = {"numba", "llvmlite", "sklearn.cluster", "sklearn.decomposition"}
@@ -149,6 +152,76 @@ def _add_up(values):
 
 
 @compiles
+class TestAnnouncement:
+    FIT = "from sklearn_shag import DeterministicSHAG\n" + SENTENCES
+    FIT += "model = DeterministicSHAG(verbose={}).fit(X, y)\n"
+
+    def test_once_if_something_is_compiled(self, tmp_path):
+        """A fit compiles several kernels, the second call one more; then all are in the cache."""
+        program = self.FIT.format(1) + "model.score_samples(X, y)"
+        result = run(program, NUMBA_CACHE_DIR=tmp_path)
+        assert result.stdout == ""
+        (line,) = result.stderr.splitlines()
+        assert line.startswith(f"Compiling the kernels of sklearn_shag (once; cached in {tmp_path}")
+        assert len(list(tmp_path.rglob("*.nbi"))) == 3
+        assert run(program, NUMBA_CACHE_DIR=tmp_path).stderr == ""
+
+    def test_not_unless_asked_for(self, tmp_path):
+        program = self.FIT.format(0) + "model.set_params(verbose=1).fit(X, y)"
+        assert run(program, NUMBA_CACHE_DIR=tmp_path).stderr == ""
+
+    def test_later_than_the_first_call(self, tmp_path):
+        """What was compiled without a word, or for others, is no reason not to speak later."""
+        program = (
+            "import numba\n"
+            + self.FIT.format(0)
+            + "numba.njit(lambda: 1)()\nmodel.set_params(verbose=True).score_samples(X, y)"
+        )
+        assert run(program, NUMBA_CACHE_DIR=tmp_path).stderr.count("Compiling") == 1
+
+    def test_other_kernels_are_not_announced(self, capsys):
+        with _kernel.announce_compilation(1):
+            assert numba.njit(lambda: 1)() == 1
+        assert capsys.readouterr().err == ""
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda model, X, y: DeterministicSHAG(verbose=1).fit(X, y),
+            lambda model, X, y: SpectralSHAG(1, verbose=1).fit(X, y),
+            lambda model, X, y: EMSHAG(1, init="moments", max_iter=1, tol=9, verbose=1).fit(X, y),
+            lambda model, X, y: SpectralSHAGCV([1], smoothing=[5], cv=2, verbose=1).fit(X, y),
+            lambda model, X, y: model.partial_fit(X, y),
+            lambda model, X, y: SpectralSHAG(1, verbose=1).fit_statistics(model.statistics_),
+            lambda model, X, y: model.predict(X),
+            lambda model, X, y: model.predict_marginals(X),
+            lambda model, X, y: model.score(X, y),
+            lambda model, X, y: model.score_samples(X, y),
+            lambda model, X, y: model.log_likelihood(X),
+            lambda model, X, y: model.sample(),
+            lambda model, X, y: inspect_marginals(model, X),
+        ],
+    )
+    def test_by_everything_that_calls_kernels(self, call, monkeypatch, capsys):
+        """As if numba compiled at every call of a kernel."""
+        X, y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]] * 2, [[2, 3, 0], [2, 0]] * 2
+        model = DeterministicSHAG().fit(X, y).set_params(verbose=1)
+        announced = []
+
+        def compile_and_call(self, *args):
+            with event.trigger_event("numba:compile", data={"dispatcher": self.dispatcher}):
+                announced.append(_kernel._announced)
+                return self.dispatcher(*args)
+
+        monkeypatch.setattr(_kernel.Kernel, "__call__", compile_and_call)
+        monkeypatch.setattr(_kernel, "_announced", False)
+        call(model, X, y)
+        assert all(announced)
+        assert announced
+        assert capsys.readouterr().err.count("Compiling the kernels of sklearn_shag") == 1
+
+
+@compiles
 class TestReadOnlyInstallation:
     """A copy of the package where nothing can be written, not even by the system's owner.
 
@@ -161,7 +234,7 @@ class TestReadOnlyInstallation:
 import sklearn_shag
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.sequences._extract import _breadth_first
-model = DeterministicSHAG(decoder="viterbi").fit(X, y)
+model = DeterministicSHAG(decoder="viterbi", verbose=1).fit(X, y)
 assert [heads.tolist() for heads in model.predict(X)] == y
 print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\n")
 """
@@ -188,7 +261,10 @@ print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\
         assert Path(file).is_relative_to(installed)
         assert Path(folder).is_relative_to(cache)
         assert list(Path(folder).glob("*.nbi"))
+        assert f"(once; cached in {cache}" in result.stderr
         assert sorted(installed.rglob("*")) == before
+        again = run(self.FIT, source=installed, HOME=tmp_path, XDG_CACHE_HOME=cache)
+        assert again.stderr == ""
 
     def test_kernels_are_compiled_each_time_where_nothing_can_be_written(self, installed, tmp_path):
         (tmp_path / "cache").touch()  # again a file in place of the folder
@@ -196,6 +272,7 @@ print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\
         file, folder = result.stdout.splitlines()
         assert Path(file).is_relative_to(installed)
         assert folder == "None"
+        assert "(in every process: no folder for a cache can be written)" in result.stderr
 
 
 @compiles

@@ -196,6 +196,14 @@ class TestRoundTrip:
             copy[-1].predict(english[:1])
         assert_same(model, copy.fit(english[:80]))
 
+    def test_files_from_before_a_parameter(self, small):
+        """A parameter that the file does not know yet has its default."""
+        header, arrays = read_parts(small)
+        assert header["model"]["params"].pop("verbose") == 0
+        write_parts(small, header, arrays)
+        assert load_model(small).verbose == 0
+        assert load_model(small).predict([["D", "N", "V"]])[0].tolist() == [2, 3, 0]
+
     def test_tuple_parameter_stays_a_tuple(self, english, tmp_path):
         feature = TokenFeature("upos", ("xpos",)).fit(english[:9])
         loaded = round_trip(feature, tmp_path / "feature.npz")

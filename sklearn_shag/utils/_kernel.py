@@ -1,8 +1,10 @@
 """The one numba decorator of the package. Numba itself is imported when a kernel is called."""
 
-from functools import partial, update_wrapper
+import sys
+from contextlib import contextmanager
+from functools import partial, update_wrapper, wraps
 
-__all__ = ["kernel"]
+__all__ = ["announce_compilation", "announces_compilation", "kernel"]
 
 
 def kernel(function=None, /, **options):
@@ -64,3 +66,59 @@ def _decorate(function, options):
         return njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # numba finds no folder for a cache that it can write
         return njit(nogil=True, **options)(function)
+
+
+@contextmanager
+def announce_compilation(verbose):
+    """Say on standard error, once in a process, if kernels are compiled within the block.
+
+    What is loaded from the cache is not announced.
+
+    Parameters
+    ----------
+    verbose : int or bool
+        Nothing is said if it is 0.
+    """
+    if not verbose:
+        yield
+        return
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        def on_start(self, event):
+            _announce(event.data["dispatcher"])
+
+        def on_end(self, event):
+            pass
+
+    # Numba tells of every compilation, whichever thread of a joblib call it happens in.
+    with event.install_listener("numba:compile", Announcer()):
+        yield
+
+
+_announced = False
+
+
+def _announce(dispatcher):
+    global _announced
+    package = __name__.partition(".")[0]
+    if _announced or dispatcher.py_func.__module__.partition(".")[0] != package:
+        return
+    _announced = True
+    folder = dispatcher.stats.cache_path
+    kept = "in every process: no folder for a cache can be written"
+    if folder is not None:
+        kept = f"once; cached in {folder}"
+    # Standard output may be a treebank that is being written.
+    print(f"Compiling the kernels of {package} ({kept})", file=sys.stderr, flush=True)
+
+
+def announces_compilation(method):
+    """Let a method of an estimator announce compilations if its `verbose` is above 0."""
+
+    @wraps(method)
+    def announcing(self, *args, **kwargs):
+        with announce_compilation(self.verbose):
+            return method(self, *args, **kwargs)
+
+    return announcing
