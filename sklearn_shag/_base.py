@@ -134,7 +134,7 @@ class BaseSHAG(BaseEstimator, ABC):
         heads = decode(
             self.operators_, self.backoff_operators_, *encoded, self.decoder, self.n_jobs
         )
-        return _object_array(np.split(heads, encoded.indptr[1:-1]))
+        return _object_array(heads)
 
     @announces_compilation
     def predict_marginals(self, X):

@@ -14,8 +14,12 @@ from sklearn_shag.parsing import inside_outside
 
 @pytest.fixture(scope="module")
 def noisy(english):
-    """Far too many states for so few trees, and nothing against noise."""
-    return SpectralSHAG(12, **PUBLISHED).fit(english[:150])
+    """Too many states for so few trees, and nothing against noise.
+
+    With more of them terms cancel until their sum is rounding errors: then two charts that add in
+    different orders rightly disagree.
+    """
+    return SpectralSHAG(6, **PUBLISHED).fit(english[:150])
 
 
 def test_signs_are_those_of_the_chart(noisy, english):
@@ -39,9 +43,11 @@ def test_probabilities_are_not_negative(english):
     assert_array_equal(report.negative_mass, 0.0)
 
 
-def test_the_defaults_make_it_rare(noisy, english):
-    before = inspect_marginals(noisy, english[150:])
-    after = inspect_marginals(SpectralSHAG(12).fit(english[:150]), english[150:])
+def test_the_defaults_make_it_rare(english):
+    before, after = (
+        inspect_marginals(SpectralSHAG(12, **parameters).fit(english[:150]), english[150:])
+        for parameters in (PUBLISHED, {})
+    )
     assert (after.z_sign < 0).mean() < (before.z_sign < 0).mean() / 4
     assert after.negative_mass.mean() < before.negative_mass.mean() / 4
 

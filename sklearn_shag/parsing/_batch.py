@@ -1,4 +1,4 @@
-"""Sentences in bulk: chunks of them through the chart, on joblib workers."""
+"""Sentences in bulk: chunks of them through the charts, on joblib workers."""
 
 from functools import partial
 from itertools import pairwise
@@ -6,83 +6,96 @@ from itertools import pairwise
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._chart import (
-    LOG2_BASE,
-    arc_marginals,
-    inside,
-    outside,
+from sklearn_shag.parsing._chart import LOG2_BASE, arc_marginals, inside, outside
+from sklearn_shag.parsing._fast_chunk import lane_grammar, run_fast
+from sklearn_shag.parsing._results import (
+    DONE,
+    NO_MASS,
+    OUT_OF_RANGE,
+    SMALLEST_MARGINAL,
+    decode_trees,
+    new_results,
+    repair,
 )
-from sklearn_shag.parsing._viterbi import eisner, viterbi
+from sklearn_shag.parsing._viterbi import viterbi
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 
-__all__ = ["SMALLEST_MARGINAL", "decode", "log_partitions", "marginal_signs", "marginals"]
+# So many that workers end at about the same time.
+CHUNKS_PER_WORKER = 8
+# Marginals of a chunk, which are in memory together: few enough for a treebank of any size.
+LARGEST_CHUNK = 2**22
 
-# Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
-SMALLEST_MARGINAL = 1e-12
+__all__ = ["decode", "log_partitions", "marginal_signs", "marginals"]
 
 
 @kernel
-def _sentence_marginals(operators, backoff, codes):
-    """Compute the repaired marginals of one sentence; ``codes[0]`` is the root symbol."""
-    arc_scores = np.ones((codes.size, codes.size))
-    stop_scores = np.ones((codes.size, 2))
-    out = np.zeros((codes.size - 1, codes.size))
-    for grammar in (operators, backoff):
-        chart, z, exponent = inside(grammar, codes, arc_scores, stop_scores, True)
-        if z != 0.0 and np.isfinite(z):
-            adjoint = outside(grammar, codes, arc_scores, stop_scores, True, chart, z, exponent)
+def _run_exactly(operators, codes, indptr, which, results, status):
+    """Parse sentences of a chunk by the chart with exponents, as :func:`run_fast` does."""
+    for k in range(which.size):
+        s = which[k]
+        sentence = codes[indptr[s] : indptr[s + 1]]
+        arc_scores = np.ones((sentence.size, sentence.size))
+        stop_scores = np.ones((sentence.size, 2))
+        chart, z, exponent = inside(operators, sentence, arc_scores, stop_scores, True)
+        status[k] = NO_MASS
+        if z == 0.0 or not np.isfinite(z):
+            continue
+        if results.marginals.size:
+            adjoint = outside(
+                operators, sentence, arc_scores, stop_scores, True, chart, z, exponent
+            )
+            out = np.zeros((sentence.size - 1, sentence.size))
             arc_marginals(chart, adjoint, out)
-            if _repair(out):
-                break
-    return out
+            if not np.isfinite(out).all():
+                continue
+            results.marginals[results.begins[s] : results.begins[s + 1]] = out.ravel()
+        status[k] = DONE
+        results.sign[s] = np.sign(z)
+        results.log_abs_z[s] = np.log(abs(z)) + exponent * LOG2_BASE * np.log(2.0)
 
 
-@kernel
-def _repair(marginals):
-    """Make signed marginals a distribution over heads for every token: clip, then renormalise.
+def _parse_chunk(grammars, codes, indptr, with_marginals=True):
+    """Parse a chunk, each sentence with the first of the grammars that has mass for it.
 
-    Their rows sum to 1 as they are, also where Z is negative. What is clipped here is what
-    decoding and users see alike. Returns False, with rows undefined, where they are not finite.
+    `grammars` are pairs of operators and their :func:`lane_grammar`.
     """
-    for m in range(marginals.shape[0]):
-        total = 0.0
-        for h in range(marginals.shape[1]):
-            if h != m + 1:
-                # Written so that NaN stays NaN.
-                clipped = marginals[m, h] < SMALLEST_MARGINAL
-                marginals[m, h] = SMALLEST_MARGINAL if clipped else marginals[m, h]
-                total += marginals[m, h]
-        if not np.isfinite(total):
-            return False
-        for h in range(marginals.shape[1]):
-            marginals[m, h] /= total
-    return True
+    results = new_results(indptr, with_marginals)
+    pending = np.arange(indptr.size - 1)
+    for operators, (grammar, place) in grammars:
+        status = np.full(pending.size, OUT_OF_RANGE)
+        if grammar is not None:
+            status = run_fast(grammar, place[codes], indptr, pending, results)
+        rest = np.flatnonzero(status == OUT_OF_RANGE)
+        if rest.size:
+            exact_status = np.empty(rest.size, dtype=np.int64)
+            _run_exactly(operators, codes, indptr, pending[rest], results, exact_status)
+            status[rest] = exact_status
+        pending = pending[status == NO_MASS]
+        if not pending.size:
+            break
+    if with_marginals:
+        for s in pending:  # no head is better than another
+            results.marginals[results.begins[s] : results.begins[s + 1]] = 1.0
+    return results
 
 
-@kernel
-def _chunk_marginals(operators, backoff, codes, indptr, flat):
-    """Write the marginals of every sentence to `flat`, one after the other."""
-    end = 0
-    for s in range(indptr.size - 1):
-        marginals = _sentence_marginals(operators, backoff, codes[indptr[s] : indptr[s + 1]])
-        for m in range(marginals.shape[0]):
-            for h in range(marginals.shape[1]):
-                flat[end] = marginals[m, h]
-                end += 1
+def _repair_task(grammars, codes, indptr):
+    results = _parse_chunk(grammars, codes, indptr)
+    repair(results)
+    return results.marginals
 
 
-@kernel
-def _chunk_decode(operators, backoff, codes, indptr, logarithm, heads):
-    """Decode every sentence from its marginals, by their logarithms or as they are (eq. 28)."""
-    for s in range(indptr.size - 1):
-        marginals = _sentence_marginals(operators, backoff, codes[indptr[s] : indptr[s + 1]])
-        scores = np.zeros((marginals.shape[1], marginals.shape[1]))
-        for m in range(marginals.shape[0]):
-            for h in range(marginals.shape[1]):
-                if h != m + 1:
-                    scores[h, m + 1] = np.log(marginals[m, h]) if logarithm else marginals[m, h]
-        eisner(scores, heads[indptr[s] + 1 : indptr[s + 1]])
+def _decode_task(grammars, logarithm, codes, indptr):
+    results = _parse_chunk(grammars, codes, indptr)
+    repair(results)
+    heads = np.empty(codes.size, dtype=np.int64)
+    scores = results.marginals
+    if logarithm:
+        with np.errstate(divide="ignore"):  # no token is its own head
+            scores = np.log(scores)
+    decode_trees(scores, results.begins, indptr, heads)
+    return np.delete(heads, indptr[:-1])
 
 
 @kernel
@@ -97,92 +110,68 @@ def _chunk_viterbi(log_operators, log_backoff, codes, indptr, heads):
                 break
 
 
-@kernel
-def _chunk_log_partitions(operators, codes, indptr, logs):
-    """Compute log Z of every sentence, -inf where Z is not positive."""
-    for s in range(indptr.size - 1):
-        sentence = codes[indptr[s] : indptr[s + 1]]
-        arc_scores = np.ones((sentence.size, sentence.size))
-        stop_scores = np.ones((sentence.size, 2))
-        _, z, exponent = inside(operators, sentence, arc_scores, stop_scores, True)
-        logs[s] = np.log(z) + exponent * LOG2_BASE * np.log(2.0) if z > 0.0 else -np.inf
-
-
-@kernel
-def _chunk_signs(operators, codes, indptr, report):
-    """Write the sign of Z, and share and mass of negative marginals, of every sentence."""
-    for s in range(indptr.size - 1):
-        sentence = codes[indptr[s] : indptr[s + 1]]
-        arc_scores = np.ones((sentence.size, sentence.size))
-        stop_scores = np.ones((sentence.size, 2))
-        chart, z, exponent = inside(operators, sentence, arc_scores, stop_scores, True)
-        if z == 0.0 or not np.isfinite(z):
-            continue
-        adjoint = outside(operators, sentence, arc_scores, stop_scores, True, chart, z, exponent)
-        marginals = np.zeros((sentence.size - 1, sentence.size))
-        arc_marginals(chart, adjoint, marginals)
-        if not np.isfinite(marginals).all():
-            continue
-        report[s, 0] = np.sign(z)
-        for marginal in marginals.flat:
-            if marginal < -SMALLEST_MARGINAL:
-                report[s, 1] += 1.0 / (sentence.size - 1) ** 2
-                report[s, 2] -= marginal / (sentence.size - 1)
-
-
-def _marginals_task(operators, backoff, codes, indptr):
-    sizes = np.diff(indptr)
-    flat = np.empty(np.sum(sizes * (sizes - 1)))
-    _chunk_marginals(operators, backoff, codes, indptr, flat)
-    return flat
-
-
-def _decode_task(operators, backoff, codes, indptr, decoder):
+def _viterbi_task(log_operators, log_backoff, codes, indptr):
     heads = np.full(codes.size, -1)
-    if decoder == "viterbi":
-        with np.errstate(divide="ignore"):
-            log_operators = Operators(*(np.log(part) for part in operators))
-            log_backoff = Operators(*(np.log(part) for part in backoff))
-        _chunk_viterbi(log_operators, log_backoff, codes, indptr, heads)
-    else:
-        _chunk_decode(operators, backoff, codes, indptr, decoder == "mbr", heads)
+    _chunk_viterbi(log_operators, log_backoff, codes, indptr, heads)
     return np.delete(heads, indptr[:-1])
 
 
-def _log_partitions_task(operators, codes, indptr):
-    logs = np.empty(indptr.size - 1)
-    _chunk_log_partitions(operators, codes, indptr, logs)
-    return logs
-
-
-def _signs_task(operators, codes, indptr):
-    report = np.zeros((indptr.size - 1, 3))
-    _chunk_signs(operators, codes, indptr, report)
-    return report
+def _with_lane_grammars(grammars, codes):
+    # Made once for all chunks.
+    return [(operators, lane_grammar(operators, codes)) for operators in grammars]
 
 
 def _over_chunks(task, codes, indptr, root, n_jobs):
-    """Run a task on chunks of sentences of about equal cost and join what it returns.
+    """Run a task on chunks of sentences of about equal length, and chunks of about equal cost.
 
     Tasks see the root symbol at the first position of every sentence. Kernels release the
     interpreter lock, so threads suffice; tasks share nothing but their arguments, so any joblib
     backend will do.
+
+    Returns
+    -------
+    results : list
+        What the task returned for each chunk.
+    order : int ndarray of shape (n_sentences,)
+        The sentences in the order in which they were taken: the shortest first.
     """
-    cost = np.cumsum(np.diff(indptr).astype(float) ** 3)
-    n_workers = count_workers(n_jobs)
-    n_chunks = 4 * n_workers if n_workers > 1 else 1
-    cuts = np.searchsorted(cost, cost[-1] * np.arange(1, n_chunks) / n_chunks)
-    cuts = np.unique(np.concatenate([[0], cuts, [indptr.size - 1]]))
+    lengths = np.diff(indptr)
+    order = np.argsort(lengths, kind="stable")
     codes = np.insert(codes, indptr[:-1], root)
-    indptr = indptr + np.arange(indptr.size)
+    begins, sizes = (indptr[:-1] + np.arange(lengths.size))[order], lengths[order] + 1
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    codes = codes[np.repeat(begins - indptr[:-1], sizes) + np.arange(codes.size)]
+    # Of the chart with 8 states, measured: cubic only for long sentences.
+    cost = np.cumsum(sizes**2 * (sizes + 30.0))
+    n_workers = count_workers(n_jobs)
+    n_chunks = CHUNKS_PER_WORKER * n_workers if n_workers > 1 else 1
+    n_chunks = max(n_chunks, int(np.sum(sizes**2.0) / LARGEST_CHUNK))
+    cuts = np.searchsorted(cost, cost[-1] * np.arange(1, n_chunks) / n_chunks)
+    cuts = np.unique(np.concatenate([[0], cuts, [lengths.size]]))
     tasks = (
         delayed(task)(
             codes=codes[indptr[start] : indptr[stop]],
             indptr=indptr[start : stop + 1] - indptr[start],
         )
-        for start, stop in pairwise(cuts)
+        for start, stop in pairwise(cuts.tolist())
     )
-    return np.concatenate(run_parallel(tasks, n_jobs))
+    return run_parallel(tasks, n_jobs), order
+
+
+def _split(chunks, sizes, order):
+    """Cut joined results into those of each sentence, in the order of the sentences."""
+    flat = np.concatenate(chunks)
+    ends = [0, *np.cumsum(sizes[order]).tolist()]
+    parts = [None] * order.size
+    for s, begin, end in zip(order.tolist(), ends, ends[1:], strict=False):
+        parts[s] = flat[begin:end]
+    return parts
+
+
+def _unsort(chunks, order):
+    values = np.concatenate(chunks)
+    values[order] = values.copy()
+    return values
 
 
 def marginals(operators, backoff, codes, indptr, n_jobs=None):
@@ -201,14 +190,11 @@ def marginals(operators, backoff, codes, indptr, n_jobs=None):
     marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
         Positive, rows sum to 1.
     """
-    task = partial(_marginals_task, operators, backoff)
-    flat = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+    task = partial(_repair_task, _with_lane_grammars([operators, backoff], codes))
+    chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
     lengths = np.diff(indptr)
-    ends = np.cumsum(lengths * (lengths + 1))
-    return [
-        part.reshape(length, length + 1)
-        for part, length in zip(np.split(flat, ends[:-1]), lengths, strict=True)
-    ]
+    parts = _split(chunks, lengths * (lengths + 1), order)
+    return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths.tolist(), strict=True)]
 
 
 def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None):
@@ -227,11 +213,18 @@ def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None):
 
     Returns
     -------
-    heads : int ndarray of shape (n_tokens,)
+    heads : list of int ndarrays of shape (n_tokens_i,)
         Projective trees with one root each.
     """
-    task = partial(_decode_task, operators, backoff, decoder=decoder)
-    return _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+    if decoder == "viterbi":
+        with np.errstate(divide="ignore"):
+            logs = [Operators(*map(np.log, grammar)) for grammar in (operators, backoff)]
+        task = partial(_viterbi_task, *logs)
+    else:
+        grammars = _with_lane_grammars([operators, backoff], codes)
+        task = partial(_decode_task, grammars, decoder == "mbr")
+    chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+    return _split(chunks, np.diff(indptr), order)
 
 
 def log_partitions(operators, codes, indptr, n_jobs=None):
@@ -249,8 +242,12 @@ def log_partitions(operators, codes, indptr, n_jobs=None):
     log_partitions : ndarray of shape (n_sentences,)
         -inf where Z is not positive.
     """
-    task = partial(_log_partitions_task, operators)
-    return _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+    grammars = _with_lane_grammars([operators], codes)
+    task = partial(_parse_chunk, grammars, with_marginals=False)
+    chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+    sign = _unsort([results.sign for results in chunks], order)
+    log_abs_z = _unsort([results.log_abs_z for results in chunks], order)
+    return np.where(sign > 0, log_abs_z, -np.inf)
 
 
 def marginal_signs(operators, codes, indptr, n_jobs=None):
@@ -270,8 +267,15 @@ def marginal_signs(operators, codes, indptr, n_jobs=None):
     negative_share, negative_mass : ndarrays of shape (n_sentences,)
         Share of negative marginals among those of a sentence, and their mass per token.
     """
-    task = partial(_signs_task, operators)
-    sign, share, mass = _over_chunks(task, codes, indptr, _root(operators), n_jobs).T
+    task = partial(_parse_chunk, _with_lane_grammars([operators], codes))
+    chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+    sign = _unsort([results.sign for results in chunks], order)
+    lengths = np.diff(indptr)
+    parts = _split([results.marginals for results in chunks], lengths * (lengths + 1), order)
+    # Where there is no mass marginals are 1.
+    negative = [np.where(part < -SMALLEST_MARGINAL, part, 0.0) for part in parts]
+    share = np.array([np.count_nonzero(part) for part in negative]) / lengths**2
+    mass = -np.array([part.sum() for part in negative]) / lengths
     return sign.astype(np.int64), share, mass
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import _chart, _viterbi
+from sklearn_shag.parsing import _chart, _eisner
 
 __all__ = ["InsideOutside", "eisner", "inside_outside"]
 
@@ -185,9 +185,6 @@ def eisner(scores):
     if np.isnan(scores).any():
         token, head = np.argwhere(np.isnan(scores))[0]
         raise ValueError(f"The score of head {head} of token {token + 1} is NaN.")
-    n_tokens = scores.shape[0]
-    by_head = np.zeros((n_tokens + 1, n_tokens + 1))
-    by_head[:, 1:] = scores.T
-    heads = np.empty(n_tokens, dtype=np.int64)
-    score = _viterbi.eisner(by_head, heads)
+    heads = np.empty(scores.shape[0], dtype=np.int64)
+    score = _eisner.eisner(np.ascontiguousarray(scores), heads)
     return heads, float(score)

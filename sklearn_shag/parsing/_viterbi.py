@@ -1,18 +1,15 @@
 """Best derivations: the chart of :mod:`_chart` with (max, +) in place of (+, x) (theory, eq. 27).
 
 The automaton's state stays an index, and the best split or predecessor of every entry is kept.
-With a grammar of one state whose operators are all 1, the score of a tree is the sum of the
-scores of its arcs, and this is Eisner's algorithm: one kernel serves both.
 """
 
 import numpy as np
 
-from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import RIGHT
 from sklearn_shag.utils._kernel import kernel
 
-# What an entry of the agenda of `_backtrack` stands for.
-COMPLETE, INCOMPLETE = 0, 1
+# What an entry of the agenda of `_backtrack` stands for; numba makes no literals of this type.
+COMPLETE, INCOMPLETE = np.int64(0), np.int64(1)
 
 
 @kernel
@@ -147,23 +144,3 @@ def _backtrack(root, closed_from, complete_from, incomplete_from, awaiting_from,
 def _put(agenda, row, kind, head, end, state):
     agenda[row, 0], agenda[row, 1] = kind, head
     agenda[row, 2], agenda[row, 3] = end, state
-
-
-@kernel
-def eisner(log_scores, heads):
-    """Find the projective tree with one root of the largest sum of arc scores (eq. 28).
-
-    Parameters
-    ----------
-    log_scores : array of shape (N + 1, N + 1)
-        Score of the arc from every head (row, 0 the root symbol) to every modifier (column).
-    heads : int array of shape (N,)
-        Set to the heads of the best tree.
-
-    Returns
-    -------
-    score : float
-    """
-    free = np.zeros((1, 2, 1))
-    operators = Operators(free, free, np.zeros((1, 2, 1, 1, 1)))
-    return viterbi(operators, np.zeros(log_scores.shape[0], dtype=np.int64), log_scores, heads)

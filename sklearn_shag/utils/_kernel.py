@@ -4,7 +4,13 @@ import sys
 from contextlib import contextmanager
 from functools import partial, update_wrapper, wraps
 
-__all__ = ["announce_compilation", "announces_compilation", "kernel"]
+__all__ = [
+    "announce_compilation",
+    "announces_compilation",
+    "inlined_kernel",
+    "kernel",
+    "table_kernel",
+]
 
 
 def kernel(function=None, /, **options):
@@ -28,12 +34,20 @@ def kernel(function=None, /, **options):
     return partial(kernel, **options) if function is None else Kernel(function, options)
 
 
+# For kernels that allocate nothing. Numba would count references to every array at every call,
+# which can take longer than what the call is for.
+table_kernel = partial(kernel, _nrt=False)
+# For parts of such kernels that are called in inner loops.
+inlined_kernel = partial(kernel, _nrt=False, forceinline=True)
+
+
 class Kernel:
     """A function that is compiled when it is first called, by Python or by another kernel."""
 
     def __init__(self, function, options):
         update_wrapper(self, function)
-        self._options = options
+        # Numba looks for these where it inlines a call before it compiles.
+        self.py_func, self.targetoptions = function, options
 
     def __call__(self, *args, **kwargs):
         return self.dispatcher(*args, **kwargs)
@@ -47,7 +61,7 @@ class Kernel:
         made = vars(self)
         if "_dispatcher" not in made:
             # Two threads that come here at once both go on with what the first has made.
-            made.setdefault("_dispatcher", _decorate(self.__wrapped__, self._options))
+            made.setdefault("_dispatcher", _decorate(self.py_func, self.targetoptions))
         return made["_dispatcher"]
 
     @property
@@ -61,6 +75,8 @@ class Kernel:
 
 def _decorate(function, options):
     from numba import njit
+
+    from sklearn_shag.utils import _lanes_compiled  # noqa: F401 (numba learns of vectors)
 
     try:
         return njit(cache=True, nogil=True, **options)(function)

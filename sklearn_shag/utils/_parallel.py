@@ -1,10 +1,13 @@
 """The one way to run tasks side by side."""
 
 import sys
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
-from joblib import effective_n_jobs
-from joblib.parallel import get_active_backend
+from joblib import effective_n_jobs, parallel_config
+from joblib.parallel import ThreadingBackend, get_active_backend
+from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
@@ -67,6 +70,42 @@ def run_parallel(tasks, n_jobs):
     -------
     results : list
     """
-    where = {"backend": "sequential"} if count_workers(n_jobs) == 1 else {"prefer": "threads"}
+    n_workers = count_workers(n_jobs)
+    backend, _ = get_active_backend(prefer="threads")
     with _thread_pools().limit(limits=1, user_api="blas"):
+        if n_workers > 1 and isinstance(backend, ThreadingBackend):
+            return _run_in_threads(list(tasks), n_workers, backend)
+        where = {"backend": "sequential"} if n_workers == 1 else {"prefer": "threads"}
         return list(Parallel(n_jobs=n_jobs, **where)(tasks))
+
+
+def _run_in_threads(tasks, n_workers, backend):
+    """Do what joblib's threads do, without its looking for results every 10 milliseconds.
+
+    In that time hundreds of sentences are parsed.
+    """
+    nested_backend, n_nested = backend.get_nested_backend()
+    config = get_config()
+
+    queue = deque(enumerate(tasks))
+    results = [None] * len(tasks)
+
+    def work():
+        with parallel_config(backend=nested_backend, n_jobs=n_nested), config_context(**config):
+            while queue:
+                try:
+                    k, (function, args, kwargs) = queue.popleft()
+                except IndexError:  # another thread has taken the last one
+                    return
+                # Called as it is: `delayed` of scikit-learn asks for its own Parallel.
+                results[k] = function.__wrapped__(*args, **kwargs)
+
+    with ThreadPoolExecutor(n_workers - 1) as executor:
+        helpers = [executor.submit(work) for _ in range(n_workers - 1)]
+        try:
+            work()  # the calling thread works too: it is on a core already
+            for helper in helpers:
+                helper.result()
+        finally:
+            queue.clear()  # after an error nobody takes another task
+    return results

@@ -1,0 +1,103 @@
+"""The best tree of independent arcs: Eisner (2000), in O(N^3) (theory, eq. 28)."""
+
+import numpy as np
+
+from sklearn_shag.utils._kernel import kernel
+
+# What an entry of the agenda of `_backtrack` stands for: both halves between two positions, or one.
+BETWEEN, RIGHT_HALF, LEFT_HALF = np.int64(0), np.int64(1), np.int64(2)
+
+# NaN never gets here. Without it in mind, largest sums are found several at a time.
+_without_nan = {"nnan", "nsz"}
+
+
+@kernel(fastmath=_without_nan)
+def eisner(scores, heads):
+    """Find the projective tree with one root of the largest sum of arc scores.
+
+    Halves are stored by their head and by their end, so that all sums run along rows. Only values
+    are: which split was the best is asked again where the tree is read off, N times in all.
+
+    Parameters
+    ----------
+    scores : array of shape (N, N + 1)
+        ``scores[m - 1, h]`` of the arc from head h, 0 the root symbol, to token m; may be -inf.
+    heads : int array of shape (N,)
+        Set to the heads of the best tree, the first met of equal ones. A tree also if all are -inf.
+
+    Returns
+    -------
+    score : float
+    """
+    n = scores.shape[1]
+    right, right_by_end = np.zeros((n, n)), np.zeros((n, n))
+    left, left_by_end = np.zeros((n, n)), np.zeros((n, n))
+    arcs = np.zeros((n, n))
+    for j in range(1, n):
+        for i in range(j - 1, 0, -1):
+            # between = max_k right[i, k] + left[j, k + 1], what an arc from i to j or back spans
+            between = _best_sum(right[i], i, left[j], i + 1, j - i)
+            arcs[i, j] = between + scores[j - 1, i]
+            arcs[j, i] = between + scores[i - 1, j]
+            # right[i, j] = max_m arc[i, m] + right[m, j]
+            right[i, j] = _best_sum(arcs[i], i + 1, right_by_end[j], i + 1, j - i)
+            right_by_end[j, i] = right[i, j]
+            # left[j, i] = max_m arc[j, m] + left[m, i]
+            left[j, i] = _best_sum(arcs[j], i, left_by_end[i], i, j - i)
+            left_by_end[i, j] = left[j, i]
+    best, root = -np.inf, 1
+    for m in range(1, n):
+        score = scores[m - 1, 0] + left[m, 1] + right[m, n - 1]
+        if score > best:
+            best, root = score, m
+    heads[root - 1] = 0
+    _backtrack(root, right, right_by_end, left, left_by_end, arcs, heads)
+    return best
+
+
+@kernel(fastmath=_without_nan, _nrt=False, forceinline=True)
+def _best_sum(one, i, other, j, size):
+    best = -np.inf
+    for k in range(size):
+        best = max(best, one[i + k] + other[j + k])
+    return best
+
+
+@kernel(fastmath=_without_nan, _nrt=False)
+def _argbest_sum(one, i, other, j, size):
+    """Find the first best of the sums that :func:`_best_sum` takes."""
+    best = _best_sum(one, i, other, j, size)
+    for k in range(size):
+        if one[i + k] + other[j + k] == best:
+            return k
+    return 0
+
+
+@kernel
+def _backtrack(root, right, right_by_end, left, left_by_end, arcs, heads):
+    """Follow the best splits from the two halves of the root."""
+    n_tokens = heads.size
+    agenda = np.empty((n_tokens + 2, 3), dtype=np.int64)  # kind, first and last position
+    agenda[0] = LEFT_HALF, 1, root
+    agenda[1] = RIGHT_HALF, root, n_tokens
+    size = 2
+    while size:
+        size -= 1
+        kind, i, j = agenda[size]
+        if i == j:
+            continue
+        if kind == BETWEEN:
+            k = i + _argbest_sum(right[i], i, left[j], i + 1, j - i)
+            agenda[size] = RIGHT_HALF, i, k
+            agenda[size + 1] = LEFT_HALF, k + 1, j
+        elif kind == RIGHT_HALF:
+            m = i + 1 + _argbest_sum(arcs[i], i + 1, right_by_end[j], i + 1, j - i)
+            heads[m - 1] = i
+            agenda[size] = BETWEEN, i, m
+            agenda[size + 1] = RIGHT_HALF, m, j
+        else:
+            m = i + _argbest_sum(arcs[j], i, left_by_end[i], i, j - i)
+            heads[m - 1] = j
+            agenda[size] = BETWEEN, m, j
+            agenda[size + 1] = LEFT_HALF, i, m
+        size += 2

@@ -1,0 +1,354 @@
+"""Chunks of sentences through the fast chart: one by one, or in lockstep."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.parsing._fast_chart import (
+    CLOSED,
+    COMPLETE,
+    D_CLOSED,
+    INCOMPLETE,
+    Sentence,
+    inside,
+    outside,
+)
+from sklearn_shag.parsing._results import DONE, NO_MASS, OUT_OF_RANGE
+from sklearn_shag.sequences import LEFT, RIGHT
+from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
+from sklearn_shag.utils._lanes import LANES, aligned
+
+# Sentences up to this length are one tile, longer ones are cut; measured.
+LONGEST_UNCUT = 40
+TILE = np.int64(8)
+
+# A chart is in range if all its entries are zero or between these: then products of two of them and
+# an entry of the operators neither vanish nor overflow.
+SMALLEST, LARGEST = 1e-120, 1e120
+# Values of sentences up to this length are in range as they are, unless out of the ordinary.
+LONGEST_UNSCALED = 64
+# So many tokens tell by what factor the value of a sentence changes with each.
+N_PROBED = np.int64(32)
+
+
+class LaneGrammar(NamedTuple):
+    """Operators in the layout of the fast chart, of the symbols that a text has."""
+
+    alpha_1: np.ndarray  # (n_heads, 2, n), states padded to a multiple of LANES
+    alpha_inf: np.ndarray  # (n_heads, 2, n)
+    A: np.ndarray  # (n_heads, 2, n_symbols, n, n)
+    A_transposed: np.ndarray  # the last two axes exchanged
+    roots: np.ndarray  # (n_symbols,): the value of being the one root
+
+
+def lane_grammar(operators, codes):
+    """Take the operators that a text needs, in the layout of the fast chart.
+
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar.
+    codes : int ndarray
+        All codes of the text.
+
+    Returns
+    -------
+    grammar : LaneGrammar or None
+        None if entries are so small or large that the fast chart cannot take them.
+    place : int ndarray of shape (n_heads,)
+        The code in `grammar` of each code. The root symbol is the last head.
+    """
+    n_heads, _, n_states = operators.alpha_1.shape
+    used = np.flatnonzero(np.bincount(codes, minlength=n_heads)[:-1])
+    place = np.zeros(n_heads, dtype=np.int64)
+    place[used], place[-1] = np.arange(used.size), used.size
+    heads = np.append(used, n_heads - 1)
+    parts = (
+        operators.alpha_1[heads],
+        operators.alpha_inf[heads],
+        operators.A[heads][:, :, used],
+    )
+    sizes = np.concatenate([np.abs(part[part != 0]) for part in parts])
+    if not np.all((sizes >= SMALLEST) & (sizes <= LARGEST)):
+        return None, place
+    start, stop, matrices = parts[0][-1, RIGHT], parts[1][-1, RIGHT], parts[2][-1, RIGHT]
+    roots = matrices @ start @ stop
+    if n_states == 1:
+        return LaneGrammar(*parts, parts[2], roots), place
+    padding = [(0, -n_states % LANES)]
+    alpha_1, alpha_inf = (np.pad(part, [(0, 0)] * 2 + padding) for part in parts[:2])
+    A = np.pad(parts[2], [(0, 0)] * 3 + 2 * padding)
+    return LaneGrammar(
+        _align(alpha_1), _align(alpha_inf), _align(A), _align(A.swapaxes(3, 4)), roots
+    ), place
+
+
+def _align(values):
+    out = aligned(values.shape)
+    out[...] = values
+    return out
+
+
+def run_fast(grammar, codes, indptr, which, results):
+    """Parse sentences of a chunk.
+
+    Parameters
+    ----------
+    grammar : LaneGrammar
+    codes, indptr : int ndarrays
+        Sentence s is ``codes[indptr[s]:indptr[s + 1]]``, in codes of the grammar; its first code is
+        the root symbol's.
+    which : int ndarray
+        The sentences to parse, the shortest first.
+    results : Results
+        Of sentences that are done they are set; marginals only if there is room for them.
+
+    Returns
+    -------
+    status : int ndarray of the shape of `which`
+        DONE, NO_MASS or OUT_OF_RANGE.
+    """
+    n_states = grammar.alpha_1.shape[2]
+    run, n_states, n_lanes = (
+        (_in_lockstep, LANES, LANES) if n_states == 1 else (_one_by_one, n_states, 1)
+    )
+    longest = indptr[which[-1] + 1] - indptr[which[-1]] - 1
+    workspace = _new_workspace(longest, n_states, n_lanes)
+    status = np.empty(which.size, dtype=np.int64)
+    run(grammar, codes, indptr, which, results, workspace, status)
+    return status
+
+
+@inlined_kernel
+def _padded(n_tokens):
+    """P of the tables: room for groups of four, and rows that begin in different cache sets."""
+    return (n_tokens + 5 + 3) // 4 * 4
+
+
+class Workspace(NamedTuple):
+    """Memory for the longest sentence of a chunk, used for all of them."""
+
+    vectors: np.ndarray
+    numbers: np.ndarray
+    starts: np.ndarray
+    stops: np.ndarray
+    roots: np.ndarray
+    arc_scores: np.ndarray
+    marginals: np.ndarray
+    lengths: np.ndarray
+    z: np.ndarray
+    log_scale: np.ndarray
+
+
+def _new_workspace(n_tokens, n_states, n_lanes):
+    p, n = _padded(n_tokens), n_tokens + 1
+    return Workspace(
+        vectors=aligned(5 * p * (p + 1) * n_states),
+        numbers=aligned(3 * (p + 1) ** 2 * n_lanes),
+        starts=aligned(2 * n * n_states),
+        stops=aligned(2 * n * n_states),
+        roots=aligned(n * n_lanes),
+        arc_scores=aligned(n * n * n_lanes),
+        marginals=aligned((n - 1) * n * n_lanes),
+        lengths=np.empty(n_lanes, dtype=np.int64),
+        z=np.empty(n_lanes),
+        log_scale=np.empty(n_lanes),
+    )
+
+
+class Lanes(NamedTuple):
+    """Sentences side by side: LANES of them in lockstep, else one. The last axis counts them."""
+
+    lengths: np.ndarray  # (n_lanes,)
+    roots: np.ndarray  # (N + 1, n_lanes)
+    arc_scores: np.ndarray  # (N + 1, N + 1, n_lanes)
+    numbers: np.ndarray  # (3, P + 1, P + 1, n_lanes)
+    marginals: np.ndarray  # (N, N + 1, n_lanes)
+    z: np.ndarray  # (n_lanes,), set by the chart
+    log_scale: np.ndarray  # (n_lanes,): what each token adds to log Z
+
+
+@table_kernel
+def _one_by_one(grammar, codes, indptr, which, results, space, status):
+    """Parse sentences with states in lanes; set how each of `which` fared."""
+    n_states = grammar.alpha_1.shape[2]
+    for k in range(which.size):
+        s = which[k]
+        tokens = codes[indptr[s] : indptr[s + 1]]
+        n, p = tokens.size, _padded(tokens.size - 1)
+        lanes = _lanes(space, n, p, 1)
+        arc_scores = space.arc_scores[: n * n].reshape((n, n))
+        numbers = space.numbers[: 3 * (p + 1) ** 2].reshape((3, p + 1, p + 1))
+        marginals = space.marginals[: (n - 1) * n].reshape((n - 1, n))
+        starts = space.starts[: 2 * n * n_states].reshape((n, 2, n_states))
+        stops = space.stops[: 2 * n * n_states].reshape((n, 2, n_states))
+        lanes.lengths[0] = n - 1
+        for m in range(1, n):
+            lanes.roots[m, 0] = grammar.roots[tokens[m]]
+            for direction in range(2):
+                for q in range(n_states):
+                    starts[m, direction, q] = grammar.alpha_1[tokens[m], direction, q]
+                    stops[m, direction, q] = grammar.alpha_inf[tokens[m], direction, q]
+            for h in range(1, n):
+                arc_scores[h, m] = 1.0
+        vectors = space.vectors[: 5 * p * (p + 1) * n_states].reshape((5, p, p + 1, n_states))
+        sentence = Sentence(tokens, starts, stops, grammar.A, grammar.A_transposed, arc_scores)
+        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results)
+        status[k] = _put_result(in_range, lanes, 0, s, results)
+
+
+@table_kernel
+def _in_lockstep(grammar, codes, indptr, which, results, space, status):
+    """Parse sentences of one state, LANES at a time; set how each of `which` fared."""
+    for first in range(0, which.size, LANES):
+        end = min(first + LANES, which.size)
+        n = indptr[which[end - 1] + 1] - indptr[which[end - 1]]  # the last is the longest
+        p = _padded(n - 1)
+        lanes = _lanes(space, n, p, LANES)
+        starts = space.starts[: 2 * n * LANES].reshape((n, 2, LANES))
+        stops = space.stops[: 2 * n * LANES].reshape((n, 2, LANES))
+        for lane in range(LANES):
+            k = min(first + lane, end - 1)  # the last fills lanes that would be empty
+            tokens = codes[indptr[which[k]] : indptr[which[k] + 1]]
+            lanes.lengths[lane] = tokens.size - 1
+            for h in range(1, n):
+                present = h < tokens.size
+                lanes.roots[h, lane] = grammar.roots[tokens[h]] if present else 0.0
+                for direction in range(2):
+                    start, stop = 0.0, 0.0
+                    if present:
+                        start = grammar.alpha_1[tokens[h], direction, 0]
+                        stop = grammar.alpha_inf[tokens[h], direction, 0]
+                    starts[h, direction, lane], stops[h, direction, lane] = start, stop
+                for m in range(1, n):
+                    score = 0.0
+                    if present and m < tokens.size:
+                        direction = RIGHT if m > h else LEFT
+                        score = grammar.A[tokens[h], direction, tokens[m], 0, 0]
+                    lanes.arc_scores[h, m, lane] = score
+        vectors = space.vectors[: 5 * p * (p + 1) * LANES].reshape((5, p, p + 1, LANES))
+        sentence = Sentence(which, starts, stops, None, None, lanes.arc_scores)
+        in_range = _solve(sentence, vectors, lanes.numbers, lanes.marginals, lanes, results)
+        for k in range(first, end):
+            status[k] = _put_result(in_range, lanes, k - first, which[k], results)
+
+
+@inlined_kernel
+def _lanes(space, n, p, n_lanes):
+    """Cut what sentences side by side need from the workspace."""
+    return Lanes(
+        space.lengths,
+        space.roots[: n * n_lanes].reshape((n, n_lanes)),
+        space.arc_scores[: n * n * n_lanes].reshape((n, n, n_lanes)),
+        space.numbers[: 3 * (p + 1) ** 2 * n_lanes].reshape((3, p + 1, p + 1, n_lanes)),
+        space.marginals[: (n - 1) * n * n_lanes].reshape((n - 1, n, n_lanes)),
+        space.z,
+        space.log_scale,
+    )
+
+
+@kernel(_nrt=False, inline="always")
+def _solve(sentence, vectors, numbers, marginals, lanes, results):
+    """Fill Z and, if there is room for them, marginals; tell whether values were in range."""
+    n_tokens = sentence.starts.shape[0] - 1
+    tile = n_tokens if n_tokens <= LONGEST_UNCUT else TILE
+    for lane in range(lanes.log_scale.size):
+        lanes.log_scale[lane] = 0.0
+    probed = n_tokens > LONGEST_UNSCALED
+    while True:  # twice for long sentences, whose beginning tells their scale
+        inside(sentence, N_PROBED if probed else n_tokens, tile, vectors, numbers)
+        if not probed:
+            break
+        _set_scale(lanes)
+        probed = False
+    in_range = _in_range(vectors, lanes, n_tokens)
+    if in_range:
+        _attach_roots(lanes)
+        if results.marginals.size:
+            outside(sentence, n_tokens, tile, vectors, numbers, marginals)
+    return in_range
+
+
+@table_kernel
+def _set_scale(lanes):
+    """Divide arcs by what a token contributes to the value of a sentence, so that it stays near 1.
+
+    Marginals are the same for any factor a token, and log Z is corrected by it.
+    """
+    for lane in range(lanes.lengths.size):
+        n_probed = min(N_PROBED, lanes.lengths[lane])
+        largest = 0.0
+        for m in range(1, n_probed + 1):
+            left = lanes.numbers[CLOSED, m, 1, lane]
+            largest = max(largest, abs(left * lanes.numbers[CLOSED, m, n_probed + 1, lane]))
+        if 0.0 < largest < np.inf:
+            lanes.log_scale[lane] = np.log(largest) / n_probed
+            scale = np.exp(-lanes.log_scale[lane])
+            for h in range(lanes.arc_scores.shape[0]):
+                for m in range(lanes.arc_scores.shape[1]):
+                    lanes.arc_scores[h, m, lane] *= scale
+
+
+@table_kernel
+def _in_range(vectors, lanes, n_tokens):
+    """Whether no entry of the chart is so small or large that others may have been lost."""
+    n_wrong = 0
+    for h in range(1, n_tokens + 1):
+        for table in (COMPLETE, INCOMPLETE):
+            for b in range(1, n_tokens + 1):
+                for q in range(vectors.shape[3]):
+                    size = abs(vectors[table, h, b, q])
+                    # Written so that NaN is wrong.
+                    n_wrong += not (size == 0.0 or SMALLEST <= size <= LARGEST)
+        for b in range(1, n_tokens + 2):
+            for lane in range(lanes.lengths.size):
+                size = abs(lanes.numbers[CLOSED, h, b, lane])
+                n_wrong += not (size == 0.0 or SMALLEST <= size <= LARGEST)
+    return n_wrong == 0
+
+
+@table_kernel
+def _attach_roots(lanes):
+    """Z = sum_m w(m) closed[m, 1] closed[m, N + 1] and its derivatives (eqs. 23, 24)."""
+    numbers = lanes.numbers
+    for h in range(numbers.shape[1]):
+        for b in range(numbers.shape[2]):
+            for lane in range(numbers.shape[3]):
+                numbers[D_CLOSED, h, b, lane] = 0.0
+    for lane in range(lanes.lengths.size):
+        n = lanes.lengths[lane] + 1
+        scale = np.exp(-lanes.log_scale[lane])
+        z = 0.0
+        for m in range(1, n):
+            closed = numbers[CLOSED, m, 1, lane] * numbers[CLOSED, m, n, lane]
+            z += scale * lanes.roots[m, lane] * closed
+        lanes.z[lane] = z
+        for m in range(1, n):
+            factor = scale * lanes.roots[m, lane] / z if z != 0.0 else 0.0
+            left, right = numbers[CLOSED, m, 1, lane], numbers[CLOSED, m, n, lane]
+            numbers[D_CLOSED, m, 1, lane] += factor * right
+            numbers[D_CLOSED, m, n, lane] += factor * left
+            lanes.marginals[m - 1, 0, lane] = factor * left * right
+
+
+@table_kernel
+def _put_result(in_range, lanes, lane, s, results):
+    """Keep the results of one sentence; return how it fared."""
+    z, n_tokens = lanes.z[lane], lanes.lengths[lane]
+    if not in_range or not np.isfinite(z):
+        return OUT_OF_RANGE
+    if z == 0.0:
+        return NO_MASS
+    if results.marginals.size:
+        total, place = 0.0, results.begins[s]
+        for m in range(n_tokens):
+            for h in range(n_tokens + 1):
+                marginal = lanes.marginals[m, h, lane] if h != m + 1 else 0.0
+                results.marginals[place] = marginal
+                total += abs(marginal)
+                place += 1
+        if not np.isfinite(total):
+            return OUT_OF_RANGE
+    results.sign[s] = np.sign(z)
+    results.log_abs_z[s] = np.log(abs(z)) + n_tokens * lanes.log_scale[lane]
+    return DONE

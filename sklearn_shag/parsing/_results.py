@@ -1,0 +1,77 @@
+"""What is kept of the sentences of a chunk, and how marginals become trees."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.parsing._eisner import eisner
+from sklearn_shag.utils._kernel import kernel
+
+# How a sentence fared.
+DONE, NO_MASS, OUT_OF_RANGE = range(3)
+
+# Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
+SMALLEST_MARGINAL = 1e-12
+
+
+class Results(NamedTuple):
+    """Room for the results of all sentences of a chunk."""
+
+    sign: np.ndarray  # (n_sentences,), of Z; 0 where no grammar had mass
+    log_abs_z: np.ndarray  # (n_sentences,), in nats
+    marginals: np.ndarray  # (N, N + 1) of every sentence, one after the other; empty if not wanted
+    begins: np.ndarray  # (n_sentences + 1,), where those of each begin
+
+
+def new_results(indptr, with_marginals):
+    """Allocate results for a chunk.
+
+    Parameters
+    ----------
+    indptr : int ndarray of shape (n_sentences + 1,)
+        Where sentences begin; the first position of each is the root symbol's.
+    with_marginals : bool
+
+    Returns
+    -------
+    results : Results
+        Marginals are all equal, for sentences that no grammar has mass for.
+    """
+    sizes = np.diff(indptr)
+    begins = np.concatenate([[0], np.cumsum(sizes * (sizes - 1))])
+    n_sentences = sizes.size
+    return Results(
+        np.zeros(n_sentences),
+        np.full(n_sentences, -np.inf),
+        np.ones(begins[-1] if with_marginals else 0),
+        begins,
+    )
+
+
+@kernel
+def repair(results):
+    """Make signed marginals a distribution over heads for every token: clip, then renormalise.
+
+    Their rows sum to 1 as they are, also where Z is negative. What is clipped here is what
+    decoding and users see alike.
+    """
+    for s in range(results.sign.size):
+        begin, end = results.begins[s], results.begins[s + 1]
+        n_tokens = int(np.sqrt(end - begin))
+        marginals = results.marginals[begin:end].reshape((n_tokens, n_tokens + 1))
+        for m in range(n_tokens):
+            total = 0.0
+            for h in range(n_tokens + 1):
+                marginals[m, h] = max(marginals[m, h], SMALLEST_MARGINAL) if h != m + 1 else 0.0
+                total += marginals[m, h]
+            for h in range(n_tokens + 1):
+                marginals[m, h] /= total
+
+
+@kernel
+def decode_trees(scores, begins, indptr, heads):
+    """Decode every sentence from the scores of its arcs, in the layout of marginals (eq. 28)."""
+    for s in range(indptr.size - 1):
+        n = indptr[s + 1] - indptr[s]
+        of_sentence = scores[begins[s] : begins[s + 1]].reshape((n - 1, n))
+        eisner(of_sentence, heads[indptr[s] + 1 : indptr[s + 1]])

@@ -1,0 +1,71 @@
+"""Vectors of LANES doubles as values in kernels, each operation one machine instruction or few.
+
+Numba keeps no sums over an inner dimension in vector registers by itself: it cannot know that
+the result does not overlap the terms, and so stores and loads it at every step. In kernels that
+say what they mean with the functions below sums stay in registers. A vector has eight lanes: one
+register with AVX-512, two with AVX, four with SSE or Neon.
+
+The functions below are the definitions, as interpreted kernels run them (``NUMBA_DISABLE_JIT=1``).
+What they compile to is in :mod:`sklearn_shag.utils._lanes_compiled`, under the same names. Indices
+are trusted: they count from 0, and LANES values follow where a vector is meant.
+"""
+
+import numpy as np
+
+LANES = 8
+
+
+def aligned(shape):
+    """Allocate an undefined array whose rows of LANES values share no cache line with others.
+
+    Vectors that lie across two lines take twice as long to load, everywhere.
+    """
+    size = np.prod(np.asarray(shape))
+    values = np.empty(size + LANES)
+    skipped = -(values.ctypes.data // values.itemsize) % LANES
+    return values[skipped : skipped + size].reshape(shape)
+
+
+def zeros():
+    """Make a vector of zeros."""
+    return np.zeros(LANES)
+
+
+def load(array, index):
+    """Take LANES values that begin at `index`, a tuple, and lie along the last axis."""
+    return array[index[:-1]][index[-1] : index[-1] + LANES].copy()
+
+
+def store(array, index, vector):
+    """Put a vector where :func:`load` would take it from."""
+    array[index[:-1]][index[-1] : index[-1] + LANES] = vector
+
+
+def weight(array, index):
+    """Take a factor: the value at `index` for all lanes, or a value a lane from one axis more."""
+    return np.full(LANES, array[index]) if array.ndim == len(index) else array[index].copy()
+
+
+def multiply(one, other):
+    """Return ``one * other``, lane by lane."""
+    return one * other
+
+
+def multiply_add(one, other, total):
+    """Return ``one * other + total``, lane by lane."""
+    return one * other + total
+
+
+def put_sum(array, index, vector):
+    """Set what :func:`weight` would take: to the sum of all lanes, or lane by lane."""
+    array[index] = vector.sum() if array.ndim == len(index) else vector
+
+
+def add_sum(array, index, vector):
+    """Add to what :func:`weight` would take: the sum of all lanes, or lane by lane."""
+    array[index] += vector.sum() if array.ndim == len(index) else vector
+
+
+def opaque(value):
+    """Return an int, and hide from the compiler how it came about."""
+    return value

@@ -1,0 +1,150 @@
+"""What the functions of :mod:`sklearn_shag.utils._lanes` compile to, for numba."""
+
+import inspect
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, models, register_model, type_callable
+
+from sklearn_shag.utils._lanes import (
+    LANES,
+    add_sum,
+    load,
+    multiply,
+    multiply_add,
+    opaque,
+    put_sum,
+    store,
+    weight,
+    zeros,
+)
+
+
+class LanesType(types.Type):
+    """What numba knows a vector as."""
+
+    def __init__(self):
+        super().__init__(name=f"Lanes({LANES})")
+
+
+LANES_TYPE = LanesType()
+_DOUBLE = ir.DoubleType()
+_VECTOR = ir.VectorType(_DOUBLE, LANES)
+_INT32 = ir.IntType(32)
+
+
+@register_model(LanesType)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager, numba_type):
+        super().__init__(manager, numba_type, _VECTOR)
+
+
+def _compiled(function, result, *argument_types):
+    """Register what `function` compiles to: code(context, builder, signature, arguments)."""
+
+    def typer(*_):
+        return result
+
+    typer.__signature__ = inspect.signature(function)
+    type_callable(function)(lambda context: typer)
+    return lower_builtin(function, *argument_types)
+
+
+def _pointer(context, builder, signature, arguments, element_type=_VECTOR):
+    """Where the value or vector at an index lies; lanes that the index leaves out begin at 0."""
+    array_type, index_type = signature.args[:2]
+    array = context.make_array(array_type)(context, builder, arguments[0])
+    index = cgutils.unpack_tuple(builder, arguments[1], len(index_type))
+    index = [
+        context.cast(builder, value, kind, types.intp)
+        for value, kind in zip(index, index_type, strict=True)
+    ]
+    index += [context.get_constant(types.intp, 0)] * (array_type.ndim - len(index))
+    pointer = cgutils.get_item_pointer(context, builder, array_type, array, index)
+    return builder.bitcast(pointer, element_type.as_pointer())
+
+
+def _shuffle(builder, vector, lanes):
+    mask = ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes)
+    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
+
+
+@_compiled(zeros, LANES_TYPE)
+def _zeros(context, builder, signature, arguments):
+    return ir.Constant(_VECTOR, [0.0] * LANES)
+
+
+@_compiled(load, LANES_TYPE, types.Array, types.BaseTuple)
+def _load(context, builder, signature, arguments):
+    return builder.load(_pointer(context, builder, signature, arguments), align=8)
+
+
+@_compiled(store, types.void, types.Array, types.BaseTuple, LanesType)
+def _store(context, builder, signature, arguments):
+    builder.store(arguments[2], _pointer(context, builder, signature, arguments), align=8)
+    return context.get_dummy_value()
+
+
+@_compiled(weight, LANES_TYPE, types.Array, types.BaseTuple)
+def _weight(context, builder, signature, arguments):
+    if _a_value_a_lane(signature):
+        return _load(context, builder, signature, arguments)
+    value = builder.load(_pointer(context, builder, signature, arguments, _DOUBLE))
+    vector = ir.Constant(_VECTOR, ir.Undefined)
+    vector = builder.insert_element(vector, value, ir.Constant(_INT32, 0))
+    return _shuffle(builder, vector, [0] * LANES)
+
+
+@_compiled(multiply, LANES_TYPE, LanesType, LanesType)
+def _multiply(context, builder, signature, arguments):
+    return builder.fmul(*arguments)
+
+
+@_compiled(multiply_add, LANES_TYPE, LanesType, LanesType, LanesType)
+def _multiply_add(context, builder, signature, arguments):
+    one, other, total = arguments
+    # "contract": rounded once where the machine can.
+    product = builder.fmul(one, other, flags=("contract",))
+    return builder.fadd(product, total, flags=("contract",))
+
+
+def _sum_and_place(context, builder, signature, arguments):
+    vector, element_type = arguments[2], _VECTOR
+    if not _a_value_a_lane(signature):
+        vector, element_type = _lane_sum(builder, vector), _DOUBLE
+    return vector, _pointer(context, builder, signature, arguments, element_type)
+
+
+@_compiled(put_sum, types.void, types.Array, types.BaseTuple, LanesType)
+def _put_sum(context, builder, signature, arguments):
+    total, place = _sum_and_place(context, builder, signature, arguments)
+    builder.store(total, place, align=8)
+    return context.get_dummy_value()
+
+
+@_compiled(add_sum, types.void, types.Array, types.BaseTuple, LanesType)
+def _add_sum(context, builder, signature, arguments):
+    total, place = _sum_and_place(context, builder, signature, arguments)
+    builder.store(builder.fadd(builder.load(place, align=8), total), place, align=8)
+    return context.get_dummy_value()
+
+
+def _a_value_a_lane(signature):
+    return signature.args[0].ndim > len(signature.args[1])
+
+
+def _lane_sum(builder, vector):
+    width = LANES
+    while width > 1:
+        width //= 2
+        low, high = list(range(width)), list(range(width, 2 * width))
+        vector = builder.fadd(_shuffle(builder, vector, low), _shuffle(builder, vector, high))
+    return builder.extract_element(vector, ir.Constant(_INT32, 0))
+
+
+@_compiled(opaque, types.intp, types.Integer)
+def _opaque(context, builder, signature, arguments):
+    value = context.cast(builder, arguments[0], signature.args[0], types.intp)
+    function_type = ir.FunctionType(value.type, [value.type])
+    return builder.asm(function_type, "", "=r,0", [value], True)
