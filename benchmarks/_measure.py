@@ -20,6 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 import sklearn_shag
+from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.utils._io import atomic_write
 
 RESULTS = Path(__file__).parent / "results"
@@ -74,7 +75,7 @@ def describe_machine():
     }
 
 
-def bar(what, value, *, at_least=None, at_most=None):
+def measured(what, value, *, at_least=None, at_most=None):
     """One row of a table of what was measured and, if anything, what is demanded."""
     row = {"what": what, "measured": value, "demanded": "-", "met": "-"}
     if at_least is not None:
@@ -82,6 +83,22 @@ def bar(what, value, *, at_least=None, at_most=None):
     if at_most is not None:
         row |= {"demanded": f"at most {at_most}", "met": "yes" if value <= at_most else "no"}
     return row
+
+
+def read_arguments(description, takes_treebank=True):
+    """Read the command line that the usage of the scripts tells: a treebank, and `output`."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    if takes_treebank:
+        parser.add_argument("folder", nargs="?")
+        parser.add_argument("treebank", nargs="?", default="UD_English-EWT")
+    parser.add_argument("--output", help="default: in the folder results beside the script")
+    arguments = parser.parse_args()
+    if takes_treebank:
+        arguments.treebank = fetch_treebank(
+            arguments.treebank, data_home=arguments.folder, download_if_missing=False
+        )
+        arguments.train_file = next(arguments.treebank.folder.glob("*-ud-train.conllu"))
+    return arguments
 
 
 class Report:

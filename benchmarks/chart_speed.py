@@ -7,7 +7,6 @@ one process, and what counts are ratios of medians. torch-struct is optional (pi
 then pip install --no-deps torch-struct). Takes a few minutes.
 """
 
-import argparse
 import itertools
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, bar, make_dgemm, medians
+from _measure import Report, make_dgemm, measured, medians, read_arguments
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag.operators import Operators
@@ -26,7 +25,7 @@ STATES = (1, 4, 8, 10, 16)
 SINGLE = (100, 200, 400)
 IN_CHUNKS = (15, 20, 25, 30, 40, 50)
 BATCHES = (1, 8, 32, 128, 512)
-MIB = 2**20
+STATUS = Path("/proc/self/status")
 
 
 def random_grammar(n_states, seed=0):
@@ -98,14 +97,12 @@ def compare_with_peer(report):
             codes = random_codes(size, n_tokens)
             functions.update({(n, size): chart(n, codes) for n in (1, 8)})
             for name, dtype in dtypes.items():
-                for multiroot in (True, False):
-                    functions[name, multiroot, size] = peer(
-                        torch, torch_struct, codes, dtype, multiroot
-                    )
+                for many in (True, False):
+                    functions[name, many, size] = peer(torch, torch_struct, codes, dtype, many)
         times = {key: t / key[-1] for key, t in medians(functions, rounds=3).items()}
         # torch-struct with whichever number of roots it is faster with.
         for key in itertools.product(dtypes, BATCHES):
-            times[key] = min(times[key[0], multiroot, key[1]] for multiroot in (True, False))
+            times[key] = min(times[key[0], many, key[1]] for many in (True, False))
         rows += [
             {"tokens": n_tokens, "batch": b}
             | {f"torch-struct, {k}": 1e6 * times[k, b] for k in dtypes}
@@ -115,8 +112,10 @@ def compare_with_peer(report):
         best = {k: min(times[k, b] for b in BATCHES) for k in (*dtypes, 1, 8)}
         for n, at_least in ((1, 10), (8, 1)):
             label = f"times as fast as torch-struct, {n_tokens} tokens, n = {n}"
-            bars.append(bar(label, best["double"] / best[n], at_least=at_least))
-            bars.append(bar(f"{label}, if in single precision", best["single"] / best[n]))
+            bars += [
+                measured(label, best["double"] / best[n], at_least=at_least),
+                measured(f"{label}, if in single precision", best["single"] / best[n]),
+            ]
     report.add("torch-struct", rows)
     return bars
 
@@ -149,9 +148,9 @@ def compare_with_dgemm(report):
         for alone in (True, False)
     )
     return [
-        bar("dgemm, GFlop/s", rate / 1e9),
-        bar("lowest percent of dgemm, single sentences, n = 8 and 16", single, at_least=30),
-        bar("lowest percent of dgemm, chunks, n = 8 and 16", chunks, at_least=20),
+        measured("dgemm, GFlop/s", rate / 1e9),
+        measured("lowest percent of dgemm, single sentences, n = 8 and 16", single, at_least=30),
+        measured("lowest percent of dgemm, chunks, n = 8 and 16", chunks, at_least=20),
     ]
 
 
@@ -163,15 +162,15 @@ def growth():
         {n: chart(8, random_codes(k, n)) for n, k in zip(lengths, sizes, strict=True)}
     )
     per_sentence = np.array(list(seconds.values())) / sizes
-    exponent = np.polyfit(np.log(lengths), np.log(per_sentence), 1)[0]
-    return [bar("exponent of growth, 50 to 400 tokens, n = 8", float(exponent), at_most=3.1)]
+    exponent = float(np.polyfit(np.log(lengths), np.log(per_sentence), 1)[0])
+    return [measured("exponent of growth, 50 to 400 tokens, n = 8", exponent, at_most=3.1)]
 
 
 def peak_memory(n_tokens):
     """Bytes that a process ever held, after the chart of one sentence with 8 states."""
     chart(8, random_codes(1, n_tokens))()
     # getrusage would do, were it not for its memory of the parent process.
-    status = Path("/proc/self/status").read_text().split()
+    status = STATUS.read_text().split()
     return 1024 * int(status[status.index("VmHWM:") + 1])
 
 
@@ -180,20 +179,20 @@ def memory():
     code = f"import sys; sys.path.insert(0, {folder!r}); import chart_speed; "
     peaks = {}
     # The chart of ten tokens comes first and leaves the compiled kernels in the cache.
-    for n_tokens in (10, 10, 1000):
+    for n_tokens in (10, 10, 1000) if STATUS.exists() else ():
         command = [sys.executable, "-c", code + f"print(chart_speed.peak_memory({n_tokens}))"]
         peaks[n_tokens] = int(subprocess.check_output(command))
-    added = (peaks[1000] - peaks[10]) / MIB
-    return [bar("MiB of a sentence of 1000 tokens, n = 8", added, at_most=1024)]
+    label = "MiB of a sentence of 1000 tokens, n = 8"
+    if not peaks:
+        return [measured(label, "needs Linux")]
+    return [measured(label, (peaks[1000] - peaks[10]) / 2**20, at_most=1024)]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", help="default: benchmarks/results/chart_speed.json")
-    report = Report("chart_speed", parser.parse_args().output)
+    report = Report("chart_speed", read_arguments(__doc__, takes_treebank=False).output)
     with threadpool_limits(1):
-        bars = compare_with_peer(report) + compare_with_dgemm(report) + growth()
-    report.add("bars", bars + memory())
+        rows = compare_with_peer(report) + compare_with_dgemm(report) + growth()
+    report.add("summary", rows + memory())
 
 
 if __name__ == "__main__":
