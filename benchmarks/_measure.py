@@ -59,7 +59,7 @@ def make_dgemm(order=512):
 
 
 def describe_machine():
-    """The processor and the versions that decide over speed."""
+    """The processor, how busy it was before, and the versions that decide over speed."""
     cpuinfo = Path("/proc/cpuinfo")
     names = re.findall(r"model name\s*: (.*)", cpuinfo.read_text()) if cpuinfo.exists() else []
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
@@ -72,6 +72,7 @@ def describe_machine():
         "numba": numba.__version__,
         "blas": ", ".join(sorted(blas)),
         "sklearn_shag": sklearn_shag.__version__,
+        "other load": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown",
     }
 
 

@@ -99,7 +99,7 @@ def compare_with_peer(report):
             for name, dtype in dtypes.items():
                 for many in (True, False):
                     functions[name, many, size] = peer(torch, torch_struct, codes, dtype, many)
-        times = {key: t / key[-1] for key, t in medians(functions, rounds=3).items()}
+        times = {key: t / key[-1] for key, t in medians(functions).items()}
         # torch-struct with whichever number of roots it is faster with.
         for key in itertools.product(dtypes, BATCHES):
             times[key] = min(times[key[0], many, key[1]] for many in (True, False))

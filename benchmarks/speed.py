@@ -7,10 +7,12 @@ of them (default: UD_English-EWT). Learns from the training set, parses the test
 memory. Stages are the functions that `fit` and `predict` call, each timed by itself on what the
 stage before it returned, in turns with the whole; "the rest" is what the sum of them leaves.
 
-The chart's share is the time of `marginals` of the encoded sentences over that of `predict`:
-inside, outside and marginals, with handing out sentences and taking back results, but without the
-search for the best tree, which is what `decode` takes longer. First calls are measured in processes
-of their own, with a kernel cache of their own, which the first of them finds empty.
+How much of `predict` is spent in `decode` is measured within the same calls, by a stopwatch around
+it, which no other load on the machine can turn into more than the whole. How much of `decode` is
+the chart, that is inside, outside and marginals with handing out sentences and taking back results,
+but without the search for the best tree, is the ratio of `marginals` to `decode` on one thread.
+First calls are measured in processes of their own, with a kernel cache of their own, which the
+first of them finds empty.
 """
 
 import json
@@ -19,13 +21,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
+from functools import partial
 from itertools import chain
+from unittest import mock
 
 from _measure import Report, measured, medians, read_arguments
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _base
 from sklearn_shag.parsing._batch import decode, marginals
 from sklearn_shag.sequences import collect_statistics, count_treebank, extract_sequences
 from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
@@ -36,27 +41,29 @@ MODELS = (
     *(SpectralSHAG(n_states) for n_states in (2, 6, 12)),
     EMSHAG(6, max_iter=25, random_state=0),
 )
-N_PROCESSES = 4
 
 START = """
-import json
-from time import perf_counter
-times = [perf_counter()]
-def stop():
-    times.append(perf_counter())
-import sklearn; stop()
-import sklearn_shag; stop()
+import json, statistics, time
+times = {}
+def run(step, code):
+    started = time.perf_counter()
+    exec(code, globals())
+    times.setdefault(step, []).append(time.perf_counter() - started)
+run("import sklearn", "import sklearn")
+run("import sklearn_shag after it", "import sklearn_shag")
 from sklearn_shag.datasets import load_english
-trees = load_english().data; stop()
-for _ in range(6):
-    model = sklearn_shag.SpectralSHAG(6).fit(trees); stop()
-    model.predict(trees); stop()
-print(json.dumps([b - a for a, b in zip(times, times[1:])]))
+trees = load_english().data
+for which in ("first", *6 * ["later"]):
+    run(f"{which} fit", "model = sklearn_shag.SpectralSHAG(6).fit(trees)")
+    run(f"{which} predict", "model.predict(trees)")
+times = {step: statistics.median(values) for step, values in times.items()}
+first, later = (times[f"{which} fit"] + times[f"{which} predict"] for which in ("first", "later"))
+print(json.dumps(times | {"first fit and predict less later ones": first - later}))
 """
 
 
 def fit_stages(trees):
-    """Milliseconds of `fit` and of what it consists of."""
+    """Seconds of `fit` and of what it consists of."""
     sentences, symbols = check_sentences(trees)
     heads = check_heads(sentences, None)
     known = sorted(set(chain.from_iterable(symbols)))
@@ -78,31 +85,53 @@ def fit_stages(trees):
     return medians(stages | {"fit": lambda: SpectralSHAG(6).fit(trees)})
 
 
+def decode_share(parser, trees, rounds=9):
+    """Median share of `predict` that is spent in `decode`."""
+    decoding, shares = [], []
+
+    def timed(*arguments):
+        started = time.perf_counter()
+        heads = decode(*arguments)
+        decoding.append(time.perf_counter() - started)
+        return heads
+
+    with mock.patch.object(_base, "decode", timed):
+        for _ in range(rounds):
+            started = time.perf_counter()
+            parser.predict(trees)
+            shares.append(decoding.pop() / (time.perf_counter() - started))
+    return statistics.median(shares)
+
+
 def predict_stages(model, trees):
     """Seconds of `predict` and of what it consists of, on one thread and on two."""
     _, symbols = check_sentences(trees)
     encoded = encode_sentences(symbols, model.symbols_)
-    parts = (model.operators_, model.backoff_operators_, *encoded)
-    functions = {
-        "check sentences": lambda: check_sentences(trees),
-        "encode": lambda: encode_sentences(symbols, model.symbols_),
-    }
-    for n in (1, 2):
-        parser = SpectralSHAG(6, n_jobs=n).fit_statistics(model.statistics_)
-        functions["marginals", n] = lambda n=n: marginals(*parts, n)
-        functions["decode", n] = lambda n=n: decode(*parts, "mbr", n)
-        functions["predict", n] = lambda parser=parser: parser.predict(trees)
-    times = medians(functions, rounds=9)
-    return {
-        n: {
+    grammars = (model.operators_, model.backoff_operators_)
+    parsers = {n: SpectralSHAG(6, n_jobs=n).fit_statistics(model.statistics_) for n in (1, 2)}
+    times = medians(
+        {
+            "check sentences": lambda: check_sentences(trees),
+            "encode": lambda: encode_sentences(symbols, model.symbols_),
+            "marginals": lambda: marginals(*grammars, *encoded, 1),
+            "decode": lambda: decode(*grammars, *encoded, "mbr", 1),
+            1: lambda: parsers[1].predict(trees),
+            2: lambda: parsers[2].predict(trees),
+        },
+        rounds=9,
+    )
+    chart = min(1.0, times["marginals"] / times["decode"])
+    stages = {}
+    for n, parser in parsers.items():
+        decoding = decode_share(parser, trees) * times[n]
+        stages[n] = {
             "check sentences": times["check sentences"],
             "encode": times["encode"],
-            "chart": times["marginals", n],
-            "best tree": times["decode", n] - times["marginals", n],
-            "predict": times["predict", n],
+            "chart": chart * decoding,
+            "best tree": (1 - chart) * decoding,
+            "predict": times[n],
         }
-        for n in (1, 2)
-    }
+    return stages
 
 
 def tabulate(stages, whole):
@@ -116,17 +145,12 @@ def tabulate(stages, whole):
 
 def time_models(train, test):
     warnings.simplefilter("ignore", ConvergenceWarning)  # iterations are cut on purpose
-    rows = []
+    calls, rows = {"fit": train, "predict": test}, []
     for model in MODELS:
         model.fit(train)
-        times = medians(
-            {
-                "fit": lambda model=model: model.fit(train),
-                "predict": lambda model=model: model.predict(test),
-            },
-            rounds=3,
-        )
-        rows.append({"model": str(model), **{f"{key}, ms": 1000 * times[key] for key in times}})
+        functions = {name: partial(getattr(model, name), trees) for name, trees in calls.items()}
+        times = medians(functions, rounds=3)
+        rows.append({"model": str(model), **{f"{name}, ms": 1000 * times[name] for name in calls}})
     return rows
 
 
@@ -135,27 +159,12 @@ def time_starts():
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
         command = [sys.executable, "-c", START]
-        runs = [
-            json.loads(subprocess.check_output(command, env=environment))
-            for _ in range(1 + N_PROCESSES)
-        ]
-
-    def steps(sklearn, package, _, first_fit, first_predict, *later):
-        fit, predict = statistics.median(later[::2]), statistics.median(later[1::2])
-        return {
-            "import sklearn": sklearn,
-            "import sklearn_shag after it": package,
-            "first fit": first_fit,
-            "first predict": first_predict,
-            "a later fit": fit,
-            "a later predict": predict,
-            "first fit and predict over later ones": first_fit + first_predict - fit - predict,
-        }
-
-    cold, *warm = (steps(*run) for run in runs)
+        outputs = [subprocess.check_output(command, env=environment) for _ in range(5)]
+    cold, *warm = map(json.loads, outputs)
+    filled = {step: statistics.median(run[step] for run in warm) for step in cold}
     return [
-        {"step": step, "empty cache, s": cold[step], "filled, s": statistics.median(column)}
-        for step, column in ((step, [run[step] for run in warm]) for step in cold)
+        {"step": step, "empty cache, s": cold[step], "filled cache, s": filled[step]}
+        for step in cold
     ]
 
 
