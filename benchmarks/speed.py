@@ -1,103 +1,199 @@
-"""Where the time goes, from file to trees, and what a cold start costs.
+"""Where the time goes, from file to trees, and what a first call costs.
 
-Usage: python benchmarks/speed.py [FOLDER] [TREEBANK]
+Usage: python benchmarks/speed.py [FOLDER] [TREEBANK] [--output RESULTS.json]
 
 FOLDER holds the treebanks (default: the environment variable SKLEARN_SHAG_DATA), TREEBANK is one
-of them (default: UD_English-EWT). Stages are timed in one process and printed as the best of five
-and as a ratio to reading the file, since absolute times differ between machines.
+of them (default: UD_English-EWT). Learns from the training set, parses the test set, both in
+memory. Stages are the functions that `fit` and `predict` call, each timed by itself on what the
+stage before it returned, in turns with the whole; "the rest" is what the sum of them leaves.
+
+How much of `predict` is spent in `decode` is measured within the same calls, by a stopwatch around
+it, which no other load on the machine can turn into more than the whole. How much of `decode` is
+the chart, that is inside, outside and marginals with handing out sentences and taking back results,
+but without the search for the best tree, is the ratio of `marginals` to `decode` on one thread.
+First calls are measured in processes of their own, with a kernel cache of their own, which the
+first of them finds empty.
 """
 
+import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
+from functools import partial
+from itertools import chain
+from unittest import mock
 
-import numpy as np
+from _measure import Report, measured, medians, read_arguments
+from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
-from sklearn_shag.datasets import get_data_home
-from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import inside_outside
-from sklearn_shag.sequences import collapse_sequences, collect_statistics, extract_sequences
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _base
+from sklearn_shag.parsing._batch import decode, marginals
+from sklearn_shag.sequences import collect_statistics, count_treebank, extract_sequences
 from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
 from sklearn_shag.treebank import read_conllu
 
-COLD_START = """
-import time
-import sklearn
-started = time.perf_counter()
-from sklearn_shag import SpectralSHAG
-imported = time.perf_counter()
-model = SpectralSHAG(2).fit([["A", "B", "C"]], [[2, 0, 2]])
-fitted = time.perf_counter()
-model.predict([["A", "B", "C"]])
-parsed = time.perf_counter()
-print(f"import {imported - started:.2f} s after sklearn, first fit {fitted - imported:.2f} s, "
-      f"first predict {parsed - fitted:.2f} s")
+MODELS = (
+    *(DeterministicSHAG(automaton) for automaton in ("single", "first", "sibling")),
+    *(SpectralSHAG(n_states) for n_states in (2, 6, 12)),
+    EMSHAG(6, max_iter=25, random_state=0),
+)
+
+START = """
+import json, statistics, time
+times = {}
+def run(step, code):
+    started = time.perf_counter()
+    exec(code, globals())
+    times.setdefault(step, []).append(time.perf_counter() - started)
+run("import sklearn", "import sklearn")
+run("import sklearn_shag after it", "import sklearn_shag")
+from sklearn_shag.datasets import load_english
+trees = load_english().data
+for which in ("first", *6 * ["later"]):
+    run(f"{which} fit", "model = sklearn_shag.SpectralSHAG(6).fit(trees)")
+    run(f"{which} predict", "model.predict(trees)")
+times = {step: statistics.median(values) for step, values in times.items()}
+first, later = (times[f"{which} fit"] + times[f"{which} predict"] for which in ("first", "later"))
+print(json.dumps(times | {"first fit and predict less later ones": first - later}))
 """
 
 
-def best_of(function, repeats=5):
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        result = function()
-        times.append(time.perf_counter() - started)
-    return min(times), result
-
-
-def main(data_home=None, name="UD_English-EWT"):
-    folder = get_data_home(data_home) / name
-    path = next(folder.glob("*-ud-train.conllu"))
-    reading, trees = best_of(lambda: read_conllu(path), repeats=3)
-    test = read_conllu(next(folder.glob("*-ud-test.conllu")))
-    n_tokens = sum(map(len, trees))
-    print(f"{name}: {len(trees)} sentences, {n_tokens} tokens to learn from, {len(test)} to parse")
-
-    def report(label, seconds):
-        print(f"{label:<44}{1000 * seconds:>9.1f} ms{seconds / reading:>9.3f} of reading")
-
-    report("read the training file", reading)
-    seconds, (sentences, symbols) = best_of(lambda: check_sentences(trees))
-    report("check sentences", seconds)
-    known = sorted({symbol for sentence in symbols for symbol in sentence})
-    seconds, (codes, indptr) = best_of(lambda: encode_sentences(symbols, known))
-    report("encode symbols", seconds)
+def fit_stages(trees):
+    """Seconds of `fit` and of what it consists of."""
+    sentences, symbols = check_sentences(trees)
     heads = check_heads(sentences, None)
-    seconds, sequences = best_of(lambda: extract_sequences(codes, heads, indptr, len(known)))
-    report("extract head-modifier sequences", seconds)
-    seconds, _ = best_of(lambda: collapse_sequences(sequences))
-    report("collapse equal sequences", seconds)
-    seconds, _ = best_of(lambda: collect_statistics(sequences, len(known)))
-    report("collect statistics", seconds)
-    models = [DeterministicSHAG(a) for a in ("single", "first", "sibling")]
-    models += [SpectralSHAG(n) for n in (2, 6, 12)]
-    for model in models:
-        seconds, _ = best_of(lambda model=model: model.fit(trees))
-        report(f"fit {model}", seconds)
-        seconds, _ = best_of(lambda model=model: model.predict(test))
-        report("    parse the test file", seconds)
+    known = sorted(set(chain.from_iterable(symbols)))
+    codes, indptr = encode_sentences(symbols, known)
+    sequences = extract_sequences(codes, heads, indptr, len(known))
+    counted = count_treebank(trees)
 
-    print("\none sentence, inside and outside, expected counts")
-    rng = np.random.default_rng(0)
-    for n_states in (1, 6, 12):
-        operators = Operators(
-            rng.uniform(size=(20, 2, n_states)),
-            rng.uniform(size=(20, 2, n_states)),
-            rng.uniform(size=(20, 2, 19, n_states, n_states)),
-        )
-        for length in (10, 20, 40, 80, 160, 320):
-            sentence = rng.integers(19, size=length)
-            seconds, _ = best_of(lambda o=operators, s=sentence: inside_outside(o, s), repeats=3)
-            print(f"{n_states:>4} states{length:>5} tokens{1000 * seconds:>10.2f} ms")
+    def encode():
+        encode_sentences(symbols, sorted(set(chain.from_iterable(symbols))))
 
-    print("\na process with an empty kernel cache, then a second one")
+    stages = {
+        "check sentences": lambda: check_sentences(trees),
+        "check heads": lambda: check_heads(sentences, None),
+        "encode": encode,
+        "extract sequences": lambda: extract_sequences(codes, heads, indptr, len(known)),
+        "collect statistics": lambda: collect_statistics(sequences, len(known)),
+        "learn": lambda: SpectralSHAG(6).fit_statistics(counted),
+    }
+    return medians(stages | {"fit": lambda: SpectralSHAG(6).fit(trees)})
+
+
+def decode_share(parser, trees, rounds=9):
+    """Median share of `predict` that is spent in `decode`."""
+    decoding, shares = [], []
+
+    def timed(*arguments):
+        started = time.perf_counter()
+        heads = decode(*arguments)
+        decoding.append(time.perf_counter() - started)
+        return heads
+
+    with mock.patch.object(_base, "decode", timed):
+        for _ in range(rounds):
+            started = time.perf_counter()
+            parser.predict(trees)
+            shares.append(decoding.pop() / (time.perf_counter() - started))
+    return statistics.median(shares)
+
+
+def predict_stages(model, trees):
+    """Seconds of `predict` and of what it consists of, on one thread and on two."""
+    _, symbols = check_sentences(trees)
+    encoded = encode_sentences(symbols, model.symbols_)
+    grammars = (model.operators_, model.backoff_operators_)
+    parsers = {n: SpectralSHAG(6, n_jobs=n).fit_statistics(model.statistics_) for n in (1, 2)}
+    times = medians(
+        {
+            "check sentences": lambda: check_sentences(trees),
+            "encode": lambda: encode_sentences(symbols, model.symbols_),
+            "marginals": lambda: marginals(*grammars, *encoded, 1),
+            "decode": lambda: decode(*grammars, *encoded, "mbr", 1),
+            1: lambda: parsers[1].predict(trees),
+            2: lambda: parsers[2].predict(trees),
+        },
+        rounds=9,
+    )
+    chart = min(1.0, times["marginals"] / times["decode"])
+    stages = {}
+    for n, parser in parsers.items():
+        decoding = decode_share(parser, trees) * times[n]
+        stages[n] = {
+            "check sentences": times["check sentences"],
+            "encode": times["encode"],
+            "chart": chart * decoding,
+            "best tree": (1 - chart) * decoding,
+            "predict": times[n],
+        }
+    return stages
+
+
+def tabulate(stages, whole):
+    """Rows of milliseconds and of percent of the whole, with what its stages leave."""
+    rest = 2 * stages[whole] - sum(stages.values())
+    return [
+        {"stage": stage, "ms": 1000 * t, "percent": 100 * t / stages[whole]}
+        for stage, t in (stages | {"the rest": rest}).items()
+    ]
+
+
+def time_models(train, test):
+    warnings.simplefilter("ignore", ConvergenceWarning)  # iterations are cut on purpose
+    calls, rows = {"fit": train, "predict": test}, []
+    for model in MODELS:
+        model.fit(train)
+        functions = {name: partial(getattr(model, name), trees) for name, trees in calls.items()}
+        times = medians(functions, rounds=3)
+        rows.append({"model": str(model), **{f"{name}, ms": 1000 * times[name] for name in calls}})
+    return rows
+
+
+def time_starts():
+    """What the first calls of a process cost, with an empty kernel cache and with a filled one."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        for _ in range(2):
-            subprocess.run([sys.executable, "-c", COLD_START], env=environment, check=True)
+        command = [sys.executable, "-c", START]
+        outputs = [subprocess.check_output(command, env=environment) for _ in range(5)]
+    cold, *warm = map(json.loads, outputs)
+    filled = {step: statistics.median(run[step] for run in warm) for step in cold}
+    return [
+        {"step": step, "empty cache, s": cold[step], "filled cache, s": filled[step]}
+        for step in cold
+    ]
+
+
+def main():
+    arguments = read_arguments(__doc__)
+    train, test = arguments.treebank.train, arguments.treebank.test
+    report = Report("speed", arguments.output)
+    reading = medians({"read": lambda: read_conllu(arguments.train_file)}, rounds=3)["read"]
+    fit = fit_stages(train)
+    report.add("fit", tabulate(fit, "fit"))
+    predict = predict_stages(SpectralSHAG(6).fit(train), test)
+    for n in (1, 2):
+        report.add(f"predict, n_jobs={n}", tabulate(predict[n], "predict"))
+    report.add("models", time_models(train, test))
+    report.add("start", time_starts())
+    one, two = predict[1]["predict"], predict[2]["predict"]
+    report.add(
+        "summary",
+        [
+            measured(f"sentences to learn from, {sum(map(len, train))} tokens", len(train)),
+            measured("seconds to read them from their file", reading),
+            measured("seconds of fit, n = 6", fit["fit"], at_most=0.3),
+            measured(f"sentences to parse, {sum(map(len, test))} tokens", len(test)),
+            measured("sentences per second, two threads", len(test) / two, at_least=15000),
+            measured("percent of that in the chart", 100 * predict[2]["chart"] / two, at_least=60),
+            measured("times as fast on two threads as on one", one / two, at_least=1.7),
+        ],
+    )
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -33,6 +33,7 @@ html_sidebars = {
         "user_guide",
         "cluster",
         "results",
+        "speed",
         "theory",
         "architecture",
         "whats_new",
