@@ -55,14 +55,16 @@ def _run_exactly(operators, codes, indptr, which, results, status):
         results.log_abs_z[s] = np.log(abs(z)) + exponent * LOG2_BASE * np.log(2.0)
 
 
-def _parse_chunk(grammars, codes, indptr, with_marginals=True):
+def _parse_chunk(grammars, first, codes, indptr, with_marginals=True):
     """Parse a chunk, each sentence with the first of the grammars that has mass for it.
 
-    `grammars` are pairs of operators and their :func:`lane_grammar`.
+    `first` is the :func:`lane_grammar` of the first, made once for all chunks; the others are
+    seldom needed.
     """
     results = new_results(indptr, with_marginals)
     pending = np.arange(indptr.size - 1)
-    for operators, (grammar, place) in grammars:
+    for k, operators in enumerate(grammars):
+        grammar, place = lane_grammar(operators, codes) if k else first
         status = np.full(pending.size, OUT_OF_RANGE)
         if grammar is not None:
             status = run_fast(grammar, place[codes], indptr, pending, results)
@@ -80,14 +82,14 @@ def _parse_chunk(grammars, codes, indptr, with_marginals=True):
     return results
 
 
-def _repair_task(grammars, codes, indptr):
-    results = _parse_chunk(grammars, codes, indptr)
+def _repair_task(grammars, first, codes, indptr):
+    results = _parse_chunk(grammars, first, codes, indptr)
     repair(results)
     return results.marginals
 
 
-def _decode_task(grammars, logarithm, codes, indptr):
-    results = _parse_chunk(grammars, codes, indptr)
+def _decode_task(grammars, first, logarithm, codes, indptr):
+    results = _parse_chunk(grammars, first, codes, indptr)
     repair(results)
     heads = np.empty(codes.size, dtype=np.int64)
     scores = results.marginals
@@ -114,11 +116,6 @@ def _viterbi_task(log_operators, log_backoff, codes, indptr):
     heads = np.full(codes.size, -1)
     _chunk_viterbi(log_operators, log_backoff, codes, indptr, heads)
     return np.delete(heads, indptr[:-1])
-
-
-def _with_lane_grammars(grammars, codes):
-    # Made once for all chunks.
-    return [(operators, lane_grammar(operators, codes)) for operators in grammars]
 
 
 def _over_chunks(task, codes, indptr, root, n_jobs):
@@ -190,7 +187,8 @@ def marginals(operators, backoff, codes, indptr, n_jobs=None):
     marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
         Positive, rows sum to 1.
     """
-    task = partial(_repair_task, _with_lane_grammars([operators, backoff], codes))
+    first = lane_grammar(operators, codes)
+    task = partial(_repair_task, (operators, backoff), first)
     chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
     lengths = np.diff(indptr)
     parts = _split(chunks, lengths * (lengths + 1), order)
@@ -221,8 +219,8 @@ def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None):
             logs = [Operators(*map(np.log, grammar)) for grammar in (operators, backoff)]
         task = partial(_viterbi_task, *logs)
     else:
-        grammars = _with_lane_grammars([operators, backoff], codes)
-        task = partial(_decode_task, grammars, decoder == "mbr")
+        first = lane_grammar(operators, codes)
+        task = partial(_decode_task, (operators, backoff), first, decoder == "mbr")
     chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
     return _split(chunks, np.diff(indptr), order)
 
@@ -242,8 +240,8 @@ def log_partitions(operators, codes, indptr, n_jobs=None):
     log_partitions : ndarray of shape (n_sentences,)
         -inf where Z is not positive.
     """
-    grammars = _with_lane_grammars([operators], codes)
-    task = partial(_parse_chunk, grammars, with_marginals=False)
+    first = lane_grammar(operators, codes)
+    task = partial(_parse_chunk, (operators,), first, with_marginals=False)
     chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
     sign = _unsort([results.sign for results in chunks], order)
     log_abs_z = _unsort([results.log_abs_z for results in chunks], order)
@@ -267,7 +265,7 @@ def marginal_signs(operators, codes, indptr, n_jobs=None):
     negative_share, negative_mass : ndarrays of shape (n_sentences,)
         Share of negative marginals among those of a sentence, and their mass per token.
     """
-    task = partial(_parse_chunk, _with_lane_grammars([operators], codes))
+    task = partial(_parse_chunk, (operators,), lane_grammar(operators, codes))
     chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
     sign = _unsort([results.sign for results in chunks], order)
     lengths = np.diff(indptr)

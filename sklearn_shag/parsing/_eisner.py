@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
 
 # What an entry of the agenda of `_backtrack` stands for: both halves between two positions, or one.
 BETWEEN, RIGHT_HALF, LEFT_HALF = np.int64(0), np.int64(1), np.int64(2)
@@ -30,9 +30,9 @@ def eisner(scores, heads):
     score : float
     """
     n = scores.shape[1]
-    right, right_by_end = np.zeros((n, n)), np.zeros((n, n))
-    left, left_by_end = np.zeros((n, n)), np.zeros((n, n))
-    arcs = np.zeros((n, n))
+    tables = np.zeros((5, n, n))
+    right, right_by_end, left, left_by_end = tables[0], tables[1], tables[2], tables[3]
+    arcs = tables[4]
     for j in range(1, n):
         for i in range(j - 1, 0, -1):
             # between = max_k right[i, k] + left[j, k + 1], what an arc from i to j or back spans
@@ -45,17 +45,18 @@ def eisner(scores, heads):
             # left[j, i] = max_m arc[j, m] + left[m, i]
             left[j, i] = _best_sum(arcs[j], i, left_by_end[i], i, j - i)
             left_by_end[i, j] = left[j, i]
-    best, root = -np.inf, 1
+    best, root = -np.inf, np.int64(1)
     for m in range(1, n):
         score = scores[m - 1, 0] + left[m, 1] + right[m, n - 1]
         if score > best:
             best, root = score, m
     heads[root - 1] = 0
-    _backtrack(root, right, right_by_end, left, left_by_end, arcs, heads)
+    agenda = np.empty((n + 1, 3), dtype=np.int64)  # kind, first and last position
+    _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads)
     return best
 
 
-@kernel(fastmath=_without_nan, _nrt=False, forceinline=True)
+@inlined_kernel(fastmath=_without_nan)
 def _best_sum(one, i, other, j, size):
     best = -np.inf
     for k in range(size):
@@ -63,7 +64,7 @@ def _best_sum(one, i, other, j, size):
     return best
 
 
-@kernel(fastmath=_without_nan, _nrt=False)
+@table_kernel(fastmath=_without_nan)
 def _argbest_sum(one, i, other, j, size):
     """Find the first best of the sums that :func:`_best_sum` takes."""
     best = _best_sum(one, i, other, j, size)
@@ -73,31 +74,34 @@ def _argbest_sum(one, i, other, j, size):
     return 0
 
 
-@kernel
-def _backtrack(root, right, right_by_end, left, left_by_end, arcs, heads):
+@table_kernel
+def _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads):
     """Follow the best splits from the two halves of the root."""
-    n_tokens = heads.size
-    agenda = np.empty((n_tokens + 2, 3), dtype=np.int64)  # kind, first and last position
-    agenda[0] = LEFT_HALF, 1, root
-    agenda[1] = RIGHT_HALF, root, n_tokens
-    size = 2
+    _put(agenda, np.int64(0), LEFT_HALF, np.int64(1), root)
+    _put(agenda, np.int64(1), RIGHT_HALF, root, np.int64(heads.size))
+    size = np.int64(2)
     while size:
         size -= 1
-        kind, i, j = agenda[size]
+        kind, i, j = agenda[size, 0], agenda[size, 1], agenda[size, 2]
         if i == j:
             continue
         if kind == BETWEEN:
             k = i + _argbest_sum(right[i], i, left[j], i + 1, j - i)
-            agenda[size] = RIGHT_HALF, i, k
-            agenda[size + 1] = LEFT_HALF, k + 1, j
+            _put(agenda, size, RIGHT_HALF, i, k)
+            _put(agenda, size + 1, LEFT_HALF, k + 1, j)
         elif kind == RIGHT_HALF:
             m = i + 1 + _argbest_sum(arcs[i], i + 1, right_by_end[j], i + 1, j - i)
             heads[m - 1] = i
-            agenda[size] = BETWEEN, i, m
-            agenda[size + 1] = RIGHT_HALF, m, j
+            _put(agenda, size, BETWEEN, i, m)
+            _put(agenda, size + 1, RIGHT_HALF, m, j)
         else:
             m = i + _argbest_sum(arcs[j], i, left_by_end[i], i, j - i)
             heads[m - 1] = j
-            agenda[size] = BETWEEN, m, j
-            agenda[size + 1] = LEFT_HALF, i, m
+            _put(agenda, size, BETWEEN, m, j)
+            _put(agenda, size + 1, LEFT_HALF, i, m)
         size += 2
+
+
+@inlined_kernel
+def _put(agenda, row, kind, i, j):
+    agenda[row, 0], agenda[row, 1], agenda[row, 2] = kind, i, j

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.sequences import LEFT, RIGHT
+from sklearn_shag import sequences
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
 from sklearn_shag.utils._lanes import (
     LANES,
@@ -37,9 +37,10 @@ from sklearn_shag.utils._lanes import (
     zeros,
 )
 
-# The numbers of tables are of a type of which numba makes no literals: it would compile the
-# functions below anew for each.
-#
+# Constants are of a type of which numba makes no literals: it would compile the functions below
+# anew for each. They are folded all the same, since the functions are inlined.
+LEFT, RIGHT = np.int64(sequences.LEFT), np.int64(sequences.RIGHT)
+BEGUN, NOT_BEGUN = np.bool_(True), np.bool_(False)  # sums of a tile, at their common points
 # Tables of vectors, each (P, P + 1, n) for P > N positions: by head and end. D_ are derivatives of
 # log Z. Nobody needs what awaited a modifier once it is emitted; its derivatives take its place.
 COMPLETE, AWAITING, INCOMPLETE, D_COMPLETE, D_AWAITING = map(np.int64, range(5))
@@ -69,20 +70,21 @@ def _add_pairs(
 
     The left half, of head j, has as many terms, from `left_low` on.
     """
-    for k in range(low, high):
+    k = low
+    while k < high:
         factor = weight(numbers, (factors, right_row, k))
         right = multiply_add(factor, load(vectors, (table, i, k, q)), right)
-        k += left_low - low
-        factor = weight(numbers, (factors, left_row, k))
-        left = multiply_add(factor, load(vectors, (table, j, k, q)), left)
+        left_k = k + left_low - low
+        factor = weight(numbers, (factors, left_row, left_k))
+        left = multiply_add(factor, load(vectors, (table, j, left_k, q)), left)
+        k = opaque(k + 1)
     return right, left
 
 
 @inlined_kernel
-def _emit(vectors, matrices, codes, arc_scores, before, after, head, modifier):
+def _emit(vectors, matrices, codes, arc_scores, before, after, head, modifier, direction):
     """Set after[h, m] = score(h, m) sum_p matrices[h, m][p] before[h, m, p]."""
     score = weight(arc_scores, (head, modifier))
-    direction = RIGHT if modifier > head else LEFT
     for q in range(0, vectors.shape[3], LANES):
         if matrices is None:
             total = multiply(score, load(vectors, (before, head, modifier, q)))
@@ -98,9 +100,8 @@ def _emit(vectors, matrices, codes, arc_scores, before, after, head, modifier):
 
 
 @inlined_kernel
-def _close(vectors, numbers, stops, head, boundary):
+def _close(vectors, numbers, stops, head, boundary, direction):
     # closed[h, b] = alpha_inf . C[h, b]                                               (eq. 14)
-    direction = RIGHT if boundary > head else LEFT
     total = zeros()
     for q in range(0, vectors.shape[3], LANES):
         complete = load(vectors, (COMPLETE, head, boundary, q))
@@ -110,14 +111,13 @@ def _close(vectors, numbers, stops, head, boundary):
 
 
 @inlined_kernel
-def _start(sentence, vectors, numbers, head, boundary):
+def _start(sentence, vectors, numbers, head, boundary, direction):
     # C[h, h] = C[h, h + 1] = alpha_1                                                  (eq. 15)
-    direction = RIGHT if boundary > head else LEFT
     for q in range(0, vectors.shape[3], LANES):
         start = load(sentence.starts, (head, direction, q))
         store(vectors, (COMPLETE, head, boundary, q), start)
         store(vectors, (INCOMPLETE, head, head, q), zeros())  # defined, for `in_range`
-    _close(vectors, numbers, sentence.stops, head, boundary)
+    _close(vectors, numbers, sentence.stops, head, boundary, direction)
 
 
 @inlined_kernel
@@ -140,8 +140,8 @@ def _inside_span(sentence, vectors, numbers, i, j, low, high, begun):
         store(vectors, (AWAITING, j, i, q), left)
     # I[h, m] = score(h, m) A[h, m] g[h, m]                                            (eq. 17)
     matrices, codes, scores = sentence.A_transposed, sentence.codes, sentence.arc_scores
-    _emit(vectors, matrices, codes, scores, AWAITING, INCOMPLETE, i, j)
-    _emit(vectors, matrices, codes, scores, AWAITING, INCOMPLETE, j, i)
+    _emit(vectors, matrices, codes, scores, AWAITING, INCOMPLETE, i, j, RIGHT)
+    _emit(vectors, matrices, codes, scores, AWAITING, INCOMPLETE, j, i, LEFT)
     # C[h, b] = sum_m closed[m, b] I[h, m]    over the outermost modifier              (eq. 18)
     factors, row = CLOSED_BY_BOUNDARY, j + 1
     for q in range(0, n_states, LANES):
@@ -171,8 +171,8 @@ def _inside_span(sentence, vectors, numbers, i, j, low, high, begun):
             )
         store(vectors, (COMPLETE, i, row, q), right)
         store(vectors, (COMPLETE, j, i, q), left)
-    _close(vectors, numbers, sentence.stops, i, j + 1)
-    _close(vectors, numbers, sentence.stops, j, i)
+    _close(vectors, numbers, sentence.stops, i, j + 1, RIGHT)
+    _close(vectors, numbers, sentence.stops, j, i, LEFT)
 
 
 @kernel(_nrt=False, inline="always")
@@ -200,24 +200,24 @@ def inside(sentence, n_tokens, tile, vectors, numbers):
             for j in range(j0, min(j0 + tile, n)):
                 for i in range(min(i0 + tile - 1, j), i0 - 1, -1):
                     if begun:
-                        _inside_span(sentence, vectors, numbers, i, j, i0 + tile, j0, begun)
+                        _inside_span(sentence, vectors, numbers, i, j, i0 + tile, j0, BEGUN)
                     elif i < j:
-                        _inside_span(sentence, vectors, numbers, i, j, j + 1, j + 1, begun)
+                        _inside_span(sentence, vectors, numbers, i, j, j + 1, j + 1, NOT_BEGUN)
                     else:
-                        _start(sentence, vectors, numbers, i, i)
-                        _start(sentence, vectors, numbers, i, i + 1)
+                        _start(sentence, vectors, numbers, i, i, LEFT)
+                        _start(sentence, vectors, numbers, i, i + 1, RIGHT)
 
 
 @inlined_kernel
 def _add_beyond(
-    vectors, numbers, head, modifier, boundary, other, q, low, high, own, across, dC, dI
+    vectors, numbers, head, modifier, boundary, other, q, low, high, direction, own, across, dC, dI
 ):
     """Add what larger spans beyond the modifier contribute to the derivatives of one half.
 
     `own` is the derivative of closed[head, boundary], `across` that of closed[modifier, other].
     """
-    direction = RIGHT if boundary > head else LEFT
-    for k in range(low, high):
+    k = low
+    while k < high:
         # dclosed[h, b] += dg[k, h] . C[k, b]    over heads k beyond b                   (eq. 22)
         vector = load(vectors, (D_AWAITING, k, head, q))
         own = multiply_add(vector, load(vectors, (COMPLETE, k, boundary, q)), own)
@@ -230,6 +230,7 @@ def _add_beyond(
         # dI[h, m] += closed[m, k] dC[h, k]    over boundaries k beyond b                (eq. 20)
         factor = weight(numbers, (CLOSED, modifier, k + direction))
         dI = multiply_add(factor, load(vectors, (D_COMPLETE, head, k + direction, q)), dI)
+        k = opaque(k + 1)
     return own, across, dC, dI
 
 
@@ -243,26 +244,25 @@ def _outside_span(sentence, vectors, numbers, marginals, i, j, far, end, begun):
         dC = load(vectors, (D_COMPLETE, i, b, q)) if begun else zeros()
         dI = load(vectors, (D_INCOMPLETE, i, j, q)) if begun else zeros()
         right, left, dC, dI = _add_beyond(
-            vectors, numbers, i, j, b, i, q, b, end, right, left, dC, dI
+            vectors, numbers, i, j, b, i, q, b, end, RIGHT, right, left, dC, dI
         )
         store(vectors, (D_COMPLETE, i, b, q), dC)
         store(vectors, (D_INCOMPLETE, i, j, q), dI)
         dC = load(vectors, (D_COMPLETE, j, i, q)) if begun else zeros()
         dI = load(vectors, (D_INCOMPLETE, j, i, q)) if begun else zeros()
         left, right, dC, dI = _add_beyond(
-            vectors, numbers, j, i, i, b, q, far, i, left, right, dC, dI
+            vectors, numbers, j, i, i, b, q, far, i, LEFT, left, right, dC, dI
         )
         store(vectors, (D_COMPLETE, j, i, q), dC)
         store(vectors, (D_INCOMPLETE, j, i, q), dI)
     add_sum(numbers, (D_CLOSED, i, b), right)
     add_sum(numbers, (D_CLOSED, j, i), left)
-    _finish_half(sentence, vectors, numbers, marginals, i, j, b)
-    _finish_half(sentence, vectors, numbers, marginals, j, i, i)
+    _finish_half(sentence, vectors, numbers, marginals, i, j, b, RIGHT)
+    _finish_half(sentence, vectors, numbers, marginals, j, i, i, LEFT)
 
 
 @inlined_kernel
-def _finish_half(sentence, vectors, numbers, marginals, head, modifier, boundary):
-    direction = RIGHT if boundary > head else LEFT
+def _finish_half(sentence, vectors, numbers, marginals, head, modifier, boundary, direction):
     # dC[h, b] += dclosed[h, b] alpha_inf                                              (eq. 19)
     # dI[h, m] += closed[m, b] dC[h, b]    where b is the boundary behind m            (eq. 20)
     d_closed = weight(numbers, (D_CLOSED, head, boundary))
@@ -276,7 +276,7 @@ def _finish_half(sentence, vectors, numbers, marginals, head, modifier, boundary
     if head != modifier:
         # dg[h, m] = score(h, m) A[h, m]^T dI[h, m]                                    (eq. 21)
         matrices, codes, scores = sentence.A, sentence.codes, sentence.arc_scores
-        _emit(vectors, matrices, codes, scores, D_INCOMPLETE, D_AWAITING, head, modifier)
+        _emit(vectors, matrices, codes, scores, D_INCOMPLETE, D_AWAITING, head, modifier, direction)
         # The posterior of the arc is dI[h, m] . I[h, m]                               (eq. 25)
         total = zeros()
         for q in range(0, vectors.shape[3], LANES):
@@ -306,10 +306,10 @@ def outside(sentence, n_tokens, tile, vectors, numbers, marginals):
             for j in range(end - 1, j0 - 1, -1):
                 for i in range(i0, min(i0 + tile - 1, j) + 1):
                     if begun:
-                        _outside_span(sentence, vectors, numbers, marginals, i, j, i0, end, begun)
+                        _outside_span(sentence, vectors, numbers, marginals, i, j, i0, end, BEGUN)
                     else:
                         _outside_span(
-                            sentence, vectors, numbers, marginals, i, j, np.int64(1), n, begun
+                            sentence, vectors, numbers, marginals, i, j, np.int64(1), n, NOT_BEGUN
                         )
 
 
@@ -318,12 +318,14 @@ def _four_weighted_sums(vectors, numbers, factors, row, table, head, low, high, 
     """Set out[head, row + r] = sum_k factors[row + r, k] table[head, k], low <= k < high."""
     for q in range(0, vectors.shape[3], LANES):
         sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
-        for k in range(low, high):
+        k = low
+        while k < high:
             vector = load(vectors, (table, head, k, q))
             sum_0 = multiply_add(weight(numbers, (factors, row, k)), vector, sum_0)
             sum_1 = multiply_add(weight(numbers, (factors, row + 1, k)), vector, sum_1)
             sum_2 = multiply_add(weight(numbers, (factors, row + 2, k)), vector, sum_2)
             sum_3 = multiply_add(weight(numbers, (factors, row + 3, k)), vector, sum_3)
+            k = opaque(k + 1)
         store(vectors, (out, head, row, q), sum_0)
         store(vectors, (out, head, row + 1, q), sum_1)
         store(vectors, (out, head, row + 2, q), sum_2)
@@ -336,7 +338,8 @@ def _inner_products(vectors, numbers, lefts, x, rights, y, low, high):
     for r in range(x, x + 4, 2):
         sum_00, sum_01, sum_02, sum_03 = zeros(), zeros(), zeros(), zeros()
         sum_10, sum_11, sum_12, sum_13 = zeros(), zeros(), zeros(), zeros()
-        for h in range(low, high):
+        h = low
+        while h < high:
             for q in range(0, vectors.shape[3], LANES):
                 left_0 = load(vectors, (lefts, h, r, q))
                 left_1 = load(vectors, (lefts, h, r + 1, q))
@@ -352,6 +355,7 @@ def _inner_products(vectors, numbers, lefts, x, rights, y, low, high):
                 right = load(vectors, (rights, h, y + 3, q))
                 sum_03 = multiply_add(left_0, right, sum_03)
                 sum_13 = multiply_add(left_1, right, sum_13)
+            h = opaque(h + 1)
         add_sum(numbers, (D_CLOSED, r, y), sum_00)
         add_sum(numbers, (D_CLOSED, r, y + 1), sum_01)
         add_sum(numbers, (D_CLOSED, r, y + 2), sum_02)

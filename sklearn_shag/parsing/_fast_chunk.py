@@ -19,16 +19,15 @@ from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
 from sklearn_shag.utils._lanes import LANES, aligned
 
 # Sentences up to this length are one tile, longer ones are cut; measured.
-LONGEST_UNCUT = 40
-TILE = np.int64(8)
+LONGEST_UNCUT = 24
+TILE = np.int64(4)
 
 # A chart is in range if all its entries are zero or between these: then products of two of them and
 # an entry of the operators neither vanish nor overflow.
 SMALLEST, LARGEST = 1e-120, 1e120
-# Values of sentences up to this length are in range as they are, unless out of the ordinary.
-LONGEST_UNSCALED = 64
 # So many tokens tell by what factor the value of a sentence changes with each.
 N_PROBED = np.int64(32)
+LARGEST_EXPONENT = 400
 
 
 class LaneGrammar(NamedTuple):
@@ -63,29 +62,26 @@ def lane_grammar(operators, codes):
     place = np.zeros(n_heads, dtype=np.int64)
     place[used], place[-1] = np.arange(used.size), used.size
     heads = np.append(used, n_heads - 1)
-    parts = (
-        operators.alpha_1[heads],
-        operators.alpha_inf[heads],
-        operators.A[heads][:, :, used],
-    )
-    sizes = np.concatenate([np.abs(part[part != 0]) for part in parts])
-    if not np.all((sizes >= SMALLEST) & (sizes <= LARGEST)):
-        return None, place
-    start, stop, matrices = parts[0][-1, RIGHT], parts[1][-1, RIGHT], parts[2][-1, RIGHT]
-    roots = matrices @ start @ stop
+    alpha_1, alpha_inf = operators.alpha_1[heads], operators.alpha_inf[heads]
+    A = operators.A[heads[:, None, None], [[0], [1]], used]
+    for part in (alpha_1, alpha_inf, A):
+        size = np.abs(part)
+        if np.any((size < SMALLEST) & (size > 0)) or not np.all(size <= LARGEST):
+            return None, place
+    roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
     if n_states == 1:
-        return LaneGrammar(*parts, parts[2], roots), place
-    padding = [(0, -n_states % LANES)]
-    alpha_1, alpha_inf = (np.pad(part, [(0, 0)] * 2 + padding) for part in parts[:2])
-    A = np.pad(parts[2], [(0, 0)] * 3 + 2 * padding)
-    return LaneGrammar(
-        _align(alpha_1), _align(alpha_inf), _align(A), _align(A.swapaxes(3, 4)), roots
-    ), place
+        return LaneGrammar(alpha_1, alpha_inf, A, A, roots), place
+    parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
+    parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
+    return LaneGrammar(*parts, roots), place
 
 
-def _align(values):
-    out = aligned(values.shape)
-    out[...] = values
+def _pad(values, leading):
+    """Pad the axes of states, which follow the leading ones, with zeros to a multiple of LANES."""
+    axes = values.shape[len(leading) :]
+    out = aligned((*leading, *(size + -size % LANES for size in axes)))
+    out[...] = 0.0
+    out[(..., *map(slice, axes))] = values
     return out
 
 
@@ -137,7 +133,7 @@ class Workspace(NamedTuple):
     marginals: np.ndarray
     lengths: np.ndarray
     z: np.ndarray
-    log_scale: np.ndarray
+    exponents: np.ndarray
 
 
 def _new_workspace(n_tokens, n_states, n_lanes):
@@ -152,7 +148,7 @@ def _new_workspace(n_tokens, n_states, n_lanes):
         marginals=aligned((n - 1) * n * n_lanes),
         lengths=np.empty(n_lanes, dtype=np.int64),
         z=np.empty(n_lanes),
-        log_scale=np.empty(n_lanes),
+        exponents=np.zeros(n_lanes, dtype=np.int64),
     )
 
 
@@ -165,7 +161,7 @@ class Lanes(NamedTuple):
     numbers: np.ndarray  # (3, P + 1, P + 1, n_lanes)
     marginals: np.ndarray  # (N, N + 1, n_lanes)
     z: np.ndarray  # (n_lanes,), set by the chart
-    log_scale: np.ndarray  # (n_lanes,): what each token adds to log Z
+    exponents: np.ndarray  # (n_lanes,): arcs are divided by 2 to their power
 
 
 @table_kernel
@@ -183,6 +179,7 @@ def _one_by_one(grammar, codes, indptr, which, results, space, status):
         starts = space.starts[: 2 * n * n_states].reshape((n, 2, n_states))
         stops = space.stops[: 2 * n * n_states].reshape((n, 2, n_states))
         lanes.lengths[0] = n - 1
+        scale = 2.0 ** -lanes.exponents[0]
         for m in range(1, n):
             lanes.roots[m, 0] = grammar.roots[tokens[m]]
             for direction in range(2):
@@ -190,10 +187,10 @@ def _one_by_one(grammar, codes, indptr, which, results, space, status):
                     starts[m, direction, q] = grammar.alpha_1[tokens[m], direction, q]
                     stops[m, direction, q] = grammar.alpha_inf[tokens[m], direction, q]
             for h in range(1, n):
-                arc_scores[h, m] = 1.0
+                arc_scores[m, h] = scale
         vectors = space.vectors[: 5 * p * (p + 1) * n_states].reshape((5, p, p + 1, n_states))
         sentence = Sentence(tokens, starts, stops, grammar.A, grammar.A_transposed, arc_scores)
-        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results)
+        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results, k == 0)
         status[k] = _put_result(in_range, lanes, 0, s, results)
 
 
@@ -211,6 +208,7 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, status):
             k = min(first + lane, end - 1)  # the last fills lanes that would be empty
             tokens = codes[indptr[which[k]] : indptr[which[k] + 1]]
             lanes.lengths[lane] = tokens.size - 1
+            scale = 2.0 ** -lanes.exponents[lane]
             for h in range(1, n):
                 present = h < tokens.size
                 lanes.roots[h, lane] = grammar.roots[tokens[h]] if present else 0.0
@@ -224,11 +222,12 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, status):
                     score = 0.0
                     if present and m < tokens.size:
                         direction = RIGHT if m > h else LEFT
-                        score = grammar.A[tokens[h], direction, tokens[m], 0, 0]
+                        score = scale * grammar.A[tokens[h], direction, tokens[m], 0, 0]
                     lanes.arc_scores[h, m, lane] = score
         vectors = space.vectors[: 5 * p * (p + 1) * LANES].reshape((5, p, p + 1, LANES))
         sentence = Sentence(which, starts, stops, None, None, lanes.arc_scores)
-        in_range = _solve(sentence, vectors, lanes.numbers, lanes.marginals, lanes, results)
+        numbers, marginals = lanes.numbers, lanes.marginals
+        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results, first == 0)
         for k in range(first, end):
             status[k] = _put_result(in_range, lanes, k - first, which[k], results)
 
@@ -243,25 +242,32 @@ def _lanes(space, n, p, n_lanes):
         space.numbers[: 3 * (p + 1) ** 2 * n_lanes].reshape((3, p + 1, p + 1, n_lanes)),
         space.marginals[: (n - 1) * n * n_lanes].reshape((n - 1, n, n_lanes)),
         space.z,
-        space.log_scale,
+        space.exponents,
     )
 
 
 @kernel(_nrt=False, inline="always")
-def _solve(sentence, vectors, numbers, marginals, lanes, results):
-    """Fill Z and, if there is room for them, marginals; tell whether values were in range."""
+def _solve(sentence, vectors, numbers, marginals, lanes, results, probed):
+    """Fill Z and, if there is room for them, marginals; tell whether values were in range.
+
+    Arcs are divided by a power of two, so that the value of a sentence is near 1. That rounds
+    nothing: results are the same to the last bit for any power. The power is that of the sentence
+    before, which is good enough as a rule, or comes from the first tokens of this one (`probed`).
+    """
     n_tokens = sentence.starts.shape[0] - 1
     tile = n_tokens if n_tokens <= LONGEST_UNCUT else TILE
-    for lane in range(lanes.log_scale.size):
-        lanes.log_scale[lane] = 0.0
-    probed = n_tokens > LONGEST_UNSCALED
-    while True:  # twice for long sentences, whose beginning tells their scale
-        inside(sentence, N_PROBED if probed else n_tokens, tile, vectors, numbers)
-        if not probed:
-            break
-        _set_scale(lanes)
-        probed = False
-    in_range = _in_range(vectors, lanes, n_tokens)
+    probing, in_range = probed, False
+    while True:
+        filled = min(N_PROBED, n_tokens) if probing else n_tokens
+        inside(sentence, filled, tile, vectors, numbers)
+        if probing:
+            _rescale(lanes)
+            probing = False
+        else:
+            in_range = _in_range(vectors, lanes, n_tokens)
+            if in_range or probed:
+                break
+            probing = probed = True
     if in_range:
         _attach_roots(lanes)
         if results.marginals.size:
@@ -270,54 +276,63 @@ def _solve(sentence, vectors, numbers, marginals, lanes, results):
 
 
 @table_kernel
-def _set_scale(lanes):
-    """Divide arcs by what a token contributes to the value of a sentence, so that it stays near 1.
-
-    Marginals are the same for any factor a token, and log Z is corrected by it.
-    """
+def _rescale(lanes):
+    """Set the powers by what each of the first tokens contributes to the value of a sentence."""
     for lane in range(lanes.lengths.size):
         n_probed = min(N_PROBED, lanes.lengths[lane])
         largest = 0.0
         for m in range(1, n_probed + 1):
             left = lanes.numbers[CLOSED, m, 1, lane]
             largest = max(largest, abs(left * lanes.numbers[CLOSED, m, n_probed + 1, lane]))
-        if 0.0 < largest < np.inf:
-            lanes.log_scale[lane] = np.log(largest) / n_probed
-            scale = np.exp(-lanes.log_scale[lane])
-            for h in range(lanes.arc_scores.shape[0]):
-                for m in range(lanes.arc_scores.shape[1]):
-                    lanes.arc_scores[h, m, lane] *= scale
+        added = _exponent(largest, n_probed)
+        lanes.exponents[lane] += added
+        for h in range(lanes.arc_scores.shape[0]):
+            for m in range(lanes.arc_scores.shape[1]):
+                lanes.arc_scores[h, m, lane] *= 2.0**-added
+
+
+@inlined_kernel
+def _exponent(value, n_tokens):
+    """The binary exponent of each of `n_tokens` equal factors of a value; 0 if it has none."""
+    if not 0.0 < abs(value) < np.inf:
+        return 0
+    exponent = round(np.log2(abs(value)) / n_tokens)
+    return min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
 
 
 @table_kernel
 def _in_range(vectors, lanes, n_tokens):
     """Whether no entry of the chart is so small or large that others may have been lost."""
-    n_wrong = 0
+    n_wrong, n_states, n_lanes = 0, vectors.shape[3], lanes.lengths.size
     for h in range(1, n_tokens + 1):
         for table in (COMPLETE, INCOMPLETE):
-            for b in range(1, n_tokens + 1):
-                for q in range(vectors.shape[3]):
-                    size = abs(vectors[table, h, b, q])
-                    # Written so that NaN is wrong.
-                    n_wrong += not (size == 0.0 or SMALLEST <= size <= LARGEST)
-        for b in range(1, n_tokens + 2):
-            for lane in range(lanes.lengths.size):
-                size = abs(lanes.numbers[CLOSED, h, b, lane])
-                n_wrong += not (size == 0.0 or SMALLEST <= size <= LARGEST)
+            row = vectors[table, h].reshape(vectors.shape[2] * n_states)
+            n_wrong += _count_out_of_range(row[n_states : (n_tokens + 1) * n_states])
+        row = lanes.numbers[CLOSED, h].reshape(lanes.numbers.shape[2] * n_lanes)
+        n_wrong += _count_out_of_range(row[n_lanes : (n_tokens + 2) * n_lanes])
     return n_wrong == 0
+
+
+@inlined_kernel
+def _count_out_of_range(values):
+    n_wrong = 0
+    for k in range(values.size):
+        size = abs(values[k])
+        # Without branches, so that several are compared at once; NaN is not equal to itself.
+        n_wrong += (size != 0.0) & ((size < SMALLEST) | (size > LARGEST) | (size != size))
+    return n_wrong
 
 
 @table_kernel
 def _attach_roots(lanes):
     """Z = sum_m w(m) closed[m, 1] closed[m, N + 1] and its derivatives (eqs. 23, 24)."""
     numbers = lanes.numbers
-    for h in range(numbers.shape[1]):
-        for b in range(numbers.shape[2]):
-            for lane in range(numbers.shape[3]):
-                numbers[D_CLOSED, h, b, lane] = 0.0
+    d_closed = numbers[D_CLOSED].reshape(numbers[D_CLOSED].size)
+    for k in range(d_closed.size):
+        d_closed[k] = 0.0
     for lane in range(lanes.lengths.size):
         n = lanes.lengths[lane] + 1
-        scale = np.exp(-lanes.log_scale[lane])
+        scale = 2.0 ** -lanes.exponents[lane]
         z = 0.0
         for m in range(1, n):
             closed = numbers[CLOSED, m, 1, lane] * numbers[CLOSED, m, n, lane]
@@ -350,5 +365,6 @@ def _put_result(in_range, lanes, lane, s, results):
         if not np.isfinite(total):
             return OUT_OF_RANGE
     results.sign[s] = np.sign(z)
-    results.log_abs_z[s] = np.log(abs(z)) + n_tokens * lanes.log_scale[lane]
+    results.log_abs_z[s] = np.log(abs(z)) + np.log(2.0) * lanes.exponents[lane] * n_tokens
+    lanes.exponents[lane] += _exponent(z, n_tokens)  # for the next sentence
     return DONE

@@ -84,7 +84,7 @@ def viterbi(log_operators, codes, log_arc_scores, heads):
                 stop = log_operators.alpha_inf[codes[head], direction]
                 _close(complete, closed, closed_from, head, boundary, stop)
     # The single root: max_m w(m) + closed[m, 1] + closed[m, N + 1]
-    best_score, root = -np.inf, 1
+    best_score, root = -np.inf, np.int64(1)
     for m in range(1, n):
         emitted = -np.inf
         for p in range(n_states):
