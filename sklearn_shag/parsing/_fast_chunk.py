@@ -22,12 +22,13 @@ from sklearn_shag.utils._lanes import LANES, aligned
 LONGEST_UNCUT = 24
 TILE = np.int64(4)
 
-# A chart is in range if all its entries are zero or between these: then products of two of them and
-# an entry of the operators neither vanish nor overflow.
-SMALLEST, LARGEST = 1e-120, 1e120
+# A chart is in range if all its entries, and those of the operators, are zero or between these: then
+# products of two entries, one of the operators and the scale of a token neither vanish nor overflow.
+SMALLEST, LARGEST = 1e-90, 1e90
+# Of the scale of a token, as a power of two.
+LARGEST_EXPONENT = 100
 # So many tokens tell by what factor the value of a sentence changes with each.
 N_PROBED = np.int64(32)
-LARGEST_EXPONENT = 400
 
 
 class LaneGrammar(NamedTuple):
@@ -70,6 +71,7 @@ def lane_grammar(operators, codes):
             return None, place
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
     if n_states == 1:
+        A = np.ascontiguousarray(A)  # for kernels that are compiled for this layout
         return LaneGrammar(alpha_1, alpha_inf, A, A, roots), place
     parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
     parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
