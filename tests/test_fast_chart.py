@@ -37,7 +37,7 @@ def any_grammar(random_grammar):
 
 
 def even_grammar(seed, n_states):
-    """Make a grammar for which values of sentences of any length are near 1, as for sampled ones."""
+    """Make a grammar for which values of sentences of any length are near 1."""
     rng = np.random.default_rng(seed)
     heads = N_SYMBOLS + 1, 2
     # Two of three states stop; else all symbols and states may follow.
