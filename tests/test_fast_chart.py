@@ -309,6 +309,16 @@ def test_lane_grammars_have_the_symbols_of_the_text(n_states):
         assert_array_equal(part[..., n_states:] if part.ndim > 1 else (), 0.0)
 
 
+@pytest.mark.parametrize("n_states", [1, 2])
+@pytest.mark.parametrize("codes", [[0], [0, 2], [3, 2, 1, 0]])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_lane_grammars_have_one_memory_layout(n_states, codes, order):
+    """Kernels would be compiled anew for another."""
+    operators = Operators(*(np.asarray(part, order=order) for part in even_grammar(8, n_states)))
+    grammar, _ = lane_grammar(operators, np.array(codes))
+    assert all(part.flags.c_contiguous for part in grammar)
+
+
 class TestFallingBack:
     """What the fast chart refuses the exact one computes, and impossible sentences nobody."""
 
@@ -369,6 +379,30 @@ class TestFallingBack:
             assert_array_equal(status[[0, 1, 3, 5]], DONE)
         signs = self.assert_results_are_exact(operators, backoff, sentences)
         assert_array_equal(signs, 1)
+
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_products_that_vanish(self, n_states):
+        """Of three numbers that are each in range: no modifier seems possible."""
+        operators, backoff = even_grammar(20, n_states), even_grammar(21, n_states)
+        operators = operators._replace(A=operators.A * 1e-112)
+        operators.alpha_1[:ROOT] *= 1e-112
+        sentences = sentences_of([1, 2, 2, 3, 4])
+        assert_array_equal(run(operators, sentences)[0][1:], OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+
+    @pytest.mark.parametrize(
+        ("size", "status"), [(1e-60, DONE), (1e-72, OUT_OF_RANGE), (1e-90, OUT_OF_RANGE)]
+    )
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_z_near_the_end_of_the_range_of_doubles(self, n_states, size, status):
+        """Z is a product of three entries of the root symbol and four of the one token."""
+        operators, backoff = even_grammar(22, n_states), even_grammar(23, n_states)
+        operators.alpha_1[...] *= size
+        operators.alpha_inf[ROOT] *= size
+        operators.A[ROOT] *= 1e-28
+        sentences = sentences_of([1, 1, 1])
+        assert_array_equal(run(operators, sentences)[0], status)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
 
     @pytest.mark.parametrize("n_states", [1, 3])
     def test_backoff_where_there_is_no_mass(self, n_states):

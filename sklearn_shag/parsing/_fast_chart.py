@@ -116,7 +116,9 @@ def _start(sentence, vectors, numbers, head, boundary):
     for q in range(0, vectors.shape[3], LANES):
         start = load(sentence.starts, (head, direction, q))
         store(vectors, (COMPLETE, head, boundary, q), start)
-        store(vectors, (INCOMPLETE, head, head, q), zeros())  # defined, for `in_range`
+        # Defined, for `in_range`.
+        store(vectors, (INCOMPLETE, head, head, q), zeros())
+        store(vectors, (AWAITING, head, head, q), zeros())
     _close(vectors, numbers, sentence.stops, head, boundary)
 
 

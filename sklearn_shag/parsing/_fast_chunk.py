@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.parsing._fast_chart import (
+    AWAITING,
     CLOSED,
     COMPLETE,
     D_CLOSED,
@@ -25,6 +26,8 @@ TILE = np.int64(8)
 # A chart is in range if all its entries are zero or between these: then products of two of them and
 # an entry of the operators neither vanish nor overflow.
 SMALLEST, LARGEST = 1e-120, 1e120
+# Terms of Z are products of more. Those that vanish do not count beside a Z of this size.
+SMALLEST_Z = 1e-290
 # Values of sentences up to this length are in range as they are, unless out of the ordinary.
 LONGEST_UNSCALED = 64
 # So many tokens tell by what factor the value of a sentence changes with each.
@@ -74,6 +77,8 @@ def lane_grammar(operators, codes):
     start, stop, matrices = parts[0][-1, RIGHT], parts[1][-1, RIGHT], parts[2][-1, RIGHT]
     roots = matrices @ start @ stop
     if n_states == 1:
+        # Contiguous, so that kernels compile for one memory layout only.
+        parts = [np.ascontiguousarray(part) for part in parts]
         return LaneGrammar(*parts, parts[2], roots), place
     padding = [(0, -n_states % LANES)]
     alpha_1, alpha_inf = (np.pad(part, [(0, 0)] * 2 + padding) for part in parts[:2])
@@ -294,7 +299,7 @@ def _in_range(vectors, lanes, n_tokens):
     """Whether no entry of the chart is so small or large that others may have been lost."""
     n_wrong = 0
     for h in range(1, n_tokens + 1):
-        for table in (COMPLETE, INCOMPLETE):
+        for table in (COMPLETE, INCOMPLETE, AWAITING):
             for b in range(1, n_tokens + 1):
                 for q in range(vectors.shape[3]):
                     size = abs(vectors[table, h, b, q])
@@ -318,10 +323,13 @@ def _attach_roots(lanes):
     for lane in range(lanes.lengths.size):
         n = lanes.lengths[lane] + 1
         scale = np.exp(-lanes.log_scale[lane])
-        z = 0.0
+        z, possible = 0.0, False
         for m in range(1, n):
             closed = numbers[CLOSED, m, 1, lane] * numbers[CLOSED, m, n, lane]
             z += scale * lanes.roots[m, lane] * closed
+            possible |= lanes.roots[m, lane] != 0.0 and closed != 0.0
+        if possible and abs(z) < SMALLEST_Z:
+            z = np.nan
         lanes.z[lane] = z
         for m in range(1, n):
             factor = scale * lanes.roots[m, lane] / z if z != 0.0 else 0.0
