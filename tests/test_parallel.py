@@ -31,6 +31,11 @@ def tell_thread():
     return threading.get_ident()
 
 
+def sleep_and_return(value, seconds):
+    time.sleep(seconds)
+    return value
+
+
 def threads_of_tasks(n_jobs):
     """How many tasks run on the calling thread, and on how many threads they run."""
     threads = run_parallel([delayed(tell_thread)() for _ in range(8)], n_jobs)
@@ -62,6 +67,49 @@ def blas_threads():
 
 def test_results_come_in_the_order_of_tasks():
     assert run_parallel((delayed(abs)(-i) for i in range(20)), 2) == list(range(20))
+
+
+def test_results_come_in_the_order_of_tasks_also_if_first_ones_take_longest():
+    tasks = [delayed(sleep_and_return)(k, 0.02 if k % 4 == 0 else 0.0) for k in range(20)]
+    assert run_parallel(tasks, 3) == list(range(20))
+
+
+@pytest.mark.parametrize("n_tasks", [0, 1, 2])
+def test_there_may_be_fewer_tasks_than_workers(n_tasks):
+    assert run_parallel((delayed(abs)(-k) for k in range(n_tasks)), 4) == list(range(n_tasks))
+
+
+@pytest.mark.parametrize("within_caller", [True, False])
+def test_an_error_in_a_task_is_raised_and_stops_the_others(within_caller):
+    """Whether the calling thread meets it or one that it has started."""
+    caller, begun, met = threading.get_ident(), [], threading.Barrier(2)
+
+    def task(k):
+        begun.append(k)
+        if k < 2:
+            met.wait(SECONDS)  # both threads have one of the first two
+            if (threading.get_ident() == caller) == within_caller:
+                raise FloatingPointError("of a task")
+        time.sleep(0.05)
+
+    with pytest.raises(FloatingPointError, match="of a task"):
+        run_parallel([delayed(task)(k) for k in range(50)], 2)
+    assert len(begun) < 10
+
+
+def test_after_an_error_all_is_as_before():
+    with threadpool_limits(2, user_api="blas"):
+        with pytest.raises(ZeroDivisionError):
+            run_parallel([delayed(divmod)(k, 0) for k in range(5)], 2)
+        assert blas_threads() == {2}
+    assert run_parallel([delayed(abs)(-k) for k in range(5)], 2) == list(range(5))
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1, None])
+def test_tasks_within_tasks_of_one_s_own_run_on_the_thread_of_theirs(n_jobs):
+    assert run_parallel([delayed(count_workers)(n_jobs) for _ in range(4)], 2) == [1] * 4
+    inside = run_parallel([delayed(threads_of_tasks)(n_jobs) for _ in range(4)], 2)
+    assert inside == [(8, 1)] * 4
 
 
 def test_at_top_level_n_jobs_counts():

@@ -22,6 +22,61 @@ def test_eisner_finds_the_best_tree(seed, n_tokens):
     assert_allclose(score, scores[np.arange(n_tokens), list(expected)].sum(), rtol=1e-12)
 
 
+@settings(deadline=None, max_examples=100)
+@given(
+    seed=st.integers(0, 10**6),
+    n_tokens=st.integers(1, 6),
+    n_values=st.sampled_from([1, 2, 3]),
+    share=st.sampled_from([0.0, 0.2, 0.5, 0.9]),
+)
+def test_eisner_finds_one_of_the_best_trees(seed, n_tokens, n_values, share):
+    """Of whole numbers, with sums that are exact: many are equal, and some arcs forbidden."""
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-n_values, n_values, size=(n_tokens, n_tokens + 1)).astype(float)
+    scores[rng.uniform(size=scores.shape) < share] = -np.inf
+    given_scores = scores.copy()
+    heads, score = eisner(scores)
+    assert tuple(heads.tolist()) in oracles.projective_trees(n_tokens)
+    assert score == scores[np.arange(n_tokens), heads].sum()
+    best = list(oracles.best_tree(scores))
+    assert score == scores[np.arange(n_tokens), best].sum()
+    assert_array_equal(scores, given_scores)
+
+
+def test_the_head_of_a_single_token_is_the_root():
+    for score in (1.5, -1.5, -np.inf):
+        heads, best = eisner([[score, 7.0]])
+        assert heads.tolist() == [0]
+        assert best == score
+
+
+def test_what_a_token_would_score_as_its_own_head_does_not_count():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(6, 7))
+    expected = eisner(scores)
+    for value in (1e9, -np.inf):
+        scores[np.arange(6), np.arange(1, 7)] = value
+        heads, score = eisner(scores)
+        assert_array_equal(heads, expected[0])
+        assert score == expected[1]
+
+
+@pytest.mark.parametrize("n_tokens", [7, 10, 16, 17, 33])
+def test_chains_and_bushes_of_any_length(n_tokens):
+    """The only trees allowed: heads before or behind, all in the middle, ends in turn."""
+    tokens = np.arange(1, n_tokens + 1)
+    middle = np.where(tokens == 4, 0, 4)
+    visited = np.column_stack([tokens, n_tokens + 1 - tokens]).ravel()[:n_tokens]
+    nested = np.empty(n_tokens, dtype=int)
+    nested[visited - 1] = np.concatenate([[0], visited[:-1]])
+    for tree in (tokens - 1, (tokens + 1) % (n_tokens + 1), middle, nested):
+        scores = np.full((n_tokens, n_tokens + 1), -np.inf)
+        scores[tokens - 1, tree] = -tokens
+        heads, score = eisner(scores)
+        assert_array_equal(heads, tree)
+        assert score == -tokens.sum()
+
+
 @pytest.mark.parametrize("n_tokens", range(1, 7))
 def test_viterbi_finds_the_most_probable_tree_of_a_deterministic_grammar(n_tokens):
     """Two states, before and after the first modifier: one path a tree."""
@@ -63,10 +118,20 @@ def test_a_tree_comes_back_even_if_all_are_forbidden():
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes a minute if interpreted")
-def test_long_sentences():
-    heads, _ = eisner(np.random.default_rng(0).normal(size=(300, 301)))
+@pytest.mark.parametrize("n_tokens", [40, 300])
+def test_long_sentences(n_tokens):
+    scores = np.random.default_rng(0).normal(size=(n_tokens, n_tokens + 1))
+    heads, score = eisner(scores)
     assert oracles.is_tree(heads.tolist())
+    assert n_tokens > 40 or not oracles.crosses(heads.tolist())  # takes long
     assert np.sum(heads == 0) == 1
+    assert_allclose(score, scores[np.arange(n_tokens), heads].sum(), rtol=1e-12)
+    # Mirrored, the same tree is the best.
+    mirrored = np.column_stack([scores[:, 0], scores[:, :0:-1]])[::-1]
+    heads_of_mirrored, score_of_mirrored = eisner(mirrored)
+    expected = np.where(heads == 0, 0, n_tokens + 1 - heads)[::-1]
+    assert_array_equal(heads_of_mirrored, expected)
+    assert_allclose(score_of_mirrored, score, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag import sequences
+from sklearn_shag.sequences import LEFT as LEFT_CODE
+from sklearn_shag.sequences import RIGHT as RIGHT_CODE
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
 from sklearn_shag.utils._lanes import (
     LANES,
@@ -39,7 +40,7 @@ from sklearn_shag.utils._lanes import (
 
 # Constants are of a type of which numba makes no literals: it would compile the functions below
 # anew for each. They are folded all the same, since the functions are inlined.
-LEFT, RIGHT = np.int64(sequences.LEFT), np.int64(sequences.RIGHT)
+LEFT, RIGHT = np.int64(LEFT_CODE), np.int64(RIGHT_CODE)
 BEGUN, NOT_BEGUN = np.bool_(True), np.bool_(False)  # sums of a tile, at their common points
 # Tables of vectors, each (P, P + 1, n) for P > N positions: by head and end. D_ are derivatives of
 # log Z. Nobody needs what awaited a modifier once it is emitted; its derivatives take its place.

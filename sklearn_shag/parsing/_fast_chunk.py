@@ -1,5 +1,6 @@
 """Chunks of sentences through the fast chart: one by one, or in lockstep."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +23,9 @@ from sklearn_shag.utils._lanes import LANES, aligned
 LONGEST_UNCUT = 24
 TILE = np.int64(4)
 
-# A chart is in range if all its entries, and those of the operators, are zero or between these: then
-# products of two entries, one of the operators and the scale of a token neither vanish nor overflow.
+# A chart is in range if all its entries, and those of the operators, are zero or between these:
+# then products of two entries, one of the operators and the scale of a token cannot vanish or
+# overflow.
 SMALLEST, LARGEST = 1e-90, 1e90
 # Of the scale of a token, as a power of two.
 LARGEST_EXPONENT = 100
@@ -367,6 +369,9 @@ def _put_result(in_range, lanes, lane, s, results):
         if not np.isfinite(total):
             return OUT_OF_RANGE
     results.sign[s] = np.sign(z)
-    results.log_abs_z[s] = np.log(abs(z)) + np.log(2.0) * lanes.exponents[lane] * n_tokens
+    # Taken apart, so that the power of two decides over no bit.
+    mantissa, exponent = math.frexp(abs(z))
+    exponent += lanes.exponents[lane] * n_tokens
+    results.log_abs_z[s] = np.log(mantissa) + np.log(2.0) * exponent
     lanes.exponents[lane] += _exponent(z, n_tokens)  # for the next sentence
     return DONE

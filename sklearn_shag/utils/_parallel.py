@@ -97,15 +97,16 @@ def _run_in_threads(tasks, n_workers, backend):
                     k, (function, args, kwargs) = queue.popleft()
                 except IndexError:  # another thread has taken the last one
                     return
-                # Called as it is: `delayed` of scikit-learn asks for its own Parallel.
-                results[k] = function.__wrapped__(*args, **kwargs)
+                try:
+                    # Called as it is: `delayed` of scikit-learn asks for its own Parallel.
+                    results[k] = function.__wrapped__(*args, **kwargs)
+                except BaseException:
+                    queue.clear()  # nobody takes another task
+                    raise
 
     with ThreadPoolExecutor(n_workers - 1) as executor:
         helpers = [executor.submit(work) for _ in range(n_workers - 1)]
-        try:
-            work()  # the calling thread works too: it is on a core already
-            for helper in helpers:
-                helper.result()
-        finally:
-            queue.clear()  # after an error nobody takes another task
+        work()  # the calling thread works too: it is on a core already
+        for helper in helpers:
+            helper.result()
     return results

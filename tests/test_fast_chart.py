@@ -1,0 +1,531 @@
+"""The chart in plain doubles against enumeration and the chart with exponents."""
+
+from functools import cache
+from itertools import pairwise
+
+import numba
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import _batch, _chart, _fast_chart, eisner, inside_outside
+from sklearn_shag.parsing._fast_chart import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Sentence
+from sklearn_shag.parsing._fast_chunk import LONGEST_UNCUT, N_PROBED, lane_grammar, run_fast
+from sklearn_shag.parsing._results import DONE, NO_MASS, OUT_OF_RANGE, new_results
+from sklearn_shag.utils._lanes import LANES, aligned
+from tests import oracles
+
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of what overflows, if interpreted
+
+N_SYMBOLS = 4
+ROOT = N_SYMBOLS  # the last head of the grammars of this module
+# Around lengths where sentences are cut into tiles, tiles are full, and scales probed.
+CUT = [LONGEST_UNCUT - 1, *range(LONGEST_UNCUT, LONGEST_UNCUT + 11)]
+PROBED = list(range(N_PROBED - 1, N_PROBED + 3))
+
+
+@pytest.fixture
+def any_grammar(random_grammar):
+    """Make a grammar of random operators without probabilistic meaning."""
+
+    def make(seed, n_states, signed=False):
+        return random_grammar(seed, n_symbols=N_SYMBOLS - 1, n_states=n_states, signed=signed)
+
+    return make
+
+
+def even_grammar(seed, n_states):
+    """Make a grammar for which values of sentences of any length are near 1."""
+    rng = np.random.default_rng(seed)
+    heads = N_SYMBOLS + 1, 2
+    # Two of three states stop; else all symbols and states may follow.
+    stops = rng.uniform(0.5, 0.8, size=(*heads, n_states))
+    follows = rng.dirichlet(np.ones(N_SYMBOLS * n_states), size=(*heads, n_states))
+    A = (follows * (1 - stops)[..., None]).swapaxes(2, 3) * N_SYMBOLS
+    A = A.reshape(*heads, N_SYMBOLS, n_states, n_states)
+    return Operators(rng.dirichlet(np.ones(n_states), size=heads), stops, A)
+
+
+def sentences_of(lengths, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(N_SYMBOLS, size=n) for n in lengths]
+
+
+def encoded(sentences):
+    return np.concatenate(sentences), np.cumsum([0, *map(len, sentences)])
+
+
+def with_root(codes):
+    return np.concatenate([[ROOT], codes])
+
+
+def run(operators, sentences, with_marginals=True):
+    """Give sentences to the fast chart alone: how they fared, sign, log |Z| and marginals."""
+    codes, _ = encoded(sentences)
+    positions, indptr = encoded([with_root(sentence) for sentence in sentences])
+    grammar, place = lane_grammar(operators, codes)
+    results = new_results(indptr, with_marginals)
+    which = np.argsort(np.diff(indptr), kind="stable")
+    status = np.full(len(sentences), -1)
+    status[which] = run_fast(grammar, place[positions], indptr, which, results)
+    parts = [()] * len(sentences)
+    if with_marginals:
+        ends = pairwise(results.begins)
+        parts = [
+            results.marginals[begin:end].reshape(-1, n)
+            for (begin, end), n in zip(ends, np.diff(indptr), strict=True)
+        ]
+    return status, results.sign, results.log_abs_z, parts
+
+
+def assert_agrees_with_the_exact_chart(operators, sentences, rtol=1e-8):
+    status, sign, log_abs_z, marginals = run(operators, sentences)
+    assert_array_equal(status, DONE)
+    for k, sentence in enumerate(sentences):
+        exact = inside_outside(operators, sentence)
+        assert sign[k] == exact.sign
+        assert_allclose(log_abs_z[k], exact.log_abs_z, rtol=rtol)
+        assert_allclose(marginals[k], exact.marginals, rtol=rtol, atol=1e-14)
+
+
+def repaired(marginals):
+    """Clip marginals and make them a distribution."""
+    marginals = np.maximum(marginals, 1e-12)
+    marginals[np.arange(len(marginals)), np.arange(len(marginals)) + 1] = 0.0
+    return marginals / marginals.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("n_states", [1, 2, 3, 8, 9, 16])
+def test_agrees_with_the_enumeration_of_all_trees(any_grammar, n_states, signed):
+    operators = any_grammar(n_states, n_states, signed)
+    sentences = sentences_of([1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 6])
+    status, sign, log_abs_z, marginals = run(operators, sentences)
+    assert_array_equal(status, DONE)
+    for k, sentence in enumerate(sentences):
+        z, expected = oracles.partition_and_marginals(operators, with_root(sentence))
+        assert_allclose(sign[k] * np.exp(log_abs_z[k]), z, rtol=1e-9)
+        assert_allclose(marginals[k], expected, rtol=1e-8, atol=1e-9)
+    assert signed == (np.min(sign) < 0)
+
+
+@pytest.mark.parametrize("n_states", [1, 3])
+def test_arcs_of_no_weight_have_no_share(any_grammar, n_states):
+    operators = any_grammar(0, n_states)
+    operators.A[np.random.default_rng(0).uniform(size=operators.A.shape[:3]) < 0.3] = 0.0
+    sentences = [s for s in sentences_of([2, 3, 4, 5, 5, 5]) if has_mass(operators, s)]
+    assert len(sentences) > 2
+    status, sign, log_abs_z, marginals = run(operators, sentences)
+    assert_array_equal(status, DONE)
+    for k, sentence in enumerate(sentences):
+        z, expected = oracles.partition_and_marginals(operators, with_root(sentence))
+        assert_allclose(sign[k] * np.exp(log_abs_z[k]), z, rtol=1e-9)
+        assert_allclose(marginals[k], expected, rtol=1e-8, atol=0)
+
+
+def has_mass(operators, sentence):
+    trees = oracles.projective_trees(len(sentence))
+    return any(oracles.tree_value(operators, with_root(sentence), heads) != 0 for heads in trees)
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 8, 9])
+def test_agrees_with_the_exact_chart_at_any_length(n_states):
+    longest = 12 if numba.config.DISABLE_JIT else 30
+    sentences = sentences_of(range(1, longest + 1))
+    assert_agrees_with_the_exact_chart(even_grammar(0, n_states), sentences)
+
+
+@compiled
+@pytest.mark.parametrize("n_states", [1, 2, 8, 9])
+@pytest.mark.parametrize("n_tokens", [*CUT, *PROBED, 100])
+def test_agrees_with_the_exact_chart_around_limits(n_states, n_tokens):
+    assert_agrees_with_the_exact_chart(even_grammar(1, n_states), sentences_of([n_tokens]))
+
+
+def solve_in_tiles(operators, sentences, tile, in_lockstep):
+    """Fill tables that hold NaN, tile by tile; returns vectors, numbers and marginals.
+
+    In lockstep there are LANES sentences, else one. Tables are as small as they may be.
+    """
+    lengths, n_states = [len(sentence) for sentence in sentences], operators.alpha_1.shape[2]
+    n_tokens, shape = max(lengths), (len(sentences),) if in_lockstep else ()
+    n, p = n_tokens + 1, n_tokens + 5
+    starts = aligned((n, 2, LANES if in_lockstep else -(-n_states // LANES) * LANES))
+    stops, scores = aligned(starts.shape), aligned((n, n, *shape))
+    starts[...], stops[...], scores[...] = 0.0, 0.0, 0.0 if in_lockstep else 1.0
+    for s, codes in enumerate(sentences):
+        states = s if in_lockstep else slice(n_states)
+        here = slice(1, len(codes) + 1)
+        starts[here, :, states] = operators.alpha_1[codes].squeeze(2 if in_lockstep else ())
+        stops[here, :, states] = operators.alpha_inf[codes].squeeze(2 if in_lockstep else ())
+        if in_lockstep:
+            direction = (np.arange(n) > np.arange(n)[:, None]).astype(int)[here, here]
+            scores[here, here, s] = operators.A[codes[:, None], direction, codes][..., 0, 0]
+    A, A_transposed = None, None
+    if not in_lockstep:
+        A = np.zeros((*operators.A.shape[:3], *[starts.shape[2]] * 2))
+        A[..., :n_states, :n_states] = operators.A
+        A_transposed = A.swapaxes(3, 4).copy()
+    positions = with_root(sentences[0])
+    sentence = Sentence(positions, starts, stops, A, A_transposed, scores)
+    vectors, numbers = aligned((5, p, p + 1, starts.shape[2])), aligned((3, p + 1, p + 1, *shape))
+    marginals = aligned((n_tokens, n, *shape))
+    vectors[...], numbers[...], marginals[...] = np.nan, np.nan, np.nan
+    _fast_chart.inside(sentence, n_tokens, tile, vectors, numbers)
+    inside_vectors = vectors[[COMPLETE, INCOMPLETE]].copy()
+    numbers[D_CLOSED] = 0.0
+    for s, codes in enumerate(sentences):
+        closed = numbers[(CLOSED, ..., s) if in_lockstep else CLOSED]
+        derivatives = numbers[(D_CLOSED, ..., s) if in_lockstep else D_CLOSED]
+        root, here, end = (ROOT, oracles.RIGHT), slice(1, len(codes) + 1), len(codes) + 1
+        roots = operators.A[root][codes] @ operators.alpha_1[root] @ operators.alpha_inf[root]
+        z = np.sum(roots * closed[here, 1] * closed[here, end])
+        derivatives[here, 1] += roots * closed[here, end] / z
+        derivatives[here, end] += roots * closed[here, 1] / z
+    _fast_chart.outside(sentence, n_tokens, tile, vectors, numbers, marginals)
+    return inside_vectors, numbers, marginals
+
+
+def assert_tables_are_those_of_the_exact_chart(operators, codes, vectors, numbers, marginals):
+    n, n_states = len(codes) + 1, operators.alpha_1.shape[2]
+    ones = np.ones((n, n)), np.ones((n, 2))
+    exact, _, _ = _chart.inside(operators, with_root(codes), *ones, True)
+    assert (exact.closed.exponent[1:, 1:] == 0).all()  # its numbers are what they say
+    complete, incomplete = vectors[:, 1:n, 1 : n + 1]
+    exact_complete = exact.complete.values[1:, 1:]
+    assert_allclose(complete[..., :n_states], exact_complete, rtol=1e-11)
+    exact_incomplete = exact.incomplete.values[1:, 1:]
+    assert_allclose(incomplete[:, :-1, :n_states], exact_incomplete, rtol=1e-11)
+    assert_array_equal(complete[..., n_states:], 0.0)
+    assert_array_equal(incomplete[:, :-1, n_states:], 0.0)
+    assert_allclose(numbers[CLOSED, 1:n, 1 : n + 1], exact.closed.values[1:, 1:], rtol=1e-11)
+    expected = inside_outside(operators, codes).marginals[:, 1:]
+    of_itself = np.eye(n - 1, dtype=bool)
+    assert_allclose(marginals[:, 1:n][~of_itself], expected[~of_itself], rtol=1e-9, atol=1e-14)
+    # Nobody asks for those of tokens as heads of themselves, and those of the root are given.
+    assert np.isnan(marginals[:, 1:n][of_itself]).all()
+    assert np.isnan(marginals[:, 0]).all()
+
+
+# One tile, full and partly filled ones, and two or more in a row.
+TILES = [(1, 4), (3, 4), (4, 4), (5, 4), (7, 4), (8, 4), (9, 4), (10, 4), (11, 4), (12, 4), (13, 4)]
+TILES += [(7, 8), (8, 8), (9, 8), (11, 8), (15, 8), (16, 8), (17, 8), (19, 8), (18, 12), (25, 12)]
+
+
+@pytest.mark.parametrize(("n_tokens", "tile"), TILES)
+@pytest.mark.parametrize("n_states", [2, 9])
+def test_tiles_of_any_size_give_the_tables_of_the_exact_chart(n_tokens, tile, n_states):
+    operators, (codes,) = even_grammar(2, n_states), sentences_of([n_tokens])
+    tables = solve_in_tiles(operators, [codes], tile, in_lockstep=False)
+    assert_tables_are_those_of_the_exact_chart(operators, codes, *tables)
+
+
+@pytest.mark.parametrize(("n_tokens", "tile"), TILES)
+def test_tiles_in_lockstep_give_the_tables_of_the_exact_chart(n_tokens, tile):
+    operators = even_grammar(3, 1)
+    lengths = sorted({1, 2, 3, 5, 8, 13, n_tokens})[: LANES - 1]
+    lengths = [n for n in lengths if n <= n_tokens]
+    sentences = sentences_of(lengths + [n_tokens] * (LANES - len(lengths)))
+    vectors, numbers, marginals = solve_in_tiles(operators, sentences, tile, in_lockstep=True)
+    for s, codes in enumerate(sentences):
+        tables = vectors[..., s, None], numbers[..., s], marginals[: len(codes), ..., s]
+        assert_tables_are_those_of_the_exact_chart(operators, codes, *tables)
+
+
+LONG, VERY_LONG = (8, 14) if numba.config.DISABLE_JIT else (50, 90)
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [3],
+        [1, 1],
+        [1, 2, 3, 4, 5, 6, 7],
+        [4] * 8,
+        [1] * 7 + [LONG],
+        [1, LONG, 2, 3, 9, 2, 1, 1, 4],
+        [1, 2, VERY_LONG, 3, LONG, 6],
+        [7] * 17,
+    ],
+)
+def test_sentences_in_lockstep_do_not_disturb_each_other(lengths):
+    operators, sentences = even_grammar(4, 1), sentences_of(lengths)
+    together = run(operators, sentences)
+    alone = [run(operators, [sentence]) for sentence in sentences]
+    for found, expected in zip(together[:2], zip(*alone, strict=True), strict=False):
+        assert_array_equal(found, np.concatenate(expected))
+    assert_allclose(together[2], [log_abs_z[0] for _, _, log_abs_z, _ in alone], rtol=1e-12)
+    for found, (_, _, _, (expected,)) in zip(together[3], alone, strict=True):
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-14)
+    assert_agrees_with_the_exact_chart(operators, sentences)
+
+
+@compiled
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+@pytest.mark.parametrize("n_states", [1, 2])
+@pytest.mark.parametrize("lengths", [[65], [66, 100], [2, 20, 300]])
+def test_long_sentences_are_scaled(factor, n_states, lengths):
+    operators = even_grammar(5, n_states)
+    operators = operators._replace(A=operators.A * factor)
+    assert_agrees_with_the_exact_chart(operators, sentences_of(lengths), rtol=1e-7)
+
+
+@compiled
+def test_sentences_in_lockstep_are_scaled_each_by_its_own_factor():
+    """Of one symbol each: values change by other factors with every token."""
+    operators = even_grammar(6, 1)
+    powers = 10.0 ** np.array([-4, -1, 2, 5])
+    operators = operators._replace(A=operators.A * powers.reshape(4, 1, 1))
+    sentences = [np.full(n, symbol) for n, symbol in zip([5, 70, 150, 150], range(4), strict=True)]
+    assert_agrees_with_the_exact_chart(operators, sentences, rtol=1e-7)
+
+
+def test_without_marginals_z_is_the_same():
+    for n_states in (1, 2):
+        operators, sentences = even_grammar(7, n_states), sentences_of([1, 3, 6])
+        for found, expected in zip(
+            run(operators, sentences, with_marginals=False)[:3],
+            run(operators, sentences)[:3],
+            strict=True,
+        ):
+            assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 8, 9])
+def test_lane_grammars_have_the_symbols_of_the_text(n_states):
+    operators = even_grammar(8, n_states)
+    grammar, place = lane_grammar(operators, np.array([3, 1, 1]))
+    n = n_states if n_states == 1 else -(-n_states // LANES) * LANES
+    assert grammar.A.shape == (3, 2, 2, n, n)
+    assert place[[1, 3, ROOT]].tolist() == [0, 1, 2]
+    expected = operators.A[[1, 3, ROOT]][:, :, [1, 3]]
+    assert_array_equal(grammar.A[..., :n_states, :n_states], expected)
+    assert_array_equal(grammar.A_transposed, np.swapaxes(grammar.A, 3, 4))
+    assert_array_equal(grammar.alpha_1[..., :n_states], operators.alpha_1[[1, 3, ROOT]])
+    assert_array_equal(grammar.alpha_inf[..., :n_states], operators.alpha_inf[[1, 3, ROOT]])
+    for part in grammar:
+        assert_array_equal(part[..., n_states:] if part.ndim > 1 else (), 0.0)
+
+
+@pytest.mark.parametrize("n_states", [1, 2])
+@pytest.mark.parametrize("codes", [[0], [0, 2], [3, 2, 1, 0]])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_lane_grammars_have_one_memory_layout(n_states, codes, order):
+    """Kernels would be compiled anew for another."""
+    operators = Operators(*(np.asarray(part, order=order) for part in even_grammar(8, n_states)))
+    grammar, _ = lane_grammar(operators, np.array(codes))
+    assert all(part.flags.c_contiguous for part in grammar)
+
+
+class TestFallingBack:
+    """What the fast chart refuses the exact one computes, and impossible sentences nobody."""
+
+    @staticmethod
+    def assert_results_are_exact(operators, backoff, sentences):
+        codes, indptr = encoded(sentences)
+        logs = _batch.log_partitions(operators, codes, indptr)
+        signs, share, mass = _batch.marginal_signs(operators, codes, indptr)
+        marginals = _batch.marginals(operators, backoff, codes, indptr)
+        mbr = _batch.decode(operators, backoff, codes, indptr)
+        largest = _batch.decode(operators, backoff, codes, indptr, "max_marginal")
+        for k, sentence in enumerate(sentences):
+            exact = inside_outside(operators, sentence)
+            assert signs[k] == exact.sign
+            expected = exact.log_abs_z if exact.sign > 0 else -np.inf
+            assert_allclose(logs[k], expected, rtol=1e-9)
+            negative = np.where(exact.marginals < -1e-12, exact.marginals, 0.0)
+            assert_allclose(share[k], np.count_nonzero(negative) / len(sentence) ** 2)
+            assert_allclose(mass[k], -negative.sum() / len(sentence), rtol=1e-7, atol=1e-12)
+            if exact.sign == 0:
+                exact = inside_outside(backoff, sentence)
+            expected = np.ones((len(sentence), len(sentence) + 1))
+            if exact.sign != 0:
+                expected = exact.marginals
+            expected = repaired(expected)
+            assert_allclose(marginals[k], expected, rtol=1e-7, atol=1e-11)
+            assert_allclose(marginals[k].sum(axis=1), 1.0, rtol=1e-12)
+            for heads, scores in ((mbr[k], np.log), (largest[k], np.asarray)):
+                with np.errstate(divide="ignore"):
+                    assert_array_equal(heads, eisner(scores(marginals[k]))[0])
+        return signs
+
+    @pytest.mark.parametrize("magnitude", [1e-200, 1e200, -1e200])
+    @pytest.mark.parametrize("part", ["alpha_1", "alpha_inf", "A"])
+    @pytest.mark.parametrize("n_states", [1, 2])
+    @quiet
+    def test_operators_out_of_range(self, magnitude, part, n_states):
+        operators, backoff = even_grammar(9, n_states), even_grammar(10, n_states)
+        getattr(operators, part)[1, 1] *= magnitude
+        grammar, _ = lane_grammar(operators, np.array([0, 2, 3]))
+        assert grammar is not None  # symbol 1 is not there
+        sentences = sentences_of([1, 2, 3, 5, 6, 6])
+        grammar, _ = lane_grammar(operators, np.concatenate(sentences))
+        assert grammar is None
+        self.assert_results_are_exact(operators, backoff, sentences)
+
+    @pytest.mark.parametrize("factor", [1e-60, 1e60])
+    @pytest.mark.parametrize("n_states", [1, 2])
+    @quiet
+    def test_values_out_of_range(self, factor, n_states):
+        """Only of longer sentences: of the others in lockstep with them too, it seems."""
+        operators, backoff = even_grammar(11, n_states), even_grammar(12, n_states)
+        operators = operators._replace(A=operators.A * factor)
+        sentences = sentences_of([1, 1, 8, 2, 8, 1])
+        status = run(operators, sentences)[0]
+        assert_array_equal(status[[2, 4]], OUT_OF_RANGE)
+        if n_states > 1:
+            assert_array_equal(status[[0, 1, 3, 5]], DONE)
+        signs = self.assert_results_are_exact(operators, backoff, sentences)
+        assert_array_equal(signs, 1)
+
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_products_that_vanish(self, n_states):
+        """Of three numbers that are each in range: no modifier seems possible."""
+        operators, backoff = even_grammar(20, n_states), even_grammar(21, n_states)
+        operators = operators._replace(A=operators.A * 1e-112)
+        operators.alpha_1[:ROOT] *= 1e-112
+        sentences = sentences_of([1, 2, 2, 3, 4])
+        assert_array_equal(run(operators, sentences)[0][1:], OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+
+    @pytest.mark.parametrize(
+        ("size", "status"), [(1e-60, DONE), (1e-72, OUT_OF_RANGE), (1e-90, OUT_OF_RANGE)]
+    )
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_z_near_the_end_of_the_range_of_doubles(self, n_states, size, status):
+        """Z is a product of three entries of the root symbol and four of the one token."""
+        operators, backoff = even_grammar(22, n_states), even_grammar(23, n_states)
+        operators.alpha_1[...] *= size
+        operators.alpha_inf[ROOT] *= size
+        operators.A[ROOT] *= 1e-28
+        sentences = sentences_of([1, 1, 1])
+        assert_array_equal(run(operators, sentences)[0], status)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+
+    @pytest.mark.parametrize("n_states", [1, 3])
+    def test_backoff_where_there_is_no_mass(self, n_states):
+        operators, backoff = even_grammar(13, n_states), even_grammar(14, n_states)
+        operators.A[:, :, 1] = 0.0  # nothing has symbol 1 as a modifier
+        sentences = [np.array(s) for s in ([0, 2], [1], [0, 1, 2], [3], [2, 1], [2, 3, 0])]
+        status, sign, log_abs_z, _ = run(operators, sentences)
+        impossible = np.array([1 in sentence for sentence in sentences])
+        assert_array_equal(status, np.where(impossible, NO_MASS, DONE))
+        assert_array_equal(sign, ~impossible)
+        assert_array_equal(log_abs_z[impossible], -np.inf)
+        signs = self.assert_results_are_exact(operators, backoff, sentences)
+        assert_array_equal(signs, ~impossible)
+
+    @pytest.mark.parametrize("n_states", [1, 3])
+    def test_all_heads_are_equal_where_no_grammar_has_mass(self, n_states):
+        operators, backoff = even_grammar(15, n_states), even_grammar(16, n_states)
+        operators.A[:, :, 1] = 0.0
+        backoff.A[:, :, 1] = 0.0
+        sentences = [np.array(s) for s in ([0, 2], [1], [0, 1, 2], [3], [2, 3, 0])]
+        self.assert_results_are_exact(operators, backoff, sentences)
+        codes, indptr = encoded(sentences)
+        marginals = _batch.marginals(operators, backoff, codes, indptr)[2]
+        assert_allclose(marginals, (1 - np.eye(3, 4, 1)) / 3, rtol=1e-15)
+        heads = _batch.decode(operators, backoff, codes, indptr)[2]
+        assert tuple(heads) in oracles.projective_trees(3)
+
+    @pytest.mark.parametrize("n_states", [1, 3])
+    def test_signs_of_negative_sums(self, any_grammar, n_states):
+        operators, backoff = any_grammar(17, n_states, signed=True), even_grammar(17, n_states)
+        sentences = sentences_of([1, 2, 3, 4, 5] * 4)
+        signs = self.assert_results_are_exact(operators, backoff, sentences)
+        expected = [
+            np.sign(oracles.partition_and_marginals(operators, with_root(s))[0]) for s in sentences
+        ]
+        assert_array_equal(signs, expected)
+        assert set(signs.tolist()) == {-1, 1}
+
+
+def results_of(operators, backoff, sentences, n_jobs):
+    """All that is computed in bulk: a list for each function."""
+    codes, indptr = encoded(sentences)
+    results = [_batch.log_partitions(operators, codes, indptr, n_jobs)]
+    results.extend(_batch.marginal_signs(operators, codes, indptr, n_jobs))
+    results.append(_batch.marginals(operators, backoff, codes, indptr, n_jobs))
+    for decoder in ("mbr", "max_marginal", "viterbi"):
+        results.append(_batch.decode(operators, backoff, codes, indptr, decoder, n_jobs))
+    return [list(result) for result in results]
+
+
+@cache
+def bulk(n_states):
+    """Sentences in no order of their lengths, some of them impossible for one grammar or both."""
+    operators, backoff = even_grammar(18, n_states), even_grammar(19, n_states)
+    operators.A[:, :, 1] = 0.0
+    backoff.A[:, :, 1] = 0.0
+    operators.A[:, :, 2, 0] = 0.0
+    rng = np.random.default_rng(0)
+    lengths = rng.permutation(np.concatenate([np.arange(1, 12), [1, 1, 2, 3, 3, 3, 5, 8]]))
+    sentences = [rng.choice(4, size=n, p=[0.4, 0.05, 0.1, 0.45]) for n in lengths]
+    return operators, backoff, sentences
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, None])
+@pytest.mark.parametrize("n_states", [1, 2])
+def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
+    operators, backoff, sentences = bulk(n_states)
+    logs, signs, _, _, marginals, heads, largest, _ = results_of(*bulk(n_states), n_jobs)
+    n_impossible = 0
+    for k, sentence in enumerate(sentences):
+        exact = inside_outside(operators, sentence)
+        assert signs[k] == exact.sign
+        assert_allclose(logs[k], exact.log_abs_z, rtol=1e-9)
+        if exact.sign == 0:
+            n_impossible += 1
+            exact = inside_outside(backoff, sentence)
+        expected = exact.marginals if exact.sign != 0 else np.ones_like(exact.marginals)
+        expected = repaired(expected)
+        assert_allclose(marginals[k], expected, rtol=1e-7, atol=1e-11)
+        assert_array_equal(heads[k], eisner(np.log(np.maximum(marginals[k], 1e-300)))[0])
+        assert_array_equal(largest[k], eisner(marginals[k])[0])
+    assert 2 < n_impossible < len(sentences) - 2
+
+
+def test_viterbi_comes_in_the_order_of_sentences():
+    """Compared with the most probable of all trees; with one state a tree is a derivation."""
+    operators, backoff, sentences = bulk(1)
+    *_, heads = results_of(operators, backoff, sentences, 2)
+    for sentence, found in zip(sentences, heads, strict=True):
+        assert found.shape == sentence.shape
+        if len(sentence) > 5:
+            continue
+        for grammar in (operators, backoff):
+            values = {
+                tree: oracles.tree_value(grammar, with_root(sentence), tree)
+                for tree in oracles.projective_trees(len(sentence))
+            }
+            best = max(values.values())
+            if best > 0:
+                assert_allclose(values[tuple(found.tolist())], best, rtol=1e-10)
+                break
+
+
+@pytest.mark.parametrize("n_states", [1, 2])
+@pytest.mark.parametrize(
+    ("n_jobs", "largest_chunk", "chunks_per_worker"),
+    [(1, 1, 1), (1, 100, 1), (2, 10**6, 1), (2, 10**6, 3), (2, 1, 8), (2, 10**6, 100)],
+)
+def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, largest_chunk, chunks_per_worker):
+    expected = results_of(*bulk(n_states), 1)
+    n_chunks = []
+
+    def run_parallel(tasks, n_jobs):
+        tasks = list(tasks)
+        n_chunks.append(len(tasks))
+        return original(tasks, n_jobs)
+
+    original = _batch.run_parallel
+    monkeypatch.setattr(_batch, "run_parallel", run_parallel)
+    monkeypatch.setattr(_batch, "LARGEST_CHUNK", largest_chunk)
+    monkeypatch.setattr(_batch, "CHUNKS_PER_WORKER", chunks_per_worker)
+    found = results_of(*bulk(n_states), n_jobs)
+    assert min(n_chunks) > 1
+    for one, other in zip(found, expected, strict=True):
+        for a, b in zip(one, other, strict=True):
+            assert_array_equal(a, b)

@@ -1,0 +1,240 @@
+"""Vectors of lanes: what each function does to arrays, as Python and as numba compiles it."""
+
+import numba
+import numpy as np
+import pytest
+from numba import njit
+from numpy.testing import assert_array_equal
+
+from sklearn_shag.utils import _lanes_compiled  # noqa: F401 (numba learns of vectors)
+from sklearn_shag.utils._lanes import (
+    LANES,
+    add_sum,
+    aligned,
+    load,
+    multiply,
+    multiply_add,
+    opaque,
+    put_sum,
+    store,
+    weight,
+    zeros,
+)
+
+LANE = slice(3, 3 + LANES)  # lanes need not begin at a multiple of their number
+SHAPES = [(2 * LANES,), (3, 2 * LANES), (3, 4, 2 * LANES), (2, 3, 4, 2 * LANES)]
+INDICES = [(), (2,), (2, 1), (1, 2, 3)]
+VECTORS = list(zip(SHAPES, INDICES, strict=True))
+
+
+@pytest.fixture(params=["python", "compiled"])
+def run(request):
+    """Call a function of arrays, as it is or compiled; never from a cache that may be stale."""
+    if request.param == "python":
+        return lambda function, *arguments: function(*arguments)
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    return lambda function, *arguments: njit(function)(*arguments)
+
+
+@pytest.fixture
+def numbers():
+    """Make an array of different whole numbers: their sums and products are exact."""
+    rng = np.random.default_rng(0)
+
+    def make(*shape):
+        return rng.permutation(np.prod(shape)).reshape(shape) - 7.0
+
+    return make
+
+
+def square(array, rows, column):
+    place = (*rows, column)
+    vector = load(array, place)
+    store(array, place, multiply(vector, vector))
+
+
+@pytest.mark.parametrize(("shape", "rows"), VECTORS)
+def test_load_and_store_take_lanes_along_the_last_axis(run, numbers, shape, rows):
+    array = numbers(*shape)
+    expected = array.copy()
+    expected[(*rows, LANE)] **= 2
+    run(square, array, rows, LANE.start)
+    assert_array_equal(array, expected)
+
+
+@pytest.mark.parametrize("view", [np.s_[::2], np.s_[:, ::2], np.s_[::-1, 1:, 2:]])
+def test_rows_may_lie_apart(run, numbers, view):
+    array = numbers(5, 6, 2 * LANES)
+    expected = array.copy()
+    expected[view][2, 1, LANE] **= 2
+    run(square, array[view], (2, 1), LANE.start)
+    assert_array_equal(array, expected)
+
+
+def square_of_any_kind(array, table, row):
+    # What kernels index with: numbers from arrays, of other modules, literals and loop variables.
+    for q in range(0, array.shape[3], LANES):
+        vector = load(array, (table, row[0], 2, q))
+        store(array, (table, row[0], 2, q), multiply(vector, vector))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint16])
+def test_indices_are_integers_of_any_kind(run, numbers, dtype):
+    array = numbers(2, 3, 4, 2 * LANES)
+    expected = array.copy()
+    expected[1, 2, 2] **= 2
+    run(square_of_any_kind, array, np.int64(1), np.array([2], dtype))
+    assert_array_equal(array, expected)
+
+
+def exchange(array):
+    first, second = load(array, (1, 0)), load(array, (2, LANES))
+    store(array, (1, 0), second)
+    store(array, (2, LANES), first)
+
+
+def test_vectors_are_values(run, numbers):
+    """They keep what was loaded, whatever becomes of the array."""
+    array = numbers(3, 2 * LANES)
+    expected = array.copy()
+    expected[1, :LANES], expected[2, LANES:] = array[2, LANES:], array[1, :LANES]
+    run(exchange, array)
+    assert_array_equal(array, expected)
+
+
+def exchange_weights(array):
+    first, second = weight(array, (1, 0)), weight(array, (2, 3))
+    store(array, (1, 0, 0), second)
+    store(array, (2, 3, 0), first)
+
+
+def test_weights_a_lane_are_values(run, numbers):
+    array = numbers(3, 4, LANES)
+    expected = array.copy()
+    expected[1, 0], expected[2, 3] = array[2, 3], array[1, 0]
+    run(exchange_weights, array)
+    assert_array_equal(array, expected)
+
+
+def clear(array, rows):
+    store(array, (*rows, 3), zeros())
+
+
+@pytest.mark.parametrize(("shape", "rows"), VECTORS)
+def test_zeros(run, numbers, shape, rows):
+    array = numbers(*shape)
+    expected = array.copy()
+    expected[(*rows, LANE)] = 0.0
+    run(clear, array, rows)
+    assert_array_equal(array, expected)
+
+
+def spread(weights, index, out):
+    store(out, (1, 3), weight(weights, index))
+
+
+INDICES_OF_WEIGHTS = [((5,), (3,)), ((3, 4), (2, 1)), ((3, 4, 5), (1, 3, 2))]
+
+
+@pytest.mark.parametrize(("shape", "index"), INDICES_OF_WEIGHTS)
+def test_a_weight_is_one_for_all_lanes(run, numbers, shape, index):
+    weights, out = numbers(*shape), np.full((2, 2 * LANES), np.nan)
+    run(spread, weights, index, out)
+    assert_array_equal(out[1, LANE], weights[index])
+    assert np.isnan(out).sum() == out.size - LANES
+
+
+@pytest.mark.parametrize(("shape", "index"), INDICES_OF_WEIGHTS)
+def test_a_weight_is_one_a_lane_where_there_is_one_axis_more(run, numbers, shape, index):
+    weights, out = numbers(*shape, LANES), np.full((2, 2 * LANES), np.nan)
+    run(spread, weights, index, out)
+    assert_array_equal(out[1, LANE], weights[index])
+    assert np.isnan(out).sum() == out.size - LANES
+
+
+def combine(one, other, total, product, out):
+    one, other, total = load(one, (0,)), load(other, (1, 0)), load(total, (2, 1, 0))
+    store(product, (0,), multiply(one, other))
+    store(out, (0,), multiply_add(one, other, total))
+
+
+def test_products_and_sums_go_lane_by_lane(run, numbers):
+    one, other, total = numbers(LANES), numbers(2, LANES), numbers(3, 2, LANES)
+    product, out = np.empty(LANES), np.empty(LANES)
+    run(combine, one, other, total, product, out)
+    assert_array_equal(product, one * other[1])
+    assert_array_equal(out, one * other[1] + total[2, 1])
+
+
+def add_up(array, total, out):
+    vector = load(total, (0,))
+    for k in range(array.shape[0]):
+        vector = multiply_add(weight(array, (k, 3)), load(array, (k, 1)), vector)
+    store(out, (0,), vector)
+
+
+def test_vectors_add_up_over_a_loop(run, numbers):
+    array, total, out = numbers(5, LANES + 1), numbers(LANES), np.empty(LANES)
+    run(add_up, array, total, out)
+    assert_array_equal(out, total + array[:, 3] @ array[:, 1:])
+
+
+def put(array, index, vector):
+    put_sum(array, index, load(vector, (1, 0)))
+
+
+def add(array, index, vector):
+    add_sum(array, index, load(vector, (1, 0)))
+
+
+@pytest.mark.parametrize(("shape", "index"), INDICES_OF_WEIGHTS)
+@pytest.mark.parametrize("a_lane", [False, True])
+def test_sums_of_lanes_go_where_weights_come_from(run, numbers, shape, index, a_lane):
+    array = numbers(*shape, LANES) if a_lane else numbers(*shape)
+    vector = numbers(2, LANES)
+    change = vector[1] if a_lane else vector[1].sum()
+    expected = array.copy()
+    expected[index] = change
+    changed = array.copy()
+    run(put, changed, index, vector)
+    assert_array_equal(changed, expected)
+    expected[index] = array[index] + change
+    run(add, array, index, vector)
+    assert_array_equal(array, expected)
+
+
+def test_every_lane_counts_once_in_a_sum(run):
+    for lane in range(LANES):
+        array, vector = np.zeros(2), np.zeros((2, LANES))
+        vector[1, lane] = 1.0
+        run(put, array, (1,), vector)
+        assert_array_equal(array, [0.0, 1.0])
+
+
+def hide(values, out):
+    for k in range(values.size):
+        out[opaque(k)] = opaque(values[k])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+def test_what_is_hidden_stays_what_it_is(run, dtype):
+    limits = np.iinfo(dtype)
+    values = np.array([0, 1, -1, limits.min, limits.max], dtype)
+    out = np.empty(5, dtype=np.int64)
+    run(hide, values, out)
+    assert_array_equal(out, values)
+
+
+@pytest.mark.parametrize("shape", [1, 5, (3,), (1, 8), (3, 5), (2, 3, 4, 16), 10**5])
+def test_aligned_arrays_begin_with_a_cache_line(shape):
+    arrays = [aligned(shape) for _ in range(20)]
+    for array in arrays:
+        assert array.shape == np.empty(shape).shape
+        assert array.dtype == float
+        assert array.flags.c_contiguous
+        assert array.ctypes.data % 64 == 0
+    for k, array in enumerate(arrays):
+        array[...] = k
+    for k, array in enumerate(arrays):
+        assert_array_equal(array, float(k))
