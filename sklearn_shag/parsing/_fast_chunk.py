@@ -67,17 +67,22 @@ def lane_grammar(operators, codes):
     heads = np.append(used, n_heads - 1)
     alpha_1, alpha_inf = operators.alpha_1[heads], operators.alpha_inf[heads]
     A = operators.A[heads[:, None, None], [[0], [1]], used]
-    for part in (alpha_1, alpha_inf, A):
-        size = np.abs(part)
-        if np.any((size < SMALLEST) & (size > 0)) or not np.all(size <= LARGEST):
-            return None, place
+    if not all(map(_within_range, (alpha_1, alpha_inf, A))):
+        return None, place
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
+    if not _within_range(roots):
+        return None, place
     if n_states == 1:
         A = np.ascontiguousarray(A)  # for kernels that are compiled for this layout
         return LaneGrammar(alpha_1, alpha_inf, A, A, roots), place
     parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
     parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
     return LaneGrammar(*parts, roots), place
+
+
+def _within_range(values):
+    sizes = np.abs(values)
+    return np.all(((sizes >= SMALLEST) & (sizes <= LARGEST)) | (sizes == 0.0))
 
 
 def _pad(values, leading):
@@ -288,19 +293,19 @@ def _rescale(lanes):
         for m in range(1, n_probed + 1):
             left = lanes.numbers[CLOSED, m, 1, lane]
             largest = max(largest, abs(left * lanes.numbers[CLOSED, m, n_probed + 1, lane]))
-        added = _exponent(largest, n_probed)
-        lanes.exponents[lane] += added
+        before = lanes.exponents[lane]
+        lanes.exponents[lane] = _next_exponent(before, largest, n_probed)
+        added = lanes.exponents[lane] - before
         for h in range(lanes.arc_scores.shape[0]):
             for m in range(lanes.arc_scores.shape[1]):
                 lanes.arc_scores[h, m, lane] *= 2.0**-added
 
 
 @inlined_kernel
-def _exponent(value, n_tokens):
-    """The binary exponent of each of `n_tokens` equal factors of a value; 0 if it has none."""
-    if not 0.0 < abs(value) < np.inf:
-        return 0
-    exponent = round(np.log2(abs(value)) / n_tokens)
+def _next_exponent(exponent, value, n_tokens):
+    """The exponent for sentences like one of `n_tokens` that has this value with that exponent."""
+    if 0.0 < abs(value) < np.inf:
+        exponent += round(np.log2(abs(value)) / n_tokens)
     return min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
 
 
@@ -373,5 +378,6 @@ def _put_result(in_range, lanes, lane, s, results):
     mantissa, exponent = math.frexp(abs(z))
     exponent += lanes.exponents[lane] * n_tokens
     results.log_abs_z[s] = np.log(mantissa) + np.log(2.0) * exponent
-    lanes.exponents[lane] += _exponent(z, n_tokens)  # for the next sentence
+    # For the next sentence.
+    lanes.exponents[lane] = _next_exponent(lanes.exponents[lane], z, n_tokens)
     return DONE
