@@ -199,7 +199,8 @@ def _one_by_one(grammar, codes, indptr, which, results, space, status):
                 arc_scores[m, h] = scale
         vectors = space.vectors[: 5 * p * (p + 1) * n_states].reshape((5, p, p + 1, n_states))
         sentence = Sentence(tokens, starts, stops, grammar.A, grammar.A_transposed, arc_scores)
-        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results, k == 0)
+        tile = n - 1 if n - 1 <= LONGEST_UNCUT else TILE
+        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results, tile, k == 0)
         status[k] = _put_result(in_range, lanes, 0, s, results)
 
 
@@ -236,7 +237,8 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, status):
         vectors = space.vectors[: 5 * p * (p + 1) * LANES].reshape((5, p, p + 1, LANES))
         sentence = Sentence(which, starts, stops, None, None, lanes.arc_scores)
         numbers, marginals = lanes.numbers, lanes.marginals
-        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results, first == 0)
+        # Always in tiles: the order of sums must not depend on how long the others are.
+        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results, TILE, first == 0)
         for k in range(first, end):
             status[k] = _put_result(in_range, lanes, k - first, which[k], results)
 
@@ -256,7 +258,7 @@ def _lanes(space, n, p, n_lanes):
 
 
 @kernel(_nrt=False, inline="always")
-def _solve(sentence, vectors, numbers, marginals, lanes, results, probed):
+def _solve(sentence, vectors, numbers, marginals, lanes, results, tile, probed):
     """Fill Z and, if there is room for them, marginals; tell whether values were in range.
 
     Arcs are divided by a power of two, so that the value of a sentence is near 1. That rounds
@@ -264,7 +266,6 @@ def _solve(sentence, vectors, numbers, marginals, lanes, results, probed):
     before, which is good enough as a rule, or comes from the first tokens of this one (`probed`).
     """
     n_tokens = sentence.starts.shape[0] - 1
-    tile = n_tokens if n_tokens <= LONGEST_UNCUT else TILE
     probing, in_range = probed, False
     while True:
         filled = min(N_PROBED, n_tokens) if probing else n_tokens
@@ -314,9 +315,10 @@ def _in_range(vectors, lanes, n_tokens):
     """Whether no entry of the chart is so small or large that others may have been lost."""
     n_wrong, n_states, n_lanes = 0, vectors.shape[3], lanes.lengths.size
     for h in range(1, n_tokens + 1):
-        for table in (COMPLETE, INCOMPLETE):
+        # There is a boundary behind the last token, but no modifier.
+        for table, end in ((COMPLETE, n_tokens + 2), (INCOMPLETE, n_tokens + 1)):
             row = vectors[table, h].reshape(vectors.shape[2] * n_states)
-            n_wrong += _count_out_of_range(row[n_states : (n_tokens + 1) * n_states])
+            n_wrong += _count_out_of_range(row[n_states : end * n_states])
         row = lanes.numbers[CLOSED, h].reshape(lanes.numbers.shape[2] * n_lanes)
         n_wrong += _count_out_of_range(row[n_lanes : (n_tokens + 2) * n_lanes])
     return n_wrong == 0
