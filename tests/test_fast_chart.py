@@ -380,6 +380,59 @@ class TestFallingBack:
         signs = self.assert_results_are_exact(operators, backoff, sentences)
         assert_array_equal(signs, 1)
 
+    @pytest.mark.parametrize("size", [1e-100, 1e100])
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_vectors_out_of_range_whose_numbers_are_not(self, n_states, size):
+        """As if states were measured in other units, of which arcs take more."""
+        operators, backoff = even_grammar(24, n_states), even_grammar(25, n_states)
+        parts = operators.alpha_1 * size, operators.alpha_inf / size, operators.A
+        one_unit = Operators(*parts)
+        sentences = sentences_of([1, 2, 2])
+        assert_array_equal(run(one_unit, sentences)[0], DONE)
+        operators = one_unit._replace(A=one_unit.A * size)
+        assert_array_equal(run(operators, sentences)[0][1:], OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+
+    @pytest.mark.parametrize("size", [1e-80, 1e80])
+    @pytest.mark.parametrize("direction", [oracles.LEFT, oracles.RIGHT])
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_one_number_out_of_range(self, n_states, direction, size):
+        operators, backoff = even_grammar(26, n_states), even_grammar(27, n_states)
+        operators.alpha_1[:ROOT, direction] *= size
+        operators.alpha_inf[:ROOT, direction] *= size
+        sentences = sentences_of([1, 1])
+        assert_array_equal(run(operators, sentences)[0], OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+
+    @pytest.mark.parametrize("direction", [oracles.LEFT, oracles.RIGHT])
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_products_that_vanish_at_the_end(self, n_states, direction):
+        """Of the half of the root that covers the whole sentence."""
+        operators, backoff = even_grammar(28, n_states), even_grammar(29, n_states)
+        operators.alpha_inf[:2, direction] *= 1e-112
+        operators.A[0, direction, 1] *= 1e-112
+        operators.A[ROOT, oracles.RIGHT, 1] = 0.0
+        codes = np.array([0, 1] if direction == oracles.RIGHT else [1, 0])
+        assert_array_equal(run(operators, [codes])[0], OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, [codes]), 1)
+
+    @pytest.mark.parametrize("n_states", [1, 2])
+    @quiet
+    def test_derivatives_that_overflow(self, n_states):
+        """Of what is impossible by what is large: 1 cannot take 0 as a modifier."""
+        operators, backoff = even_grammar(30, n_states), even_grammar(31, n_states)
+        operators.A[1, oracles.LEFT, 0] = 0.0
+        operators.A[0, oracles.RIGHT, 1] *= 1e-110
+        operators.alpha_1[1, oracles.RIGHT] *= 1e110
+        operators.alpha_1[0, oracles.LEFT] *= 1e-100
+        operators.alpha_inf[0, oracles.RIGHT] *= 1e-100
+        sentences = [np.array([0, 1])]
+        status, _, _, _ = run(operators, sentences, with_marginals=False)
+        assert_array_equal(status, DONE)
+        status, _, _, _ = run(operators, sentences)
+        assert_array_equal(status, OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_products_that_vanish(self, n_states):
         """Of three numbers that are each in range: no modifier seems possible."""

@@ -297,15 +297,16 @@ def _set_scale(lanes):
 @table_kernel
 def _in_range(vectors, lanes, n_tokens):
     """Whether no entry of the chart is so small or large that others may have been lost."""
-    n_wrong = 0
-    for h in range(1, n_tokens + 1):
-        for table in (COMPLETE, INCOMPLETE, AWAITING):
-            for b in range(1, n_tokens + 1):
+    n_wrong, n = 0, n_tokens + 1
+    for h in range(1, n):
+        # The last boundary lies behind the last modifier.
+        for table, last in ((COMPLETE, n), (INCOMPLETE, n_tokens), (AWAITING, n_tokens)):
+            for b in range(1, last + 1):
                 for q in range(vectors.shape[3]):
                     size = abs(vectors[table, h, b, q])
                     # Written so that NaN is wrong.
                     n_wrong += not (size == 0.0 or SMALLEST <= size <= LARGEST)
-        for b in range(1, n_tokens + 2):
+        for b in range(1, n + 1):
             for lane in range(lanes.lengths.size):
                 size = abs(lanes.numbers[CLOSED, h, b, lane])
                 n_wrong += not (size == 0.0 or SMALLEST <= size <= LARGEST)
