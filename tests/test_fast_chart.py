@@ -470,6 +470,20 @@ class TestFallingBack:
         signs = self.assert_results_are_exact(operators, backoff, sentences)
         assert_array_equal(signs, ~impossible)
 
+    @pytest.mark.parametrize("factors", [(1e-200, 1.0), (1.0, 1e-200), (1e-200, 1e-200)])
+    @pytest.mark.parametrize("n_states", [1, 3])
+    def test_backoff_where_a_grammar_is_out_of_range(self, n_states, factors):
+        operators, backoff = (
+            grammar._replace(A=grammar.A * factor)
+            for grammar, factor in zip(
+                (even_grammar(13, n_states), even_grammar(14, n_states)), factors, strict=True
+            )
+        )
+        operators.A[:, :, 1] = 0.0
+        sentences = [np.array(s) for s in ([0, 2], [2], [0, 1, 2], [3], [2, 1], [1, 3, 0])]
+        signs = self.assert_results_are_exact(operators, backoff, sentences)
+        assert_array_equal(signs, [1 not in sentence for sentence in sentences])
+
     @pytest.mark.parametrize("n_states", [1, 3])
     def test_all_heads_are_equal_where_no_grammar_has_mass(self, n_states):
         operators, backoff = even_grammar(15, n_states), even_grammar(16, n_states)
