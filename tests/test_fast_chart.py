@@ -276,9 +276,9 @@ def test_long_sentences_are_scaled(factor, n_states, lengths):
 def test_sentences_in_lockstep_are_scaled_each_by_its_own_factor():
     """Of one symbol each: values change by other factors with every token."""
     operators = even_grammar(6, 1)
-    powers = 10.0 ** np.array([-4, -1, 2, 5])
+    powers = 10.0 ** np.array([-23, -1, 2, 5])
     operators = operators._replace(A=operators.A * powers.reshape(4, 1, 1))
-    sentences = [np.full(n, symbol) for n, symbol in zip([5, 70, 150, 150], range(4), strict=True)]
+    sentences = [np.full(n, symbol) for n, symbol in zip([9, 70, 150, 150], range(4), strict=True)]
     assert_agrees_with_the_exact_chart(operators, sentences, rtol=1e-7)
 
 
@@ -380,6 +380,60 @@ class TestFallingBack:
         signs = self.assert_results_are_exact(operators, backoff, sentences)
         assert_array_equal(signs, 1)
 
+    @pytest.mark.parametrize("size", [1e-70, 1e70])
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_vectors_out_of_range_whose_numbers_are_not(self, n_states, size):
+        """As if states were measured in other units, of which arcs take more."""
+        operators, backoff = even_grammar(24, n_states), even_grammar(25, n_states)
+        parts = operators.alpha_1 * size, operators.alpha_inf / size, operators.A
+        one_unit = Operators(*parts)
+        sentences = sentences_of([1, 2, 2])
+        assert_array_equal(run(one_unit, sentences)[0], DONE)
+        operators = one_unit._replace(A=one_unit.A * size)
+        assert_array_equal(run(operators, sentences)[0][1:], OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+
+    @pytest.mark.parametrize("size", [1e-80, 1e80])
+    @pytest.mark.parametrize("direction", [oracles.LEFT, oracles.RIGHT])
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_one_number_out_of_range(self, n_states, direction, size):
+        operators, backoff = even_grammar(26, n_states), even_grammar(27, n_states)
+        operators.alpha_1[:ROOT, direction] *= size
+        operators.alpha_inf[:ROOT, direction] *= size
+        sentences = sentences_of([1, 1])
+        assert_array_equal(run(operators, sentences)[0], OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+
+    @pytest.mark.parametrize("direction", [oracles.LEFT, oracles.RIGHT])
+    @pytest.mark.parametrize("n_states", [1, 2])
+    def test_products_that_vanish_at_the_end(self, n_states, direction):
+        """Of the half of the root that covers the whole sentence."""
+        operators, backoff = even_grammar(28, n_states), even_grammar(29, n_states)
+        operators.alpha_inf[:2, direction] *= 1e-80
+        operators.A[0, direction, 1] *= 1e-80
+        operators.A[ROOT, oracles.RIGHT, 1] = 0.0
+        codes = np.array([0, 1] if direction == oracles.RIGHT else [1, 0])
+        assert_array_equal(run(operators, [codes])[0], OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, [codes]), 1)
+
+    @pytest.mark.parametrize("n_states", [1, 2])
+    @quiet
+    def test_derivatives_that_overflow(self, n_states):
+        """Of what is impossible by what is large: 1 cannot take 0 as a modifier."""
+        operators, backoff = even_grammar(30, n_states), even_grammar(31, n_states)
+        operators.A[1, oracles.LEFT, 0] = 0.0
+        operators.A[0, oracles.RIGHT, 1] *= 1e-85
+        operators.alpha_1[1, oracles.RIGHT] *= 1e85
+        operators.alpha_1[0, oracles.LEFT] *= 1e-85
+        operators.alpha_inf[0, oracles.RIGHT] *= 1e-85
+        operators.A[ROOT, oracles.RIGHT, 0] *= 1e-85
+        sentences = [np.array([0, 1])]
+        status, _, _, _ = run(operators, sentences, with_marginals=False)
+        assert_array_equal(status, DONE)
+        status, _, _, _ = run(operators, sentences)
+        assert_array_equal(status, OUT_OF_RANGE)
+        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_products_that_vanish(self, n_states):
         """If entries of the chart might be as small as those of the operators here."""
@@ -417,6 +471,20 @@ class TestFallingBack:
         assert_array_equal(log_abs_z[impossible], -np.inf)
         signs = self.assert_results_are_exact(operators, backoff, sentences)
         assert_array_equal(signs, ~impossible)
+
+    @pytest.mark.parametrize("factors", [(1e-200, 1.0), (1.0, 1e-200), (1e-200, 1e-200)])
+    @pytest.mark.parametrize("n_states", [1, 3])
+    def test_backoff_where_a_grammar_is_out_of_range(self, n_states, factors):
+        operators, backoff = (
+            grammar._replace(A=grammar.A * factor)
+            for grammar, factor in zip(
+                (even_grammar(13, n_states), even_grammar(14, n_states)), factors, strict=True
+            )
+        )
+        operators.A[:, :, 1] = 0.0
+        sentences = [np.array(s) for s in ([0, 2], [2], [0, 1, 2], [3], [2, 1], [1, 3, 0])]
+        signs = self.assert_results_are_exact(operators, backoff, sentences)
+        assert_array_equal(signs, [1 not in sentence for sentence in sentences])
 
     @pytest.mark.parametrize("n_states", [1, 3])
     def test_all_heads_are_equal_where_no_grammar_has_mass(self, n_states):

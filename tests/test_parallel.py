@@ -127,6 +127,13 @@ def test_one_job_runs_on_the_calling_thread():
     assert threads_of_tasks(None) == (8, 1)
 
 
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_there_are_no_more_threads_than_jobs(n_jobs):
+    on_caller, n_threads = threads_of_tasks(n_jobs)
+    assert on_caller > 0
+    assert 1 < n_threads <= n_jobs
+
+
 @pytest.mark.parametrize("n_jobs", [2, -1, None])
 def test_tasks_within_tasks_run_on_the_thread_of_theirs(backend, n_jobs):
     inside = Parallel(n_jobs=2)(outer_delayed(count_workers)(n_jobs) for _ in range(2))

@@ -297,8 +297,8 @@ def _rescale(lanes):
         before = lanes.exponents[lane]
         lanes.exponents[lane] = _next_exponent(before, largest, n_probed)
         added = lanes.exponents[lane] - before
-        for h in range(lanes.arc_scores.shape[0]):
-            for m in range(lanes.arc_scores.shape[1]):
+        for h in range(1, lanes.arc_scores.shape[0]):
+            for m in range(1, lanes.arc_scores.shape[1]):
                 lanes.arc_scores[h, m, lane] *= 2.0**-added
 
 
