@@ -598,3 +598,17 @@ def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, largest_chunk, chu
     for one, other in zip(found, expected, strict=True):
         for a, b in zip(one, other, strict=True):
             assert_array_equal(a, b)
+
+
+@compiled
+@pytest.mark.parametrize("n_states", [1, 2])
+def test_other_sentences_decide_over_no_bit(n_states):
+    """Neither over the order of sums, by tiles, nor over scales."""
+    operators = even_grammar(40, n_states)
+    sentences = sentences_of([LONGEST_UNCUT + k for k in range(-6, 7)] * 3)
+    together = run(operators, sentences)
+    for k, sentence in enumerate(sentences):
+        alone = run(operators, [sentence])
+        assert together[1][k] == alone[1][0]
+        assert together[2][k] == alone[2][0]
+        assert_array_equal(together[3][k], alone[3][0])
