@@ -12,7 +12,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import _batch, _chart, _fast_chart, eisner, inside_outside
 from sklearn_shag.parsing._fast_chart import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Sentence
 from sklearn_shag.parsing._fast_chunk import LONGEST_UNCUT, N_PROBED, lane_grammar, run_fast
-from sklearn_shag.parsing._results import DONE, NO_MASS, OUT_OF_RANGE, new_results
+from sklearn_shag.parsing._results import new_results
 from sklearn_shag.utils._lanes import LANES, aligned
 from tests import oracles
 
@@ -62,14 +62,14 @@ def with_root(codes):
 
 
 def run(operators, sentences, with_marginals=True):
-    """Give sentences to the fast chart alone: how they fared, sign, log |Z| and marginals."""
+    """Give sentences to the fast chart alone: which are done, sign, log |Z| and marginals."""
     codes, _ = encoded(sentences)
     positions, indptr = encoded([with_root(sentence) for sentence in sentences])
     grammar, place = lane_grammar(operators, codes)
     results = new_results(indptr, with_marginals)
     which = np.argsort(np.diff(indptr), kind="stable")
-    status = np.full(len(sentences), -1)
-    status[which] = run_fast(grammar, place[positions], indptr, which, results)
+    done = np.zeros(len(sentences), dtype=bool)
+    done[which] = run_fast(grammar, place[positions], indptr, which, results)
     parts = [()] * len(sentences)
     if with_marginals:
         ends = pairwise(results.begins)
@@ -77,12 +77,12 @@ def run(operators, sentences, with_marginals=True):
             results.marginals[begin:end].reshape(-1, n)
             for (begin, end), n in zip(ends, np.diff(indptr), strict=True)
         ]
-    return status, results.sign, results.log_abs_z, parts
+    return done, results.sign, results.log_abs_z, parts
 
 
 def assert_agrees_with_the_exact_chart(operators, sentences, rtol=1e-8):
-    status, sign, log_abs_z, marginals = run(operators, sentences)
-    assert_array_equal(status, DONE)
+    done, sign, log_abs_z, marginals = run(operators, sentences)
+    assert done.all()
     for k, sentence in enumerate(sentences):
         exact = inside_outside(operators, sentence)
         assert sign[k] == exact.sign
@@ -102,8 +102,8 @@ def repaired(marginals):
 def test_agrees_with_the_enumeration_of_all_trees(any_grammar, n_states, signed):
     operators = any_grammar(n_states, n_states, signed)
     sentences = sentences_of([1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 6])
-    status, sign, log_abs_z, marginals = run(operators, sentences)
-    assert_array_equal(status, DONE)
+    done, sign, log_abs_z, marginals = run(operators, sentences)
+    assert done.all()
     for k, sentence in enumerate(sentences):
         z, expected = oracles.partition_and_marginals(operators, with_root(sentence))
         assert_allclose(sign[k] * np.exp(log_abs_z[k]), z, rtol=1e-9)
@@ -117,8 +117,8 @@ def test_arcs_of_no_weight_have_no_share(any_grammar, n_states):
     operators.A[np.random.default_rng(0).uniform(size=operators.A.shape[:3]) < 0.3] = 0.0
     sentences = [s for s in sentences_of([2, 3, 4, 5, 5, 5]) if has_mass(operators, s)]
     assert len(sentences) > 2
-    status, sign, log_abs_z, marginals = run(operators, sentences)
-    assert_array_equal(status, DONE)
+    done, sign, log_abs_z, marginals = run(operators, sentences)
+    assert done.all()
     for k, sentence in enumerate(sentences):
         z, expected = oracles.partition_and_marginals(operators, with_root(sentence))
         assert_allclose(sign[k] * np.exp(log_abs_z[k]), z, rtol=1e-9)
@@ -362,7 +362,7 @@ class TestFallingBack:
         assert grammar is not None  # symbol 1 is not there
         sentences = sentences_of([1, 2, 3, 5, 6, 6])
         grammar, _ = lane_grammar(operators, np.concatenate(sentences))
-        assert grammar is None
+        assert (grammar is None) == (abs(magnitude) > 1)
         self.assert_results_are_exact(operators, backoff, sentences)
 
     @pytest.mark.parametrize("factor", [1e-60, 1e60])
@@ -373,10 +373,10 @@ class TestFallingBack:
         operators, backoff = even_grammar(11, n_states), even_grammar(12, n_states)
         operators = operators._replace(A=operators.A * factor)
         sentences = sentences_of([1, 1, 8, 2, 8, 1])
-        status = run(operators, sentences)[0]
-        assert_array_equal(status[[2, 4]], OUT_OF_RANGE)
+        done = run(operators, sentences)[0]
+        assert_array_equal(done[[2, 4]], False)
         if n_states > 1:
-            assert_array_equal(status[[0, 1, 3, 5]], DONE)
+            assert_array_equal(done[[0, 1, 3, 5]], True)
         signs = self.assert_results_are_exact(operators, backoff, sentences)
         assert_array_equal(signs, 1)
 
@@ -388,9 +388,10 @@ class TestFallingBack:
         parts = operators.alpha_1 * size, operators.alpha_inf / size, operators.A
         one_unit = Operators(*parts)
         sentences = sentences_of([1, 2, 2])
-        assert_array_equal(run(one_unit, sentences)[0], DONE)
+        assert_array_equal(run(one_unit, sentences)[0], True)
         operators = one_unit._replace(A=one_unit.A * size)
-        assert_array_equal(run(operators, sentences)[0][1:], OUT_OF_RANGE)
+        if size > 1:  # small vectors are no matter as long as no number is
+            assert_array_equal(run(operators, sentences)[0][1:], False)
         assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
 
     @pytest.mark.parametrize("size", [1e-80, 1e80])
@@ -401,7 +402,7 @@ class TestFallingBack:
         operators.alpha_1[:ROOT, direction] *= size
         operators.alpha_inf[:ROOT, direction] *= size
         sentences = sentences_of([1, 1])
-        assert_array_equal(run(operators, sentences)[0], OUT_OF_RANGE)
+        assert_array_equal(run(operators, sentences)[0], False)
         assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
 
     @pytest.mark.parametrize("direction", [oracles.LEFT, oracles.RIGHT])
@@ -413,7 +414,7 @@ class TestFallingBack:
         operators.A[0, direction, 1] *= 1e-80
         operators.A[ROOT, oracles.RIGHT, 1] = 0.0
         codes = np.array([0, 1] if direction == oracles.RIGHT else [1, 0])
-        assert_array_equal(run(operators, [codes])[0], OUT_OF_RANGE)
+        assert_array_equal(run(operators, [codes])[0], False)
         assert_array_equal(self.assert_results_are_exact(operators, backoff, [codes]), 1)
 
     @pytest.mark.parametrize("n_states", [1, 2])
@@ -422,16 +423,16 @@ class TestFallingBack:
         """Of what is impossible by what is large: 1 cannot take 0 as a modifier."""
         operators, backoff = even_grammar(30, n_states), even_grammar(31, n_states)
         operators.A[1, oracles.LEFT, 0] = 0.0
-        operators.A[0, oracles.RIGHT, 1] *= 1e-85
-        operators.alpha_1[1, oracles.RIGHT] *= 1e85
-        operators.alpha_1[0, oracles.LEFT] *= 1e-85
-        operators.alpha_inf[0, oracles.RIGHT] *= 1e-85
-        operators.A[ROOT, oracles.RIGHT, 0] *= 1e-85
+        operators.A[0, oracles.RIGHT, 1] *= 1e-174
+        operators.alpha_1[1, oracles.RIGHT] *= 1e89
+        operators.alpha_1[0, oracles.LEFT] *= 1e89
+        operators.A[ROOT, oracles.RIGHT, 0] *= 1e-76
+        operators.A[ROOT, oracles.RIGHT, 1] *= 1e85
         sentences = [np.array([0, 1])]
-        status, _, _, _ = run(operators, sentences, with_marginals=False)
-        assert_array_equal(status, DONE)
-        status, _, _, _ = run(operators, sentences)
-        assert_array_equal(status, OUT_OF_RANGE)
+        done, _, _, _ = run(operators, sentences, with_marginals=False)
+        assert done.all()
+        done, _, _, _ = run(operators, sentences)
+        assert not done.any()
         assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
 
     @pytest.mark.parametrize("n_states", [1, 2])
@@ -441,10 +442,12 @@ class TestFallingBack:
         operators = operators._replace(A=operators.A * 1e-80)
         operators.alpha_1[:ROOT] *= 1e-80
         sentences = sentences_of([1, 2, 2, 3, 4])
-        assert_array_equal(run(operators, sentences)[0][1:], OUT_OF_RANGE)
+        assert_array_equal(run(operators, sentences)[0][1:], False)
         assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
 
-    @pytest.mark.parametrize(("size", "taken"), [(1e-30, True), (1e-60, False), (1e-90, False)])
+    @pytest.mark.parametrize(
+        ("size", "taken"), [(1e-10, True), (1e-30, False), (1e-60, False), (1e-90, False)]
+    )
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_z_near_the_end_of_the_range_of_doubles(self, n_states, size, taken):
         """Z is a product of three entries of the root symbol and four of the one token."""
@@ -453,10 +456,7 @@ class TestFallingBack:
         operators.alpha_inf[ROOT] *= size
         operators.A[ROOT] *= 1e-28
         sentences = sentences_of([1, 1, 1])
-        grammar, _ = lane_grammar(operators, np.concatenate(sentences))
-        assert (grammar is not None) == taken
-        if taken:
-            assert_array_equal(run(operators, sentences)[0], DONE)
+        assert_array_equal(run(operators, sentences)[0], taken)
         assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
 
     @pytest.mark.parametrize("n_states", [1, 3])
@@ -464,9 +464,9 @@ class TestFallingBack:
         operators, backoff = even_grammar(13, n_states), even_grammar(14, n_states)
         operators.A[:, :, 1] = 0.0  # nothing has symbol 1 as a modifier
         sentences = [np.array(s) for s in ([0, 2], [1], [0, 1, 2], [3], [2, 1], [2, 3, 0])]
-        status, sign, log_abs_z, _ = run(operators, sentences)
+        done, sign, log_abs_z, _ = run(operators, sentences)
         impossible = np.array([1 in sentence for sentence in sentences])
-        assert_array_equal(status, np.where(impossible, NO_MASS, DONE))
+        assert_array_equal(done, ~impossible)
         assert_array_equal(sign, ~impossible)
         assert_array_equal(log_abs_z[impossible], -np.inf)
         signs = self.assert_results_are_exact(operators, backoff, sentences)

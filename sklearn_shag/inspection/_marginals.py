@@ -71,5 +71,5 @@ def inspect_marginals(model, X):
     """
     check_is_fitted(model)
     encoded = encode_sentences(check_sentences(X)[1], model.symbols_)
-    with announce_compilation(model.verbose):
+    with announce_compilation(getattr(model, "verbose", 0)):
         return MarginalReport(*marginal_signs(model.operators_, *encoded, model.n_jobs))

@@ -9,9 +9,6 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chart import LOG2_BASE, arc_marginals, inside, outside
 from sklearn_shag.parsing._fast_chunk import lane_grammar, run_fast
 from sklearn_shag.parsing._results import (
-    DONE,
-    NO_MASS,
-    OUT_OF_RANGE,
     SMALLEST_MARGINAL,
     decode_trees,
     new_results,
@@ -22,7 +19,7 @@ from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 
 # So many that workers end at about the same time.
-CHUNKS_PER_WORKER = 8
+CHUNKS_PER_WORKER = 5
 # Marginals of a chunk, which are in memory together: few enough for a treebank of any size.
 LARGEST_CHUNK = 2**22
 
@@ -30,7 +27,7 @@ __all__ = ["decode", "log_partitions", "marginal_signs", "marginals"]
 
 
 @kernel
-def _run_exactly(operators, codes, indptr, which, results, status):
+def _run_exactly(operators, codes, indptr, which, results, done):
     """Parse sentences of a chunk by the chart with exponents, as :func:`run_fast` does."""
     for k in range(which.size):
         s = which[k]
@@ -38,7 +35,7 @@ def _run_exactly(operators, codes, indptr, which, results, status):
         arc_scores = np.ones((sentence.size, sentence.size))
         stop_scores = np.ones((sentence.size, 2))
         chart, z, exponent = inside(operators, sentence, arc_scores, stop_scores, True)
-        status[k] = NO_MASS
+        done[k] = False
         if z == 0.0 or not np.isfinite(z):
             continue
         if results.marginals.size:
@@ -50,7 +47,7 @@ def _run_exactly(operators, codes, indptr, which, results, status):
             if not np.isfinite(out).all():
                 continue
             results.marginals[results.begins[s] : results.begins[s + 1]] = out.ravel()
-        status[k] = DONE
+        done[k] = True
         results.sign[s] = np.sign(z)
         results.log_abs_z[s] = np.log(abs(z)) + exponent * LOG2_BASE * np.log(2.0)
 
@@ -64,18 +61,19 @@ def _parse_chunk(grammars, first, codes, indptr, with_marginals=True):
     results = new_results(indptr, with_marginals)
     pending = np.arange(indptr.size - 1)
     for k, operators in enumerate(grammars):
-        grammar, place = lane_grammar(operators, codes) if k else first
-        status = np.full(pending.size, OUT_OF_RANGE)
-        if grammar is not None:
-            status = run_fast(grammar, place[codes], indptr, pending, results)
-        rest = np.flatnonzero(status == OUT_OF_RANGE)
-        if rest.size:
-            exact_status = np.empty(rest.size, dtype=np.int64)
-            _run_exactly(operators, codes, indptr, pending[rest], results, exact_status)
-            status[rest] = exact_status
-        pending = pending[status == NO_MASS]
         if not pending.size:
             break
+        lanes, place = first
+        if k:
+            of_pending = [codes[indptr[s] : indptr[s + 1]] for s in pending]
+            lanes, place = lane_grammar(operators, np.concatenate(of_pending))
+        if lanes is not None:
+            pending = pending[~run_fast(lanes, place[codes], indptr, pending, results)]
+        if pending.size:
+            # Out of range, or without mass, which only this chart is sure of.
+            done = np.empty(pending.size, dtype=bool)
+            _run_exactly(operators, codes, indptr, pending, results, done)
+            pending = pending[~done]
     if with_marginals:
         for s in pending:  # no head is better than another
             results.marginals[results.begins[s] : results.begins[s + 1]] = 1.0

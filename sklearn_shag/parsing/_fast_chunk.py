@@ -14,18 +14,16 @@ from sklearn_shag.parsing._fast_chart import (
     inside,
     outside,
 )
-from sklearn_shag.parsing._results import DONE, NO_MASS, OUT_OF_RANGE
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
 from sklearn_shag.utils._lanes import LANES, aligned
 
-# Sentences up to this length are one tile, longer ones are cut; measured.
+# Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured.
 LONGEST_UNCUT = 24
 TILE = np.int64(4)
 
-# A chart is in range if all its entries, and those of the operators, are zero or between these:
-# then products of two entries, one of the operators and the scale of a token cannot vanish or
-# overflow.
+# A chart is in range if no entry is larger, and no closed half, nor Z, is smaller unless it is 0:
+# then whatever vanished in a product is negligible. Operators may be small, but not larger.
 SMALLEST, LARGEST = 1e-90, 1e90
 # Of the scale of a token, as a power of two.
 LARGEST_EXPONENT = 100
@@ -56,7 +54,7 @@ def lane_grammar(operators, codes):
     Returns
     -------
     grammar : LaneGrammar or None
-        None if entries are so small or large that the fast chart cannot take them.
+        None if entries are so large that the fast chart cannot take them.
     place : int ndarray of shape (n_heads,)
         The code in `grammar` of each code. The root symbol is the last head.
     """
@@ -67,22 +65,15 @@ def lane_grammar(operators, codes):
     heads = np.append(used, n_heads - 1)
     alpha_1, alpha_inf = operators.alpha_1[heads], operators.alpha_inf[heads]
     A = operators.A[heads[:, None, None], [[0], [1]], used]
-    if not all(map(_within_range, (alpha_1, alpha_inf, A))):
+    if not all(np.all(np.abs(part) <= LARGEST) for part in (alpha_1, alpha_inf, A)):
         return None, place
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
-    if not _within_range(roots):
-        return None, place
     if n_states == 1:
         A = np.ascontiguousarray(A)  # for kernels that are compiled for this layout
         return LaneGrammar(alpha_1, alpha_inf, A, A, roots), place
     parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
     parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
     return LaneGrammar(*parts, roots), place
-
-
-def _within_range(values):
-    sizes = np.abs(values)
-    return np.all(((sizes >= SMALLEST) & (sizes <= LARGEST)) | (sizes == 0.0))
 
 
 def _pad(values, leading):
@@ -110,24 +101,32 @@ def run_fast(grammar, codes, indptr, which, results):
 
     Returns
     -------
-    status : int ndarray of the shape of `which`
-        DONE, NO_MASS or OUT_OF_RANGE.
+    done : bool ndarray of the shape of `which`
+        Where it is False, the chart with exponents must tell.
     """
+    # Other processes get large arrays read-only, which would be another type to the kernels.
+    grammar = LaneGrammar(*(part if part.flags.writeable else _copy(part) for part in grammar))
     n_states = grammar.alpha_1.shape[2]
     run, n_states, n_lanes = (
         (_in_lockstep, LANES, LANES) if n_states == 1 else (_one_by_one, n_states, 1)
     )
     longest = indptr[which[-1] + 1] - indptr[which[-1]] - 1
     workspace = _new_workspace(longest, n_states, n_lanes)
-    status = np.empty(which.size, dtype=np.int64)
-    run(grammar, codes, indptr, which, results, workspace, status)
-    return status
+    done = np.empty(which.size, dtype=bool)
+    run(grammar, codes, indptr, which, results, workspace, done)
+    return done
 
 
 @inlined_kernel
 def _padded(n_tokens):
     """P of the tables: room for groups of four, and rows that begin in different cache sets."""
     return (n_tokens + 5 + 3) // 4 * 4
+
+
+def _copy(values):
+    out = aligned(values.shape)
+    out[...] = values
+    return out
 
 
 class Workspace(NamedTuple):
@@ -143,6 +142,7 @@ class Workspace(NamedTuple):
     lengths: np.ndarray
     z: np.ndarray
     exponents: np.ndarray
+    n_wrong: np.ndarray
 
 
 def _new_workspace(n_tokens, n_states, n_lanes):
@@ -158,6 +158,7 @@ def _new_workspace(n_tokens, n_states, n_lanes):
         lengths=np.empty(n_lanes, dtype=np.int64),
         z=np.empty(n_lanes),
         exponents=np.zeros(n_lanes, dtype=np.int64),
+        n_wrong=np.empty(n_lanes, dtype=np.int64),
     )
 
 
@@ -171,11 +172,12 @@ class Lanes(NamedTuple):
     marginals: np.ndarray  # (N, N + 1, n_lanes)
     z: np.ndarray  # (n_lanes,), set by the chart
     exponents: np.ndarray  # (n_lanes,): arcs are divided by 2 to their power
+    n_wrong: np.ndarray  # (n_lanes,): how many entries of the chart are out of range
 
 
 @table_kernel
-def _one_by_one(grammar, codes, indptr, which, results, space, status):
-    """Parse sentences with states in lanes; set how each of `which` fared."""
+def _one_by_one(grammar, codes, indptr, which, results, space, done):
+    """Parse sentences with states in lanes; tell which of `which` are done."""
     n_states = grammar.alpha_1.shape[2]
     for k in range(which.size):
         s = which[k]
@@ -200,13 +202,13 @@ def _one_by_one(grammar, codes, indptr, which, results, space, status):
         vectors = space.vectors[: 5 * p * (p + 1) * n_states].reshape((5, p, p + 1, n_states))
         sentence = Sentence(tokens, starts, stops, grammar.A, grammar.A_transposed, arc_scores)
         tile = n - 1 if n - 1 <= LONGEST_UNCUT else TILE
-        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results, tile, k == 0)
-        status[k] = _put_result(in_range, lanes, 0, s, results)
+        _solve(sentence, vectors, numbers, marginals, lanes, results, tile, k == 0)
+        done[k] = _put_result(lanes, 0, s, results)
 
 
 @table_kernel
-def _in_lockstep(grammar, codes, indptr, which, results, space, status):
-    """Parse sentences of one state, LANES at a time; set how each of `which` fared."""
+def _in_lockstep(grammar, codes, indptr, which, results, space, done):
+    """Parse sentences of one state, LANES at a time; tell which of `which` are done."""
     for first in range(0, which.size, LANES):
         end = min(first + LANES, which.size)
         n = indptr[which[end - 1] + 1] - indptr[which[end - 1]]  # the last is the longest
@@ -235,12 +237,13 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, status):
                         score = scale * grammar.A[tokens[h], direction, tokens[m], 0, 0]
                     lanes.arc_scores[h, m, lane] = score
         vectors = space.vectors[: 5 * p * (p + 1) * LANES].reshape((5, p, p + 1, LANES))
+        # Codes are for operators, which arcs have in them already.
         sentence = Sentence(which, starts, stops, None, None, lanes.arc_scores)
         numbers, marginals = lanes.numbers, lanes.marginals
         # Always in tiles: the order of sums must not depend on how long the others are.
-        in_range = _solve(sentence, vectors, numbers, marginals, lanes, results, TILE, first == 0)
+        _solve(sentence, vectors, numbers, marginals, lanes, results, TILE, first == 0)
         for k in range(first, end):
-            status[k] = _put_result(in_range, lanes, k - first, which[k], results)
+            done[k] = _put_result(lanes, k - first, which[k], results)
 
 
 @inlined_kernel
@@ -254,39 +257,50 @@ def _lanes(space, n, p, n_lanes):
         space.marginals[: (n - 1) * n * n_lanes].reshape((n - 1, n, n_lanes)),
         space.z,
         space.exponents,
+        space.n_wrong,
     )
 
 
 @kernel(_nrt=False, inline="always")
 def _solve(sentence, vectors, numbers, marginals, lanes, results, tile, probed):
-    """Fill Z and, if there is room for them, marginals; tell whether values were in range.
+    """Fill Z and, if there is room for them, marginals, and tell what is out of range.
 
     Arcs are divided by a power of two, so that the value of a sentence is near 1. That rounds
     nothing: results are the same to the last bit for any power. The power is that of the sentence
     before, which is good enough as a rule, or comes from the first tokens of this one (`probed`).
     """
     n_tokens = sentence.starts.shape[0] - 1
-    probing, in_range = probed, False
+    probing = probed
     while True:
+        if probing:
+            for lane in range(lanes.lengths.size):
+                _scale(lanes, lane, 0)
         filled = min(N_PROBED, n_tokens) if probing else n_tokens
         inside(sentence, filled, tile, vectors, numbers)
         if probing:
-            _rescale(lanes)
+            _probe(lanes)
             probing = False
         else:
-            in_range = _in_range(vectors, lanes, n_tokens)
-            if in_range or probed:
+            if _all_in_range(vectors, lanes, n_tokens) or probed:
                 break
             probing = probed = True
-    if in_range:
-        _attach_roots(lanes)
-        if results.marginals.size:
-            outside(sentence, n_tokens, tile, vectors, numbers, marginals)
-    return in_range
+    _attach_roots(lanes)
+    if results.marginals.size:
+        outside(sentence, n_tokens, tile, vectors, numbers, marginals)
+
+
+@inlined_kernel
+def _scale(lanes, lane, exponent):
+    """Divide arcs by two to the power `exponent` from now on."""
+    factor = 2.0 ** (lanes.exponents[lane] - exponent)
+    lanes.exponents[lane] = exponent
+    for h in range(1, lanes.arc_scores.shape[0]):
+        for m in range(1, lanes.arc_scores.shape[1]):
+            lanes.arc_scores[h, m, lane] *= factor
 
 
 @table_kernel
-def _rescale(lanes):
+def _probe(lanes):
     """Set the powers by what each of the first tokens contributes to the value of a sentence."""
     for lane in range(lanes.lengths.size):
         n_probed = min(N_PROBED, lanes.lengths[lane])
@@ -294,12 +308,7 @@ def _rescale(lanes):
         for m in range(1, n_probed + 1):
             left = lanes.numbers[CLOSED, m, 1, lane]
             largest = max(largest, abs(left * lanes.numbers[CLOSED, m, n_probed + 1, lane]))
-        before = lanes.exponents[lane]
-        lanes.exponents[lane] = _next_exponent(before, largest, n_probed)
-        added = lanes.exponents[lane] - before
-        for h in range(1, lanes.arc_scores.shape[0]):
-            for m in range(1, lanes.arc_scores.shape[1]):
-                lanes.arc_scores[h, m, lane] *= 2.0**-added
+        _scale(lanes, lane, _next_exponent(lanes.exponents[lane], largest, n_probed))
 
 
 @inlined_kernel
@@ -311,27 +320,44 @@ def _next_exponent(exponent, value, n_tokens):
 
 
 @table_kernel
-def _in_range(vectors, lanes, n_tokens):
-    """Whether no entry of the chart is so small or large that others may have been lost."""
-    n_wrong, n_states, n_lanes = 0, vectors.shape[3], lanes.lengths.size
+def _all_in_range(vectors, lanes, n_tokens):
+    """Count, by lane, the entries of the chart in whose place others may have been lost.
+
+    What is lost in a vector beside larger entries is negligible, and where the whole of it is,
+    the closed half that it leads to is too small.
+    """
+    n_lanes, width = lanes.lengths.size, vectors.shape[2] * vectors.shape[3]
+    for lane in range(n_lanes):
+        lanes.n_wrong[lane] = 0
     for h in range(1, n_tokens + 1):
         # There is a boundary behind the last token, but no modifier.
         for table, end in ((COMPLETE, n_tokens + 2), (INCOMPLETE, n_tokens + 1)):
-            row = vectors[table, h].reshape(vectors.shape[2] * n_states)
-            n_wrong += _count_out_of_range(row[n_states : end * n_states])
+            row = vectors[table, h].reshape(width)
+            row = row[vectors.shape[3] : end * vectors.shape[3]]
+            _count_out_of_range(row, 0.0, lanes.n_wrong)
         row = lanes.numbers[CLOSED, h].reshape(lanes.numbers.shape[2] * n_lanes)
-        n_wrong += _count_out_of_range(row[n_lanes : (n_tokens + 2) * n_lanes])
+        _count_out_of_range(row[n_lanes : (n_tokens + 2) * n_lanes], SMALLEST, lanes.n_wrong)
+    n_wrong = 0
+    for lane in range(n_lanes):
+        n_wrong += lanes.n_wrong[lane]
     return n_wrong == 0
 
 
 @inlined_kernel
-def _count_out_of_range(values):
-    n_wrong = 0
-    for k in range(values.size):
-        size = abs(values[k])
-        # Without branches, so that several are compared at once; NaN is not equal to itself.
-        n_wrong += (size != 0.0) & ((size < SMALLEST) | (size > LARGEST) | (size != size))
-    return n_wrong
+def _count_out_of_range(values, smallest, n_wrong):
+    # Without branches, so that several are compared at once; NaN is not equal to itself.
+    if n_wrong.size == 1:
+        count = 0
+        for k in range(values.size):
+            size = abs(values[k])
+            count += (size != 0.0) & ((size < smallest) | (size > LARGEST) | (size != size))
+        n_wrong[0] += count
+        return
+    for k in range(0, values.size, LANES):
+        for lane in range(LANES):
+            size = abs(values[k + lane])
+            wrong = (size != 0.0) & ((size < smallest) | (size > LARGEST) | (size != size))
+            n_wrong[lane] += wrong
 
 
 @table_kernel
@@ -358,13 +384,11 @@ def _attach_roots(lanes):
 
 
 @table_kernel
-def _put_result(in_range, lanes, lane, s, results):
-    """Keep the results of one sentence; return how it fared."""
+def _put_result(lanes, lane, s, results):
+    """Keep the results of one sentence; return whether it is done."""
     z, n_tokens = lanes.z[lane], lanes.lengths[lane]
-    if not in_range or not np.isfinite(z):
-        return OUT_OF_RANGE
-    if z == 0.0:
-        return NO_MASS
+    if lanes.n_wrong[lane] or not SMALLEST < abs(z) < LARGEST:
+        return False
     if results.marginals.size:
         total, place = 0.0, results.begins[s]
         for m in range(n_tokens):
@@ -374,7 +398,7 @@ def _put_result(in_range, lanes, lane, s, results):
                 total += abs(marginal)
                 place += 1
         if not np.isfinite(total):
-            return OUT_OF_RANGE
+            return False
     results.sign[s] = np.sign(z)
     # Taken apart, so that the power of two decides over no bit.
     mantissa, exponent = math.frexp(abs(z))
@@ -382,4 +406,4 @@ def _put_result(in_range, lanes, lane, s, results):
     results.log_abs_z[s] = np.log(mantissa) + np.log(2.0) * exponent
     # For the next sentence.
     lanes.exponents[lane] = _next_exponent(lanes.exponents[lane], z, n_tokens)
-    return DONE
+    return True

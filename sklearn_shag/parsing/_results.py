@@ -7,9 +7,6 @@ import numpy as np
 from sklearn_shag.parsing._eisner import eisner
 from sklearn_shag.utils._kernel import kernel
 
-# How a sentence fared.
-DONE, NO_MASS, OUT_OF_RANGE = range(3)
-
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
 SMALLEST_MARGINAL = 1e-12
 

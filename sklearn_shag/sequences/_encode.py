@@ -1,6 +1,6 @@
 """The public edge: sentences and heads as users give them, checked and flattened."""
 
-from itertools import chain, compress
+from itertools import chain, compress, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -234,8 +234,7 @@ def encode_sentences(symbols, known):
     """
     code_of = {symbol: code for code, symbol in enumerate(known)}
     unknown = len(code_of)
-    codes = [code_of.get(symbol, unknown) for symbol in chain.from_iterable(symbols)]
     lengths = np.fromiter(map(len, symbols), dtype=np.int64, count=len(symbols))
-    return EncodedSentences(
-        np.array(codes, dtype=np.int64), np.concatenate([[0], np.cumsum(lengths)])
-    )
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    codes = map(code_of.get, chain.from_iterable(symbols), repeat(unknown))
+    return EncodedSentences(np.fromiter(codes, dtype=np.int64, count=indptr[-1]), indptr)

@@ -104,8 +104,9 @@ def _run_in_threads(tasks, n_workers, backend):
                     queue.clear()  # nobody takes another task
                     raise
 
-    with ThreadPoolExecutor(n_workers - 1) as executor:
-        helpers = [executor.submit(work) for _ in range(n_workers - 1)]
+    n_helpers = min(n_workers, len(tasks)) - 1
+    with ThreadPoolExecutor(max(n_helpers, 1)) as executor:
+        helpers = [executor.submit(work) for _ in range(n_helpers)]
         work()  # the calling thread works too: it is on a core already
         for helper in helpers:
             helper.result()
