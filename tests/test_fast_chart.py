@@ -433,7 +433,8 @@ class TestFallingBack:
         assert done.all()
         done, _, _, _ = run(operators, sentences)
         assert not done.any()
-        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+        marginals = _batch.marginals(operators, backoff, *encoded(sentences))[0]
+        assert_allclose(marginals, repaired(inside_outside(backoff, [0, 1]).marginals), rtol=1e-9)
 
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_products_that_vanish(self, n_states):
