@@ -131,8 +131,9 @@ class BaseSHAG(BaseEstimator, ABC):
         Notes
         -----
         O(n N^3 + n^2 N^2) time for a sentence of N tokens and automata with n states, and
-        O(n N^2) memory for each sentence in flight, one a thread: about 40 n N^2 bytes, n rounded
-        up to a multiple of 8.
+        O(n N^2) memory for each thread: about 40 n N^2 bytes for its longest sentence, n rounded
+        up to a multiple of 8, and twice as much for automata with one state, of which eight
+        sentences are parsed together.
         """
         check_is_fitted(self)
         self._check_decoder()

@@ -20,7 +20,7 @@ from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 
 # So many that workers end at about the same time.
 CHUNKS_PER_WORKER = 5
-# Marginals of a chunk, which are in memory together: few enough for a treebank of any size.
+# Marginals of a chunk, about: few enough for a treebank of any size.
 LARGEST_CHUNK = 2**22
 
 __all__ = ["decode", "log_partitions", "marginal_signs", "marginals"]

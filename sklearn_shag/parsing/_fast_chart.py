@@ -13,7 +13,7 @@ Vectors are lanes of a register (:mod:`sklearn_shag.utils._lanes`). One source s
 Spans i..j are visited tile by tile, i in rows and j in columns. Split points between the rows and
 the columns of a tile are common to all its spans: their share of every sum is taken for four rows
 of factors at once, as in a product of matrices. The few split points left, the edges, are added
-span by span. A short sentence is one tile, and all of it edges.
+span by span. If all is one tile, all of it is edges.
 
 All tables lie in two arrays, so that offsets within them are computed once and not once a table.
 """
