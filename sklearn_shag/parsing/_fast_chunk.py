@@ -105,7 +105,9 @@ def run_fast(grammar, codes, indptr, which, results):
         Where it is False, the chart with exponents must tell.
     """
     # Other processes get large arrays read-only, which would be another type to the kernels.
-    grammar = LaneGrammar(*(part if part.flags.writeable else _copy(part) for part in grammar))
+    grammar = LaneGrammar(
+        *(part if part.flags.writeable else _pad(part, part.shape) for part in grammar)
+    )
     n_states = grammar.alpha_1.shape[2]
     run, n_states, n_lanes = (
         (_in_lockstep, LANES, LANES) if n_states == 1 else (_one_by_one, n_states, 1)
@@ -121,12 +123,6 @@ def run_fast(grammar, codes, indptr, which, results):
 def _padded(n_tokens):
     """P of the tables: room for groups of four, and rows that begin in different cache sets."""
     return (n_tokens + 5 + 3) // 4 * 4
-
-
-def _copy(values):
-    out = aligned(values.shape)
-    out[...] = values
-    return out
 
 
 class Workspace(NamedTuple):
