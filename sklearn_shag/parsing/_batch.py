@@ -82,13 +82,13 @@ def _parse_chunk(grammars, first, codes, indptr, with_marginals=True):
 
 def _repair_task(grammars, first, codes, indptr):
     results = _parse_chunk(grammars, first, codes, indptr)
-    repair(results)
+    repair(results.marginals, results.begins, indptr)
     return results.marginals
 
 
-def _decode_task(grammars, first, logarithm, codes, indptr):
+def _decode_task(grammars, first, codes, indptr, logarithm):
     results = _parse_chunk(grammars, first, codes, indptr)
-    repair(results)
+    repair(results.marginals, results.begins, indptr)
     heads = np.empty(codes.size, dtype=np.int64)
     scores = results.marginals
     if logarithm:
@@ -153,6 +153,12 @@ def _over_chunks(task, codes, indptr, root, n_jobs):
     return run_parallel(tasks, n_jobs), order
 
 
+def _parse(task, grammars, codes, indptr, n_jobs, **options):
+    """Run a task on chunks, for which the first grammar is prepared once."""
+    task = partial(task, grammars, lane_grammar(grammars[0], codes), **options)
+    return _over_chunks(task, codes, indptr, _root(grammars[0]), n_jobs)
+
+
 def _split(chunks, sizes, order):
     """Cut joined results into those of each sentence, in the order of the sentences."""
     flat = np.concatenate(chunks)
@@ -185,9 +191,7 @@ def marginals(operators, backoff, codes, indptr, n_jobs=None):
     marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
         Positive, rows sum to 1.
     """
-    first = lane_grammar(operators, codes)
-    task = partial(_repair_task, (operators, backoff), first)
-    chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+    chunks, order = _parse(_repair_task, (operators, backoff), codes, indptr, n_jobs)
     lengths = np.diff(indptr)
     parts = _split(chunks, lengths * (lengths + 1), order)
     return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths.tolist(), strict=True)]
@@ -216,10 +220,10 @@ def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None):
         with np.errstate(divide="ignore"):
             logs = [Operators(*map(np.log, grammar)) for grammar in (operators, backoff)]
         task = partial(_viterbi_task, *logs)
+        chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
     else:
-        first = lane_grammar(operators, codes)
-        task = partial(_decode_task, (operators, backoff), first, decoder == "mbr")
-    chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+        grammars, logarithm = (operators, backoff), decoder == "mbr"
+        chunks, order = _parse(_decode_task, grammars, codes, indptr, n_jobs, logarithm=logarithm)
     return _split(chunks, np.diff(indptr), order)
 
 
@@ -238,9 +242,7 @@ def log_partitions(operators, codes, indptr, n_jobs=None):
     log_partitions : ndarray of shape (n_sentences,)
         -inf where Z is not positive.
     """
-    first = lane_grammar(operators, codes)
-    task = partial(_parse_chunk, (operators,), first, with_marginals=False)
-    chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+    chunks, order = _parse(_parse_chunk, (operators,), codes, indptr, n_jobs, with_marginals=False)
     sign = _unsort([results.sign for results in chunks], order)
     log_abs_z = _unsort([results.log_abs_z for results in chunks], order)
     return np.where(sign > 0, log_abs_z, -np.inf)
@@ -263,8 +265,7 @@ def marginal_signs(operators, codes, indptr, n_jobs=None):
     negative_share, negative_mass : ndarrays of shape (n_sentences,)
         Share of negative marginals among those of a sentence, and their mass per token.
     """
-    task = partial(_parse_chunk, (operators,), lane_grammar(operators, codes))
-    chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+    chunks, order = _parse(_parse_chunk, (operators,), codes, indptr, n_jobs)
     sign = _unsort([results.sign for results in chunks], order)
     lengths = np.diff(indptr)
     parts = _split([results.marginals for results in chunks], lengths * (lengths + 1), order)

@@ -16,6 +16,8 @@ of factors at once, as in a product of matrices. The few split points left, the 
 span by span. If all is one tile, all of it is edges.
 
 All tables lie in two arrays, so that offsets within them are computed once and not once a table.
+Inner loops count with :func:`opaque`: the compiler would unroll them, and then keep an address in
+memory for every table and step.
 """
 
 from typing import NamedTuple
@@ -24,7 +26,7 @@ import numpy as np
 
 from sklearn_shag.sequences import LEFT as LEFT_CODE
 from sklearn_shag.sequences import RIGHT as RIGHT_CODE
-from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._lanes import (
     LANES,
     add_sum,
@@ -57,9 +59,7 @@ class Sentence(NamedTuple):
     starts: np.ndarray  # alpha_1 of every position and direction, (N + 1, 2, n)
     stops: np.ndarray  # alpha_inf likewise
     A: np.ndarray | None  # (n_heads, 2, n_symbols, n, n); None in lockstep
-    A_transposed: (
-        np.ndarray | None
-    )  # the last two axes exchanged, so that both products run on rows
+    A_transposed: np.ndarray | None  # the last two axes exchanged: both products run along rows
     arc_scores: np.ndarray  # (N + 1, N + 1), in lockstep (N + 1, N + 1, LANES) with A in them
 
 
@@ -117,7 +117,7 @@ def _start(sentence, vectors, numbers, head, boundary, direction):
     for q in range(0, vectors.shape[3], LANES):
         start = load(sentence.starts, (head, direction, q))
         store(vectors, (COMPLETE, head, boundary, q), start)
-        store(vectors, (INCOMPLETE, head, head, q), zeros())  # defined, for `in_range`
+        store(vectors, (INCOMPLETE, head, head, q), zeros())  # defined: its range is checked
     _close(vectors, numbers, sentence.stops, head, boundary, direction)
 
 
@@ -176,7 +176,7 @@ def _inside_span(sentence, vectors, numbers, i, j, low, high, begun):
     _close(vectors, numbers, sentence.stops, j, i, LEFT)
 
 
-@kernel(_nrt=False, inline="always")
+@merged_kernel
 def inside(sentence, n_tokens, tile, vectors, numbers):
     """Fill the chart of tokens 1..N (eqs. 14-18).
 
@@ -286,7 +286,7 @@ def _finish_half(sentence, vectors, numbers, marginals, head, modifier, boundary
         put_sum(marginals, (modifier - 1, head), total)
 
 
-@kernel(_nrt=False, inline="always")
+@merged_kernel
 def outside(sentence, n_tokens, tile, vectors, numbers, marginals):
     """Differentiate log Z by every entry of the chart (eqs. 19-22, 25).
 

@@ -15,7 +15,7 @@ from sklearn_shag.parsing._fast_chart import (
     outside,
 )
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._lanes import LANES, aligned
 
 # Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured.
@@ -180,9 +180,9 @@ def _one_by_one(grammar, codes, indptr, which, results, space, done):
         tokens = codes[indptr[s] : indptr[s + 1]]
         n, p = tokens.size, _padded(tokens.size - 1)
         lanes = _lanes(space, n, p, 1)
-        arc_scores = space.arc_scores[: n * n].reshape((n, n))
-        numbers = space.numbers[: 3 * (p + 1) ** 2].reshape((3, p + 1, p + 1))
-        marginals = space.marginals[: (n - 1) * n].reshape((n - 1, n))
+        arc_scores = lanes.arc_scores.reshape((n, n))
+        numbers = lanes.numbers.reshape((3, p + 1, p + 1))
+        marginals = lanes.marginals.reshape((n - 1, n))
         starts = space.starts[: 2 * n * n_states].reshape((n, 2, n_states))
         stops = space.stops[: 2 * n * n_states].reshape((n, 2, n_states))
         lanes.lengths[0] = n - 1
@@ -257,7 +257,7 @@ def _lanes(space, n, p, n_lanes):
     )
 
 
-@kernel(_nrt=False, inline="always")
+@merged_kernel
 def _solve(sentence, vectors, numbers, marginals, lanes, results, tile, probed):
     """Fill Z and, if there is room for them, marginals, and tell what is out of range.
 
@@ -267,7 +267,7 @@ def _solve(sentence, vectors, numbers, marginals, lanes, results, tile, probed):
     """
     n_tokens = sentence.starts.shape[0] - 1
     probing = probed
-    while True:
+    while True:  # one call of `inside`, since each is compiled
         if probing:
             for lane in range(lanes.lengths.size):
                 _scale(lanes, lane, 0)
@@ -317,7 +317,7 @@ def _next_exponent(exponent, value, n_tokens):
 
 @table_kernel
 def _all_in_range(vectors, lanes, n_tokens):
-    """Count, by lane, the entries of the chart in whose place others may have been lost.
+    """Whether nothing is lost in the chart; count, by lane, the entries that say otherwise.
 
     What is lost in a vector beside larger entries is negligible, and where the whole of it is,
     the closed half that it leads to is too small.
@@ -341,19 +341,22 @@ def _all_in_range(vectors, lanes, n_tokens):
 
 @inlined_kernel
 def _count_out_of_range(values, smallest, n_wrong):
-    # Without branches, so that several are compared at once; NaN is not equal to itself.
     if n_wrong.size == 1:
-        count = 0
+        count = 0  # in a register
         for k in range(values.size):
-            size = abs(values[k])
-            count += (size != 0.0) & ((size < smallest) | (size > LARGEST) | (size != size))
+            count += _is_out_of_range(values[k], smallest)
         n_wrong[0] += count
         return
     for k in range(0, values.size, LANES):
         for lane in range(LANES):
-            size = abs(values[k + lane])
-            wrong = (size != 0.0) & ((size < smallest) | (size > LARGEST) | (size != size))
-            n_wrong[lane] += wrong
+            n_wrong[lane] += _is_out_of_range(values[k + lane], smallest)
+
+
+@inlined_kernel
+def _is_out_of_range(value, smallest):
+    # Without branches, so that several are compared at once; NaN is not equal to itself.
+    size = abs(value)
+    return (size != 0.0) & ((size < smallest) | (size > LARGEST) | (size != size))
 
 
 @table_kernel

@@ -46,23 +46,22 @@ def new_results(indptr, with_marginals):
 
 
 @kernel
-def repair(results):
+def repair(marginals, begins, indptr):
     """Make signed marginals a distribution over heads for every token: clip, then renormalise.
 
     Their rows sum to 1 as they are, also where Z is negative. What is clipped here is what
     decoding and users see alike.
     """
-    for s in range(results.sign.size):
-        begin, end = results.begins[s], results.begins[s + 1]
-        n_tokens = int(np.sqrt(end - begin))
-        marginals = results.marginals[begin:end].reshape((n_tokens, n_tokens + 1))
-        for m in range(n_tokens):
-            total = 0.0
-            for h in range(n_tokens + 1):
-                marginals[m, h] = max(marginals[m, h], SMALLEST_MARGINAL) if h != m + 1 else 0.0
-                total += marginals[m, h]
-            for h in range(n_tokens + 1):
-                marginals[m, h] /= total
+    for s in range(indptr.size - 1):
+        n = indptr[s + 1] - indptr[s]
+        of_sentence = marginals[begins[s] : begins[s + 1]].reshape((n - 1, n))
+        for m in range(1, n):
+            row, total = of_sentence[m - 1], 0.0
+            for h in range(n):
+                row[h] = max(row[h], SMALLEST_MARGINAL) if h != m else 0.0
+                total += row[h]
+            for h in range(n):
+                row[h] /= total
 
 
 @kernel

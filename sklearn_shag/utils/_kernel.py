@@ -9,6 +9,7 @@ __all__ = [
     "announces_compilation",
     "inlined_kernel",
     "kernel",
+    "merged_kernel",
     "table_kernel",
 ]
 
@@ -39,6 +40,9 @@ def kernel(function=None, /, **options):
 table_kernel = partial(kernel, _nrt=False)
 # For parts of such kernels that are called in inner loops.
 inlined_kernel = partial(kernel, _nrt=False, forceinline=True)
+# For large parts of such kernels with one caller, and one call: they are compiled as part of it.
+# Else they would be optimised on their own, and then again within each kernel on the way up.
+merged_kernel = partial(kernel, _nrt=False, inline="always")
 
 
 class Kernel:
