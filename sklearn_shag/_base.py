@@ -20,7 +20,6 @@ from sklearn_shag.sequences._encode import (
 )
 from sklearn_shag.sequences._statistics import count_trees
 from sklearn_shag.treebank import DependencyTree
-from sklearn_shag.utils._kernel import announces_compilation
 from sklearn_shag.utils._param_validation import (
     HasMethods,
     StrOptions,
@@ -66,7 +65,6 @@ class BaseSHAG(BaseEstimator, ABC):
         """
 
     @fit_context(prefer_skip_nested_validation=True)
-    @announces_compilation
     def fit(self, X, y=None, sample_weight=None):
         """Learn the automaton of every head and direction from trees.
 
@@ -113,7 +111,6 @@ class BaseSHAG(BaseEstimator, ABC):
         self.backoff_operators_ = backoff
         self.operators_ = operators
 
-    @announces_compilation
     def predict(self, X):
         """Parse sentences.
 
@@ -139,11 +136,15 @@ class BaseSHAG(BaseEstimator, ABC):
         self._check_decoder()
         encoded = self._encode(check_sentences(X)[1])
         heads = decode(
-            self.operators_, self.backoff_operators_, *encoded, self.decoder, self.n_jobs
+            self.operators_,
+            self.backoff_operators_,
+            *encoded,
+            self.decoder,
+            self.n_jobs,
+            self.verbose,
         )
         return _object_array(heads)
 
-    @announces_compilation
     def predict_marginals(self, X):
         """Compute how probable each token is as the head of each other.
 
@@ -170,7 +171,7 @@ class BaseSHAG(BaseEstimator, ABC):
         check_is_fitted(self)
         encoded = self._encode(check_sentences(X)[1])
         return _object_array(
-            marginals(self.operators_, self.backoff_operators_, *encoded, self.n_jobs)
+            marginals(self.operators_, self.backoff_operators_, *encoded, self.n_jobs, self.verbose)
         )
 
     def score(self, X, y=None, sample_weight=None):
@@ -198,7 +199,6 @@ class BaseSHAG(BaseEstimator, ABC):
             np.split(true_heads, cuts), self.predict(sentences), sample_weight=sample_weight
         )
 
-    @announces_compilation
     def score_samples(self, X, y=None):
         """Compute the log probability of trees.
 
@@ -231,7 +231,6 @@ class BaseSHAG(BaseEstimator, ABC):
         n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
         return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
 
-    @announces_compilation
     def log_likelihood(self, X):
         """Compute the log probability of sentences, summed over all their trees.
 
@@ -247,9 +246,8 @@ class BaseSHAG(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         encoded = self._encode(check_sentences(X)[1])
-        return log_partitions(self.operators_, *encoded, self.n_jobs)
+        return log_partitions(self.operators_, *encoded, self.n_jobs, self.verbose)
 
-    @announces_compilation
     def sample(self, n_samples=1, random_state=None, *, max_length=200):
         """Draw trees from the grammar.
 

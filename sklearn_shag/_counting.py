@@ -3,7 +3,6 @@
 from sklearn_shag._base import BaseSHAG
 from sklearn_shag.sequences import merge_statistics
 from sklearn_shag.sequences._encode import encode_trees
-from sklearn_shag.utils._kernel import announces_compilation
 from sklearn_shag.utils._param_validation import fit_context
 
 __all__ = ["CountingSHAG"]
@@ -16,7 +15,6 @@ class CountingSHAG(BaseSHAG):
     """
 
     @fit_context(prefer_skip_nested_validation=True)
-    @announces_compilation
     def partial_fit(self, X, y=None, sample_weight=None):
         """Learn from further trees, beside those of earlier calls of `fit` and `partial_fit`.
 
@@ -53,7 +51,6 @@ class CountingSHAG(BaseSHAG):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    @announces_compilation
     def fit_statistics(self, statistics):
         """Learn from trees that have been counted elsewhere, for example on other machines.
 

@@ -76,8 +76,8 @@ class DeterministicSHAG(CountingSHAG):
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
     verbose : int, default=0
-        Above 0, the compilation of kernels, which takes some seconds, is announced on standard
-        error, once in a process. Kernels that come from numba's cache are not announced.
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
 
     Attributes
     ----------

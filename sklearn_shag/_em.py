@@ -1,6 +1,5 @@
 """Expectation maximisation of hidden-state automata over head-modifier sequences."""
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -17,6 +16,8 @@ from sklearn_shag.sequences import build_prefix_trees, extract_sequences, pair_m
 from sklearn_shag.sequences._prefixes import take_sequences
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import Interval, StrOptions
+from sklearn_shag.utils._progress import progress
+from sklearn_shag.utils._warnings import warn
 
 __all__ = ["EMSHAG"]
 
@@ -217,9 +218,8 @@ class EMSHAG(BaseSHAG):
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
     verbose : int, default=0
-        Above 0, a progress bar over heads and directions is shown (needs tqdm), and the compilation
-        of kernels, which takes some seconds, is announced on standard error, once in a process.
-        Kernels that come from numba's cache are not announced.
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
 
     Attributes
     ----------
@@ -328,7 +328,7 @@ class EMSHAG(BaseSHAG):
             patience=self.n_iter_no_change,
         )
 
-        def learn_pairs(pairs, priors):
+        def learn_pairs(pairs, priors, advance):
             tasks = [
                 delayed(learn)(
                     _label(pair, symbols),
@@ -341,15 +341,16 @@ class EMSHAG(BaseSHAG):
                 )
                 for pair in pairs
             ]
-            return self._run(tasks)
+            return run_parallel(tasks, self.n_jobs, lambda _: advance())
 
         pools = range(2 * n_symbols, 2 * n_symbols + 2)
-        pool_runs = learn_pairs(pools, [None, None])
-        priors = [
-            prior_uses(run.automaton, self.smoothing) if self.smoothing > 0 else None
-            for run in pool_runs
-        ]
-        runs = learn_pairs(range(2 * n_symbols), priors)
+        with progress("EM", pools.stop, "automata", self.verbose) as advance:
+            pool_runs = learn_pairs(pools, [None, None], advance)
+            priors = [
+                prior_uses(run.automaton, self.smoothing) if self.smoothing > 0 else None
+                for run in pool_runs
+            ]
+            runs = learn_pairs(range(2 * n_symbols), priors, advance)
         self._report(runs)
         return join_automata([run.automaton for run in runs + pool_runs], statistics.roots)
 
@@ -397,18 +398,6 @@ class EMSHAG(BaseSHAG):
             for p in (divmod(pair, 2) for pair in range(2 * (n_symbols + 1)))
         ]
 
-    def _run(self, tasks):
-        if not self.verbose:
-            return run_parallel(tasks, self.n_jobs)
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            raise ImportError(
-                "verbose=1 shows a progress bar with tqdm: pip install 'sklearn-shag[fetch]'."
-            ) from None
-        # joblib takes tasks as workers get free.
-        return run_parallel(tqdm(tasks, desc="EM", unit="automaton"), self.n_jobs)
-
     def _report(self, runs):
         """Set the attributes that tell how EM went, over all heads and directions."""
         self.n_iter_ = max(len(run.log_likelihoods) for run in runs) - 1
@@ -424,10 +413,9 @@ class EMSHAG(BaseSHAG):
         self.converged_ = all(run.converged for run in runs)
         if not self.converged_:
             n_moving = sum(not run.converged for run in runs)
-            warnings.warn(
+            warn(
                 f"{n_moving} of {len(runs)} automata have not converged after max_iter="
                 f"{self.max_iter} iterations. Raise max_iter or tol"
                 + (", or start with init='moments'." if self.init == "random" else "."),
                 ConvergenceWarning,
-                stacklevel=7,
             )

@@ -42,7 +42,7 @@ ATTRIBUTES = {
         "best_score_": "plain",
         **GRAMMAR,
     },
-    TokenFeature: {"symbols_": "strings"},
+    TokenFeature: {"symbols_": "strings", "rare_share_": "plain"},
 }
 CLASSES = {cls.__name__: cls for cls in ATTRIBUTES}
 

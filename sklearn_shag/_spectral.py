@@ -193,8 +193,8 @@ class SpectralSHAG(CountingSHAG):
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
     verbose : int, default=0
-        Above 0, the compilation of kernels, which takes some seconds, is announced on standard
-        error, once in a process. Kernels that come from numba's cache are not announced.
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
 
     Attributes
     ----------
@@ -300,7 +300,12 @@ class SpectralSHAG(CountingSHAG):
             mixing=self.mixing,
         )
         return learn_automata(
-            statistics.statistics, learn, self.smoothing, self.n_jobs, self.context
+            statistics.statistics,
+            learn,
+            self.smoothing,
+            self.n_jobs,
+            self.context,
+            self.verbose,
         )
 
     def _cut(self, automata, statistics):

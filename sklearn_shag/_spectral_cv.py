@@ -1,5 +1,6 @@
 """Cross-validation of the spectral learner: one decomposition serves every number of states."""
 
+import warnings
 from numbers import Integral
 
 import numpy as np
@@ -12,9 +13,10 @@ from sklearn_shag._base import BaseSHAG
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.operators import backoff_grammar
 from sklearn_shag.sequences._encode import check_sentences, encode_trees
-from sklearn_shag.utils._kernel import announces_compilation
+from sklearn_shag.treebank import UnknownSymbolWarning
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import check_sample_weight, fit_context
+from sklearn_shag.utils._progress import progress
 
 __all__ = ["SpectralSHAGCV"]
 
@@ -48,8 +50,8 @@ class SpectralSHAGCV(BaseSHAG):
         Number of joblib workers, for folds and values of `smoothing`, for parsing over chunks of
         sentences.
     verbose : int, default=0
-        Above 0, the compilation of kernels, which takes some seconds, is announced on standard
-        error, once in a process. Kernels that come from numba's cache are not announced.
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
 
     Attributes
     ----------
@@ -142,7 +144,6 @@ class SpectralSHAGCV(BaseSHAG):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    @announces_compilation
     def fit(self, X, y=None, sample_weight=None, groups=None):
         """Choose the parameters by cross-validation and learn from all trees with them.
 
@@ -185,7 +186,10 @@ class SpectralSHAGCV(BaseSHAG):
             sample_weight = check_sample_weight(sample_weight, sentences)
 
         splits = list(check_cv(self.cv).split(sentences, y, groups))
-        scores = self._score_splits(models, splits, (sentences, y, sample_weight))
+        with warnings.catch_warnings():
+            # Said above, of all sentences.
+            warnings.simplefilter("ignore", UnknownSymbolWarning)
+            scores = self._score_splits(models, splits, (sentences, y, sample_weight))
         if not np.isfinite(scores).all():
             worst = grid[int(np.argmin(np.isfinite(scores).all(axis=1)))]
             raise ValueError(f"scoring={self.scoring!r} is not a finite number for {worst}.")
@@ -233,7 +237,6 @@ class SpectralSHAGCV(BaseSHAG):
             mixing=self.mixing,
             decoder=self.decoder,
             n_jobs=self.n_jobs,
-            verbose=self.verbose,
         )
 
     def _learn_operators(self, statistics, trees):
@@ -245,16 +248,15 @@ class SpectralSHAGCV(BaseSHAG):
         trained = run_parallel(
             (delayed(self._count_part)(data, train) for train, _ in splits), self.n_jobs
         )
-        columns = run_parallel(
-            (
-                delayed(_score_ranks)(
-                    models[k :: len(self.smoothing)], statistics, scorer, _take(data, test)
-                )
-                for statistics, (_, test) in zip(trained, splits, strict=True)
-                for k in range(len(self.smoothing))
-            ),
-            self.n_jobs,
-        )
+        tasks = [
+            delayed(_score_ranks)(
+                models[k :: len(self.smoothing)], statistics, scorer, _take(data, test)
+            )
+            for statistics, (_, test) in zip(trained, splits, strict=True)
+            for k in range(len(self.smoothing))
+        ]
+        with progress("Cross-validation", len(tasks), "decompositions", self.verbose) as advance:
+            columns = run_parallel(tasks, self.n_jobs, lambda _: advance())
         # From (split, smoothing, rank) to the order of the grid: rank, then smoothing.
         shape = (len(splits), len(self.smoothing), len(self.n_states))
         return np.reshape(columns, shape).transpose(2, 1, 0).reshape(len(models), len(splits))

@@ -585,10 +585,10 @@ def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, largest_chunk, chu
     expected = results_of(*bulk(n_states), 1)
     n_chunks = []
 
-    def run_parallel(tasks, n_jobs):
+    def run_parallel(tasks, *options):
         tasks = list(tasks)
         n_chunks.append(len(tasks))
-        return original(tasks, n_jobs)
+        return original(tasks, *options)
 
     original = _batch.run_parallel
     monkeypatch.setattr(_batch, "run_parallel", run_parallel)

@@ -12,12 +12,11 @@ from threading import Barrier
 import numba
 import numpy as np
 import pytest
-from numba.core import event
 
 import sklearn_shag
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
-from sklearn_shag.inspection import inspect_marginals
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators._expectation import expected_uses
+from sklearn_shag.parsing import _batch
 from sklearn_shag.utils import _kernel
 from sklearn_shag.utils._kernel import kernel
 
@@ -154,71 +153,62 @@ def _add_up(values):
 @compiles
 class TestAnnouncement:
     FIT = "from sklearn_shag import DeterministicSHAG\n" + SENTENCES
-    FIT += "model = DeterministicSHAG(verbose={}).fit(X, y)\n"
+    FIT += "model = DeterministicSHAG().fit(X, y)\n"
 
     def test_once_if_something_is_compiled(self, tmp_path):
         """A fit compiles several kernels, the second call one more; then all are in the cache."""
-        program = self.FIT.format(1) + "model.score_samples(X, y)"
+        program = self.FIT + "model.score_samples(X, y)"
         result = run(program, NUMBA_CACHE_DIR=tmp_path)
         assert result.stdout == ""
         (line,) = result.stderr.splitlines()
-        assert line.startswith(f"Compiling the kernels of sklearn_shag (once; cached in {tmp_path}")
+        assert line.startswith("sklearn_shag compiles its numerical kernels for this processor")
+        assert f"once; the result is kept in {tmp_path}" in line
         assert len(list(tmp_path.rglob("*.nbi"))) == 3
         assert run(program, NUMBA_CACHE_DIR=tmp_path).stderr == ""
 
-    def test_not_unless_asked_for(self, tmp_path):
-        program = self.FIT.format(0) + "model.set_params(verbose=1).fit(X, y)"
+    def test_before_it_begins(self, tmp_path):
+        """What is printed when the first kernel is about to be compiled comes later."""
+        program = """
+import sys
+from numba.core import compiler
+compile_extra = compiler.compile_extra
+def tell(*args, **kwargs):
+    print("compiling", file=sys.stderr)
+    return compile_extra(*args, **kwargs)
+compiler.compile_extra = tell
+"""
+        lines = run(program + self.FIT, NUMBA_CACHE_DIR=tmp_path).stderr.splitlines()
+        assert lines[0].startswith("sklearn_shag compiles its numerical kernels")
+        assert "compiling" in lines[1:]
+
+    def test_logging_can_silence_it(self, tmp_path):
+        program = "import logging\nlogging.getLogger('sklearn_shag').setLevel('ERROR')\n"
+        assert run(program + self.FIT, NUMBA_CACHE_DIR=tmp_path).stderr == ""
+
+    def test_other_kernels_are_not_announced(self, tmp_path):
+        program = self.FIT + "import numba\nassert numba.njit(lambda: 1)() == 1\n"
+        run(self.FIT, NUMBA_CACHE_DIR=tmp_path)
         assert run(program, NUMBA_CACHE_DIR=tmp_path).stderr == ""
 
-    def test_later_than_the_first_call(self, tmp_path):
-        """What was compiled without a word, or for others, is no reason not to speak later."""
-        program = (
-            "import numba\n"
-            + self.FIT.format(0)
-            + "numba.njit(lambda: 1)()\nmodel.set_params(verbose=True).score_samples(X, y)"
-        )
-        assert run(program, NUMBA_CACHE_DIR=tmp_path).stderr.count("Compiling") == 1
 
-    def test_other_kernels_are_not_announced(self, capsys):
-        with _kernel.announce_compilation(1):
-            assert numba.njit(lambda: 1)() == 1
-        assert capsys.readouterr().err == ""
+def test_fallbacks_are_called_only_where_a_sentence_needs_them(english, monkeypatch):
+    """So they are compiled only there: the chart with exponents is a third of all there is."""
+    calls = []
 
-    @pytest.mark.parametrize(
-        "call",
-        [
-            lambda model, X, y: DeterministicSHAG(verbose=1).fit(X, y),
-            lambda model, X, y: SpectralSHAG(1, verbose=1).fit(X, y),
-            lambda model, X, y: EMSHAG(1, init="moments", max_iter=1, tol=9, verbose=1).fit(X, y),
-            lambda model, X, y: SpectralSHAGCV([1], smoothing=[5], cv=2, verbose=1).fit(X, y),
-            lambda model, X, y: model.partial_fit(X, y),
-            lambda model, X, y: SpectralSHAG(1, verbose=1).fit_statistics(model.statistics_),
-            lambda model, X, y: model.predict(X),
-            lambda model, X, y: model.predict_marginals(X),
-            lambda model, X, y: model.score(X, y),
-            lambda model, X, y: model.score_samples(X, y),
-            lambda model, X, y: model.log_likelihood(X),
-            lambda model, X, y: model.sample(),
-            lambda model, X, y: inspect_marginals(model, X),
-        ],
-    )
-    def test_by_everything_that_calls_kernels(self, call, monkeypatch, capsys):
-        """As if numba compiled at every call of a kernel."""
-        X, y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]] * 2, [[2, 3, 0], [2, 0]] * 2
-        model = DeterministicSHAG().fit(X, y).set_params(verbose=1)
-        announced = []
+    def run_exactly(*arguments):
+        calls.append(arguments)
+        return original(*arguments)
 
-        def compile_and_call(self, *args):
-            with event.trigger_event("numba:compile", data={"dispatcher": self.dispatcher}):
-                announced.append(_kernel._announced)
-                return self.dispatcher(*args)
-
-        monkeypatch.setattr(_kernel.Kernel, "__call__", compile_and_call)
-        monkeypatch.setattr(_kernel, "_announced", False)
-        call(model, X, y)
-        assert all(announced)
-        assert announced
-        assert capsys.readouterr().err.count("Compiling the kernels of sklearn_shag") == 1
+    original = _batch._run_exactly
+    monkeypatch.setattr(_batch, "_run_exactly", run_exactly)
+    for model in (DeterministicSHAG("single"), DeterministicSHAG("first"), SpectralSHAG()):
+        model.fit(english)
+        model.predict(english[:100]), model.predict_marginals(english[:100])
+        model.log_likelihood(english[:100])
+        assert not calls
+    assert "DET" not in {tree.symbols[tree.heads.argmin()] for tree in english}
+    DeterministicSHAG().fit(english).predict([["DET"]])  # no mass: was never a root
+    assert calls
 
 
 @compiles
@@ -234,7 +224,7 @@ class TestReadOnlyInstallation:
 import sklearn_shag
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.sequences._extract import _breadth_first
-model = DeterministicSHAG(decoder="viterbi", verbose=1).fit(X, y)
+model = DeterministicSHAG(decoder="viterbi").fit(X, y)
 assert [heads.tolist() for heads in model.predict(X)] == y
 print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\n")
 """
@@ -261,7 +251,7 @@ print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\
         assert Path(file).is_relative_to(installed)
         assert Path(folder).is_relative_to(cache)
         assert list(Path(folder).glob("*.nbi"))
-        assert f"(once; cached in {cache}" in result.stderr
+        assert f"once; the result is kept in {cache}" in result.stderr
         assert sorted(installed.rglob("*")) == before
         again = run(self.FIT, source=installed, HOME=tmp_path, XDG_CACHE_HOME=cache)
         assert again.stderr == ""
@@ -272,7 +262,7 @@ print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\
         file, folder = result.stdout.splitlines()
         assert Path(file).is_relative_to(installed)
         assert folder == "None"
-        assert "(in every process: no folder for a cache can be written)" in result.stderr
+        assert "in every process, since no folder for the result can be written" in result.stderr
 
 
 @compiles

@@ -172,6 +172,8 @@ def test_states_can_be_the_resource_of_halving(trees):
     assert search.best_estimator_.n_states == 8
 
 
+# Ten sentences do not have all symbols.
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 def test_learning_curves_by_chunks_are_learning_curves(counting, trees):
     one, by_chunks = (
         curve_of(learning_curve, counting, trees, None, exploit_incremental_learning=incremental)

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 
-from sklearn_shag.treebank import DependencyTree, TokenFeature
+from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 
 
 @pytest.fixture
@@ -95,7 +95,25 @@ class TestSymbols:
         feature = TokenFeature("form", min_count=2).fit([trees[0], trees[0]])
         assert feature.symbols_.tolist() == ["bark", "dogs"]
         new = DependencyTree(["dogs", "meow", "meow"])
-        assert symbols_of(feature.transform([new])) == [("dogs", "<rare>", "<rare>")]
+        with pytest.warns(UnknownSymbolWarning):
+            assert symbols_of(feature.transform([new])) == [("dogs", "<rare>", "<rare>")]
+
+    @pytest.mark.parametrize(("n_new", "warns"), [(9, False), (10, True)])
+    def test_many_more_rare_symbols_than_in_training(self, n_new, warns):
+        """Two in a hundred tokens are rare in training: up to nine are in another text."""
+        train = DependencyTree(["dogs"] * 98 + ["bark", "meow"])
+        feature = TokenFeature("form", min_count=2).fit([train])
+        assert feature.rare_share_ == 0.02
+        new = DependencyTree(["dogs"] * (100 - n_new) + ["neigh"] * n_new)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            feature.transform([new])
+        assert len(caught) == warns
+        if warns:
+            message = str(caught[0].message)
+            assert message.startswith("10 % of the tokens (10 of 100) have symbols that are rare")
+            assert "where they make up 2 %" in message
+            assert "'neigh'" in message
 
     def test_unseen_symbols_pass_when_nothing_is_rare(self, trees):
         feature = TokenFeature("form").fit(trees)

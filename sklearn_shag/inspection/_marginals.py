@@ -7,7 +7,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.parsing._batch import marginal_signs
 from sklearn_shag.sequences._encode import check_sentences, encode_sentences
-from sklearn_shag.utils._kernel import announce_compilation
 
 __all__ = ["MarginalReport", "inspect_marginals"]
 
@@ -71,5 +70,4 @@ def inspect_marginals(model, X):
     """
     check_is_fitted(model)
     encoded = encode_sentences(check_sentences(X)[1], model.symbols_)
-    with announce_compilation(getattr(model, "verbose", 0)):
-        return MarginalReport(*marginal_signs(model.operators_, *encoded, model.n_jobs))
+    return MarginalReport(*marginal_signs(model.operators_, *encoded, model.n_jobs, model.verbose))

@@ -5,6 +5,7 @@ import numpy as np
 from sklearn_shag.operators._operators import Operators, operators_from_counts
 from sklearn_shag.sequences import RIGHT, pair_moments
 from sklearn_shag.utils._parallel import delayed, run_parallel
+from sklearn_shag.utils._progress import progress
 
 __all__ = ["backoff_grammar", "complete_grammar", "join_automata", "learn_grammar"]
 
@@ -49,14 +50,16 @@ def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
     return join_automata(automata, statistics.roots)
 
 
-def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0):
+def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0, verbose=0):
     """List what `learn` returns for every head and direction, in the order of their codes."""
     tasks = (
         delayed(_learn_pair)(statistics, head, direction, learn, smoothing, context)
         for head in range(statistics.roots.size + 1)
         for direction in range(2)
     )
-    return run_parallel(tasks, n_jobs)
+    n_automata = 2 * (statistics.roots.size + 1)
+    with progress("Learning", n_automata, "automata", verbose) as advance:
+        return run_parallel(tasks, n_jobs, lambda _: advance())
 
 
 def join_automata(automata, root_counts):

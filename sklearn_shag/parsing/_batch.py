@@ -17,11 +17,12 @@ from sklearn_shag.parsing._results import (
 from sklearn_shag.parsing._viterbi import viterbi
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
+from sklearn_shag.utils._progress import progress
 
 # So many that workers end at about the same time.
 CHUNKS_PER_WORKER = 5
-# Marginals of a chunk, about: few enough for a treebank of any size.
-LARGEST_CHUNK = 2**22
+# Marginals of a chunk, about: few enough for a treebank of any size, and to see progress.
+LARGEST_CHUNK = 2**20
 
 __all__ = ["decode", "log_partitions", "marginal_signs", "marginals"]
 
@@ -116,7 +117,7 @@ def _viterbi_task(log_operators, log_backoff, codes, indptr):
     return np.delete(heads, indptr[:-1])
 
 
-def _over_chunks(task, codes, indptr, root, n_jobs):
+def _over_chunks(task, codes, indptr, root, n_jobs, verbose):
     """Run a task on chunks of sentences of about equal length, and chunks of about equal cost.
 
     Tasks see the root symbol at the first position of every sentence. Kernels release the
@@ -150,13 +151,15 @@ def _over_chunks(task, codes, indptr, root, n_jobs):
         )
         for start, stop in pairwise(cuts.tolist())
     )
-    return run_parallel(tasks, n_jobs), order
+    sentences = np.diff(cuts).tolist()
+    with progress("Parsing", lengths.size, "sentences", verbose) as advance:
+        return run_parallel(tasks, n_jobs, lambda k: advance(sentences[k])), order
 
 
-def _parse(task, grammars, codes, indptr, n_jobs, **options):
+def _parse(task, grammars, codes, indptr, n_jobs, verbose, **options):
     """Run a task on chunks, for which the first grammar is prepared once."""
     task = partial(task, grammars, lane_grammar(grammars[0], codes), **options)
-    return _over_chunks(task, codes, indptr, _root(grammars[0]), n_jobs)
+    return _over_chunks(task, codes, indptr, _root(grammars[0]), n_jobs, verbose)
 
 
 def _split(chunks, sizes, order):
@@ -175,7 +178,7 @@ def _unsort(chunks, order):
     return values
 
 
-def marginals(operators, backoff, codes, indptr, n_jobs=None):
+def marginals(operators, backoff, codes, indptr, n_jobs=None, verbose=0):
     """Compute the arc marginals of encoded sentences.
 
     Parameters
@@ -185,19 +188,20 @@ def marginals(operators, backoff, codes, indptr, n_jobs=None):
     codes, indptr : int ndarrays
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     n_jobs : int or None, default=None
+    verbose : int, default=0
 
     Returns
     -------
     marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
         Positive, rows sum to 1.
     """
-    chunks, order = _parse(_repair_task, (operators, backoff), codes, indptr, n_jobs)
+    chunks, order = _parse(_repair_task, (operators, backoff), codes, indptr, n_jobs, verbose)
     lengths = np.diff(indptr)
     parts = _split(chunks, lengths * (lengths + 1), order)
     return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths.tolist(), strict=True)]
 
 
-def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None):
+def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None, verbose=0):
     """Find the best tree of encoded sentences.
 
     Parameters
@@ -210,6 +214,7 @@ def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None):
         Maximise the sum of log marginals, the sum of marginals, or the probability of the
         derivation with its states, which needs non-negative operators.
     n_jobs : int or None, default=None
+    verbose : int, default=0
 
     Returns
     -------
@@ -220,14 +225,16 @@ def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None):
         with np.errstate(divide="ignore"):
             logs = [Operators(*map(np.log, grammar)) for grammar in (operators, backoff)]
         task = partial(_viterbi_task, *logs)
-        chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs)
+        chunks, order = _over_chunks(task, codes, indptr, _root(operators), n_jobs, verbose)
     else:
         grammars, logarithm = (operators, backoff), decoder == "mbr"
-        chunks, order = _parse(_decode_task, grammars, codes, indptr, n_jobs, logarithm=logarithm)
+        chunks, order = _parse(
+            _decode_task, grammars, codes, indptr, n_jobs, verbose, logarithm=logarithm
+        )
     return _split(chunks, np.diff(indptr), order)
 
 
-def log_partitions(operators, codes, indptr, n_jobs=None):
+def log_partitions(operators, codes, indptr, n_jobs=None, verbose=0):
     """Compute log Z, the log probability of each sentence summed over its trees.
 
     Parameters
@@ -236,19 +243,22 @@ def log_partitions(operators, codes, indptr, n_jobs=None):
     codes, indptr : int ndarrays
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     n_jobs : int or None, default=None
+    verbose : int, default=0
 
     Returns
     -------
     log_partitions : ndarray of shape (n_sentences,)
         -inf where Z is not positive.
     """
-    chunks, order = _parse(_parse_chunk, (operators,), codes, indptr, n_jobs, with_marginals=False)
+    chunks, order = _parse(
+        _parse_chunk, (operators,), codes, indptr, n_jobs, verbose, with_marginals=False
+    )
     sign = _unsort([results.sign for results in chunks], order)
     log_abs_z = _unsort([results.log_abs_z for results in chunks], order)
     return np.where(sign > 0, log_abs_z, -np.inf)
 
 
-def marginal_signs(operators, codes, indptr, n_jobs=None):
+def marginal_signs(operators, codes, indptr, n_jobs=None, verbose=0):
     """Tell what is negative before it is repaired.
 
     Parameters
@@ -257,6 +267,7 @@ def marginal_signs(operators, codes, indptr, n_jobs=None):
     codes, indptr : int ndarrays
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     n_jobs : int or None, default=None
+    verbose : int, default=0
 
     Returns
     -------
@@ -265,7 +276,7 @@ def marginal_signs(operators, codes, indptr, n_jobs=None):
     negative_share, negative_mass : ndarrays of shape (n_sentences,)
         Share of negative marginals among those of a sentence, and their mass per token.
     """
-    chunks, order = _parse(_parse_chunk, (operators,), codes, indptr, n_jobs)
+    chunks, order = _parse(_parse_chunk, (operators,), codes, indptr, n_jobs, verbose)
     sign = _unsort([results.sign for results in chunks], order)
     lengths = np.diff(indptr)
     parts = _split([results.marginals for results in chunks], lengths * (lengths + 1), order)

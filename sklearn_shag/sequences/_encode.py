@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank._unknown import MISSING, check_share
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._param_validation import check_sample_weight
 
@@ -231,10 +232,23 @@ def encode_sentences(symbols, known):
     Returns
     -------
     encoded : EncodedSentences
+
+    Raises
+    ------
+    ValueError
+        If all symbols are ``_``, CoNLL-U's sign for a missing value.
+
+    Warns
+    -----
+    UnknownSymbolWarning
+        If more than 5 % of the symbols are unknown or ``_``.
     """
     code_of = {symbol: code for code, symbol in enumerate(known)}
     unknown = len(code_of)
     lengths = np.fromiter(map(len, symbols), dtype=np.int64, count=len(symbols))
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     codes = map(code_of.get, chain.from_iterable(symbols), repeat(unknown))
-    return EncodedSentences(np.fromiter(codes, dtype=np.int64, count=indptr[-1]), indptr)
+    codes = np.fromiter(codes, dtype=np.int64, count=indptr[-1])
+    meaningless = (codes == unknown) | (codes == code_of.get(MISSING, unknown))
+    check_share(np.count_nonzero(meaningless), symbols, known)
+    return EncodedSentences(codes, indptr)

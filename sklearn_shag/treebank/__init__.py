@@ -11,5 +11,13 @@ from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
 from sklearn_shag.treebank._tree import DependencyTree
+from sklearn_shag.treebank._unknown import UnknownSymbolWarning
 
-__all__ = ["ConlluError", "DependencyTree", "TokenFeature", "read_conllu", "write_conllu"]
+__all__ = [
+    "ConlluError",
+    "DependencyTree",
+    "TokenFeature",
+    "UnknownSymbolWarning",
+    "read_conllu",
+    "write_conllu",
+]

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
 from sklearn_shag.treebank._tree import DependencyTree
+from sklearn_shag.treebank._unknown import LARGEST_SHARE, warn_of_tokens
 from sklearn_shag.utils._param_validation import Interval, fit_context
 
 __all__ = ["TokenFeature"]
@@ -41,6 +42,10 @@ class TokenFeature(TransformerMixin, BaseEstimator):
     ----------
     symbols_ : ndarray of str, shape (n_symbols,)
         The symbols seen at least `min_count` times, sorted.
+
+    rare_share_ : float
+        The share of tokens in `fit` whose symbols are rarer. Where `transform` replaces more than
+        twice that share plus 5 % of the tokens, it issues an :class:`UnknownSymbolWarning`.
 
     See Also
     --------
@@ -104,6 +109,8 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             counts.update(symbols)
         kept = sorted(symbol for symbol, count in counts.items() if count >= self.min_count)
         self.symbols_ = np.array(kept, dtype=np.str_)
+        n_rare = sum(count for count in counts.values() if count < self.min_count)
+        self.rare_share_ = n_rare / counts.total()
         return self
 
     def set_output(self, *, transform=None):
@@ -155,6 +162,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         all_symbols = self._join(X)
         if self.min_count > 1:
             kept = frozenset(self.symbols_.tolist())
+            self._check_rare(all_symbols, kept)
             all_symbols = [
                 self._replace_rare(tree, symbols, kept)
                 for tree, symbols in zip(X, all_symbols, strict=True)
@@ -174,6 +182,18 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             except ValueError as error:
                 raise ValueError(f"X[{index}]: {error}") from None
         return all_symbols
+
+    def _check_rare(self, all_symbols, kept):
+        rare = [symbol for symbols in all_symbols for symbol in symbols if symbol not in kept]
+        n_tokens = sum(map(len, all_symbols))
+        if len(rare) > (2 * self.rare_share_ + LARGEST_SHARE) * n_tokens:
+            warn_of_tokens(
+                len(rare),
+                n_tokens,
+                f"have symbols that are rare or absent in the training trees, where they make up "
+                f"{100 * self.rare_share_:.0f} %, such as {Counter(rare).most_common(1)[0][0]!r}. "
+                f"Tag the text as the training trees were.",
+            )
 
     def _replace_rare(self, tree, symbols, kept):
         alone = tree.column(self.feature)

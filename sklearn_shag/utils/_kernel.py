@@ -1,17 +1,11 @@
 """The one numba decorator of the package. Numba itself is imported when a kernel is called."""
 
-import sys
-from contextlib import contextmanager
-from functools import partial, update_wrapper, wraps
+import logging
+from functools import cache, partial, update_wrapper
 
-__all__ = [
-    "announce_compilation",
-    "announces_compilation",
-    "inlined_kernel",
-    "kernel",
-    "merged_kernel",
-    "table_kernel",
-]
+__all__ = ["inlined_kernel", "kernel", "merged_kernel", "table_kernel"]
+
+logger = logging.getLogger(__name__.partition(".")[0])
 
 
 def kernel(function=None, /, **options):
@@ -82,63 +76,48 @@ def _decorate(function, options):
 
     from sklearn_shag.utils import _lanes_compiled  # noqa: F401 (numba learns of vectors)
 
+    _announce_compilation()
     try:
         return njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # numba finds no folder for a cache that it can write
         return njit(nogil=True, **options)(function)
 
 
-@contextmanager
-def announce_compilation(verbose):
-    """Say on standard error, once in a process, if kernels are compiled within the block.
+@cache
+def _announce_compilation():
+    """Have the first compilation of a kernel in this process announced before it begins.
 
-    What is loaded from the cache is not announced.
-
-    Parameters
-    ----------
-    verbose : int or bool
-        Nothing is said if it is 0.
+    Minutes of silence look like a hang. The message is a log record of level WARNING, which
+    Python prints on standard error unless logging is configured otherwise; standard output may be
+    a treebank that is being written. What is loaded from the cache is not announced.
     """
-    if not verbose:
-        yield
-        return
     from numba.core import event
 
     class Announcer(event.Listener):
+        announced = False
+
         def on_start(self, event):
-            _announce(event.data["dispatcher"])
+            dispatcher = event.data["dispatcher"]
+            module = dispatcher.py_func.__module__ or ""
+            if module.partition(".")[0] == logger.name and not self.announced:
+                self.announced = True
+                logger.warning(_announcement(dispatcher.stats.cache_path))
 
         def on_end(self, event):
             pass
 
     # Numba tells of every compilation, whichever thread of a joblib call it happens in.
-    with event.install_listener("numba:compile", Announcer()):
-        yield
+    event.register("numba:compile", Announcer())
 
 
-_announced = False
-
-
-def _announce(dispatcher):
-    global _announced
-    package = __name__.partition(".")[0]
-    if _announced or dispatcher.py_func.__module__.partition(".")[0] != package:
-        return
-    _announced = True
-    folder = dispatcher.stats.cache_path
-    kept = "in every process: no folder for a cache can be written"
-    if folder is not None:
-        kept = f"once; cached in {folder}"
-    # Standard output may be a treebank that is being written.
-    print(f"Compiling the kernels of {package} ({kept})", file=sys.stderr, flush=True)
-
-
-def announces_compilation(method):
-    """Let a method of an estimator announce compilations if its `verbose` is above 0."""
-
-    @wraps(method)
-    def announcing(self, *args, **kwargs):
-        with announce_compilation(self.verbose):
-            return method(self, *args, **kwargs)
-
-    return announcing
+def _announcement(folder):
+    kept = f"once; the result is kept in {folder}"
+    if folder is None:
+        kept = (
+            "in every process, since no folder for the result can be written: set the environment "
+            "variable NUMBA_CACHE_DIR to one that can"
+        )
+    return (
+        f"{logger.name} compiles its numerical kernels for this processor, which takes up to a "
+        f"minute, {kept}."
+    )

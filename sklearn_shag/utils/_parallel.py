@@ -53,7 +53,7 @@ def _thread_pools():
     return ThreadpoolController()
 
 
-def run_parallel(tasks, n_jobs):
+def run_parallel(tasks, n_jobs, on_done=None):
     """Run joblib tasks, by preference in threads, and list what they return.
 
     Tasks are many and their matrices small: linear algebra that spreads each over all cores
@@ -65,6 +65,9 @@ def run_parallel(tasks, n_jobs):
     tasks : iterable of delayed calls
         Of the `delayed` of this module, which takes scikit-learn's configuration along.
     n_jobs : int or None
+    on_done : None or callable, default=None
+        Called with the position of each task that is done, by the thread that did it. On workers
+        that are other processes, tasks count as done when they are sent there, a few ahead.
 
     Returns
     -------
@@ -74,12 +77,20 @@ def run_parallel(tasks, n_jobs):
     backend, _ = get_active_backend(prefer="threads")
     with _thread_pools().limit(limits=1, user_api="blas"):
         if n_workers > 1 and isinstance(backend, ThreadingBackend):
-            return _run_in_threads(list(tasks), n_workers, backend)
+            return _run_in_threads(list(tasks), n_workers, backend, on_done)
         where = {"backend": "sequential"} if n_workers == 1 else {"prefer": "threads"}
-        return list(Parallel(n_jobs=n_jobs, **where)(tasks))
+        return list(Parallel(n_jobs=n_jobs, **where)(_reporting(tasks, on_done)))
 
 
-def _run_in_threads(tasks, n_workers, backend):
+def _reporting(tasks, on_done):
+    """Pass tasks on. The next one is asked for when the one before has been done, or sent away."""
+    for k, task in enumerate(tasks):
+        yield task
+        if on_done is not None:
+            on_done(k)
+
+
+def _run_in_threads(tasks, n_workers, backend, on_done):
     """Do what joblib's threads do, without its looking for results every 10 milliseconds.
 
     In that time hundreds of sentences are parsed.
@@ -100,6 +111,8 @@ def _run_in_threads(tasks, n_workers, backend):
                 try:
                     # Called as it is: `delayed` of scikit-learn asks for its own Parallel.
                     results[k] = function.__wrapped__(*args, **kwargs)
+                    if on_done is not None:
+                        on_done(k)
                 except BaseException:
                     queue.clear()  # nobody takes another task
                     raise

@@ -1,0 +1,119 @@
+"""Symbols that say nothing to a grammar: a warning, or an error where there are no others."""
+
+import inspect
+import re
+import warnings
+
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag.inspection import inspect_marginals
+from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
+
+TREES = [DependencyTree(["DET", "NOUN", "VERB", "NOUN"], [2, 3, 0, 3])] * 25
+
+
+def caught(call):
+    """The messages of all warnings of a call, and where they point."""
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        call()
+    assert all(record.category is UnknownSymbolWarning for record in records)
+    return [(str(record.message), record.filename) for record in records]
+
+
+def with_symbols(n_replaced, symbol):
+    """The 100 tokens of the trees, the first of them with another symbol."""
+    flat = [name for tree in TREES for name in tree.symbols]
+    flat[:n_replaced] = [symbol] * n_replaced
+    return [tree.with_symbols(flat[4 * k : 4 * k + 4]) for k, tree in enumerate(TREES)]
+
+
+@pytest.mark.parametrize("symbol", ["NN", "_"])
+@pytest.mark.parametrize(("n_unknown", "warns"), [(0, False), (5, False), (6, True), (99, True)])
+def test_a_warning_for_more_than_five_percent(symbol, n_unknown, warns):
+    model = DeterministicSHAG().fit(TREES)
+    X = with_symbols(n_unknown, symbol)
+    messages = caught(lambda: model.predict(X))
+    assert len(messages) == warns
+    if warns:
+        (message, filename), *_ = messages
+        assert message.startswith(f"{n_unknown} % of the tokens ({n_unknown} of 100) have symbols")
+        assert f": {symbol!r} ({n_unknown}). It knows 'DET', 'NOUN', 'VERB'. Tag" in message
+        assert filename == __file__
+
+
+CALLS = {
+    "predict": lambda model, X: model.predict(X),
+    "predict_marginals": lambda model, X: model.predict_marginals(X),
+    "parse": lambda model, X: model.parse(X),
+    "score": lambda model, X: model.score(X),
+    "score_samples": lambda model, X: model.score_samples(X),
+    "log_likelihood": lambda model, X: model.log_likelihood(X),
+    "inspect_marginals": inspect_marginals,
+    "fit_predict": lambda model, X: make_pipeline(model).predict(X),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_once_a_call_at_the_line_of_the_user(call):
+    model = SpectralSHAG(2, n_jobs=2).fit(TREES)
+    ((_, filename),) = caught(lambda: call(model, with_symbols(50, "NN")))
+    assert filename == __file__
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        DeterministicSHAG(),
+        SpectralSHAG(2),
+        EMSHAG(2, init="moments", max_iter=99),
+        SpectralSHAGCV([2], smoothing=[0, 1], cv=2),
+        make_pipeline(TokenFeature("symbol"), DeterministicSHAG()),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_learning_from_missing_tags(learner):
+    """They have symbols of their own then, and are known."""
+    X = with_symbols(30, "_")
+    messages = caught(lambda: learner.fit(X))
+    assert len(messages) == 1
+    assert messages[0][0].startswith("30 % of the tokens (30 of 100) have symbols that say nothing")
+    assert "'_' (30). It knows 'DET'" in messages[0][0]
+    with pytest.raises(ValueError, match=r"All symbols of X \(100 tokens\) are '_'.*Tag the text"):
+        learner.fit(with_symbols(100, "_"))
+
+
+def test_learning_in_parts():
+    model = DeterministicSHAG()
+    assert len(caught(lambda: model.partial_fit(with_symbols(30, "_")))) == 1
+    assert caught(lambda: model.partial_fit(TREES)) == []
+
+
+def test_no_tags_at_all():
+    """Even where the grammar knows the sign for a missing tag."""
+    model = DeterministicSHAG().fit(with_symbols(4, "_"))
+    with pytest.raises(ValueError, match="All symbols of X"):
+        model.predict([["_", "_"]])
+
+
+def test_many_symbols_are_not_listed_all():
+    model = DeterministicSHAG().fit([["a", "b", "c", "d"]], [[0, 1, 1, 1]])
+    ((message, _),) = caught(lambda: model.predict([["A", "B", "B", "C", "D", "D"]]))
+    assert "to the grammar: 'B' (2), 'D' (2), 'A' (1), .... It knows 'a', 'b', 'c', ...." in message
+
+
+def test_words_in_place_of_tags(english):
+    """The trap of trees without tags: their symbols are their forms."""
+    model = SpectralSHAG(2).fit(english)
+    untagged = [DependencyTree(tree.forms) for tree in english[:5]]
+    ((message, _),) = caught(lambda: model.predict(untagged))
+    assert re.match(r"(9\d|100) % of the tokens", message)
+
+
+def test_the_documented_threshold_is_the_constant():
+    from sklearn_shag.treebank import _unknown
+
+    share = f"{100 * _unknown.LARGEST_SHARE:.0f} %"
+    assert share in inspect.getdoc(UnknownSymbolWarning)
