@@ -22,6 +22,7 @@ from sklearn_shag.sequences._statistics import count_trees
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import (
     HasMethods,
+    Interval,
     StrOptions,
     fit_context,
     validate_parameter_constraints,
@@ -40,7 +41,11 @@ class BaseSHAG(BaseEstimator, ABC):
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi"})],
         "memory": [None, str, HasMethods(["cache"])],
-        "n_jobs": [None, Integral],
+        "n_jobs": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+        ],
         "verbose": ["verbose"],
     }
 
@@ -92,7 +97,7 @@ class BaseSHAG(BaseEstimator, ABC):
         TypeError
             If symbols are not strings.
         """
-        self._check_decoder()
+        self._check_parsing()
         trees = encode_trees(X, y, sample_weight)
         self._learn(self._count(trees), trees)
         return self
@@ -132,8 +137,7 @@ class BaseSHAG(BaseEstimator, ABC):
         up to a multiple of 8, and twice as much for automata with one state, of which eight
         sentences are parsed together.
         """
-        check_is_fitted(self)
-        self._check_decoder()
+        self._check_ready()
         encoded = self._encode(check_sentences(X)[1])
         heads = decode(
             self.operators_,
@@ -168,7 +172,7 @@ class BaseSHAG(BaseEstimator, ABC):
         mass of the trees of a sentence, is zero, or it or a marginal is not finite, the
         grammar in `backoff_operators_` is used.
         """
-        check_is_fitted(self)
+        self._check_ready()
         encoded = self._encode(check_sentences(X)[1])
         return _object_array(
             marginals(self.operators_, self.backoff_operators_, *encoded, self.n_jobs, self.verbose)
@@ -191,7 +195,7 @@ class BaseSHAG(BaseEstimator, ABC):
         score : float
             Share of tokens, punctuation included, with the right head, in [0, 1].
         """
-        check_is_fitted(self)
+        self._check_ready()
         sentences, symbols = check_sentences(X)
         true_heads = check_heads(sentences, y)
         cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
@@ -221,7 +225,7 @@ class BaseSHAG(BaseEstimator, ABC):
         although the grammar generates its words in another order. An unknown symbol counts as a
         missing observation: the probability is summed over what it may stand for.
         """
-        check_is_fitted(self)
+        self._check_ready()
         sentences, symbols = check_sentences(X)
         heads = check_heads(sentences, y)
         codes, indptr = self._encode(symbols)
@@ -244,7 +248,7 @@ class BaseSHAG(BaseEstimator, ABC):
         log_likelihoods : ndarray of shape (n_sentences,)
             In nats. -inf where the estimate is not positive.
         """
-        check_is_fitted(self)
+        self._check_ready()
         encoded = self._encode(check_sentences(X)[1])
         return log_partitions(self.operators_, *encoded, self.n_jobs, self.verbose)
 
@@ -273,11 +277,10 @@ class BaseSHAG(BaseEstimator, ABC):
         -----
         Where a learned automaton estimates a probability below zero, it counts as zero.
         """
-        check_is_fitted(self)
-        if n_samples < 1 or max_length < 1:
-            raise ValueError(
-                f"n_samples and max_length must be at least 1, got {n_samples} and {max_length}."
-            )
+        self._check_ready()
+        for name, number in (("n_samples", n_samples), ("max_length", max_length)):
+            if not isinstance(number, Integral) or number < 1:
+                raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
         rng = check_random_state(random_state)
         return sample_trees(self.operators_, self.symbols_, n_samples, max_length, rng)
 
@@ -295,7 +298,7 @@ class BaseSHAG(BaseEstimator, ABC):
             The trees of X with predicted heads and no relation labels; for a plain sequence of
             symbols a tree whose forms are the symbols.
         """
-        check_is_fitted(self)
+        self._check_ready()
         sentences, _ = check_sentences(X)
         return [
             sentence.with_heads(heads)
@@ -304,10 +307,16 @@ class BaseSHAG(BaseEstimator, ABC):
             for sentence, heads in zip(sentences, self.predict(sentences), strict=True)
         ]
 
-    def _check_decoder(self):
-        # set_params may have changed the decoder since fit.
-        constraints = {"decoder": self._parameter_constraints["decoder"]}
-        validate_parameter_constraints(constraints, {"decoder": self.decoder}, type(self).__name__)
+    def _check_ready(self):
+        check_is_fitted(self)
+        self._check_parsing()
+
+    def _check_parsing(self):
+        """Check the parameters of parsing, which set_params may have changed since fit."""
+        names = ("decoder", "n_jobs", "verbose")
+        constraints = {name: self._parameter_constraints[name] for name in names}
+        params = {name: getattr(self, name) for name in names}
+        validate_parameter_constraints(constraints, params, type(self).__name__)
         if self.decoder == "viterbi" and not self._deterministic:
             raise ValueError(
                 f"decoder='viterbi' finds the best path through the states, which is the best tree "

@@ -3,6 +3,7 @@
 from sklearn_shag._base import BaseSHAG
 from sklearn_shag.sequences import merge_statistics
 from sklearn_shag.sequences._encode import encode_trees
+from sklearn_shag.sequences._statistics import check_statistics
 from sklearn_shag.utils._param_validation import fit_context
 
 __all__ = ["CountingSHAG"]
@@ -45,7 +46,7 @@ class CountingSHAG(BaseSHAG):
         """
         # scikit-learn checks parameters in the first call only.
         self._validate_params()
-        self._check_decoder()
+        self._check_parsing()
         parts = [self.statistics_] if hasattr(self, "statistics_") else []
         self._learn(merge_statistics([*parts, self._count(encode_trees(X, y, sample_weight))]))
         return self
@@ -64,8 +65,14 @@ class CountingSHAG(BaseSHAG):
         -------
         self : object
             The fitted estimator: the same, to the last bit, as one `fit` on these trees.
+
+        Raises
+        ------
+        TypeError
+            If `statistics` is something else, such as the trees themselves.
         """
-        self._check_decoder()
+        self._check_parsing()
+        check_statistics(statistics, "statistics")
         self._learn(statistics)
         return self
 

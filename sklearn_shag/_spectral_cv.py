@@ -173,7 +173,7 @@ class SpectralSHAGCV(BaseSHAG):
         TypeError
             If symbols are not strings.
         """
-        self._check_decoder()
+        self._check_parsing()
         grid = ParameterGrid({"n_states": self.n_states, "smoothing": self.smoothing})
         models = [self._model(**params) for params in grid]
         for model in models:

@@ -515,6 +515,14 @@ def test_parameters_are_checked_with_every_chunk(trees, model, name, value):
         model.fit_statistics(model.statistics_)
 
 
+def test_only_statistics_are_taken_for_statistics(counting, trees):
+    message = "must be TreebankStatistics, got list. Count trees with count_treebank"
+    with pytest.raises(TypeError, match=f"^statistics {message}"):
+        counting.fit_statistics(trees)
+    with pytest.raises(TypeError, match=rf"^parts\[1\] {message}"):
+        merge_statistics([counting.fit(trees).statistics_, trees])
+
+
 def test_statistics_do_not_grow_when_chunks_return(counting, trees):
     once = counting.partial_fit(trees).statistics_.statistics
     twice = counting.partial_fit(trees).statistics_.statistics

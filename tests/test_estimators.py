@@ -295,6 +295,7 @@ def test_prediction_refuses_the_same(sentences, error, message):
         ({"smoothing": np.nan}, "smoothing"),
         ({"decoder": "best"}, "decoder"),
         ({"n_jobs": "all"}, "n_jobs"),
+        ({"n_jobs": 0}, "n_jobs"),
     ],
 )
 def test_bad_parameters_are_named(params, message):
@@ -321,7 +322,25 @@ def test_unfitted_estimators_say_so(method):
         SpectralSHAG().sample(1)
 
 
-@pytest.mark.parametrize(("n_samples", "max_length"), [(0, 10), (1, 0)])
-def test_bad_sample_sizes(n_samples, max_length):
-    with pytest.raises(ValueError, match="must be at least 1"):
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_marginals", "score_samples", "parse", "log_likelihood"]
+)
+@pytest.mark.parametrize("params", [{"n_jobs": "2"}, {"n_jobs": 0}, {"verbose": "yes"}], ids=str)
+def test_parameters_may_turn_bad_after_fit(method, params):
+    model = DeterministicSHAG().fit(X, Y).set_params(**params)
+    with pytest.raises(ValueError, match=f"The '{next(iter(params))}' parameter of Determin"):
+        getattr(model, method)(*(X, Y)[: 1 + (method == "score_samples")])
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "max_length", "message"),
+    [
+        (0, 10, "n_samples must be a whole number from 1 on, got 0"),
+        (2.5, 10, "n_samples must be a whole number from 1 on, got 2.5"),
+        ("3", 10, "n_samples must be a whole number from 1 on, got '3'"),
+        (1, 0, "max_length must be a whole number from 1 on, got 0"),
+    ],
+)
+def test_bad_sample_sizes(n_samples, max_length, message):
+    with pytest.raises(ValueError, match=message):
         DeterministicSHAG().fit(X, Y).sample(n_samples, max_length=max_length)

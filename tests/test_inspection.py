@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag._spectral import PUBLISHED
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import inside_outside
+from sklearn_shag.treebank import TokenFeature
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,14 @@ def test_n_jobs_changes_nothing(noisy, english):
     noisy.set_params(n_jobs=None)
     for one, other in zip(serial, parallel, strict=True):
         assert_array_equal(one, other)
+
+
+def test_models_are_this_package_s(english):
+    pipeline = make_pipeline(TokenFeature(), SpectralSHAG(2)).fit(english[:30])
+    with pytest.raises(TypeError, match=r"got a Pipeline. Of a pipeline pass both parts"):
+        inspect_marginals(pipeline, english[:5])
+    with pytest.raises(TypeError, match=r"got a list\. Of"):
+        inspect_marginals(english[:5], pipeline[-1])
 
 
 def test_a_model_must_be_fitted(english):

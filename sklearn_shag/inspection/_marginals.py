@@ -54,7 +54,7 @@ def inspect_marginals(model, X):
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     ValueError, TypeError
-        If X is not valid.
+        If X is not valid, or `model` is something else.
 
     Examples
     --------
@@ -68,6 +68,11 @@ def inspect_marginals(model, X):
     >>> round(float(report.negative_share.mean()), 2)
     0.07
     """
+    if not hasattr(type(model), "predict_marginals"):
+        raise TypeError(
+            f"model must be a grammar of this package, got a {type(model).__name__}. Of a pipeline "
+            f"pass both parts: inspect_marginals(pipeline[-1], pipeline[:-1].transform(X))."
+        )
     check_is_fitted(model)
     encoded = encode_sentences(check_sentences(X)[1], model.symbols_)
     return MarginalReport(*marginal_signs(model.operators_, *encoded, model.n_jobs, model.verbose))

@@ -292,6 +292,15 @@ def count_treebank(X, y=None, sample_weight=None):
     return count_trees(encode_trees(X, y, sample_weight))
 
 
+def check_statistics(value, name):
+    """Check that a value is TreebankStatistics."""
+    if not isinstance(value, TreebankStatistics):
+        raise TypeError(
+            f"{name} must be TreebankStatistics, got {type(value).__name__}. Count trees with "
+            f"count_treebank, or pass them to fit."
+        )
+
+
 def merge_statistics(parts):
     """Add up the statistics of several treebanks, as if they had been counted as one.
 
@@ -311,6 +320,8 @@ def merge_statistics(parts):
     ValueError
         If there are no parts, or together they have so many symbols that trigrams cannot be
         numbered in 64 bits.
+    TypeError
+        If a part is something else, such as a tree.
 
     Examples
     --------
@@ -325,6 +336,8 @@ def merge_statistics(parts):
     parts = list(parts)
     if not parts:
         raise ValueError("There are no statistics to merge; at least one part is needed.")
+    for index, part in enumerate(parts):
+        check_statistics(part, f"parts[{index}]")
     known = sorted(set(chain.from_iterable(part.symbols for part in parts)))
     n_symbols = len(known)
     _check_n_symbols(n_symbols)
