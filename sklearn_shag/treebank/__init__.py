@@ -4,12 +4,13 @@
 
 A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`read_conllu` and
 :func:`write_conllu` exchange lists of them with CoNLL-U files without loss;
-:class:`TokenFeature` chooses in a pipeline which columns make up the symbols.
+:class:`TokenFeature` chooses in a pipeline which columns make up the symbols. :func:`heads` gives
+the y of trees to tools of scikit-learn that ask for one.
 """
 
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
-from sklearn_shag.treebank._tree import DependencyTree
+from sklearn_shag.treebank._tree import DependencyTree, heads
 
-__all__ = ["ConlluError", "DependencyTree", "TokenFeature", "read_conllu", "write_conllu"]
+__all__ = ["ConlluError", "DependencyTree", "TokenFeature", "heads", "read_conllu", "write_conllu"]
