@@ -39,9 +39,10 @@ class SpectralSHAGCV(BaseSHAG):
     cv : int, cross-validation generator or iterable, default=None
         How the sentences are split, as in :class:`~sklearn.model_selection.GridSearchCV`: None for
         5 folds, an int for so many; neither shuffles.
-    scoring : str, callable or None, default=None
-        What is maximised: a callable ``scorer(estimator, X, y)``, the name of a scorer of
-        scikit-learn, or None for the unlabelled attachment score.
+    scoring : callable or None, default=None
+        What is maximised: a callable ``scorer(estimator, X, y)``, such as
+        :func:`~sklearn_shag.metrics.exact_match_scorer`, or None for the unlabelled attachment
+        score. The names of scikit-learn's scorers are refused: none of them understands heads.
     decoder : {"mbr", "max_marginal"}, default="mbr"
         How trees are chosen, see :class:`SpectralSHAG`.
     memory : None, str or object with the joblib.Memory interface, default=None
@@ -108,7 +109,7 @@ class SpectralSHAGCV(BaseSHAG):
             for name in ("context", "shrinkage", "scaling", "alpha", "mixing")
         },
         "cv": ["cv_object"],
-        "scoring": [None, str, callable],
+        "scoring": [None, str, callable],  # a str is refused below, with what to pass
         "n_jobs": [None, Integral],
     }
 
@@ -168,12 +169,13 @@ class SpectralSHAGCV(BaseSHAG):
         Raises
         ------
         ValueError
-            As :meth:`SpectralSHAG.fit`, if a candidate is not a valid parameter, or if a score is
-            not finite.
+            As :meth:`SpectralSHAG.fit`, if a candidate is not a valid parameter, if `scoring` is
+            a str, or if a score is not finite.
         TypeError
             If symbols are not strings.
         """
         self._check_parsing()
+        self._check_scoring()
         grid = ParameterGrid({"n_states": self.n_states, "smoothing": self.smoothing})
         models = [self._model(**params) for params in grid]
         for model in models:
@@ -223,8 +225,18 @@ class SpectralSHAGCV(BaseSHAG):
         """
         if self.scoring is None:
             return super().score(X, y, sample_weight)
+        self._check_scoring()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return check_scoring(self, scoring=self.scoring)(self, X, y, **weights)
+
+    def _check_scoring(self):
+        if isinstance(self.scoring, str):
+            raise ValueError(
+                f"scoring={self.scoring!r}: scikit-learn's named scorers want one class or number "
+                f"a sample, not a head for every token. Use None for the unlabelled attachment "
+                f"score, sklearn_shag.metrics.exact_match_scorer, or a callable "
+                f"scorer(estimator, X, y)."
+            )
 
     def _model(self, n_states, smoothing):
         return SpectralSHAG(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.treebank._unknown import MISSING, check_share
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._param_validation import check_sample_weight
@@ -173,17 +174,7 @@ def check_heads(sentences, y, name="y"):
         If heads are missing, or those of a sentence are not a tree over its tokens.
     """
     if y is None:
-        missing = [
-            index
-            for index, sentence in enumerate(sentences)
-            if not isinstance(sentence, DependencyTree) or sentence.heads is None
-        ]
-        if missing:
-            raise ValueError(
-                f"X[{missing[0]}] has no heads ({len(missing)} of {len(sentences)} sentences have "
-                f"none). Pass DependencyTrees that have heads, or the heads of all sentences as y."
-            )
-        return np.concatenate([sentence.heads for sentence in sentences])
+        return np.concatenate(heads_of(sentences))
     y = list(y)
     if len(y) != len(sentences):
         raise ValueError(f"X holds {len(sentences)} sentences but {name} the heads of {len(y)}.")

@@ -4,13 +4,14 @@
 
 A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`read_conllu` and
 :func:`write_conllu` exchange lists of them with CoNLL-U files without loss;
-:class:`TokenFeature` chooses in a pipeline which columns make up the symbols.
+:class:`TokenFeature` chooses in a pipeline which columns make up the symbols. :func:`heads` gives
+the y of trees to tools of scikit-learn that ask for one.
 """
 
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
-from sklearn_shag.treebank._tree import DependencyTree
+from sklearn_shag.treebank._tree import DependencyTree, heads
 from sklearn_shag.treebank._unknown import UnknownSymbolWarning
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "DependencyTree",
     "TokenFeature",
     "UnknownSymbolWarning",
+    "heads",
     "read_conllu",
     "write_conllu",
 ]

@@ -11,7 +11,7 @@ from sklearn_shag.treebank._columns import (
 from sklearn_shag.treebank._drawing import draw_svg, draw_text
 from sklearn_shag.utils._heads import is_projective
 
-__all__ = ["DependencyTree", "make_tree"]
+__all__ = ["DependencyTree", "heads", "make_tree"]
 
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
@@ -290,6 +290,49 @@ class DependencyTree:
 
     def __deepcopy__(self, memo):
         return self
+
+
+def heads(X):
+    """Collect the heads of trees: the y of a tool of scikit-learn that asks for one.
+
+    Parameters
+    ----------
+    X : iterable of DependencyTree, length n_sentences
+
+    Returns
+    -------
+    y : list of read-only int ndarrays of shape (n_tokens_i,)
+        The head of each token, 1-based, 0 for the root.
+
+    Raises
+    ------
+    ValueError
+        If a sentence is not a tree with heads. The message names the first.
+    TypeError
+        If X is a single tree.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import DependencyTree, heads
+    >>> heads([DependencyTree(["Dogs", "bark"], [2, 0]), DependencyTree(["Stop"], [0])])
+    [array([2, 0]), array([0])]
+    """
+    if isinstance(X, DependencyTree):
+        raise TypeError(
+            "X must be a sequence of trees, got a single DependencyTree. Put it in a list: [tree]."
+        )
+    sentences = list(X)
+    missing = [
+        index
+        for index, sentence in enumerate(sentences)
+        if not isinstance(sentence, DependencyTree) or sentence.heads is None
+    ]
+    if missing:
+        raise ValueError(
+            f"X[{missing[0]}] has no heads ({len(missing)} of {len(sentences)} sentences have "
+            f"none). Pass DependencyTrees that have heads, or the heads of all sentences as y."
+        )
+    return [tree.heads for tree in sentences]
 
 
 def make_tree(state):

@@ -1,0 +1,90 @@
+"""Scorers: functions of a fitted estimator, for ``scoring`` of scikit-learn's tools.
+
+Scorers of :func:`sklearn.metrics.make_scorer` cannot do without y. These take it from the trees.
+"""
+
+from sklearn_shag.metrics._attachment import exact_match_score, unlabeled_attachment_score
+from sklearn_shag.treebank import heads
+
+__all__ = ["exact_match_scorer", "uas_scorer"]
+
+
+def uas_scorer(estimator, X, y=None, sample_weight=None):
+    """Compute the unlabelled attachment score of an estimator, as ``scoring`` wants it.
+
+    Parameters
+    ----------
+    estimator : object
+        Anything fitted whose ``predict`` returns heads: an estimator of this package, a pipeline
+        that ends in one, a search.
+    X : sequence of length n_sentences
+        What ``predict`` takes.
+    y : None or sequence of length n_sentences, default=None
+        The true heads of each sentence, or a DependencyTree with heads. None takes those of the
+        trees in X, as they are before any step of a pipeline.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        How often each sentence counts.
+
+    Returns
+    -------
+    score : float
+        Share of tokens, punctuation included, with the right head, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If `y` is None and a sentence in X has no heads, or the numbers of sentences or tokens do
+        not match. The message names the sentence.
+
+    See Also
+    --------
+    unlabeled_attachment_score : The score of given heads.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn_shag import DeterministicSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.metrics import uas_scorer
+    >>> trees = load_english().data
+    >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=uas_scorer).round(2)
+    array([0.77, 0.79, 0.76])
+    """
+    y_true = heads(X) if y is None else y
+    return unlabeled_attachment_score(y_true, estimator.predict(X), sample_weight=sample_weight)
+
+
+def exact_match_scorer(estimator, X, y=None, sample_weight=None):
+    """Compute the exact match of an estimator, as ``scoring`` wants it.
+
+    Parameters
+    ----------
+    estimator, X, y, sample_weight
+        As for :func:`uas_scorer`.
+
+    Returns
+    -------
+    score : float
+        Share of sentences all of whose tokens have the right head, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        As :func:`uas_scorer`.
+
+    See Also
+    --------
+    exact_match_score : The score of given heads.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn_shag import DeterministicSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.metrics import exact_match_scorer
+    >>> trees = load_english().data
+    >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=exact_match_scorer).round(2)
+    array([0.19, 0.16, 0.21])
+    """
+    y_true = heads(X) if y is None else y
+    return exact_match_score(y_true, estimator.predict(X), sample_weight=sample_weight)
