@@ -59,7 +59,7 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     rows, columns = np.flatnonzero(row_mass > 0), np.flatnonzero(column_mass > 0)
     row_scale, column_scale = row_mass[rows] ** -scaling, column_mass[columns] ** -scaling
     scaled = row_scale[:, None] * P[np.ix_(rows, columns)] * column_scale
-    U, singular_values, Vt = linalg.svd(scaled, full_matrices=False)
+    U, singular_values, Vt = _svd(scaled)
     noise = singular_values[0] * max(scaled.shape) * np.finfo(float).eps
     n = min(n_states, int(np.sum(singular_values > noise)))
     # The sign of a singular vector is arbitrary: the largest entry of each column of U is positive.
@@ -74,6 +74,15 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
         baseline = deterministic_automaton(moments, "first")
         operators = mixture(baseline, operators, 1.0 - mixing)
     return SpectralAutomaton(operators, singular_values)
+
+
+def _svd(matrix):
+    try:
+        return linalg.svd(matrix, full_matrices=False)
+    except linalg.LinAlgError:
+        # Divide and conquer is faster but does not converge for all matrices; seen with words as
+        # symbols. The older QR iteration does.
+        return linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
 
 
 def _reliance(moments, shrinkage):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import linalg
 from sklearn.model_selection import KFold, cross_val_score
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
@@ -247,6 +248,23 @@ def test_hidden_states_beat_deterministic_ones_on_english(english, decoder):
     )
     assert single + 0.01 < first
     assert first + 0.03 < spectral
+
+
+def test_a_decomposition_that_does_not_converge_is_made_another_way(noun_moments, monkeypatch):
+    """Seen with words as symbols: divide and conquer gave up on a matrix without defect."""
+
+    def svd(matrix, lapack_driver="gesdd", **options):
+        if lapack_driver == "gesdd":
+            raise linalg.LinAlgError("SVD did not converge")
+        return original(matrix, lapack_driver=lapack_driver, **options)
+
+    expected = spectral_automaton(noun_moments, 4)
+    original = linalg.svd
+    monkeypatch.setattr(linalg, "svd", svd)
+    found = spectral_automaton(noun_moments, 4)
+    assert_allclose(found.singular_values, expected.singular_values, rtol=1e-10, atol=1e-14)
+    for one, other in zip(found.operators, expected.operators, strict=True):
+        assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
 def test_dense_trigrams_of_the_learner_sum_to_the_bigrams(english):
