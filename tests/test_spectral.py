@@ -258,10 +258,10 @@ def test_a_decomposition_that_does_not_converge_is_made_another_way(noun_moments
             raise linalg.LinAlgError("SVD did not converge")
         return original(matrix, lapack_driver=lapack_driver, **options)
 
-    expected = spectral_automaton(noun_moments, 4)
+    expected = spectral_automaton(noun_moments(0.5), 4)
     original = linalg.svd
     monkeypatch.setattr(linalg, "svd", svd)
-    found = spectral_automaton(noun_moments, 4)
+    found = spectral_automaton(noun_moments(0.5), 4)
     assert_allclose(found.singular_values, expected.singular_values, rtol=1e-10, atol=1e-14)
     for one, other in zip(found.operators, expected.operators, strict=True):
         assert_allclose(one, other, rtol=1e-8, atol=1e-10)
