@@ -133,16 +133,16 @@ class TestPrivateOptions:
     """Options that numba does not document, and may drop without an error."""
 
     @pytest.mark.parametrize(
-        ("decorator", "counts_references", "n_calls"),
+        ("decorator", "counts_references", "is_called"),
         [
-            (kernel, True, 2),
-            (_kernel.table_kernel, False, 2),
-            (_kernel.inlined_kernel, False, 0),
-            (_kernel.merged_kernel, False, 0),
+            (kernel, True, True),
+            (_kernel.table_kernel, False, True),
+            (_kernel.inlined_kernel, False, False),
+            (_kernel.merged_kernel, False, False),
         ],
         ids=["kernel", "table_kernel", "inlined_kernel", "merged_kernel"],
     )
-    def test_they_do_what_they_are_for(self, decorator, counts_references, n_calls):
+    def test_they_do_what_they_are_for(self, decorator, counts_references, is_called):
         def options(decorator):
             return {} if decorator is kernel else decorator.keywords
 
@@ -156,7 +156,7 @@ class TestPrivateOptions:
         whole(np.arange(10.0))
         (code,) = whole.inspect_llvm().values()
         assert ("NRT_incref" in code) == counts_references
-        assert len(re.findall("call .*_part_of_a_kernel", code)) == n_calls
+        assert bool(re.search("call .*_part_of_a_kernel", code)) == is_called
 
 
 def _part_of_a_kernel(values, n):
