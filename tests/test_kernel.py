@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -125,6 +126,49 @@ assert _extract.extract_sequences([0, 1], [2, 0], [0, 2], 2).heads.tolist() == [
         assert _add_up.dispatcher.targetoptions["fastmath"] == {"reassoc"}
         assert _add_up.dispatcher.targetoptions["nogil"]
         assert _add_up(np.ones(5)) == 5.0
+
+
+@compiles
+class TestPrivateOptions:
+    """Options that numba does not document, and may drop without an error."""
+
+    @pytest.mark.parametrize(
+        ("decorator", "counts_references", "is_called"),
+        [
+            (kernel, True, True),
+            (_kernel.table_kernel, False, True),
+            (_kernel.inlined_kernel, False, False),
+            (_kernel.merged_kernel, False, False),
+        ],
+        ids=["kernel", "table_kernel", "inlined_kernel", "merged_kernel"],
+    )
+    def test_they_do_what_they_are_for(self, decorator, counts_references, is_called):
+        def options(decorator):
+            return {} if decorator is kernel else decorator.keywords
+
+        part = numba.njit(**options(decorator))(_part_of_a_kernel)
+
+        @numba.njit(**options(_kernel.table_kernel if decorator is not kernel else kernel))
+        def whole(values):
+            rows = values[2:].reshape((2, 4))
+            return part(rows[0], 2) + part(rows[1], 3)
+
+        whole(np.arange(10.0))
+        (code,) = whole.inspect_llvm().values()
+        assert ("NRT_incref" in code) == counts_references
+        assert bool(re.search("call .*_part_of_a_kernel", code)) == is_called
+
+
+def _part_of_a_kernel(values, n):
+    """Too long for the compiler to make it part of others by itself."""
+    total = 0.0
+    for i in range(n):
+        total += values[i] * np.sin(total)
+        for j in range(n):
+            total += values[j] * np.cos(total + values[i])
+            for k in range(n):
+                total += values[k] * np.tan(total - values[j])
+    return total
 
 
 @kernel
@@ -263,6 +307,41 @@ print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\
         assert Path(file).is_relative_to(installed)
         assert folder == "None"
         assert "in every process, since no folder for the result can be written" in result.stderr
+
+
+@compiles
+class TestStaleCache:
+    """Kernels are changed while the machine code of those that call them lies in the cache."""
+
+    # Compiled are `decode_trees` and, as part of it, `eisner` of another file.
+    DECODE = """
+import numpy as np
+from sklearn_shag.parsing import _results
+heads = np.full(4, -1)
+scores = np.array([0, 0, 9, 0, 9, 0, 0, 0, 0, 0, 9, 0], dtype=float)
+_results.decode_trees(scores, np.array([0, 12]), np.array([0, 4]), heads)
+print(heads[1:].tolist(), sum(_results.decode_trees.dispatcher.stats.cache_hits.values()))
+"""
+
+    @pytest.fixture
+    def copy(self, tmp_path):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(SOURCE, tmp_path / SOURCE.name, ignore=ignored)
+        assert run(self.DECODE, source=tmp_path).stdout == "[2, 0, 2] 0\n"
+        return tmp_path
+
+    def test_a_changed_kernel_is_seen_by_those_that_call_it(self, copy):
+        path = copy / SOURCE.name / "parsing" / "_eisner.py"
+        source = path.read_text(encoding="utf-8")
+        assert "heads[root - 1] = 0\n" in source
+        path.write_text(source.replace("heads[root - 1] = 0\n", "heads[root - 1] = 7\n"), "utf-8")
+        assert run(self.DECODE, source=copy).stdout == "[2, 7, 2] 0\n"
+
+    def test_other_files_keep_the_cache(self, copy):
+        assert run(self.DECODE, source=copy).stdout == "[2, 0, 2] 1\n"
+        with open(copy / SOURCE.name / "_base.py", "a", encoding="utf-8") as file:
+            file.write("# changed\n")
+        assert run(self.DECODE, source=copy).stdout == "[2, 0, 2] 1\n"
 
 
 @compiles

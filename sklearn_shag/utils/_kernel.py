@@ -1,7 +1,9 @@
 """The one numba decorator of the package. Numba itself is imported when a kernel is called."""
 
+import hashlib
 import logging
 from functools import cache, partial, update_wrapper
+from pathlib import Path
 
 __all__ = ["inlined_kernel", "kernel", "merged_kernel", "table_kernel"]
 
@@ -72,15 +74,33 @@ class Kernel:
 
 
 def _decorate(function, options):
-    from numba import njit
+    from numba import config, njit
 
     from sklearn_shag.utils import _lanes_compiled  # noqa: F401 (numba learns of vectors)
 
     _announce_compilation()
     try:
-        return njit(cache=True, nogil=True, **options)(function)
+        made = njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # numba finds no folder for a cache that it can write
         return njit(nogil=True, **options)(function)
+    if not config.DISABLE_JIT:
+        # Numba takes cached code for fresh if the file of the function is as it was. But the code
+        # of the kernels that it calls, in other files, is part of it.
+        file = made._cache._cache_file
+        file._source_stamp = (file._source_stamp, _sources())
+    return made
+
+
+@cache
+def _sources():
+    """A digest of the files of the package that kernels, or what they are made of, are in."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[1]
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_bytes()
+        if any(word in source for word in (b"_kernel", b"_lanes", b"numba")):
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source + b"\0")
+    return digest.hexdigest()
 
 
 @cache
