@@ -109,8 +109,8 @@ def check_sentences(X):
     if hasattr(X, "columns"):  # iterated, a data frame gives the names of its columns
         raise TypeError(
             f"X is a {type(X).__name__}; pass a list of sentences, each a list of symbols. With "
-            f"one row a token: [list(symbols) for _, symbols in X.groupby('sentence')['symbol']]; "
-            f"with one row a sentence: X['symbols'].tolist()."
+            f"one row a sentence: X['symbols'].tolist(); with one row a token: [list(symbols) for "
+            f"_, symbols in X.groupby('sentence', sort=False)['symbol']]."
         )
     sentences = list(X)
     if not sentences:
