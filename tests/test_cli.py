@@ -576,7 +576,7 @@ class TestOverwriting:
 
 
 class TestWarnings:
-    @pytest.mark.filterwarnings("default")
+    @pytest.mark.filterwarnings("always")
     def test_one_line_each_and_once(self, capsys, monkeypatch, train, tmp_path):
         def read(files):
             for index in (1, 2, 1, 1):
