@@ -1,27 +1,30 @@
 """The command line: thin layers over the library."""
 
 import argparse
+import contextlib
 import os
+import re
 import sys
-import time
-from pathlib import Path
+import warnings
 
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from sklearn_shag import __version__
 from sklearn_shag._base import BaseSHAG
+from sklearn_shag._cli_demo import demo
+from sklearn_shag._cli_evaluate import evaluate
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
-from sklearn_shag.datasets import load_english
-from sklearn_shag.metrics import exact_match_score, is_punctuation, unlabeled_attachment_score
 from sklearn_shag.treebank import TokenFeature, read_conllu, write_conllu
+from sklearn_shag.treebank._sources import list_sources
+from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 
 __all__ = ["main"]
 
+N_STATES = 8
 EXAMPLES = {
     None: """\
 examples:
@@ -38,18 +41,19 @@ examples:
     "train": """\
 examples:
   python -m sklearn_shag train train.conllu -o model.npz
-  python -m sklearn_shag train train.conllu -o model.npz --symbols upos,xpos --smoothing 5
+  python -m sklearn_shag train "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
   python -m sklearn_shag train train.conllu -o model.npz --model first
 """,
     "parse": """\
 examples:
   python -m sklearn_shag parse model.npz test.conllu -o parsed.conllu
-  python -m sklearn_shag parse model.npz test.conllu.gz > parsed.conllu
+  python -m sklearn_shag parse model.npz - < test.conllu > parsed.conllu
 """,
     "evaluate": """\
 examples:
   python -m sklearn_shag evaluate test.conllu parsed.conllu
-  python -m sklearn_shag evaluate test.conllu parsed.conllu --ignore-punctuation
+  python -m sklearn_shag evaluate test.conllu parsed.conllu --ignore-punctuation --by modifier
+  python -m sklearn_shag evaluate test.conllu parsed.conllu --json
 """,
 }
 
@@ -65,23 +69,50 @@ def main(argv=None):
     Returns
     -------
     status : int
-        0, or 1 after one line on standard error that says what is wrong. Wrong usage exits with 2.
+        0, or 1 after one line on standard error that says what is wrong. Wrong usage exits with 2,
+        an interruption gives 130.
     """
-    command = ""
+    program = "sklearn_shag"
     try:
         try:
             options = _parser().parse_args(argv)
-            command = f" {options.command}"
-            options.run(options)
+            program = f"sklearn_shag {options.command}"
+            with _short_warnings(program):
+                options.run(options)
         finally:
             _flush_output()  # also of --help, which exits
     except BrokenPipeError:
         return 0  # the reader of the pipe has seen enough
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted", file=sys.stderr)
+        return 130
     except (OSError, TypeError, ValueError, NotFittedError) as error:
-        message = " ".join(str(error).split())
-        print(f"sklearn_shag{command}: error: {message}", file=sys.stderr)
+        message = str(error)
+        if isinstance(error, OSError) and error.strerror is not None:  # the system's, not ours
+            message = f"{error.filename or 'standard input or output'}: {error.strerror}"
+        print(f"{program}: error: {_one_line(message)}", file=sys.stderr)
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _short_warnings(program):
+    """Show a warning as one line, without the place in the source, and equal ones once."""
+    shown = set()
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        text = _one_line(message)
+        if text not in shown:
+            shown.add(text)
+            print(f"{program}: warning: {text}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def _one_line(message):
+    return " ".join(str(message).split())
 
 
 def _flush_output():
@@ -104,52 +135,97 @@ def _parser():
     parser.add_argument("--version", action="version", version=f"sklearn_shag {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    demo = _command(commands, "demo", _demo, "train three models, score them, draw a parsed tree")
-    demo.add_argument(
+    _add_demo(commands)
+    _add_train(commands)
+    _add_parse(commands)
+    _add_evaluate(commands)
+    return parser
+
+
+def _add_demo(commands):
+    parser = _command(commands, "demo", _demo, "train four models, score them, draw a parsed tree")
+    parser.add_argument(
         "--treebank",
-        type=Path,
         metavar="DIR",
         help="folder with *train*.conllu and *test*.conllu (default: the bundled treebank)",
     )
-    _add_learning(demo)
+    _add_learning(parser)
+    parser.set_defaults(n_states=N_STATES)
 
-    train = _command(commands, "train", _train, "learn a model from a CoNLL-U file")
-    train.add_argument("file", metavar="FILE", help="CoNLL-U, possibly .gz")
-    train.add_argument("-o", "--output", metavar="MODEL", required=True, help="model file to write")
-    train.add_argument(
+
+def _add_train(commands):
+    parser = _command(commands, "train", _train, "learn a model from CoNLL-U files")
+    _add_files(parser, "file", "FILE", "the treebank", nargs="+")
+    parser.add_argument(
+        *("-o", "--output"),
+        metavar="MODEL",
+        required=True,
+        help="model file to write, or - for standard output (required)",
+    )
+    parser.add_argument(
         "--model",
         choices=["spectral", "em", "single", "first", "sibling"],
         default="spectral",
         help="hidden states, from moments or by EM, or a deterministic automaton "
         "(default: %(default)s)",
     )
-    train.add_argument(
+    parser.add_argument(
         "--symbols",
         default="upos",
         metavar="COLUMNS",
         help="columns that make up the symbols, such as upos,xpos (default: %(default)s)",
     )
-    train.add_argument(
+    parser.add_argument(
         "--min-count",
         type=int,
         default=1,
         metavar="N",
         help="replace symbols seen less often by one rare symbol (default: %(default)s)",
     )
-    _add_learning(train)
+    _add_learning(parser)
 
-    parse = _command(commands, "parse", _parse, "parse a CoNLL-U file")
-    parse.add_argument("model", metavar="MODEL", help="model file")
-    parse.add_argument("file", metavar="FILE", help="CoNLL-U, possibly .gz; heads are ignored")
-    parse.add_argument("-o", "--output", metavar="OUT", help="file to write (default: print)")
-    parse.add_argument("--decoder", choices=["mbr", "max_marginal", "viterbi"])
-    parse.add_argument("--n-jobs", type=int, metavar="N", help="number of workers")
 
-    evaluate = _command(commands, "evaluate", _evaluate, "score parsed trees against true ones")
-    evaluate.add_argument("gold", metavar="GOLD", help="CoNLL-U with the true heads")
-    evaluate.add_argument("system", metavar="SYSTEM", help="CoNLL-U with the predicted heads")
-    evaluate.add_argument("--ignore-punctuation", action="store_true")
-    return parser
+def _add_parse(commands):
+    parser = _command(commands, "parse", _parse, "parse CoNLL-U files")
+    parser.add_argument(
+        "model", metavar="MODEL", help="model file, of the command train, or - for standard input"
+    )
+    _add_files(parser, "file", "FILE", "sentences, whose heads are ignored", nargs="+")
+    parser.add_argument(
+        *("-o", "--output"),
+        metavar="OUT",
+        default=STANDARD,
+        help="CoNLL-U to write, all files in one; .gz is compressed (default: standard output)",
+    )
+    parser.add_argument(
+        "--decoder",
+        choices=["mbr", "max_marginal", "viterbi"],
+        help="tree with the largest sum of log marginals or of marginals, or, of deterministic "
+        "automata only, the most probable one (default: that of the model)",
+    )
+    _add_n_jobs(parser)
+
+
+def _add_evaluate(commands):
+    parser = _command(commands, "evaluate", evaluate, "score parsed trees against true ones")
+    _add_files(parser, "gold", "GOLD", "true trees")
+    _add_files(parser, "system", "SYSTEM", "parsed trees of the same sentences")
+    parser.add_argument(
+        "--ignore-punctuation",
+        action="store_true",
+        help="leave out tokens with the tag PUNCT (default: they are scored)",
+    )
+    parser.add_argument(
+        "--by",
+        choices=["head", "modifier"],
+        default="head",
+        help="whose symbol is meant in the table of right heads (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object, with scores from 0 to 1 (default: a table in percent)",
+    )
 
 
 def _command(commands, name, run, description):
@@ -165,9 +241,17 @@ def _add_examples(parser, name):
     return parser
 
 
+def _add_files(parser, name, metavar, what, **options):
+    help = f"{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard input"
+    parser.add_argument(name, metavar=metavar, help=help, **options)
+
+
 def _add_learning(parser):
     parser.add_argument(
-        "--n-states", type=int, default=8, metavar="N", help="hidden states (default: %(default)s)"
+        "--n-states",
+        type=int,
+        metavar="N",
+        help=f"hidden states, of spectral and em (default: {N_STATES})",
     )
     parser.add_argument(
         "--smoothing",
@@ -175,75 +259,71 @@ def _add_learning(parser):
         metavar="S",
         help="pseudo-sequences of the pooled automaton (default: that of the model)",
     )
-    parser.add_argument("--n-jobs", type=int, metavar="N", help="number of workers")
+    _add_n_jobs(parser)
+
+
+def _add_n_jobs(parser):
+    parser.add_argument(
+        "--n-jobs", type=int, metavar="N", help="number of workers, -1 for all cores (default: 1)"
+    )
 
 
 def _demo(options):
-    if options.treebank is None:
-        print("Treebank: the bundled English sentences, a quarter of them for testing")
-        train, test = train_test_split(load_english().data, test_size=0.25, random_state=0)
-    else:
-        print(f"Treebank: {options.treebank}")
-        train = _read_split(options.treebank, "train")
-        test = _read_split(options.treebank, "test")
-    print(f"{len(train)} sentences to learn from, {len(test)} to parse\n")
-    models = {
-        "DET": DeterministicSHAG("single", n_jobs=options.n_jobs),
-        "DET+F": DeterministicSHAG("first", n_jobs=options.n_jobs),
-        f"SPECTRAL, {options.n_states} states": _learner("spectral", options),
-    }
-    for model in models.values():  # else the table would show how long kernels take to compile
-        model.fit(train).predict(test)
-    print(f"{'model':<22}{'UAS':>8}{'exact':>8}{'training':>12}{'parsing':>12}")
-    for name, model in models.items():
-        started = time.perf_counter()
-        model.fit(train)
-        trained = time.perf_counter()
-        heads = model.predict(test)
-        parsed = time.perf_counter()
-        score = 100 * unlabeled_attachment_score(test, heads)
-        exact = 100 * exact_match_score(test, heads)
-        print(
-            f"{name:<22}{score:>7.1f}%{exact:>7.1f}%{trained - started:>10.2f} s"
-            f"{parsed - trained:>10.2f} s"
-        )
-    # The sentence to draw: of readable length, and the same whatever the models think of it.
-    chosen = min(test, key=lambda tree: abs(len(tree) - 12))
-    print(f"\n{' '.join(chosen.forms)}\n\nparsed by {name}:\n")
-    print(model.parse([chosen])[0])
+    demo(options, _make_learner)
 
 
-def _learner(name, options):
+def _make_learner(name, options):
     chosen = {} if options.smoothing is None else {"smoothing": options.smoothing}
+    if name in ("single", "first", "sibling"):
+        if options.n_states is not None:
+            raise ValueError(
+                f"--n-states {options.n_states} does not go with --model {name}, whose states "
+                f"follow from the symbols; leave it out, or choose spectral or em."
+            )
+        return DeterministicSHAG(name, n_jobs=options.n_jobs, **chosen)
+    chosen["n_states"] = N_STATES if options.n_states is None else options.n_states
     if name == "spectral":
-        return SpectralSHAG(options.n_states, n_jobs=options.n_jobs, **chosen)
-    if name == "em":
-        return EMSHAG(
-            options.n_states, init="moments", max_iter=100, n_jobs=options.n_jobs, **chosen
-        )
-    return DeterministicSHAG(name, n_jobs=options.n_jobs, **chosen)
-
-
-def _read_split(folder, split):
-    if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder}.")
-    files = sorted(path for path in folder.glob("*.conllu*") if split in path.name)
-    if not files:
-        raise FileNotFoundError(f"No file *{split}*.conllu in the folder {folder}.")
-    return [tree for path in files for tree in read_conllu(path)]
+        return SpectralSHAG(n_jobs=options.n_jobs, **chosen)
+    return EMSHAG(init="moments", max_iter=100, n_jobs=options.n_jobs, **chosen)
 
 
 def _train(options):
+    files = list_sources(options.file)
+    _check_output(options.output, files)
+    if options.output == STANDARD and sys.stdout.isatty():
+        raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
+    _warn_of_test_files(files)
     feature, *others = options.symbols.split(",")
-    learner = _learner(options.model, options)
+    learner = _make_learner(options.model, options)
     features = TokenFeature(feature, others or None, min_count=options.min_count)
-    trees = read_conllu(options.file)
+    trees = _read(files)
     model = make_pipeline(features, learner).fit(trees)
     save_model(model, options.output)
-    print(f"Learned {learner} from {len(trees)} sentences; saved to {options.output}")
+    several = f" in {len(files)} files" if len(files) > 1 else ""
+    print(
+        f"Learned {learner} from {len(trees)} sentences{several}; saved to {options.output}",
+        file=sys.stderr if options.output == STANDARD else sys.stdout,
+    )
+
+
+def _warn_of_test_files(files):
+    """A folder of Universal Dependencies holds its test set too."""
+    test = [path for path in files if re.search(r"-ud-test\.conllu(\.gz)?$", path)]
+    if test and len(files) > 1:
+        warnings.warn(
+            f"{test[0]} is among the {len(files)} files to learn from, so scores on it will be "
+            f"too high; to learn from training sets alone, name them or a pattern such as "
+            f"'*-ud-train.conllu'",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _parse(options):
+    files = list_sources(options.file)
+    _check_output(options.output, [options.model, *files])
+    if [options.model, *files].count(STANDARD) > 1:
+        raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
     model = load_model(options.model)
     parser = model[-1] if isinstance(model, Pipeline) else model
     if not isinstance(parser, BaseSHAG):
@@ -252,22 +332,27 @@ def _parse(options):
         parser.set_params(decoder=options.decoder)
     if options.n_jobs is not None:
         parser.set_params(n_jobs=options.n_jobs)
-    trees = read_conllu(options.file)
+    trees = _read(files)
     parsed = [
         tree.with_heads(heads) for tree, heads in zip(trees, model.predict(trees), strict=True)
     ]
-    if options.output is None:
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # the format's, not the terminal's
-    write_conllu(parsed, sys.stdout if options.output is None else options.output)
+    write_conllu(parsed, options.output)
 
 
-def _evaluate(options):
-    gold, system = read_conllu(options.gold), read_conllu(options.system)
-    if [tree.forms for tree in gold] != [tree.forms for tree in system]:
-        raise ValueError(f"{options.gold} and {options.system} do not hold the same sentences.")
-    ignore = is_punctuation if options.ignore_punctuation else None
-    uas = unlabeled_attachment_score(gold, system, ignore=ignore)
-    exact = exact_match_score(gold, system, ignore=ignore)
-    print(f"{len(gold)} sentences, {sum(map(len, gold))} tokens")
-    print(f"UAS         {100 * uas:6.2f}")
-    print(f"exact match {100 * exact:6.2f}")
+def _read(files):
+    trees = read_conllu(files)
+    if not trees:
+        raise ValueError(f"There are no sentences in {', '.join(files)}.")
+    return trees
+
+
+def _check_output(output, inputs):
+    """Refuse, before any work, what cannot be written or would be written over an input."""
+    check_target(output)
+    output = expand_user(output)
+    for path in map(expand_user, inputs):
+        if os.path.isfile(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise ValueError(
+                f"The output {output} is the same file as the input {path}, which is not written "
+                f"over; name another file with -o."
+            )

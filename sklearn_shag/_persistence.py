@@ -15,7 +15,7 @@ from sklearn_shag._spectral_cv import SpectralSHAGCV, format_results
 from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
 from sklearn_shag.treebank import TokenFeature
-from sklearn_shag.utils._io import atomic_write
+from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 
 __all__ = ["load_model", "save_model"]
 
@@ -55,7 +55,8 @@ def save_model(model, path):
     model : estimator or Pipeline
         A fitted estimator of this package, or a :class:`sklearn.pipeline.Pipeline` whose steps are.
     path : str or path-like
-        The file, by convention ``.npz``. It is replaced only when all is written.
+        The file, by convention ``.npz``. It is replaced only when all is written. ``-`` is
+        standard output, ``~`` the home folder.
 
     Raises
     ------
@@ -93,6 +94,7 @@ def load_model(path):
     Parameters
     ----------
     path : str or path-like
+        ``-`` is standard input, ``~`` the home folder.
 
     Returns
     -------
@@ -115,11 +117,14 @@ def load_model(path):
     --------
     See :func:`save_model`.
     """
-    with open(path, "rb") as file:
-        content = io.BytesIO(file.read())
+    content = io.BytesIO(read_bytes(path))
+    path = "<stdin>" if path == STANDARD else path
     # numpy takes any other file for a pickle, and would advise to trust it.
     if not zipfile.is_zipfile(content):
-        raise ValueError(f"{path} is not a saved model, or is damaged: it is no .npz archive.")
+        raise ValueError(
+            f"{path} is not a saved model, or is damaged: it is no .npz archive, as save_model "
+            f"and the command train write it."
+        )
     try:
         # Damaged archives raise errors of many kinds, from zipfile, zlib, numpy and json.
         with np.load(content, allow_pickle=False) as archive:

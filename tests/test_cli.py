@@ -2,10 +2,14 @@
 
 import contextlib
 import gzip
+import io
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +17,14 @@ import pytest
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import sklearn_shag
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, load_model, save_model
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _cli, load_model, save_model
 from sklearn_shag._cli import main
-from sklearn_shag.metrics import exact_match_score, is_punctuation, unlabeled_attachment_score
+from sklearn_shag.metrics import (
+    attachment_breakdown,
+    exact_match_score,
+    is_punctuation,
+    unlabeled_attachment_score,
+)
 from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
 
 COMMANDS = ["demo", "train", "parse", "evaluate"]
@@ -75,10 +84,22 @@ def fail(capsys):
     return fail
 
 
+@pytest.fixture
+def feed(monkeypatch):
+    """Let a file be standard input."""
+
+    def feed(path):
+        stream = io.TextIOWrapper(io.BytesIO(Path(path).read_bytes()))
+        monkeypatch.setattr(sys, "stdin", stream)
+
+    return feed
+
+
 def assert_one_line(err, command):
     assert err.count("\n") == 1, err
     assert err.endswith("\n")
     assert err.startswith(f"sklearn_shag {command}: error: ")
+    assert "Errno" not in err
     assert len(err) > len(f"sklearn_shag {command}: error: \n") + 10
     assert "Traceback" not in err
 
@@ -122,7 +143,9 @@ def printed_scores(out):
     """The scores that `evaluate` prints."""
     return {
         name: float(value)
-        for name, value in re.findall(r"^(UAS|exact match) +(\d+\.\d\d)$", out, flags=re.MULTILINE)
+        for name, value in re.findall(
+            r"^(UAS|exact match) +(\d+\.\d\d)   \d+\.\d\d to \d+\.\d\d$", out, flags=re.MULTILINE
+        )
     }
 
 
@@ -278,7 +301,7 @@ class TestEvaluate:
             "UAS": round(100 * unlabeled_attachment_score(gold, system), 2),
             "exact match": round(100 * exact_match_score(gold, system), 2),
         }
-        assert f"30 sentences, {sum(map(len, gold))} tokens" in out
+        assert out.startswith(f"30 sentences, {sum(map(len, gold))} tokens, punctuation scored\n")
         assert 30 < printed_scores(out)["UAS"] < 99
 
     def test_ignore_punctuation(self, run, test, files):
@@ -290,10 +313,114 @@ class TestEvaluate:
             "UAS": round(100 * uas, 2),
             "exact match": round(100 * exact_match_score(gold, system, ignore=is_punctuation), 2),
         }
+        n_ignored = sum(tree.upos.count("PUNCT") for tree in gold)
+        assert f" tokens, {n_ignored} of them punctuation and ignored\n" in out
 
     def test_perfect(self, run, test, files):
         out = run("evaluate", test, files / "packed.conllu.gz")
         assert printed_scores(out) == {"UAS": 100.0, "exact match": 100.0}
+
+    @pytest.mark.parametrize("options", [[], ["--ignore-punctuation", "--by", "modifier"]], ids=str)
+    def test_json(self, run, test, files, options):
+        gold, system = read_conllu(test), read_conllu(files / "parsed.conllu")
+        report = json.loads(run("evaluate", test, files / "parsed.conllu", "--json", *options))
+        by = "modifier" if options else "head"
+        ignore = is_punctuation if options else None
+        assert report["gold"] == [test]
+        assert report["system"] == [str(files / "parsed.conllu")]
+        assert report["punctuation"] == ("ignored" if options else "scored")
+        assert (report["sentences"], report["tokens"]) == (30, sum(map(len, gold)))
+        n_punctuation = sum(tree.upos.count("PUNCT") for tree in gold)
+        assert report["scored_tokens"] == report["tokens"] - (n_punctuation if options else 0)
+        assert report["uas"]["score"] == unlabeled_attachment_score(gold, system, ignore=ignore)
+        assert report["exact_match"]["score"] == exact_match_score(gold, system, ignore=ignore)
+        expected = attachment_breakdown(gold, system, by=by, ignore=ignore)
+        assert report["breakdown"]["by"] == by
+        rows = report["breakdown"]["rows"]
+        assert [row["symbol"] for row in rows] == expected.symbols.tolist()
+        for count, array in (("correct", expected.right), ("total", expected.total)):
+            assert [[row[side][count] for side in ("left", "right")] for row in rows] == (
+                array.tolist()
+            )
+
+    @pytest.mark.parametrize("ignore", [None, is_punctuation], ids=["all", "no punctuation"])
+    def test_intervals(self, run, test, files, tmp_path, ignore):
+        """As the metrics give them, with the number of times that a sentence is drawn as weight."""
+        gold, system = read_conllu(test), read_conllu(files / "parsed.conllu")
+        # A sentence of which no token counts is drawn like the others.
+        gold[0] = DependencyTree([".", "!"], [0, 1], upos=["PUNCT", "PUNCT"])
+        options = [] if ignore is None else ["--ignore-punctuation"]
+        system[0] = gold[0]
+        write_conllu(gold, tmp_path / "gold.conllu")
+        write_conllu(system, tmp_path / "system.conllu")
+        arguments = ["evaluate", tmp_path / "gold.conllu", tmp_path / "system.conllu", *options]
+        out = run(*arguments, "--json")
+        report = json.loads(out)
+        rng = np.random.default_rng(0)
+        weights = [np.bincount(rng.integers(30, size=30), minlength=30) for _ in range(1000)]
+        for name, metric in (
+            ("uas", unlabeled_attachment_score),
+            ("exact_match", exact_match_score),
+        ):
+            scores = [metric(gold, system, sample_weight=w, ignore=ignore) for w in weights]
+            low, high = np.quantile(scores, [0.025, 0.975])
+            np.testing.assert_allclose(
+                [report[name]["low"], report[name]["high"]], [low, high], rtol=1e-12
+            )
+            assert low < report[name]["score"] < high
+            assert f"   {100 * low:.2f} to {100 * high:.2f}\n" in run(*arguments)
+        assert (report["confidence"], report["resamples"]) == (0.95, 1000)
+        assert "95 % interval" in run(*arguments)
+        assert "1000 resamples of the sentences" in run(*arguments)
+        assert run(*arguments, "--json") == out  # always the same draws
+
+    @pytest.mark.parametrize("by", ["head", "modifier"])
+    def test_breakdown(self, run, test, files, by):
+        gold, system = read_conllu(test), read_conllu(files / "parsed.conllu")
+        out = run("evaluate", test, files / "parsed.conllu", "--by", by)
+        counted = "true head" if by == "head" else "word"
+        assert f"Right heads by the symbol of the {counted}, " in out
+        table = out.split("\n\n")[-1].splitlines()
+        assert table[0].split() == ["symbol", "left", "right", "both"]
+        expected = attachment_breakdown(gold, system, by=by)
+        totals = expected.total.sum(axis=1)
+        printed = {}
+        for row in table[1:]:
+            symbol, cells = row.split(maxsplit=1)
+            printed[symbol] = re.findall(r"(?:(\d+\.\d) % of +(\d+))|-", cells)
+        order = expected.symbols[np.argsort(-totals, kind="stable")]
+        assert list(printed) == order.tolist()
+        for symbol, right, total in zip(*expected, strict=True):
+            sides = [*zip(right, total, strict=True), (right.sum(), total.sum())]
+            assert printed[symbol] == [
+                (f"{100 * correct / of:.1f}", f"{of:.0f}") if of else ("", "")
+                for correct, of in sides
+            ]
+
+    def test_file_compared_with_itself(self, test):
+        process = start("evaluate", test, test, stdout=subprocess.PIPE)
+        status, out, err = finish(process)
+        assert status == 0
+        assert printed_scores(out.decode())["UAS"] == 100.0
+        assert err == f"sklearn_shag evaluate: warning: {test} is compared with itself\n"
+
+    def test_no_token_to_score(self, fail, tmp_path):
+        """Of a file without tags every symbol is "_", which is punctuation."""
+        write_conllu([DependencyTree(["a", "b"], [2, 0])], tmp_path / "a.conllu")
+        write_conllu([DependencyTree(["a", "b"], [0, 1])], tmp_path / "b.conllu")
+        err = fail("evaluate", tmp_path / "a.conllu", tmp_path / "b.conllu", "--ignore-punctuation")
+        assert "No token is left to score" in err
+
+    def test_different_words_of_a_later_sentence(self, fail, test, tmp_path):
+        """Numbers count within the file, and a word may be missing."""
+        trees = read_conllu(test)
+        cut = DependencyTree(trees[20].forms[:-1], range(len(trees[20]) - 1))
+        write_conllu(trees[:15], tmp_path / "a.conllu")
+        write_conllu([*trees[15:20], cut, *trees[21:]], tmp_path / "b.conllu")
+        err = fail("evaluate", test, tmp_path)
+        last = trees[20].forms[-1]
+        assert f"word {len(trees[20])} is {last!r} in sentence 21 of {test} (sent_id " in err
+        assert f", and no word in sentence 6 of {tmp_path / 'b.conllu'}." in err
 
     def test_train_parse_evaluate(self, run, train, test, tmp_path):
         run("train", train, "-o", tmp_path / "m", "--symbols", "upos,xpos", "--n-states", "4")
@@ -304,12 +431,176 @@ class TestEvaluate:
         assert printed_scores(out)["UAS"] == round(100 * score, 2)
 
 
+class TestSeveralFiles:
+    @pytest.fixture
+    def parts(self, train, tmp_path):
+        """The training trees in a folder of two files."""
+        trees = read_conllu(train)
+        folder = tmp_path / "parts"
+        folder.mkdir()
+        write_conllu(trees[:50], folder / "a.conllu")
+        write_conllu(trees[50:], folder / "b.conllu.gz")
+        return folder
+
+    @pytest.mark.parametrize("form", ["files", "folder", "pattern", "home"])
+    def test_train(self, run, train, parts, tmp_path, monkeypatch, form):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("USERPROFILE", str(tmp_path))
+        arguments = {
+            "files": [parts / "a.conllu", parts / "b.conllu.gz"],
+            "folder": [parts],
+            "pattern": [parts / "*.conllu*"],
+            "home": ["~/parts"],
+        }[form]
+        output = "~/model.npz" if form == "home" else tmp_path / "model.npz"
+        out = run("train", *arguments, "-o", output, "--model", "single")
+        assert "from 80 sentences in 2 files" in out
+        run("train", train, "-o", tmp_path / "one.npz", "--model", "single")
+        for a, b in zip(
+            load_model(tmp_path / "model.npz"), load_model(tmp_path / "one.npz"), strict=True
+        ):
+            assert_same_model(a, b)
+
+    def test_parse_and_evaluate(self, run, model, train, parts, tmp_path):
+        expected = run("parse", model, train)
+        assert run("parse", model, parts / "a.conllu", parts / "b.conllu.gz") == expected
+        run("parse", model, parts, "-o", tmp_path / "out.conllu")
+        assert (tmp_path / "out.conllu").read_text(encoding="utf-8") == expected
+        scores = run("evaluate", train, tmp_path / "out.conllu")
+        assert run("evaluate", parts, tmp_path / "out.conllu") == scores
+
+    def test_a_test_set_among_the_training_files(self, files, train, test, tmp_path):
+        """As in the folder of a treebank of Universal Dependencies."""
+        process = start(
+            *("train", files / "xx_small-ud-*.conllu", "-o", tmp_path / "m"),
+            stdout=subprocess.PIPE,
+        )
+        status, out, err = finish(process)
+        assert status == 0
+        assert b"from 110 sentences in 2 files" in out
+        assert err.startswith(f"sklearn_shag train: warning: {test} is among the 2 files")
+        assert err.count("\n") == 1
+        status, _, err = finish(start("train", test, "-o", tmp_path / "m", stdout=subprocess.PIPE))
+        assert (status, err) == (0, "")
+
+
+class TestStandardStreams:
+    def test_treebank_from_standard_input(self, run, feed, train, test, model, files, tmp_path):
+        expected = run("parse", model, test)
+        for source in (test, files / "packed.conllu.gz"):
+            feed(source)
+            assert run("parse", model, "-") == expected
+            assert run("parse", model, test, "-o", "-") == expected
+        feed(train)
+        run("train", "-", "-o", tmp_path / "a")
+        run("train", train, "-o", tmp_path / "b")
+        for a, b in zip(load_model(tmp_path / "a"), load_model(tmp_path / "b"), strict=True):
+            assert_same_model(a, b)
+        scores = run("evaluate", test, files / "parsed.conllu")
+        feed(files / "parsed.conllu")
+        assert run("evaluate", test, "-") == scores
+        feed(test)
+        assert run("evaluate", "-", files / "parsed.conllu") == scores
+
+    def test_all_in_one_pipe(self, train, test, run, tmp_path):
+        """What `train` says goes to standard error where standard output is the model."""
+        run("train", train, "-o", tmp_path / "model.npz")
+        expected = run("parse", tmp_path / "model.npz", test).encode()
+        learner = start("train", train, "-o", "-", stdout=subprocess.PIPE)
+        parser = start("parse", "-", test, stdin=learner.stdout, stdout=subprocess.PIPE)
+        learner.stdout.close()
+        assert finish(parser) == (0, expected, "")
+        said = learner.stderr.read().decode()
+        assert learner.wait(timeout=60) == 0
+        learner.stderr.close()
+        assert re.fullmatch(r"Learned .* from 80 sentences; saved to -\n", said)
+
+    def test_model_for_a_terminal(self, fail, train, monkeypatch):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        assert "terminal" in fail("train", train, "-o", "-")
+
+    def test_bad_sentence_of_standard_input(self, fail, feed, model, tmp_path):
+        (tmp_path / "bad").write_text("# c\nplain text\n")
+        feed(tmp_path / "bad")
+        assert "<stdin>:2: 10 columns" in fail("parse", model, "-")
+
+    def test_read_once(self, fail):
+        for command in (["parse", "-", "-"], ["evaluate", "-", "-"]):
+            assert "only once" in fail(*command)
+        assert "only once" in fail("train", "-", "-", "-o", "model.npz")
+
+
+class TestOverwriting:
+    """The output is never an input, by whatever name."""
+
+    @pytest.mark.parametrize("alias", ["same", "relative", "symbolic link", "hard link", "folder"])
+    @pytest.mark.parametrize("command", ["train", "parse", "model"])
+    def test_refused(self, fail, monkeypatch, train, model, tmp_path, command, alias):
+        treebank, saved = tmp_path / "t" / "treebank.conllu", tmp_path / "model.npz"
+        treebank.parent.mkdir()
+        treebank.write_bytes(Path(train).read_bytes())
+        saved.write_bytes(Path(model).read_bytes())
+        target = saved if command == "model" else treebank
+        output, source = target, treebank
+        if alias == "relative":
+            monkeypatch.chdir(tmp_path)
+            output = Path(".", *target.relative_to(tmp_path).parts)
+        elif alias == "symbolic link":
+            output = tmp_path / "link"
+            output.symlink_to(target)
+        elif alias == "hard link":
+            output = tmp_path / "link"
+            os.link(target, output)
+        elif alias == "folder":
+            source = treebank.parent
+        for work in ("load_model", "read_conllu"):  # before any work
+            monkeypatch.setattr(_cli, work, None)
+        inputs = ["train", source] if command == "train" else ["parse", saved, source]
+        err = fail(*inputs, "-o", output)
+        assert f"The output {output} is the same file as the input {target}" in err
+        assert "-o" in err
+        assert treebank.read_bytes() == Path(train).read_bytes()
+        assert saved.read_bytes() == Path(model).read_bytes()
+
+    def test_another_file_is_written_over(self, run, train, model, tmp_path):
+        for name in ("out", "m"):
+            (tmp_path / name).write_bytes(b"old")
+        run("parse", model, train, "-o", tmp_path / "out")
+        run("train", train, "-o", tmp_path / "m")
+        assert len(read_conllu(tmp_path / "out")) == 80
+        assert load_model(tmp_path / "m")
+
+    @pytest.mark.parametrize("name", ["none/out", "."])
+    def test_output_is_checked_before_any_work(self, fail, monkeypatch, train, tmp_path, name):
+        monkeypatch.setattr(_cli, "read_conllu", None)
+        err = fail("train", train, "-o", tmp_path / name)
+        assert ("there is no folder" if name != "." else "it is a folder") in err
+
+
+class TestWarnings:
+    @pytest.mark.filterwarnings("always")
+    def test_one_line_each_and_once(self, capsys, monkeypatch, train, tmp_path):
+        def read(files):
+            for index in (1, 2, 1, 1):
+                warnings.warn(f"line {index}\n  goes on", UserWarning, stacklevel=index)
+            return read_conllu(files)
+
+        monkeypatch.setattr(_cli, "read_conllu", read)
+        assert main(["train", train, "-o", str(tmp_path / "m"), "--model", "single"]) == 0
+        assert capsys.readouterr().err == (
+            "sklearn_shag train: warning: line 1 goes on\n"
+            "sklearn_shag train: warning: line 2 goes on\n"
+        )
+        with pytest.warns(UserWarning, match="shown as usual"):
+            warnings.warn("shown as usual", UserWarning, stacklevel=1)
+
+
 def demo_table(out):
     """Of each model the printed UAS and share of exact matches."""
     return {
         name: (float(uas), float(exact))
         for name, uas, exact, _ in re.findall(
-            r"^(DET|DET\+F|SPECTRAL, \d+ states) +(\d+\.\d)% +(\d+\.\d)%( +\d+\.\d\d s){2}$",
+            r"^(DET|DET\+F|(?:SPECTRAL|EM), \d+ states) +(\d+\.\d)% +(\d+\.\d)%( +\d+\.\d\d s){2}$",
             out,
             flags=re.MULTILINE,
         )
@@ -320,13 +611,18 @@ class TestDemo:
     def test_bundled_treebank(self):
         status, out, err = finish(start("demo", stdout=subprocess.PIPE))
         out = out.decode()
-        assert (status, err) == (0, "")
+        assert status == 0
+        assert all(line.startswith("Compiling") for line in err.splitlines())
         assert "290 sentences to learn from, 97 to parse" in out
         table = demo_table(out)
-        assert list(table) == ["DET", "DET+F", "SPECTRAL, 8 states"]
+        assert list(table) == ["DET", "DET+F", "SPECTRAL, 8 states", "EM, 8 states"]
         assert all(60 < uas < 100 and 5 < exact < 100 for uas, exact in table.values())
-        assert re.search(r"^parsed by SPECTRAL, 8 states:$", out, flags=re.MULTILINE)
-        assert re.search(r"^[|` ]*,-- ", out, flags=re.MULTILINE)
+        for explained in ("DET and DET+F", "UAS:", "exact:"):
+            assert len(re.findall(rf"^{re.escape(explained)} .*\.$", out, flags=re.MULTILINE)) == 1
+        # 80 columns, as where there is no terminal, are enough for both trees.
+        assert re.search(r"^the true tree +parsed by SPECTRAL, 8 states$", out, flags=re.MULTILINE)
+        assert re.search(r"^[|` ]*,-- \S.*,-- ", out, flags=re.MULTILINE)
+        assert out.endswith("\n  python -m sklearn_shag train your-treebank.conllu -o model.npz\n")
 
     @pytest.mark.parametrize("options", [[], ["--n-states", "2", "--smoothing", "4"]], ids=str)
     def test_treebank(self, run, files, options):
@@ -338,6 +634,12 @@ class TestDemo:
             "DET": DeterministicSHAG("single"),
             "DET+F": DeterministicSHAG("first"),
             f"SPECTRAL, {spectral.n_states} states": spectral,
+            f"EM, {spectral.n_states} states": EMSHAG(
+                spectral.n_states,
+                init="moments",
+                max_iter=100,
+                **({"smoothing": 4.0} if options else {}),
+            ),
         }
         expected = {}
         for name, model in models.items():
@@ -348,10 +650,33 @@ class TestDemo:
             )
         assert demo_table(out) == expected
         assert "80 sentences to learn from, 30 to parse" in out
-        assert any(
-            f"\n{' '.join(tree.forms)}\n" in out and out.endswith(f":\n\n{drawn}\n")
-            for tree, drawn in zip(test, spectral.parse(test), strict=True)
-        )
+        path = files / "xx_small-ud-train.conllu"
+        assert out.endswith(f"\n  python -m sklearn_shag train {path} -o model.npz\n")
+
+    @pytest.mark.parametrize("columns", [30, 200])
+    def test_true_tree_and_parse(self, run, files, monkeypatch, columns):
+        """Wrong words are marked; the trees stand beside each other where there is room."""
+        monkeypatch.setenv("COLUMNS", str(columns))
+        out = run("demo", "--treebank", files, "--n-states", "1")
+        test = read_conllu(files / "xx_small-ud-test.conllu")
+        true = next(tree for tree in test if f"\n{' '.join(tree.forms)}\n" in out)
+        model = SpectralSHAG(1).fit(read_conllu(files / "xx_small-ud-train.conllu"))
+        parsed = model.parse([true])[0]
+        right = true.heads == parsed.heads
+        assert not right.all(), "choose another treebank: this sentence is parsed without errors"
+        left = ["the true tree", "", *str(true).split("\n")]
+        drawn = ["parsed by SPECTRAL, 1 states", ""] + [
+            row + ("" if is_right else " *")
+            for row, is_right in zip(str(parsed).split("\n"), right, strict=True)
+        ]
+        if columns == 200:
+            width = max(map(len, left)) + 6
+            rows = [f"{a:<{width}}{b}".rstrip() for a, b in zip(left, drawn, strict=True)]
+        else:
+            rows = [*left, "", *drawn]
+        assert "\n" + "\n".join(rows) + "\n" in out
+        n = len(true)
+        assert f"\n{right.sum()} of {n} words have the right head; * marks the others.\n" in out
 
     def test_folder_without_test_file(self, fail, files, tmp_path):
         (tmp_path / "x-ud-train.conllu").write_bytes(
@@ -373,13 +698,13 @@ class TestHelp:
         examples = captured.out.split("\nexamples:\n")[1].rstrip("\n").splitlines()
         assert len(examples) >= 2
         for example in examples:
-            words = example.split()
+            words = shlex.split(example)
             assert words[:3] == ["python", "-m", "sklearn_shag"]
             assert words[3] in COMMANDS
             assert command in (None, words[3])
 
     @pytest.mark.parametrize("command", [None, *COMMANDS])
-    def test_every_example_runs(self, capsys, monkeypatch, files, tmp_path, command):
+    def test_every_example_runs(self, capsys, monkeypatch, files, feed, tmp_path, command):
         with pytest.raises(SystemExit):
             main([*filter(None, [command]), "--help"])
         examples = capsys.readouterr().out.split("\nexamples:\n")[1].rstrip("\n").splitlines()
@@ -397,10 +722,27 @@ class TestHelp:
         }.items():
             (tmp_path / name).write_bytes((files / source).read_bytes())
         for example in examples:
-            words = example.split(" > ")[0].split()[3:]
+            words = shlex.split(example.split(" > ")[0])[3:]
+            if "<" in words:
+                feed(words.pop())
+                words.pop()
             if words != ["demo"]:  # run elsewhere
                 assert main(words) == 0, example
                 assert capsys.readouterr().err == ""
+
+    @pytest.mark.parametrize("command", [None, *COMMANDS])
+    def test_every_option_has_a_line_and_a_default(self, command):
+        parser = _cli._parser()
+        if command is not None:
+            parser = parser._subparsers._group_actions[0].choices[command]
+        for action in parser._actions:
+            if action.dest == "command":
+                continue
+            assert action.help, action
+            if action.option_strings and action.dest not in ("help", "version"):
+                assert "(default: " in action.help or action.required, action
+                if "%(default)s" in action.help:
+                    assert action.default is not None
 
     def test_commands_are_listed(self, capsys):
         with pytest.raises(SystemExit):
@@ -511,8 +853,8 @@ class TestErrors:
         bad = tmp_path / "empty.conllu"
         bad.write_text(empty)
         fail("train", bad, "-o", tmp_path / "out")
-        fail("evaluate", bad, bad)
-        fail("evaluate", test, bad)
+        assert f"{bad} holds no sentences" in fail("evaluate", test, bad)
+        assert f"{bad} holds no sentences" in fail("evaluate", bad, test)
         assert [path.name for path in tmp_path.iterdir()] == ["empty.conllu"]
 
     def test_no_heads(self, fail, test, tmp_path):
@@ -567,6 +909,17 @@ class TestErrors:
             err = fail("evaluate", *pair)
             assert "do not hold the same sentences" in err
             assert all(str(path) in err for path in pair)
+            assert f"{test} (30 sentences)" in err or f"{test} (30)" in err
+        number = {"missing": 30, "more": 31}.get(change, 1)
+        assert f"sentence {number} of" in err
+        name = re.search(r"sent_id = (\S+)", Path(test).read_text(encoding="utf-8"))[1]
+        if change in ("order", "form"):
+            assert f"sentence 1 of {test} (sent_id {name})" in err
+            assert f"sentence 1 of {other}" in err
+        if change == "form":
+            word = read_conllu(test)[0].forms[0]
+            assert "word 1 is 'Other' in sentence 1 of " in err
+            assert f"and {word!r} in sentence 1 of " in err
 
     def test_viterbi_with_hidden_states(self, fail, model, test, tmp_path):
         err = fail("parse", model, test, "--decoder", "viterbi", "-o", tmp_path / "out")
@@ -602,6 +955,20 @@ class TestErrors:
         assert out.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
+    @pytest.mark.parametrize("name", ["single", "first", "sibling"])
+    def test_states_of_a_model_without(self, fail, train, tmp_path, name):
+        err = fail("train", train, "-o", tmp_path / "m", "--model", name, "--n-states", "4")
+        assert f"--n-states 4 does not go with --model {name}" in err
+        assert list(tmp_path.iterdir()) == []
+
+    def test_interruption(self, capsys, monkeypatch, train):
+        def interrupt(files):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(_cli, "read_conllu", interrupt)
+        assert main(["train", train, "-o", "m"]) == 130
+        assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
+
     def test_column_that_the_file_lacks_everywhere(self, fail, tmp_path):
         write_conllu([DependencyTree(["a", "b"], [2, 0])], tmp_path / "bare.conllu")
         err = fail("train", tmp_path / "bare.conllu", "-o", tmp_path / "m")
@@ -618,7 +985,7 @@ class TestErrors:
 
 
 class TestStandardOutput:
-    def test_closed_pipes(self, test):
+    def test_closed_pipes(self, test, files):
         """The reader has left before the few lines are written: no complaint."""
         reader, writer = os.pipe()
         os.close(reader)
@@ -626,7 +993,7 @@ class TestStandardOutput:
             processes = [
                 start(*arguments, stdout=writer)
                 for arguments in (
-                    ["evaluate", test, test],
+                    ["evaluate", test, files / "parsed.conllu"],
                     ["--help"],
                 )
             ]
@@ -646,9 +1013,12 @@ class TestStandardOutput:
             assert process.stderr.read() == b""
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-    def test_full_disk(self, test):
+    @pytest.mark.parametrize("command", ["evaluate", "parse"])
+    def test_full_disk(self, test, files, model, command):
+        arguments = [model, test] if command == "parse" else [test, files / "parsed.conllu"]
         with open("/dev/full", "wb") as full:
-            process = start("evaluate", test, test, stdout=full)
+            process = start(command, *arguments, stdout=full)
         status, _, err = finish(process)
         assert status == 1
-        assert_one_line(err, "evaluate")
+        assert_one_line(err, command)
+        assert "No space left on device" in err

@@ -8,6 +8,7 @@ import pickle
 import re
 import secrets
 import stat
+import sys
 import warnings
 
 import pytest
@@ -187,7 +188,11 @@ class TestRead:
 BAD_SENTENCES = {
     "too few columns": (words(0) + "2\tw\n", 2, "10 columns .* got 2"),
     "too many columns": (words(0)[:-1] + "\t_\n", 1, "10 columns .* got 11"),
-    "spaces for tabs": ("# c\n" + words(0).replace("\t", "  "), 2, "10 columns .* got 1"),
+    "spaces for tabs": (
+        "# c\n" + words(0).replace("\t", "  "),
+        2,
+        "10 columns .* got 1; the line looks like CoNLL-U with spaces for tabs",
+    ),
     "empty column": (words(2, 0).replace("X", "", 1), 1, "column UPOS is empty"),
     "empty last column": (words(0)[:-2] + "\n", 1, "column MISC is empty"),
     "indented comment": (" # c\n" + words(0), 1, "10 columns"),
@@ -299,8 +304,8 @@ class TestErrors:
     @pytest.mark.parametrize("on_error", ["raise", "skip", "warn"])
     def test_bad_gzip(self, tmp_path, on_error):
         path = tmp_path / "bad.conllu.gz"
-        path.write_bytes(TEXT.encode())
-        with pytest.raises(ConlluError, match="Not a gzipped file") as caught:
+        path.write_bytes(b"\x1f\x8b" + TEXT.encode())
+        with pytest.raises(ConlluError, match="cannot be decompressed further") as caught:
             read_conllu(path, on_error=on_error)
         assert (caught.value.path, caught.value.line) == (str(path), 1)
 
@@ -494,6 +499,58 @@ class TestWrite:
             write_conllu(DependencyTree(["a"]), tmp_path / "out.conllu")
         assert os.listdir(tmp_path) == []
 
+    @pytest.mark.parametrize("kind", ["str", "path", "file"])
+    def test_swapped_arguments(self, kind, tmp_path):
+        path = tmp_path / "out.conllu"
+        given = {"str": str(path), "path": path, "file": io.StringIO()}[kind]
+        with pytest.raises(TypeError, match=r"write_conllu\(trees, path_or_file\)"):
+            write_conllu(given, read(TEXT))
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("given", [None, 3, [], ["out.conllu"]], ids=str)
+    def test_neither_path_nor_file(self, given):
+        with pytest.raises(TypeError, match=f"path_or_file must be .*got {type(given).__name__}"):
+            write_conllu(read(TEXT), given)
+
+    def test_binary_file(self, tmp_path):
+        with open(tmp_path / "out", "wb") as file:
+            for binary in (file, io.BytesIO()):
+                with pytest.raises(TypeError, match="binary mode; open it as text"):
+                    write_conllu(read(TEXT), binary)
+        assert (tmp_path / "out").read_bytes() == b""
+
+    def test_open_file_with_the_wrong_encoding(self, tmp_path):
+        with (
+            open(tmp_path / "out", "w", encoding="ascii") as file,
+            pytest.raises(ValueError, match="encoding ascii, which lacks the character 'é'"),
+        ):
+            write_conllu([DependencyTree(["é"])], file)
+
+    @pytest.mark.parametrize("kind", [str, pathlib.Path])
+    def test_home(self, kind, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("USERPROFILE", str(tmp_path))
+        write_conllu(read(TEXT), kind("~/out.conllu"))
+        assert (tmp_path / "out.conllu").read_bytes() == TEXT.encode()
+
+    def test_standard_output(self, capfdbinary, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        with open(1, "w", encoding="ascii", closefd=False) as stdout:
+            monkeypatch.setattr(sys, "stdout", stdout)
+            print("before")
+            write_conllu([DependencyTree(["é"])], "-")
+            with pytest.raises(TypeError, match=r"trees\[1\]"):
+                write_conllu([DependencyTree(["a"]), None], "-")
+        out = capfdbinary.readouterr().out.replace(b"\r\n", b"\n")
+        assert out == b"before\n1\t\xc3\xa9" + b"\t_" * 8 + b"\n\n"
+        assert os.listdir(tmp_path) == []
+
+    def test_standard_output_of_text_alone(self, monkeypatch):
+        """As in notebooks."""
+        monkeypatch.setattr(sys, "stdout", io.StringIO())
+        write_conllu(read(TEXT), "-")
+        assert sys.stdout.getvalue() == TEXT
+
     def test_error_in_the_generator(self, tmp_path):
         def trees():
             yield from read(TEXT)
@@ -537,12 +594,14 @@ class TestAtomicWrite:
 
     def test_missing_folder_names_the_path(self, tmp_path):
         path = tmp_path / "missing" / "file"
-        with pytest.raises(FileNotFoundError) as caught, atomic_write(path):
+        folder = re.escape(str(path.parent))
+        message = rf"^{re.escape(str(path))} cannot be written: there is no folder {folder};"
+        with pytest.raises(FileNotFoundError, match=message), atomic_write(path):
             pass
-        assert caught.value.filename == str(path)
 
     def test_folder(self, tmp_path):
-        with pytest.raises(IsADirectoryError), atomic_write(tmp_path):
+        message = rf"^{re.escape(str(tmp_path))} cannot be written: it is a folder"
+        with pytest.raises(IsADirectoryError, match=message), atomic_write(tmp_path):
             pass
         assert os.listdir(tmp_path) == []
 
@@ -566,6 +625,21 @@ class TestAtomicWrite:
             file.write("new")
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "target").read_text() == "new"
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+    def test_full_disk(self, tmp_path, monkeypatch):
+        """The path that the user knows is named, and not the temporary file."""
+
+        def open_full(path, mode, **options):
+            open(path, mode).close()
+            return open("/dev/full", mode.replace("x", "w"), **options)
+
+        monkeypatch.setattr("sklearn_shag.utils._io.open", open_full, raising=False)
+        path = tmp_path / "file"
+        message = rf"^{re.escape(str(path))} cannot be written: No space left on device\.$"
+        with pytest.raises(OSError, match=message), atomic_write(path) as file:
+            file.write("x")
+        assert os.listdir(tmp_path) == []
 
     @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
     def test_devices_are_written_directly(self):

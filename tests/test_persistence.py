@@ -620,9 +620,9 @@ class TestAtomic:
 
     def test_folder_that_is_not_there(self, tmp_path, english):
         path = tmp_path / "none" / "model.npz"
-        with pytest.raises(FileNotFoundError) as caught:
+        message = f"^{re.escape(str(path))} cannot be written: there is no folder"
+        with pytest.raises(FileNotFoundError, match=message):
             save_model(DeterministicSHAG().fit(english[:5]), path)
-        assert caught.value.filename == str(path)
         assert list(tmp_path.iterdir()) == []
 
 

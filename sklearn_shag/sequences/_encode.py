@@ -101,12 +101,18 @@ def check_sentences(X):
     ValueError
         If there is no sentence, or one has no tokens.
     TypeError
-        If X is a single sentence or no sequence, or a symbol is not a string.
+        If X is a single sentence, a data frame or no sequence, or a symbol is not a string.
     """
     if isinstance(X, str | bytes | dict | DependencyTree) or not hasattr(X, "__iter__"):
         raise TypeError(
             f"X must be a sequence of sentences, got a single {type(X).__name__}. Put one "
             f"sentence in a list: [sentence]."
+        )
+    if hasattr(X, "columns"):  # iterated, a data frame gives the names of its columns
+        raise TypeError(
+            f"X is a {type(X).__name__}; pass a list of sentences, each a list of symbols. With "
+            f"one row a sentence: X['symbols'].tolist(); with one row a token: [list(symbols) for "
+            f"_, symbols in X.groupby('sentence', sort=False)['symbol']]."
         )
     sentences = list(X)
     if not sentences:

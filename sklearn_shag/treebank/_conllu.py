@@ -11,6 +11,8 @@ from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
+from sklearn_shag.treebank._formats import guess_format
+from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError, read_text
 from sklearn_shag.treebank._tree import DependencyTree, make_tree
 from sklearn_shag.utils._heads import find_head_error
@@ -22,23 +24,25 @@ __all__ = ["read_conllu", "write_conllu"]
 
 @validate_params(
     {
-        "path_or_file": [str, os.PathLike, HasMethods("read")],
+        "path_or_file": [str, os.PathLike, HasMethods("read"), list, tuple],
         "symbols": [str, list, tuple],
         "on_error": [StrOptions({"raise", "skip", "warn"})],
     },
     prefer_skip_nested_validation=True,
 )
 def read_conllu(path_or_file, symbols="upos", on_error="raise"):
-    """Read the sentences of a CoNLL-U file.
+    """Read the sentences of CoNLL-U files.
 
     Comments, multiword tokens, empty nodes and MISC values are no part of a
     :class:`DependencyTree`, but it keeps them for :func:`write_conllu`.
 
     Parameters
     ----------
-    path_or_file : str, os.PathLike or text file
-        The file, in UTF-8; one whose name ends in ".gz" is decompressed. A byte order mark is
-        dropped and CRLF becomes LF.
+    path_or_file : str, os.PathLike, text file, or list or tuple of them
+        The file, in UTF-8, possibly compressed with gzip, whatever its name. A byte order mark is
+        dropped and CRLF becomes LF. "-" is standard input, "~" the home folder. A folder stands
+        for its ".conllu" and ".conllu.gz" files, a pattern such as "UD_*/*-train.conllu" for the
+        files that it matches, sorted by name. Several files are read one after the other.
 
     symbols : str or sequence of str, default="upos"
         What the grammar sees: a column as in :meth:`DependencyTree.column`, or several, joined by
@@ -47,7 +51,7 @@ def read_conllu(path_or_file, symbols="upos", on_error="raise"):
     on_error : {"raise", "skip", "warn"}, default="raise"
         What to do with a sentence that is not valid: raise :class:`ConlluError`, leave it out, or
         leave it out with a `UserWarning` that holds the message. A file that breaks off (bad gzip)
-        is an error in any case.
+        or is no text is an error in any case.
 
     Returns
     -------
@@ -60,11 +64,14 @@ def read_conllu(path_or_file, symbols="upos", on_error="raise"):
     ------
     ConlluError
         If a line does not have 10 columns separated by tabs, a column is empty, the IDs are not
-        consecutive, the heads are not a tree, a sentence has no word, or a line is not UTF-8.
+        consecutive, the heads are not a tree, a sentence has no word, or a line is not UTF-8. The
+        message guesses what a file is that is not CoNLL-U.
     OSError
-        If the file cannot be read.
+        If there is no such file, or it cannot be read.
     ValueError
-        If there is no such column as in `symbols`.
+        If there is no such column as in `symbols`, or text is given in place of a path.
+    TypeError
+        If one of several files is neither a path nor open, or a file is open in binary mode.
 
     See Also
     --------
@@ -89,19 +96,11 @@ def read_conllu(path_or_file, symbols="upos", on_error="raise"):
         raise ValueError("symbols must name at least one column, got none")
     for name in names:
         check_column_name(name)
-    path, text = read_text(path_or_file)
     trees = []
-    for first_line, lines in _split_sentences(text):
-        try:
-            tree = _parse_sentence(path, first_line, lines)
-        except ConlluError as error:
-            if on_error == "raise":
-                raise
-            if on_error == "warn":
-                # Level 3 is the caller's line: between lies the parameter validation.
-                warnings.warn(f"{error}; the sentence is left out", UserWarning, stacklevel=3)
-            continue
-        trees.append(tree if names == ("upos",) else tree.with_symbols(join_columns(tree, names)))
+    for source in list_sources(path_or_file):
+        for tree in _parse_text(*read_text(source), on_error):
+            default = names == ("upos",)
+            trees.append(tree if default else tree.with_symbols(join_columns(tree, names)))
     return trees
 
 
@@ -121,14 +120,17 @@ def write_conllu(trees, path_or_file):
         May be a generator.
 
     path_or_file : str, os.PathLike or text file
-        A path that ends in ".gz" is compressed. A path is written whole or, when an error occurs,
-        not at all: an old file stays as it was. An open file is written only once all trees are
-        known to be good.
+        A path that ends in ".gz" is compressed; "-" is standard output, "~" the home folder. A
+        path is written whole or, when an error occurs, not at all: an old file stays as it was.
+        Standard output and an open file are written only once all trees are known to be good.
 
     Raises
     ------
     TypeError
-        If one of the `trees` is not a :class:`DependencyTree`.
+        If one of the `trees` is not a :class:`DependencyTree`, the arguments are swapped, or the
+        file is open in binary mode.
+    ValueError
+        If an open file has an encoding that lacks a character.
     OSError
         If the file cannot be written.
 
@@ -144,10 +146,20 @@ def write_conllu(trees, path_or_file):
     1   dogs  _  _  _  _  2  dep   _  _
     2   bark  _  _  _  _  0  root  _  _
     """
+    if isinstance(trees, str | os.PathLike) or hasattr(trees, "write"):
+        raise TypeError(
+            f"trees must be an iterable of DependencyTree, got {trees!r:.60}. The trees come "
+            f"first and the file second: write_conllu(trees, path_or_file)."
+        )
     blocks = _format_trees(trees)
     if hasattr(path_or_file, "write"):
-        path_or_file.writelines(list(blocks))
+        _write_open_file(path_or_file, list(blocks))
         return
+    if not isinstance(path_or_file, str | os.PathLike):
+        raise TypeError(
+            f"path_or_file must be a path (str or os.PathLike) or a file open for writing text, "
+            f"got {type(path_or_file).__name__}"
+        )
     path = os.fsdecode(path_or_file)
     with atomic_write(path, "wb") as file:
         if path.endswith(".gz"):
@@ -156,6 +168,34 @@ def write_conllu(trees, path_or_file):
                 compressed.writelines(map(str.encode, blocks))
         else:
             file.writelines(map(str.encode, blocks))
+
+
+def _write_open_file(file, blocks):
+    name = getattr(file, "name", "The file")
+    try:
+        file.writelines(blocks)
+    except TypeError:  # blocks are strings
+        message = f"{name} is open in binary mode; open it as text, with encoding='utf-8'"
+        raise TypeError(message) from None
+    except UnicodeEncodeError as error:
+        character = error.object[error.start]
+        raise ValueError(
+            f"{name} is open with the encoding {error.encoding}, which lacks the character "
+            f"{character!r}; open it with encoding='utf-8'"
+        ) from None
+
+
+def _parse_text(path, text, on_error):
+    """Yield the trees of a file."""
+    for first_line, lines in _split_sentences(text):
+        try:
+            yield _parse_sentence(path, first_line, lines)
+        except ConlluError as error:
+            if on_error == "raise":
+                raise
+            if on_error == "warn":
+                # Level 4 is the caller's line: between lie read_conllu and parameter validation.
+                warnings.warn(f"{error}; the sentence is left out", UserWarning, stacklevel=4)
 
 
 def _split_sentences(text):
@@ -173,7 +213,8 @@ def _parse_sentence(path, first_line, lines):
         source.encode()
     except UnicodeEncodeError as error:
         line = first_line + source.count("\n", 0, error.start)
-        raise ConlluError(path, line, "a character is not valid UTF-8") from None
+        message = "a character is not valid UTF-8; convert the file to UTF-8"
+        raise ConlluError(path, line, message) from None
     words, line_numbers = _parse_words(path, first_line, lines)
     heads = _parse_heads(path, words, line_numbers)
     # Tags and most words repeat: one string for all that are equal halves the memory.
@@ -205,7 +246,7 @@ def _parse_words(path, first_line, lines):
             continue
         columns = line.split("\t")
         if len(columns) != 10 or "" in columns:
-            raise ConlluError(path, line_number, _describe_columns(columns))
+            raise ConlluError(path, line_number, _describe_columns(line, columns))
         if columns[0] == str(len(words) + 1):
             words.append(columns)
             line_numbers.append(line_number)
@@ -243,9 +284,11 @@ def _parse_other_id(text, n_words, range_end):
     )
 
 
-def _describe_columns(columns):
+def _describe_columns(line, columns):
     if len(columns) != 10:
-        return f"10 columns separated by tabs are expected, got {len(columns)}"
+        message = f"10 columns separated by tabs are expected, got {len(columns)}"
+        guess = guess_format(line)
+        return message if guess is None else f"{message}; the line looks like {guess}"
     return f"column {DEFAULT_FIELDS[columns.index('')].upper()} is empty; write '_' for no value"
 
 

@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from sklearn_shag.utils._heads import is_projective
 
-__all__ = ["draw_svg", "draw_text"]
+__all__ = ["display_width", "draw_svg", "draw_text"]
 
 _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 
@@ -92,12 +92,21 @@ def _depths(heads):
 
 
 def _pad(column):
-    width = max(map(_display_width, column))
-    return [text + " " * (width - _display_width(text)) for text in column]
+    width = max(map(display_width, column))
+    return [text + " " * (width - display_width(text)) for text in column]
 
 
-def _display_width(text):
-    """The number of columns in a terminal: 0 for combining characters, 2 for East Asian wide."""
+def display_width(text):
+    """Count the columns in a terminal: 0 for combining characters, 2 for East Asian wide.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    width : int
+    """
     if text.isascii():
         return len(text)
     return sum(
@@ -167,7 +176,7 @@ def _positions(forms, symbols, labels):
     for form, symbol, label in zip(forms, symbols, labels, strict=True):
         sizes = ((form, _FORM_SIZE), (symbol, _SYMBOL_SIZE), (label, _LABEL_SIZE))
         # 0.62 em is the mean width of a letter, generously.
-        box = round(max(0.62 * size * _display_width(text) for text, size in sizes)) + _GAP
+        box = round(max(0.62 * size * display_width(text) for text, size in sizes)) + _GAP
         positions.append(left + box // 2)
         left += box
     return positions, left + _MARGIN

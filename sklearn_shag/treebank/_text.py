@@ -1,11 +1,15 @@
 """The text of a file, and the error that names one of its lines."""
 
 import gzip
-import os
+import io
 import zlib
+
+from sklearn_shag.treebank._formats import describe_binary
+from sklearn_shag.utils._io import STANDARD, read_bytes
 
 __all__ = ["ConlluError", "read_text"]
 
+_GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
 _CHUNK = 1 << 20  # bytes of a compressed file that are read at once
 
 
@@ -50,8 +54,8 @@ def read_text(path_or_file):
 
     Parameters
     ----------
-    path_or_file : str, os.PathLike or text file
-        A path that ends in ".gz" is decompressed.
+    path_or_file : str or text file
+        What is compressed with gzip, whatever its name, is decompressed; ``-`` is standard input.
 
     Returns
     -------
@@ -65,14 +69,20 @@ def read_text(path_or_file):
     Raises
     ------
     ConlluError
-        If compressed data cannot be decompressed, or the encoding of an open file is not right.
+        If compressed data cannot be decompressed, the file is no text, or the encoding of an open
+        file is not right.
+    OSError
+        If the file cannot be read.
     """
     if hasattr(path_or_file, "read"):
         path = str(getattr(path_or_file, "name", "<text>"))
         text = _read_open_file(path, path_or_file)
     else:
-        path = os.fsdecode(path_or_file)
-        text = _read_bytes(path).decode("utf-8", errors="surrogateescape")
+        path = "<stdin>" if path_or_file == STANDARD else path_or_file
+        data = _decompress(path, read_bytes(path_or_file))
+        if problem := describe_binary(data):
+            raise ConlluError(path, 1, problem)
+        text = data.decode("utf-8", errors="surrogateescape")
     return path, text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
@@ -87,12 +97,11 @@ def _read_open_file(path, file):
     return text
 
 
-def _read_bytes(path):
-    if not path.endswith(".gz"):
-        with open(path, "rb") as file:
-            return file.read()
+def _decompress(path, compressed):
+    if not compressed.startswith(_GZIP):
+        return compressed
     data = bytearray()
-    with gzip.open(path, "rb") as file:
+    with gzip.open(io.BytesIO(compressed)) as file:
         try:
             while chunk := file.read1(_CHUNK):  # read would lose what comes before the error
                 data += chunk

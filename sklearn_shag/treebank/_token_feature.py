@@ -211,7 +211,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
 
 
 def _check_trees(X):
-    if isinstance(X, (str, DependencyTree)) or not hasattr(X, "__len__"):
+    if isinstance(X, (str, DependencyTree)) or hasattr(X, "columns") or not hasattr(X, "__len__"):
         raise TypeError(f"X must be a sequence of DependencyTree, got {type(X).__name__}")
     if len(X) == 0:
         raise ValueError("X is empty: at least one DependencyTree is needed")

@@ -15,8 +15,45 @@ def find_head_error(heads):
     -------
     error : None or tuple (token, message)
         None for a tree; several roots are allowed here. Otherwise the 1-based position of the
-        token where the error shows, and what is wrong with it.
+        token where the error shows, and what is wrong with it; also how to convert the heads, if
+        they are a tree by another convention.
     """
+    error = _find_error(heads)
+    if error is None:
+        return None
+    token, message = error
+    advice = _advise(heads)
+    return token, message if advice is None else f"{message}; {advice}"
+
+
+def _advise(heads):
+    """How to convert heads that are a tree by another convention; None if they are not."""
+    conventions = (
+        (
+            [0 if head == i else head + 1 for i, head in enumerate(heads)],
+            "from 0 and the root points at itself, as in spaCy",
+            "[0 if head == i else head + 1 for i, head in enumerate(heads)]",
+        ),
+        (
+            [0 if head == i else head for i, head in enumerate(heads, start=1)],
+            "from 1 and the root points at itself",
+            "[0 if head == i else head for i, head in enumerate(heads, start=1)]",
+        ),
+        (
+            [head + 1 for head in heads],
+            "from 0 and the root has -1",
+            "[head + 1 for head in heads]",
+        ),
+    )
+    fitting = [
+        f"if heads count {convention}, convert them: {code}"
+        for converted, convention, code in conventions
+        if converted.count(0) == 1 and _find_error(converted) is None
+    ]
+    return "; ".join(fitting) or None
+
+
+def _find_error(heads):
     n_tokens = len(heads)
     for token, head in enumerate(heads, start=1):
         if not 0 <= head <= n_tokens:

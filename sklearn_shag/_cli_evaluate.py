@@ -1,0 +1,215 @@
+"""The command `evaluate`: parsed trees against true ones."""
+
+import json
+import os
+import re
+import warnings
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.metrics import (
+    attachment_breakdown,
+    exact_match_score,
+    is_punctuation,
+    unlabeled_attachment_score,
+)
+from sklearn_shag.treebank import DependencyTree, read_conllu
+from sklearn_shag.treebank._sources import list_sources
+from sklearn_shag.utils._io import STANDARD
+
+__all__ = ["evaluate"]
+
+N_RESAMPLES = 1000
+CONFIDENCE = 0.95
+
+
+class Sentence(NamedTuple):
+    """A tree and where it stands."""
+
+    path: str
+    number: int
+    tree: DependencyTree
+
+
+def evaluate(options):
+    """Print scores, their intervals and where the errors are.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `gold`, `system`, `by`, `ignore_punctuation` and `json`.
+
+    Raises
+    ------
+    ValueError
+        If the files do not hold the same sentences, with heads, or no token counts.
+    """
+    gold_files, system_files = list_sources(options.gold), list_sources(options.system)
+    _check_files(gold_files, system_files)
+    gold, system = _read(gold_files), _read(system_files)
+    _check_sentences(options, gold, system)
+    report = _compare(
+        [sentence.tree for sentence in gold],
+        [sentence.tree for sentence in system],
+        options.by,
+        is_punctuation if options.ignore_punctuation else None,
+    )
+    if options.json:
+        print(json.dumps({"gold": gold_files, "system": system_files, **report}, indent=2))
+    else:
+        _print(report)
+
+
+def _check_files(gold, system):
+    if STANDARD in gold and STANDARD in system:
+        raise ValueError("Standard input, '-', can be read only once.")
+    for a in gold:
+        for b in system:
+            if STANDARD not in (a, b) and os.path.samefile(a, b):
+                warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
+
+
+def _read(files):
+    return [
+        Sentence("<stdin>" if path == STANDARD else path, number, tree)
+        for path in files
+        for number, tree in enumerate(read_conllu(path), start=1)
+    ]
+
+
+def _check_sentences(options, gold, system):
+    for side, sentences in ((options.gold, gold), (options.system, system)):
+        if not sentences:
+            raise ValueError(f"{side} holds no sentences.")
+    for pair in zip_longest(gold, system):
+        difference = _find_difference(*pair)
+        if difference is not None:
+            raise ValueError(
+                f"{options.gold} ({len(gold)} sentences) and {options.system} ({len(system)}) do "
+                f"not hold the same sentences: {difference}."
+            )
+    for sentence in (*gold, *system):
+        if sentence.tree.heads is None:
+            raise ValueError(f"{_describe(sentence)} is without heads, which are what is scored.")
+
+
+def _find_difference(true, parsed):
+    """What differs between two sentences, one of which may be missing; None if nothing does."""
+    if true is None or parsed is None:
+        return f"only one of them has {_describe(true or parsed)}"
+    if true.tree.forms == parsed.tree.forms:
+        return None
+    pairs = enumerate(zip_longest(true.tree.forms, parsed.tree.forms), start=1)
+    token, words = next((token, pair) for token, pair in pairs if pair[0] != pair[1])
+    first, second = ("no word" if word is None else repr(word) for word in words)
+    return (
+        f"word {token} is {first} in {_describe(true)}, and {second} in {_describe(parsed)}. Both "
+        f"need the same words in the same order"
+    )
+
+
+def _describe(sentence):
+    comment = re.search(r"^# *sent_id *= *(.+)$", sentence.tree._source or "", flags=re.MULTILINE)
+    name = f" (sent_id {comment[1].strip()})" if comment else ""
+    return f"sentence {sentence.number} of {sentence.path}{name}"
+
+
+def _compare(gold, system, by, ignore):
+    """All that is printed, as a dict for JSON."""
+    counts = _count(gold, system, ignore)
+    n_scored = int(counts[:, 1].sum())
+    if not n_scored:
+        raise ValueError("No token is left to score: all symbols stand for punctuation.")
+    uas, exact = _resample(counts)
+    breakdown = attachment_breakdown(gold, system, by=by, ignore=ignore)
+    return {
+        "sentences": len(gold),
+        "tokens": sum(map(len, gold)),
+        "scored_tokens": n_scored,
+        "punctuation": "scored" if ignore is None else "ignored",
+        "uas": {"score": unlabeled_attachment_score(gold, system, ignore=ignore), **uas},
+        "exact_match": {"score": exact_match_score(gold, system, ignore=ignore), **exact},
+        "confidence": CONFIDENCE,
+        "resamples": N_RESAMPLES,
+        "breakdown": {
+            "by": by,
+            "rows": [
+                {
+                    "symbol": symbol,
+                    "left": {"correct": int(right[0]), "total": int(total[0])},
+                    "right": {"correct": int(right[1]), "total": int(total[1])},
+                }
+                for symbol, right, total in zip(*breakdown, strict=True)
+            ],
+        },
+    }
+
+
+def _count(gold, system, ignore):
+    """Count in every sentence what scores are sums of.
+
+    Returns
+    -------
+    counts : int ndarray of shape (n_sentences, 4)
+        Tokens with the right head, tokens that count, whether all of these are right, and whether
+        there are any.
+    """
+    counts = np.zeros((len(gold), 4), dtype=np.int64)
+    for row, true, parsed in zip(counts, gold, system, strict=True):
+        right = true.heads == parsed.heads
+        if ignore is not None:
+            right = right[[not ignore(symbol) for symbol in true.symbols]]
+        row[:] = right.sum(), right.size, right.all() and right.size, right.size > 0
+    counts[:, 2] = counts[:, 2] > 0
+    return counts
+
+
+def _resample(counts):
+    """Percentile bootstrap: intervals of both scores over sentences drawn with replacement."""
+    rng = np.random.default_rng(0)
+    n_sentences = len(counts)
+    sums = np.array(
+        [
+            counts[rng.integers(n_sentences, size=n_sentences)].sum(axis=0)
+            for _ in range(N_RESAMPLES)
+        ]
+    )
+    scores = sums[:, [0, 2]] / np.maximum(sums[:, [1, 3]], 1)
+    tail = (1 - CONFIDENCE) / 2
+    lows, highs = np.quantile(scores, [tail, 1 - tail], axis=0).tolist()
+    return [{"low": low, "high": high} for low, high in zip(lows, highs, strict=True)]
+
+
+def _print(report):
+    scored = "punctuation scored"
+    if report["punctuation"] == "ignored":
+        scored = f"{report['tokens'] - report['scored_tokens']} of them punctuation and ignored"
+    print(f"{report['sentences']} sentences, {report['tokens']} tokens, {scored}\n")
+    print(f"{'':<12}{'score':>7}   {100 * report['confidence']:.0f} % interval")
+    for name, key in (("UAS", "uas"), ("exact match", "exact_match")):
+        score, low, high = (100 * value for value in report[key].values())
+        print(f"{name:<12}{score:>7.2f}   {low:.2f} to {high:.2f}")
+    print(f"(intervals: {report['resamples']} resamples of the sentences)\n")
+    by = report["breakdown"]["by"]
+    print(
+        "Right heads by the symbol of the true head, for words left and right of it:\n"
+        if by == "head"
+        else "Right heads by the symbol of the word, for words left and right of their heads:\n"
+    )
+    rows = [
+        (row["symbol"], *(tuple(row[side].values()) for side in ("left", "right")))
+        for row in report["breakdown"]["rows"]
+    ]
+    rows.sort(key=lambda row: -row[1][1] - row[2][1])
+    width = max(len("symbol"), *(len(row[0]) for row in rows))
+    print(f"{'symbol':<{width}}{'left':>20}{'right':>20}{'both':>20}")
+    for symbol, left, right in rows:
+        both = (left[0] + right[0], left[1] + right[1])
+        cells = "".join(f"{_share(*cell):>20}" for cell in (left, right, both))
+        print(f"{symbol:<{width}}{cells}")
+
+
+def _share(correct, total):
+    return f"{100 * correct / total:.1f} % of {total:>6}" if total else "-"

@@ -1,0 +1,322 @@
+"""Input as people have it: which files a name means, and guesses what is not CoNLL-U."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from sklearn_shag import DeterministicSHAG, load_model, save_model
+from sklearn_shag.treebank import ConlluError, DependencyTree, TokenFeature, read_conllu
+from sklearn_shag.treebank._formats import guess_format
+
+LINE = "1\t{}\t_\tX\t_\t_\t0\troot\t_\t_\n"
+
+
+def text(*words):
+    """A treebank with one sentence a word."""
+    return "\n".join(map(LINE.format, words))
+
+
+def forms(trees):
+    return [form for tree in trees for form in tree.forms]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with files to read, in another order than that of their names, and others."""
+    (tmp_path / "c.conllu").write_text(text("c"))
+    (tmp_path / "b.conllu.gz").write_bytes(gzip.compress(text("b").encode()))
+    (tmp_path / "a.conllu").write_text(text("a1", "a2"))
+    (tmp_path / "README.txt").write_text("Not a treebank.")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "d.conllu").write_text(text("d"))
+    return tmp_path
+
+
+class TestSources:
+    def test_folder(self, folder):
+        assert forms(read_conllu(folder)) == ["a1", "a2", "b", "c"]
+        assert forms(read_conllu(str(folder))) == ["a1", "a2", "b", "c"]
+
+    @pytest.mark.parametrize(
+        ("pattern", "expected"),
+        [
+            ("*.conllu", ["a1", "a2", "c"]),
+            ("[bc].conllu*", ["b", "c"]),
+            ("*/?.conllu", ["d"]),
+            ("m*", ["d"]),
+        ],
+    )
+    def test_pattern(self, folder, pattern, expected):
+        assert forms(read_conllu(folder / pattern)) == expected
+
+    @pytest.mark.parametrize("kind", [list, tuple])
+    def test_several(self, folder, kind):
+        files = kind([folder / "c.conllu", io.StringIO(text("x")), str(folder / "more")])
+        assert forms(read_conllu(files)) == ["c", "x", "d"]
+        assert [tree.symbols for tree in read_conllu(files[::2], symbols="form")] == [
+            ("c",),
+            ("d",),
+        ]
+
+    def test_home(self, folder, monkeypatch):
+        monkeypatch.setenv("HOME", str(folder))
+        monkeypatch.setenv("USERPROFILE", str(folder))
+        assert forms(read_conllu("~/c.conllu")) == ["c"]
+        assert forms(read_conllu("~/[ab].conllu")) == ["a1", "a2"]
+
+    def test_name_that_could_be_a_pattern(self, folder):
+        (folder / "[a].conllu").write_text(text("brackets"))
+        assert forms(read_conllu(folder / "[a].conllu")) == ["brackets"]
+
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_standard_input(self, monkeypatch, packed):
+        data = text("é").encode()
+        stream = io.TextIOWrapper(
+            io.BytesIO(gzip.compress(data) if packed else data), encoding="ascii"
+        )
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert forms(read_conllu("-")) == ["é"]
+
+    def test_standard_input_of_text_alone(self, monkeypatch):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text("é")))
+        assert forms(read_conllu("-")) == ["é"]
+
+    def test_name_of_standard_input(self, monkeypatch):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("plain text"))
+        with pytest.raises(ConlluError, match=r"^<stdin>:1: 10 columns"):
+            read_conllu("-")
+
+    def test_gzip_by_its_first_bytes(self, tmp_path):
+        (tmp_path / "packed.conllu").write_bytes(gzip.compress(text("a").encode()))
+        (tmp_path / "plain.conllu.gz").write_text(text("b"))
+        assert forms(read_conllu(tmp_path)) == ["a", "b"]
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+    def test_pipe(self, tmp_path):
+        """As the shell's <(command) gives it: no regular file, and read once."""
+        reader, writer = os.pipe()
+        os.write(writer, gzip.compress(text("a").encode()))
+        os.close(writer)
+        try:
+            assert forms(read_conllu(f"/dev/fd/{reader}")) == ["a"]
+        finally:
+            os.close(reader)
+
+    @pytest.mark.parametrize(
+        ("given", "error", "message"),
+        [
+            ("none.conllu", FileNotFoundError, r"no file or folder none\.conllu in {cwd}\."),
+            ("{folder}/none", FileNotFoundError, r"^There is no file or folder {folder}/none\.$"),
+            ("{folder}/*.xml", FileNotFoundError, r"No file matches the pattern {folder}/\*\.xml"),
+            ("{folder}/empty", FileNotFoundError, r"{folder}/empty holds no \.conllu"),
+            ("{folder}/twice", ValueError, r"x\.conllu and x\.conllu\.gz.*Name the files"),
+            ("", FileNotFoundError, "path of the file to read is empty"),
+            ("https://x.org/a.conllu", FileNotFoundError, "Download it first"),
+            (text("a"), ValueError, r"is text.*read_conllu\(io\.StringIO\(text\)\)"),
+            ("# a comment\n", ValueError, r"io\.StringIO"),
+            ([], ValueError, "list of files is empty"),
+            ([io.StringIO(), 3], TypeError, "open for reading text, got int: 3"),
+            (["-", "-"], ValueError, "only once"),
+        ],
+        ids=ascii,
+    )
+    def test_errors(self, folder, given, error, message):
+        (folder / "empty").mkdir()
+        (folder / "twice").mkdir()
+        for name in ("x.conllu", "x.conllu.gz"):
+            (folder / "twice" / name).touch()
+        if isinstance(given, str):
+            given = given.replace("{folder}", str(folder))
+        message = message.replace("{folder}", re.escape(str(folder)))
+        message = message.replace("{cwd}", re.escape(os.getcwd()))
+        for on_error in ("raise", "skip"):
+            with pytest.raises(error, match=message) as caught:
+                read_conllu(given, on_error=on_error)
+            assert "Errno" not in str(caught.value)
+
+
+GUESSES = {
+    "words": ("The cat sat on the mat .", "like plain text.*tagger"),
+    "a number and words": ("1 man went up the hill and came down again", "plain text"),
+    "spaces": ("1  The  the  DET  DT  _  2  det  _  _", "spaces for tabs"),
+    "spaces, no head": ("1 The the DET DT _ _ _ _ _", "spaces for tabs"),
+    "commas": ("1,The,the,DET,DT,_,2,det,_,_", "separated by commas"),
+    "semicolons": ("1;The;the;DET;DT;_;2;det;_;_", "separated by semicolons"),
+    "Penn": ("(S (NP (DT The) (NN cat)) (VP (VBD sat)))", "Penn Treebank brackets.*dependencies"),
+    "Penn, empty label": ("( (S (NP (DT The))))", "Penn"),
+    "Penn, first line": ("(ROOT", "Penn"),
+    "brackets in words": ("(Reuters) The cat sat .", "plain text"),
+    "HTML": ("<!DOCTYPE html>", "HTML.*raw file"),
+    "JSON": ('{"tokens": []}', "JSON"),
+    "JSON, first line": ("[", "JSON"),
+    "comment": (" # c", "comment.*first character"),
+    "2009": (
+        "1\tcats\tcat\tcat\tN\tN\tnum=p\tnum=p\t2\t2\tSBJ\tSBJ\t_\t_",
+        r"CoNLL-2009.*1, 2, 3, 5, 6, 7, 9 and 11",
+    ),
+    "2009 with arguments": (
+        "1\tcats\tcat\tcat\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\tY\tcat.01\tA0\t_",
+        "CoNLL-2009",
+    ),
+    "CoNLL-X, eight columns": ("1\tcats\tcat\tN\tNNS\t_\t2\tSBJ", "CoNLL-X.*columns 9 and 10"),
+}
+
+
+class TestFormats:
+    @pytest.mark.parametrize("name", GUESSES)
+    def test_guess(self, name, tmp_path):
+        line, message = GUESSES[name]
+        (tmp_path / "a").write_text(f"# c\n{line}\n")
+        with pytest.raises(ConlluError, match=rf":2: 10 columns.*; the line looks .*{message}"):
+            read_conllu(tmp_path / "a")
+
+    @pytest.mark.parametrize("line", ["a\tb", "1\t2\t3\t4", "1\ta\tb\tc\td\te\tf\tg\th\ti\tj"])
+    def test_no_guess(self, line):
+        assert guess_format(line) is None
+        with pytest.raises(ConlluError, match=r"expected, got \d+$"):
+            read_conllu(io.StringIO(line))
+
+    @pytest.mark.parametrize("on_error", ["raise", "skip", "warn"])
+    @pytest.mark.parametrize(
+        ("data", "message"),
+        [
+            (text("a").encode("utf-16"), "UTF-16.*save it in UTF-8"),
+            (text("a").encode("utf-16-be"), "binary file, and not text in UTF-8"),
+            (b"\xfe\xff" + text("a").encode("utf-16-be"), "UTF-16"),
+            (lzma.compress(text("a").encode()), "compressed with xz"),
+            (bz2.compress(text("a").encode()), "compressed with bzip2"),
+            (b"\x28\xb5\x2f\xfd....", "compressed with zstd"),
+            (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary file"),
+        ],
+        ids=range(7),
+    )
+    def test_binary(self, tmp_path, data, message, on_error):
+        (tmp_path / "a").write_bytes(data)
+        with pytest.raises(ConlluError, match=f":1: .*{message}"):
+            read_conllu(tmp_path / "a", on_error=on_error)
+
+    def test_model(self, tmp_path):
+        save_model(DeterministicSHAG().fit([["A"]], [[0]]), tmp_path / "model.npz")
+        with pytest.raises(ConlluError, match=r"model\.npz:1: .*zip archive.*\(\.npz\)"):
+            read_conllu(tmp_path / "model.npz")
+
+    def test_guesses_do_not_touch_what_is_valid(self, tmp_path):
+        """Whatever a valid file begins with is not taken for something else."""
+        for start in ("\ufeff", "\n", "# (S (NP\n", "# {\n"):
+            (tmp_path / "a").write_text(start + text("PK"), encoding="utf-8")
+            assert forms(read_conllu(tmp_path / "a")) == ["PK"]
+
+
+class TestHeads:
+    """Heads by other conventions, and what the message says to do."""
+
+    # Trees in CoNLL-U's convention: chains, roots first and last, a single word.
+    TREES = [[2, 0, 2], [0, 1, 1, 3], [2, 3, 4, 0], [2, 3, 0, 3], [3, 1, 0], [0]]
+    CONVENTIONS = {
+        "spaCy": lambda heads: [head - 1 if head else i for i, head in enumerate(heads)],
+        "own": lambda heads: [head or i for i, head in enumerate(heads, start=1)],
+        "-1": lambda heads: [head - 1 for head in heads],
+    }
+
+    @pytest.mark.parametrize("convention", CONVENTIONS)
+    @pytest.mark.parametrize("tree", TREES, ids=str)
+    def test_advice_gives_the_tree(self, convention, tree):
+        heads = self.CONVENTIONS[convention](tree)
+        words = ["w"] * len(tree)
+        try:
+            DependencyTree(words, heads)
+        except ValueError as error:
+            codes = re.findall(r"convert them: (\[[^]]*\])", str(error))
+            # Some heads are trees by two of the conventions; then both are named.
+            assert tree in [eval(code, {"heads": heads, "enumerate": enumerate}) for code in codes]
+            with pytest.raises(ValueError, match=re.escape(codes[0])):
+                DeterministicSHAG().fit([words], [heads])
+        else:
+            assert convention == "spaCy"  # a tree by this one too, as far as one sentence tells
+            assert 0 in heads
+
+    @pytest.mark.parametrize("heads", [[0, 3, 2], [0, 1, 5], [2, 1], [3, 3, 2, 1], [0, 2]], ids=str)
+    def test_no_advice_where_no_convention_fits(self, heads):
+        with pytest.raises(ValueError, match="is not a tree") as caught:
+            DependencyTree(["w"] * len(heads), heads)
+        assert "convert" not in str(caught.value)
+
+    def test_file(self):
+        lines = LINE.format("a").replace("\t0\t", "\t2\t"), LINE.format("b").replace("1\tb", "2\tb")
+        file = io.StringIO("".join(lines).replace("\t0\t", "\t2\t"))
+        with pytest.raises(ConlluError, match=r"cycle|no root") as caught:
+            read_conllu(file)
+        assert "the root points at itself" in str(caught.value)
+
+
+class Frame:
+    """A data frame, as far as it matters: iterated, it gives the names of its columns."""
+
+    columns = ("sentence", "symbol")
+
+    def __iter__(self):
+        return iter(self.columns)
+
+    def __len__(self):
+        return 9
+
+
+class TestDataFrame:
+    def test_estimator(self):
+        model = DeterministicSHAG().fit([["A"]], [[0]])
+        for use in (model.predict, model.fit, model.score):
+            with pytest.raises(TypeError, match=r"X is a Frame; pass a list of sentences.*groupby"):
+                use(Frame())
+
+    def test_token_feature(self):
+        with pytest.raises(TypeError, match="sequence of DependencyTree, got Frame"):
+            TokenFeature().fit(Frame())
+
+
+class TestModels:
+    @pytest.fixture
+    def model(self):
+        return DeterministicSHAG().fit([["A", "B"]], [[2, 0]])
+
+    def test_home(self, model, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("USERPROFILE", str(tmp_path))
+        save_model(model, "~/model.npz")
+        assert os.listdir(tmp_path) == ["model.npz"]
+        assert load_model("~/model.npz").predict([["A", "B"]])[0].tolist() == [2, 0]
+
+    def test_standard_streams(self, model, monkeypatch):
+        output = io.TextIOWrapper(io.BytesIO())
+        monkeypatch.setattr(sys, "stdout", output)
+        save_model(model, "-")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(output.buffer.getvalue())))
+        loaded = load_model("-")
+        for a, b in zip(loaded.operators_, model.operators_, strict=True):
+            np.testing.assert_array_equal(a, b)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"no model")))
+        with pytest.raises(ValueError, match="<stdin> is not a saved model"):
+            load_model("-")
+
+    def test_errors_in_words(self, model, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        cwd = re.escape(os.getcwd())
+        with pytest.raises(
+            FileNotFoundError, match=rf"^m cannot be read: .* no such file in {cwd}"
+        ):
+            load_model("m")
+        path = re.escape(str(tmp_path))
+        for use in (lambda: load_model(tmp_path), lambda: save_model(model, tmp_path)):
+            with pytest.raises(IsADirectoryError, match=rf"^{path} cannot be .*: it is a folder"):
+                use()
+        with pytest.raises(FileNotFoundError, match="the file to write is empty"):
+            save_model(model, "")
+        (tmp_path / "a.conllu").write_text(text("a"))
+        with pytest.raises(ValueError, match="as save_model and the command train write it"):
+            load_model(tmp_path / "a.conllu")
