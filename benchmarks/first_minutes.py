@@ -61,13 +61,18 @@ def main():
     parser.add_argument("--failures", action="store_true", help="print those that fail only")
     arguments = parser.parse_args()
     started = time.perf_counter()
+    groups = {
+        title: [mistake for mistake in mistakes if arguments.only in mistake.line]
+        for title, mistakes in GROUPS.items()
+    }
+    if not any(groups.values()):
+        parser.error(f"no mistake has the words {arguments.only!r} in its line")
     failures, n_mistakes = [], 0
     with _desk() as (names, folder):
-        for title, mistakes in GROUPS.items():
-            print(f"\n{title}\n{'=' * len(title)}")
+        for title, mistakes in groups.items():
+            if mistakes:
+                print(f"\n{title}\n{'=' * len(title)}")
             for mistake in mistakes:
-                if arguments.only not in mistake.line:
-                    continue
                 n_mistakes += 1
                 seen, complaints = None, []
                 if not mistake.is_skipped:
