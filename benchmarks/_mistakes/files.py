@@ -1,0 +1,151 @@
+"""Treebank files: reading what is not CoNLL-U, or not there, and writing."""
+
+from _mistakes._replay import Mistake, raises, works
+
+ALL = "len(result) == 60"
+
+
+def refused(name, *words, line=r"\d+"):
+    """A file that is not CoNLL-U: named with the line, and a guess at what it is."""
+    where = rf"{name}:{line}: .*"
+    said = (rf"{where}({word})" for word in words)
+    return Mistake(f"read_conllu({name!r})", raises(ValueError, *said))
+
+
+MISTAKES = [
+    Mistake(
+        "read_conllu('missing.conllu')", raises(OSError, r"missing\.conllu", r"no (such )?file")
+    ),
+    Mistake("read_conllu('tain.conllu')", raises(OSError, r"tain\.conllu", r"no (such )?file")),
+    Mistake(
+        "read_conllu('no/such/folder/train.conllu')",
+        raises(OSError, r"no/such/folder", r"no (such )?(file|folder)"),
+    ),
+    Mistake("read_conllu('train.conllu/train')", raises(OSError, r"train\.conllu/train", r"file")),
+    Mistake(
+        "read_conllu('nothing')", raises(OSError, r"nothing", r"no .*\.conllu", r"folder|direc")
+    ),
+    Mistake("read_conllu('treebank')", works("len(result) == 70")),
+    Mistake("read_conllu('treebank/*.conllu')", works("len(result) == 70")),
+    Mistake("read_conllu('treebank/*-dev.conllu')", raises(OSError, r"\*-dev\.conllu", r"no ")),
+    Mistake("read_conllu(['train.conllu', 'test.conllu'])", works("len(result) == 70")),
+    Mistake("read_conllu([])", raises(ValueError, r"at least one|no file|empty")),
+    Mistake("read_conllu(['train.conllu', 'missing.conllu'])", raises(OSError, r"missing\.conllu")),
+    Mistake("read_conllu(sorted(Path('treebank').glob('*')))", works("len(result) == 70")),
+    Mistake("read_conllu('~/test.conllu')", works("len(result) == 10")),
+    Mistake(
+        "read_conllu('~/missing.conllu')", raises(OSError, r"missing\.conllu", r"no (such )?file")
+    ),
+    Mistake(
+        "read_conllu('train.conllu', 'test.conllu')", raises(ValueError, r"'test\.conllu'", "upos")
+    ),
+    Mistake(
+        "read_conllu('https://example.org/train.conllu')",
+        raises(OSError, r"example\.org", r"no (such )?file|download|address|URL"),
+    ),
+    Mistake("read_conllu(Path('train.conllu').read_text())", raises(ValueError, r"io\.StringIO")),
+    Mistake(
+        "read_conllu(Path('train.conllu').read_text()[1000:1090])",
+        raises(ValueError, r"io\.StringIO"),
+    ),
+    Mistake("read_conllu(io.StringIO(Path('train.conllu').read_text()))", works(ALL)),
+    Mistake("read_conllu(open('train.conllu', 'rb'))", raises(TypeError, r"binary", r"text")),
+    Mistake(
+        "read_conllu(Path('train.conllu').read_bytes())",
+        raises((TypeError, ValueError), r"path|text"),
+    ),
+    Mistake("read_conllu(None)", raises(ValueError, r"path_or_file", r"None")),
+    Mistake("read_conllu(7)", raises(ValueError, r"path_or_file", r"7")),
+    Mistake("read_conllu(trees)", raises((TypeError, ValueError), r"DependencyTree|path")),
+    Mistake(
+        "read_conllu('train.conllu', symbols='pos')", raises(ValueError, r"'pos'", r"upos, xpos")
+    ),
+    Mistake("read_conllu('train.conllu', symbols='UPOS')", raises(ValueError, r"'UPOS'", r"upos")),
+    Mistake("read_conllu('train.conllu', symbols='misc')", raises(ValueError, r"'misc'", r"upos")),
+    Mistake("read_conllu('train.conllu', symbols='upos,xpos')", raises(ValueError, r"'upos,xpos'")),
+    Mistake("read_conllu('train.conllu', symbols=[])", raises(ValueError, r"at least one column")),
+    Mistake("read_conllu('train.conllu', symbols=None)", raises(ValueError, r"'symbols'", r"None")),
+    Mistake("read_conllu('train.conllu', on_error='ignore')", raises(ValueError, r"'skip'")),
+    Mistake("SpectralSHAG().fit(read_conllu('empty.conllu'))", raises(ValueError, r"no sentences")),
+    Mistake("SpectralSHAG().fit(read_conllu('blank.conllu'))", raises(ValueError, r"no sentences")),
+    refused("comments.conllu", r"no words"),
+    refused("plain.txt", r"10 columns", r"plain text", line=1),
+    refused("tagged.txt", r"10 columns", line=1),
+    refused("penn.mrg", r"10 columns", r"Penn|bracket", line=1),
+    refused("conll2009.txt", r"10 columns", r"CoNLL-2009", line=1),
+    refused("conll2003.txt", r"10 columns", line=1),
+    refused("three_columns.tsv", r"10 columns", r"got 3", line=1),
+    refused("spaces.conllu", r"10 columns", r"spaces", r"tab", line=1),
+    refused("table.csv", r"10 columns", line=1),
+    refused("spacy.json", r"10 columns", line=1),
+    refused("page.conllu", r"10 columns", line=1),
+    refused("lfs.conllu", r"10 columns", line=1),
+    Mistake("read_conllu('conllx.conll')", works(ALL)),
+    Mistake("read_conllu('windows.conllu')", works(ALL)),
+    Mistake("read_conllu('no_last_line_end.conllu')", works(ALL)),
+    Mistake("read_conllu('old_mac.conllu')", raises(ValueError, r"line", r"\\r|line end|carriage")),
+    refused("latin1.conllu", r"UTF-8", r"encoding|convert|save"),
+    refused("utf16.conllu", r"UTF-8|UTF-16", r"encoding|convert|save", line=1),
+    Mistake("read_conllu(open('latin1.conllu', encoding='latin-1'))", works(ALL)),
+    refused("binary.conllu", r"UTF-8|binary|text"),
+    refused("model.npz", r"zip|model|archive|binary"),
+    refused("treebank.zip", r"zip|archive|unpack"),
+    Mistake("read_conllu('packed.conllu.gz')", works(ALL)),
+    Mistake("read_conllu('packed.conllu')", works(ALL)),
+    Mistake("read_conllu('not_packed.conllu.gz')", works(ALL)),
+    refused("truncated.conllu.gz", r"decompress", r"end|break|truncat|incomplete"),
+    refused("zero_based.conllu", r"head -1"),
+    refused("one_off.conllu", r"no token has head 0|outside|root"),
+    refused("self_root.conllu", r"itself", r"\b0\b"),
+    refused("cycle.conllu", r"cycle"),
+    refused("words_as_heads.conllu", r"bad head", r"integer|number"),
+    refused("float_heads.conllu", r"bad head '2\.0'", r"integer|number"),
+    refused("glued.conllu", r"ID '1'", r"blank|empty|next word"),
+    refused("ids_from_0.conllu", r"ID '0'", r"from 1"),
+    refused("missing_column.conllu", r"UPOS is empty", r"'_'"),
+    Mistake("read_conllu('some_heads.conllu')", works("result[0].heads is None")),
+    Mistake(
+        "DeterministicSHAG().fit(read_conllu('some_heads.conllu'))",
+        raises(ValueError, r"X\[0\] has no heads", r"1 of 60"),
+    ),
+    Mistake(
+        "DeterministicSHAG().fit(read_conllu('no_heads.conllu'))",
+        raises(ValueError, r"X\[0\] has no heads", r"60 of 60"),
+    ),
+    Mistake(
+        "write_conllu('new.conllu', trees)",
+        raises(TypeError, r"write_conllu\(trees, |swapped|order|first", r"trees"),
+    ),
+    Mistake("write_conllu(trees[0], 'new.conllu')", raises(TypeError, r"\[tree\]")),
+    Mistake(
+        "write_conllu(model.predict(trees), 'new.conllu')",
+        raises(TypeError, r"trees\[0\]", "array"),
+    ),
+    Mistake("write_conllu(tags, 'new.conllu')", raises(TypeError, r"trees\[0\]", r"list")),
+    Mistake("write_conllu(None, 'new.conllu')", raises(TypeError, r"trees", r"None")),
+    Mistake(
+        "write_conllu(trees, None)", raises((TypeError, ValueError), r"path_or_file|path", r"None")
+    ),
+    Mistake("write_conllu(trees)", raises(TypeError, r"missing 1.*'path_or_file'", by="line")),
+    Mistake(
+        "write_conllu(trees, 'no/such/folder/new.conllu')",
+        raises(
+            OSError, r"no/such/folder", r"no (such )?folder|does not exist|no (such )?directory"
+        ),
+    ),
+    Mistake("write_conllu(trees, 'treebank')", raises(OSError, r"treebank", r"folder|directory")),
+    Mistake("write_conllu(trees, '~/new.conllu')", works("Path('home/new.conllu').exists()")),
+    Mistake("write_conllu(trees, open(os.devnull, 'wb'))", raises(TypeError, r"binary", r"text")),
+    Mistake("write_conllu(trees, open('train.conllu'))", raises((OSError, ValueError), r"writ")),
+    Mistake(
+        "read_conllu('train.conllu')",
+        raises(OSError, r"train\.conllu", r"permi|may not|not readable"),
+        locked="train.conllu",
+    ),
+    Mistake(
+        "write_conllu(trees, 'treebank/new.conllu')",
+        raises(OSError, r"treebank", r"permi|may not|not writable"),
+        locked="treebank",
+    ),
+    Mistake("write_conllu([*trees, None], 'train.conllu')", raises(TypeError, r"trees\[60\]")),
+]

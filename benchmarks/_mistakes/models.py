@@ -1,0 +1,73 @@
+"""Saving and loading models."""
+
+from _mistakes._replay import Mistake, raises, works
+
+NOT_A_MODEL = (r"is not a saved model",)
+
+MISTAKES = [
+    Mistake("load_model('missing.npz')", raises(OSError, r"missing\.npz", r"no (such )?file")),
+    Mistake("load_model('model')", raises(OSError, r"model", r"no (such )?file")),
+    Mistake("load_model('treebank')", raises(OSError, r"treebank", r"folder|directory")),
+    Mistake("load_model(None)", raises((TypeError, ValueError), r"path", r"None")),
+    Mistake("load_model(7)", raises((TypeError, ValueError), r"path", r"7|int")),
+    Mistake("load_model(model)", raises((TypeError, ValueError), r"path", r"DeterministicSHAG")),
+    Mistake("load_model(open('model.npz', 'rb'))", raises((TypeError, ValueError), r"path")),
+    Mistake("load_model('train.conllu')", raises(ValueError, r"train\.conllu", *NOT_A_MODEL)),
+    Mistake("load_model('packed.conllu.gz')", raises(ValueError, r"packed", *NOT_A_MODEL)),
+    Mistake("load_model('empty.conllu')", raises(ValueError, r"empty\.conllu", *NOT_A_MODEL)),
+    Mistake("load_model('treebank.zip')", raises(ValueError, r"treebank\.zip", *NOT_A_MODEL)),
+    Mistake("load_model('arrays.npz')", raises(ValueError, r"arrays\.npz", *NOT_A_MODEL)),
+    Mistake("load_model('truncated.npz')", raises(ValueError, r"truncated\.npz", r"damaged")),
+    Mistake("load_model('model.pkl')", raises(ValueError, r"model\.pkl", r"pickle|joblib")),
+    Mistake("load_model('~/model.npz')", raises(OSError, r"model\.npz", r"no (such )?file")),
+    Mistake("load_model(Path('model.npz')).predict(trees)", works("len(result) == 60")),
+    Mistake(
+        "save_model('new.npz', model)", raises(TypeError, r"save_model\(model, |swapped|first")
+    ),
+    Mistake("save_model(model)", raises(TypeError, r"missing 1 required.*'path'", by="line")),
+    Mistake("save_model(None, 'new.npz')", raises(TypeError, r"NoneType")),
+    Mistake("save_model(trees, 'new.npz')", raises(TypeError, r"list", r"SpectralSHAG")),
+    Mistake("save_model(SpectralSHAG, 'new.npz')", raises(TypeError, r"class|fitted|instance")),
+    Mistake(
+        "save_model(LogisticRegression(), 'new.npz')",
+        raises(TypeError, r"LogisticRegression", r"joblib\.dump"),
+    ),
+    Mistake(
+        "save_model(make_pipeline(StandardScaler(), model), 'new.npz')",
+        raises(TypeError, r"StandardScaler", r"joblib\.dump"),
+    ),
+    Mistake(
+        "save_model(GridSearchCV(model, {}, cv=2).fit(trees), 'new.npz')",
+        raises(TypeError, r"GridSearchCV", r"joblib\.dump", r"best_estimator_"),
+    ),
+    Mistake(
+        "save_model(model.set_params(memory=joblib.Memory(None)), 'new.npz')",
+        raises(TypeError, r"memory", r"before saving"),
+    ),
+    Mistake("save_model(model, None)", raises((TypeError, ValueError), r"path", r"None")),
+    Mistake("save_model(model, 'treebank')", raises(OSError, r"treebank", r"folder|directory")),
+    Mistake(
+        "save_model(model, 'no/such/folder/new.npz')",
+        raises(OSError, r"no/such/folder", r"no (such )?(folder|directory)|does not exist"),
+    ),
+    Mistake(
+        "save_model(model, 'train.conllu/new.npz')",
+        raises(OSError, r"train\.conllu", r"folder|direc"),
+    ),
+    Mistake("save_model(model, '~/new.npz')", works("Path('home/new.npz').exists()")),
+    Mistake("save_model(model, 'new')", works("load_model('new').predict(tags).size == 60")),
+    Mistake(
+        "save_model(model, 'model.npz')", works("type(load_model('model.npz')) is type(model)")
+    ),
+    Mistake(
+        "save_model(model, 'treebank/new.npz')",
+        raises(OSError, r"treebank", r"permi|may not|not writable"),
+        locked="treebank",
+    ),
+    Mistake(
+        "load_model('model.npz')",
+        raises(OSError, r"model\.npz", r"permi|may not|not readable"),
+        locked="model.npz",
+    ),
+    Mistake("save_model(model, '/dev/full')", raises(OSError, r"/dev/full", r"no space|full")),
+]

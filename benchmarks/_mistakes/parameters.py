@@ -1,0 +1,155 @@
+"""Parameters with wrong names or values, and methods in the wrong order."""
+
+from _mistakes._replay import Mistake, raises, tool_raises, tool_warns, works
+
+NOT_FITTED = (r"not fitted", r"'fit'")
+
+
+def before_fit(call):
+    return Mistake(f"SpectralSHAG().{call}", raises(ValueError, *NOT_FITTED))
+
+
+MISTAKES = [
+    Mistake("SpectralSHAG(0).fit(trees)", raises(ValueError, r"'n_states'", r"\[1, inf\)", "0")),
+    Mistake("SpectralSHAG('8').fit(trees)", raises(ValueError, r"'n_states'", r"int", r"'8'")),
+    Mistake("SpectralSHAG(2.5).fit(trees)", raises(ValueError, r"'n_states'", r"int", r"2\.5")),
+    Mistake("SpectralSHAG(None).fit(trees)", raises(ValueError, r"'n_states'", r"int", r"None")),
+    Mistake("SpectralSHAG(n_states=[2, 4]).fit(trees)", raises(ValueError, r"'n_states'", "int")),
+    Mistake("SpectralSHAG(200).fit(trees)", works("result.operators_.A.shape[-1] < 60")),
+    Mistake("SpectralSHAG(smoothing=-1).fit(trees)", raises(ValueError, r"'smoothing'", r"-1")),
+    Mistake("SpectralSHAG(smoothing='5').fit(trees)", raises(ValueError, r"'smoothing'", "float")),
+    Mistake("SpectralSHAG(smoothing=np.nan).fit(trees)", raises(ValueError, r"'smoothing'", "nan")),
+    Mistake("SpectralSHAG(smoothing=np.inf).fit(trees)", raises(ValueError, r"'smoothing'", "inf")),
+    Mistake(
+        "SpectralSHAG(mixing=1).fit(trees)", raises(ValueError, r"'mixing'", r"\[0\.0, 1\.0\)")
+    ),
+    Mistake(
+        "SpectralSHAG(scaling=2).fit(trees)", raises(ValueError, r"'scaling'", r"\[0\.0, 1\.0\]")
+    ),
+    Mistake("SpectralSHAG(alpha=None).fit(trees)", raises(ValueError, r"'alpha'", r"float")),
+    Mistake(
+        "SpectralSHAG(decoder='mrb').fit(trees)",
+        raises(ValueError, r"'decoder'", r"'mbr'", r"'max_marginal'"),
+    ),
+    Mistake(
+        "SpectralSHAG(decoder='viterbi').fit(trees)",
+        raises(ValueError, r"viterbi", r"deterministic", r"Use decoder='mbr'"),
+    ),
+    Mistake(
+        "SpectralSHAG(2).fit(trees).set_params(decoder='viterbi').predict(trees)",
+        raises(ValueError, r"viterbi", r"Use decoder='mbr'"),
+    ),
+    Mistake(
+        "model.set_params(decoder='MBR').predict(trees)", raises(ValueError, r"'decoder'", r"'mbr'")
+    ),
+    Mistake("SpectralSHAG(n_jobs='2').fit(trees)", raises(ValueError, r"'n_jobs'", r"int", "'2'")),
+    Mistake("SpectralSHAG(n_jobs=0).fit(trees)", raises(ValueError, r"n_jobs", r"0")),
+    Mistake("model.set_params(n_jobs=0).predict(trees)", raises(ValueError, r"n_jobs", r"0")),
+    Mistake("model.set_params(n_jobs='2').predict(trees)", raises(ValueError, r"n_jobs", r"'2'")),
+    Mistake("SpectralSHAG(n_jobs=1.5).fit(trees)", raises(ValueError, r"'n_jobs'", r"1\.5")),
+    Mistake("SpectralSHAG(memory=5).fit(trees)", raises(ValueError, r"'memory'", r"5")),
+    Mistake("SpectralSHAG(verbose='yes').fit(trees)", raises(ValueError, r"'verbose'", r"'yes'")),
+    Mistake(
+        "SpectralSHAG(nstates=8)", raises(TypeError, r"unexpected.*argument 'nstates'", by="line")
+    ),
+    Mistake("SpectralSHAG(8, 5.0)", raises(TypeError, r"positional argument", by="line")),
+    Mistake(
+        "SpectralSHAG.predict(trees)", raises(TypeError, r"missing 1 required.*'X'", by="line")
+    ),
+    Mistake(
+        "SpectralSHAG().set_params(n_state=8)",
+        raises(ValueError, r"Invalid parameter 'n_state'", r"'n_states'"),
+    ),
+    Mistake(
+        "make_pipeline(TokenFeature(), SpectralSHAG()).set_params(n_states=8)",
+        tool_raises(ValueError, r"Invalid parameter 'n_states'", r"Valid parameters"),
+    ),
+    Mistake(
+        "GridSearchCV(SpectralSHAG(), {'states': [2, 4]}).fit(trees)",
+        raises(ValueError, r"Invalid parameter 'states'", r"'n_states'"),
+    ),
+    Mistake(
+        "GridSearchCV(make_pipeline(TokenFeature(), SpectralSHAG()), {'n_states': [2]}).fit(trees)",
+        raises(ValueError, r"Invalid parameter 'n_states'", r"Valid parameters"),
+    ),
+    Mistake(
+        "GridSearchCV(SpectralSHAG(), {'n_states': [0, 2]}, cv=2).fit(trees).best_params_",
+        tool_warns(r"2 fits failed", r"'n_states' parameter", warning="Warning"),
+    ),
+    Mistake("EMSHAG(init='moment').fit(trees)", raises(ValueError, r"'init'", r"'moments'")),
+    Mistake("EMSHAG(init='kmeans').fit(trees)", raises(ValueError, r"'init'", r"'moments'")),
+    Mistake("EMSHAG(init=model).fit(trees)", raises(ValueError, r"'init'", r"'moments'")),
+    Mistake("EMSHAG(max_iter=-1).fit(trees)", raises(ValueError, r"'max_iter'", r"-1")),
+    Mistake("EMSHAG(tol=-1).fit(trees)", raises(ValueError, r"'tol'", r"-1")),
+    Mistake("EMSHAG(n_init=0).fit(trees)", raises(ValueError, r"'n_init'", r"0")),
+    Mistake("EMSHAG(random_state='0').fit(trees)", raises(ValueError, r"'random_state'", r"'0'")),
+    Mistake("EMSHAG(2, early_stopping=1.5).fit(trees)", raises(ValueError, r"'early_stopping'")),
+    Mistake("EMSHAG(2, decoder='viterbi').fit(trees)", raises(ValueError, r"Use decoder='mbr'")),
+    Mistake(
+        "EMSHAG(2, max_iter=1, random_state=0).fit(trees)",
+        tool_warns(r"converge", r"max_iter", warning="ConvergenceWarning", nan=False),
+    ),
+    Mistake("EMSHAG(2).partial_fit(trees)", raises(AttributeError, r"'partial_fit'", by="line")),
+    Mistake("DeterministicSHAG(8).fit(trees)", raises(ValueError, r"'automaton'", r"'first'")),
+    Mistake(
+        "DeterministicSHAG('second').fit(trees)", raises(ValueError, r"'automaton'", "'first'")
+    ),
+    Mistake("SpectralSHAGCV(8).fit(trees)", raises(ValueError, r"n_states", r"array-like|list")),
+    Mistake("SpectralSHAGCV([0, 2]).fit(trees)", raises(ValueError, r"n_states", r"0", r"1")),
+    Mistake("SpectralSHAGCV([]).fit(trees)", tool_raises(ValueError, r"'n_states'", r"non-empty")),
+    Mistake("SpectralSHAGCV(['2']).fit(trees)", raises(ValueError, r"n_states", r"'2'", r"int")),
+    Mistake(
+        "SpectralSHAGCV([2], smoothing=5).fit(trees)",
+        raises(ValueError, r"smoothing", r"array-like"),
+    ),
+    Mistake(
+        "SpectralSHAGCV([2], smoothing=[-1]).fit(trees)", raises(ValueError, r"smoothing", "-1")
+    ),
+    Mistake("SpectralSHAGCV([2], cv=1).fit(trees)", raises(ValueError, r"n_splits|cv", r"2|two")),
+    Mistake(
+        "SpectralSHAGCV([2], cv=100).fit(trees)", tool_raises(ValueError, r"n_splits=100", r"60")
+    ),
+    Mistake(
+        "SpectralSHAGCV([2], cv=2).fit(trees[:1])",
+        tool_raises(ValueError, r"n_splits=2", r"n_samples=1"),
+    ),
+    Mistake(
+        "SpectralSHAGCV([1, 2], cv=2, scoring='accuracy').fit(trees)",
+        raises(ValueError, r"scoring|accuracy", r"uas_scorer|function|callable"),
+    ),
+    Mistake(
+        "SpectralSHAGCV([2], cv=2, scoring='uas').fit(trees)",
+        raises(ValueError, r"'uas'", r"uas_scorer|function|callable|get_scorer"),
+    ),
+    before_fit("predict(trees)"),
+    before_fit("predict_marginals(trees)"),
+    before_fit("parse(trees)"),
+    before_fit("score(trees)"),
+    before_fit("score_samples(trees)"),
+    before_fit("log_likelihood(trees)"),
+    before_fit("sample(3)"),
+    Mistake("clone(model).predict(trees)", raises(ValueError, *NOT_FITTED)),
+    Mistake("inspect_marginals(SpectralSHAG(), trees)", raises(ValueError, *NOT_FITTED)),
+    Mistake("save_model(SpectralSHAG(), 'new.npz')", raises(ValueError, *NOT_FITTED)),
+    Mistake("model.sample(0)", raises(ValueError, r"n_samples", r"at least 1", r"0")),
+    Mistake("model.sample('3')", raises(ValueError, r"n_samples", r"int", r"'3'")),
+    Mistake("model.sample(2.5)", raises(ValueError, r"n_samples", r"int", r"2\.5")),
+    Mistake("model.sample(3, max_length=0)", raises(ValueError, r"max_length", r"at least 1")),
+    Mistake("model.sample(3, random_state='a')", raises(ValueError, r"'a'.*seed")),
+    Mistake("inspect_marginals(trees, model)", raises(TypeError, r"model", r"estimator", r"list")),
+    Mistake(
+        "inspect_marginals(make_pipeline(TokenFeature(), model).fit(trees), trees)",
+        raises(TypeError, r"Pipeline", r"\[-1\]|last step|two parts"),
+    ),
+    Mistake(
+        "inspect_marginals(LogisticRegression().fit([[0], [1]], [0, 1]), trees)",
+        raises(TypeError, r"LogisticRegression", r"of this package"),
+    ),
+    Mistake("model.partial_fit(tags)", raises(ValueError, r"X\[0\] has no heads", r"as y")),
+    Mistake("model.partial_fit([])", raises(ValueError, r"no sentences")),
+    Mistake("model.partial_fit(tags, y[:3])", raises(ValueError, r"60 sentences", r"3")),
+    Mistake("model.fit_statistics(trees)", raises(TypeError, r"count_treebank", r"list")),
+    Mistake("model.fit_statistics(model.statistics_.statistics)", raises(TypeError, r"Treebank")),
+    Mistake("merge_statistics([])", raises(ValueError, r"at least one|no statistics|empty")),
+    Mistake("merge_statistics([trees])", raises(TypeError, r"count_treebank|TreebankStatistics")),
+]

@@ -1,0 +1,146 @@
+"""Scores of what does not match, weights, and the datasets."""
+
+from _mistakes._replay import Mistake, raises, tool_raises, works
+
+UAS = "unlabeled_attachment_score"
+
+MISTAKES = [
+    Mistake(f"{UAS}(y, y[:-1])", raises(ValueError, r"same number of sentences", r"60 and 59")),
+    Mistake(f"{UAS}(y, y[::-1])", raises(ValueError, r"y_pred\[0\] has", r"y_true\[0\] has 8")),
+    Mistake(f"{UAS}(y[0], y[0])", raises(ValueError, r"y_true\[0\]", r"sequence of integers")),
+    Mistake(f"{UAS}(trees[0], trees[0])", raises(TypeError, r"y_true", r"list|sequence")),
+    Mistake(f"{UAS}(tags, y)", raises(ValueError, r"y_true\[0\]", r"integers")),
+    Mistake(f"{UAS}([['2', '0']], [[2, 0]])", raises(ValueError, r"y_true\[0\]", r"integers")),
+    Mistake(f"{UAS}([[2., 0.]], [[2, 0]])", raises(ValueError, r"y_true\[0\]", r"integers")),
+    Mistake(f"{UAS}([[2, 0]], [[np.nan, 0]])", raises(ValueError, r"y_pred\[0\]", r"integers")),
+    Mistake(f"{UAS}([[2, 0]], [[[2], [0]]])", raises(ValueError, r"y_pred\[0\]", r"flat")),
+    Mistake(f"{UAS}([], [])", raises(ValueError, r"at least one")),
+    Mistake(f"{UAS}(None, y)", raises(TypeError, r"y_true", r"None")),
+    Mistake(f"{UAS}(y)", raises(TypeError, r"missing 1 required.*'y_pred'", by="line")),
+    Mistake(
+        f"{UAS}([tree.with_heads(None) for tree in trees], y)",
+        raises(ValueError, r"y_true\[0\] is a tree without heads"),
+    ),
+    Mistake(
+        f"{UAS}(trees, model.predict_marginals(trees))",
+        raises(ValueError, r"y_pred\[0\]", r"flat", r"integers"),
+    ),
+    Mistake(f"{UAS}(iter(y), iter(y))", works("result == 1.0")),
+    Mistake(
+        f"{UAS}(y, y, ignore=is_punctuation)",
+        raises(TypeError, r"y_true\[0\]", r"symbols", r"DependencyTree"),
+    ),
+    Mistake(
+        f"{UAS}(trees, trees, ignore=['PUNCT'])",
+        raises((TypeError, ValueError), r"ignore", r"mask|callable|predicate"),
+    ),
+    Mistake(
+        f"{UAS}(trees, trees, ignore='PUNCT')",
+        raises((TypeError, ValueError), r"ignore", r"mask|callable|predicate"),
+    ),
+    Mistake(
+        f"{UAS}(trees, trees, ignore=True)", raises((TypeError, ValueError), r"ignore", "mask")
+    ),
+    Mistake(
+        f"{UAS}(y, y, ignore=[[0, 1]] * 60)", raises(ValueError, r"ignore\[0\]", r"bool mask", r"8")
+    ),
+    Mistake(f"{UAS}(y, y, sample_weight=[1, 2])", raises(ValueError, r"sample_weight|2.*60|60.*2")),
+    Mistake(
+        f"{UAS}(y, y, sample_weight=[-1.0] * 60)", raises(ValueError, r"negative.*sample_weight")
+    ),
+    Mistake(f"{UAS}(y, y, sample_weight='balanced')", raises(ValueError, r"sample_weight")),
+    Mistake(f"{UAS}(y, y, sample_weight=[np.nan] * 60)", raises(ValueError, r"sample_weight.*NaN")),
+    Mistake("exact_match_score(y, y[:-1])", raises(ValueError, r"same number of sentences")),
+    Mistake(
+        "exact_match_score(trees[0], trees[0])", raises(TypeError, r"y_true", r"list|sequence")
+    ),
+    Mistake("attachment_breakdown(y, y)", raises(TypeError, r"y_true\[0\]", r"DependencyTree")),
+    Mistake(
+        "attachment_breakdown(trees, y, by='heads')",
+        raises(ValueError, r"by", r"'head'", r"'modifier'"),
+    ),
+    Mistake(
+        f"{UAS}(*2 * [read_conllu('untagged.conllu')], ignore=is_punctuation)",
+        raises(ValueError, r"ignore", r"'_'|no token|all tokens"),
+    ),
+    Mistake(
+        f"{UAS}(trees, trees, ignore=lambda symbol: True)", raises(ValueError, r"ignore", "token")
+    ),
+    Mistake("is_punctuation('_')", works("result is False")),
+    Mistake("is_punctuation(tags[0])", raises(TypeError, r"symbol", r"str")),
+    Mistake("model.score(tags)", raises(ValueError, r"X\[0\] has no heads", r"as y")),
+    Mistake("model.score(tags, y[:3])", raises(ValueError, r"60 sentences.*3")),
+    Mistake("model.score(y, tags)", raises(TypeError, r"X\[0\]", r"strings")),
+    Mistake("model.score(trees, sample_weight=[1.0])", raises(ValueError, r"sample_weight|1.*60")),
+    Mistake("model.score_samples(tags)", raises(ValueError, r"X\[0\] has no heads")),
+    Mistake(
+        "SpectralSHAG().fit(trees, None, [1.0] * 3)", raises(ValueError, r"sample_weight|3.*60")
+    ),
+    Mistake("SpectralSHAG().fit(trees, [1.0] * 60)", raises(ValueError, r"y\[0\]", r"integers")),
+    Mistake(
+        "SpectralSHAG().fit(trees, sample_weight=[-1.0] * 60)",
+        raises(ValueError, r"negative.*sample_weight"),
+    ),
+    Mistake(
+        "SpectralSHAG().fit(trees, sample_weight=[0.0] * 60)", raises(ValueError, r"weight.*zero")
+    ),
+    Mistake(
+        "SpectralSHAG().fit(trees, sample_weight=[np.nan] * 60)", raises(ValueError, r"weight.*NaN")
+    ),
+    Mistake(
+        "SpectralSHAG().fit(trees, sample_weight='balanced')", raises(ValueError, "sample_weight")
+    ),
+    Mistake(
+        "SpectralSHAG().fit(trees, sample_weight=['1'] * 59)", raises(ValueError, "sample_weight")
+    ),
+    Mistake(
+        "SpectralSHAG().fit(trees, sample_weight=np.ones((60, 2)))",
+        raises(ValueError, r"sample weight.*1D"),
+    ),
+    Mistake("EMSHAG(2).fit(trees, sample_weight=[1.0] * 59)", raises(ValueError, r"sample_weight")),
+    Mistake(
+        "fetch_treebank('English-EWT')", raises(ValueError, r"'UD_English-EWT'", r"'English-EWT'")
+    ),
+    Mistake("fetch_treebank('en_ewt')", raises(ValueError, r"such as 'UD_English-EWT'")),
+    Mistake(
+        "fetch_treebank('UD_Englsh-EWT', progressbar=False)",
+        raises(OSError, r"UD_Englsh-EWT", r"Check the name", r"network"),
+    ),
+    Mistake(
+        "fetch_treebank('UD_English-EWT', download_if_missing=False)",
+        raises(OSError, r"is not in .*home", r"download"),
+    ),
+    Mistake(
+        "fetch_treebank('UD_English-EWT', version='2.99.1')", raises(ValueError, r"version such as")
+    ),
+    Mistake(
+        "fetch_treebank('UD_English-EWT', version=2.16)", raises((TypeError, ValueError), "'2.16'")
+    ),
+    Mistake("fetch_treebank(None)", raises((TypeError, ValueError), r"name", r"'UD_English-EWT'")),
+    Mistake("fetch_treebank()", raises(TypeError, r"missing 1 required.*'name'", by="line")),
+    Mistake(
+        "fetch_treebank('UD_English-EWT', data_home='train.conllu')",
+        raises(OSError, r"train\.conllu", r"folder|directory"),
+    ),
+    Mistake(
+        "fetch_treebank('UD_English-EWT', symbols='pos', data_home='treebanks')",
+        raises(ValueError, r"'pos'", r"upos, xpos"),
+        before="import shutil; shutil.copytree('treebank', 'treebanks/UD_English-EWT')",
+    ),
+    Mistake("make_treebank(0)", raises(ValueError, r"'n_sentences'", r"\[1, inf\)")),
+    Mistake("make_treebank('100')", raises(ValueError, r"'n_sentences'", r"int")),
+    Mistake("make_treebank(10, 0)", raises(ValueError, r"'n_states'", r"0")),
+    Mistake("make_treebank(10, n_symbols=0)", raises(ValueError, r"'n_symbols'", r"0")),
+    Mistake("make_treebank(10, mean_length=0.5)", raises(ValueError, r"'mean_length'", r"0\.5")),
+    Mistake(
+        "make_treebank(10, mean_length=np.inf)", raises(ValueError, r"'?mean_length'?", r"inf")
+    ),
+    Mistake(
+        "make_treebank(10, mean_length=500, max_length=3)",
+        raises(ValueError, r"max_length", r"longer"),
+    ),
+    Mistake("make_treebank(10, random_state='x')", raises(ValueError, r"'random_state'", r"'x'")),
+    Mistake("make_treebank(10, 3, 8)", tool_raises(TypeError, r"too many positional")),
+    Mistake("load_english('xpos')", raises(TypeError, r"positional argument", by="line")),
+    Mistake("load_english(symbols='pos')", raises(ValueError, r"'pos'", r"upos, xpos")),
+]
