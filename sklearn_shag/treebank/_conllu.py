@@ -3,7 +3,6 @@
 import gzip
 import os
 import sys
-import warnings
 from itertools import groupby
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn_shag.treebank._tree import DependencyTree, make_tree
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._io import atomic_write
 from sklearn_shag.utils._param_validation import HasMethods, StrOptions, validate_params
+from sklearn_shag.utils._warnings import warn
 
 __all__ = ["read_conllu", "write_conllu"]
 
@@ -194,8 +194,7 @@ def _parse_text(path, text, on_error):
             if on_error == "raise":
                 raise
             if on_error == "warn":
-                # Level 4 is the caller's line: between lie read_conllu and parameter validation.
-                warnings.warn(f"{error}; the sentence is left out", UserWarning, stacklevel=4)
+                warn(f"{error}; the sentence is left out", UserWarning)
 
 
 def _split_sentences(text):
