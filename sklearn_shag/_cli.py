@@ -143,14 +143,14 @@ def _parser():
 
 
 def _add_demo(commands):
-    parser = _command(commands, "demo", _demo, "train four models, score them, draw a parsed tree")
+    parser = _command(commands, "demo", demo, "train four models, score them, draw a parsed tree")
     parser.add_argument(
         "--treebank",
         metavar="DIR",
         help="folder with *train*.conllu and *test*.conllu (default: the bundled treebank)",
     )
-    _add_learning(parser)
-    parser.set_defaults(n_states=N_STATES)
+    _add_learning(parser, smoothing="5, for spectral and em")
+    parser.set_defaults(n_states=N_STATES, smoothing=5.0)
 
 
 def _add_train(commands):
@@ -182,7 +182,7 @@ def _add_train(commands):
         metavar="N",
         help="replace symbols seen less often by one rare symbol (default: %(default)s)",
     )
-    _add_learning(parser)
+    _add_learning(parser, smoothing="that of the model")
 
 
 def _add_parse(commands):
@@ -246,7 +246,7 @@ def _add_files(parser, name, metavar, what, **options):
     parser.add_argument(name, metavar=metavar, help=help, **options)
 
 
-def _add_learning(parser):
+def _add_learning(parser, smoothing):
     parser.add_argument(
         "--n-states",
         type=int,
@@ -257,7 +257,7 @@ def _add_learning(parser):
         "--smoothing",
         type=float,
         metavar="S",
-        help="pseudo-sequences of the pooled automaton (default: that of the model)",
+        help=f"pseudo-sequences of the pooled automaton (default: {smoothing})",
     )
     _add_n_jobs(parser)
 
@@ -266,10 +266,6 @@ def _add_n_jobs(parser):
     parser.add_argument(
         "--n-jobs", type=int, metavar="N", help="number of workers, -1 for all cores (default: 1)"
     )
-
-
-def _demo(options):
-    demo(options, _make_learner)
 
 
 def _make_learner(name, options):

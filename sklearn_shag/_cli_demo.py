@@ -9,6 +9,8 @@ from pathlib import Path
 from sklearn.model_selection import train_test_split
 
 from sklearn_shag._deterministic import DeterministicSHAG
+from sklearn_shag._em import EMSHAG
+from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.datasets import load_english
 from sklearn_shag.metrics import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.treebank import read_conllu
@@ -17,24 +19,24 @@ from sklearn_shag.treebank._drawing import display_width
 __all__ = ["demo"]
 
 
-def demo(options, make_learner):
+def demo(options):
     """Train models, score them, and show a true tree beside a parsed one.
 
     Parameters
     ----------
     options : argparse.Namespace
-        With `treebank`, `n_states` and `n_jobs`.
-    make_learner : callable
-        Makes "spectral" and "em" with the options of the command line.
+        With `treebank`, `n_states`, `smoothing` and `n_jobs`.
     """
     train, test, own = _read(options.treebank)
     print(f"{len(train)} sentences to learn from, {len(test)} to parse\n")
-    spectral = f"SPECTRAL, {options.n_states} states"
+    n_states, n_jobs = options.n_states, options.n_jobs
+    hidden = {"smoothing": options.smoothing, "n_jobs": n_jobs}
+    spectral = f"SPECTRAL, {n_states} states"
     models = {
-        "DET": DeterministicSHAG("single", n_jobs=options.n_jobs),
-        "DET+F": DeterministicSHAG("first", n_jobs=options.n_jobs),
-        spectral: make_learner("spectral", options),
-        f"EM, {options.n_states} states": make_learner("em", options),
+        "DET": DeterministicSHAG("single", n_jobs=n_jobs),
+        "DET+F": DeterministicSHAG("first", n_jobs=n_jobs),
+        spectral: SpectralSHAG(n_states, **hidden),
+        f"EM, {n_states} states": EMSHAG(n_states, init="moments", max_iter=100, **hidden),
     }
     started = time.perf_counter()
     for model in models.values():  # on what comes next, so that nothing else is compiled

@@ -624,6 +624,11 @@ class TestDemo:
         assert re.search(r"^[|` ]*,-- \S.*,-- ", out, flags=re.MULTILINE)
         assert out.endswith("\n  python -m sklearn_shag train your-treebank.conllu -o model.npz\n")
 
+    def test_no_chart_but_the_fast_one(self, run, monkeypatch):
+        """Nobody should wait for a compilation that the demo can do without."""
+        monkeypatch.setattr("sklearn_shag.parsing._batch._run_exactly", None)
+        run("demo")
+
     @pytest.mark.parametrize("options", [[], ["--n-states", "2", "--smoothing", "4"]], ids=str)
     def test_treebank(self, run, files, options):
         out = run("demo", "--treebank", files, *options)
@@ -638,7 +643,7 @@ class TestDemo:
                 spectral.n_states,
                 init="moments",
                 max_iter=100,
-                **({"smoothing": 4.0} if options else {}),
+                smoothing=spectral.smoothing,
             ),
         }
         expected = {}
