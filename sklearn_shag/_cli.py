@@ -21,6 +21,7 @@ from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.treebank import TokenFeature, read_conllu, write_conllu
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
+from sklearn_shag.utils._progress import progress
 
 __all__ = ["main"]
 
@@ -293,7 +294,8 @@ def _train(options):
     learner = _make_learner(options.model, options)
     features = TokenFeature(feature, others or None, min_count=options.min_count)
     trees = _read(files)
-    model = make_pipeline(features, learner).fit(trees)
+    model = make_pipeline(features, learner.set_params(verbose=_verbosity())).fit(trees)
+    learner.set_params(verbose=0)  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
     print(
@@ -328,6 +330,7 @@ def _parse(options):
         parser.set_params(decoder=options.decoder)
     if options.n_jobs is not None:
         parser.set_params(n_jobs=options.n_jobs)
+    parser.set_params(verbose=_verbosity())
     trees = _read(files)
     parsed = [
         tree.with_heads(heads) for tree, heads in zip(trees, model.predict(trees), strict=True)
@@ -335,8 +338,17 @@ def _parse(options):
     write_conllu(parsed, options.output)
 
 
+def _verbosity():
+    """Show on a terminal, and nowhere else, how far what takes long is."""
+    return int(sys.stderr.isatty())
+
+
 def _read(files):
-    trees = read_conllu(files)
+    trees = []
+    with progress("Reading", len(files), "files", _verbosity()) as advance:
+        for path in files:
+            trees += read_conllu(path)
+            advance()
     if not trees:
         raise ValueError(f"There are no sentences in {', '.join(files)}.")
     return trees

@@ -26,6 +26,7 @@ from sklearn_shag.metrics import (
     unlabeled_attachment_score,
 )
 from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
+from sklearn_shag.utils import _progress
 
 COMMANDS = ["demo", "train", "parse", "evaluate"]
 
@@ -987,6 +988,30 @@ class TestErrors:
         status, out, err = finish(process)
         assert (status, out) == (1, b"")
         assert_one_line(err, "parse")
+
+
+class TestProgress:
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    @pytest.mark.parametrize("delay", [0.0, 1e9])
+    @pytest.mark.parametrize("kind", [io.StringIO, Terminal])
+    def test_on_a_terminal_for_what_takes_long(
+        self, monkeypatch, train, test, tmp_path, kind, delay
+    ):
+        monkeypatch.setattr(_progress, "DELAY", delay)
+        monkeypatch.setattr(sys, "stderr", kind())
+        model, out = str(tmp_path / "model.npz"), str(tmp_path / "out.conllu")
+        assert main(["train", train, "-o", model, "--model", "em", "--n-states", "2"]) == 0
+        assert main(["parse", model, test, "-o", out]) == 0
+        bars = re.findall(r"(\w+): 100%.*?(\d+)/\2", sys.stderr.getvalue())
+        shown = kind is self.Terminal and delay == 0.0
+        n_automata = 2 * (load_model(model)[-1].symbols_.size + 1)
+        expected = [("Reading", "1"), ("EM", str(n_automata)), ("Reading", "1"), ("Parsing", "30")]
+        assert bars == (expected if shown else [])
+        assert shown or sys.stderr.getvalue() == ""
+        assert load_model(model)[-1].verbose == 0
 
 
 class TestStandardOutput:

@@ -1,5 +1,6 @@
 """Model selection: searches, curves, pipelines, routed weights, and counts kept between fits."""
 
+import re
 import time
 from functools import partial
 
@@ -509,3 +510,13 @@ def test_workers_share_their_memory(trees, tmp_path):
     )
     # That of the ten trees, of three folds, and of all trees.
     assert len(list(tmp_path.rglob("output.pkl"))) == 5
+
+
+def test_progress_of_the_search(trees, capsys):
+    search = SpectralSHAGCV([1, 2], smoothing=[0, 5], cv=3, verbose=2).fit(trees)
+    out, err = capsys.readouterr()
+    assert out == ""
+    # Two strengths of smoothing in three folds, and what is learned from all trees.
+    assert re.findall(r"([\w-]+): 100%.*?(\d+)/\2", err) == [("Cross-validation", "6")]
+    assert search.set_params(verbose=1).predict(trees).size == len(trees)
+    assert capsys.readouterr().err == ""
