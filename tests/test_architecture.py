@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,22 @@ def test_public_names_are_listed(name):
         assert not hasattr(module, "__all__")
         return
     assert all(hasattr(module, public) for public in module.__all__)
+
+
+def test_the_reference_lists_exactly_what_is_public():
+    """A section a module, its name in ``currentmodule``; entries are indented lines."""
+    reference = ROOT.parent / "doc" / "api.rst"
+    if not reference.exists():
+        pytest.skip("the documentation is not part of this copy")
+    text = reference.read_text(encoding="utf-8")
+    listed = {}
+    for section in text.split(".. currentmodule:: ")[1:]:
+        module, rest = section.split("\n", 1)
+        entries = re.findall(r"^   (\w+)$", rest, flags=re.MULTILINE)
+        data = re.findall(rf"^\.\. py:data:: {re.escape(module)}\.(\w+)$", rest, flags=re.MULTILINE)
+        listed[module] = sorted(entries + data)
+    modules = ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS if f != "utils")]
+    assert listed == {name: sorted(importlib.import_module(name).__all__) for name in modules}
 
 
 def public_objects():

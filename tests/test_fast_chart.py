@@ -326,7 +326,7 @@ class TestFallingBack:
     def assert_results_are_exact(operators, backoff, sentences):
         codes, indptr = encoded(sentences)
         logs = _batch.log_partitions(operators, codes, indptr)
-        signs, share, mass = _batch.marginal_signs(operators, codes, indptr)
+        signs, share, mass, _ = _batch.marginal_report(operators, codes, indptr)
         marginals = _batch.marginals(operators, backoff, codes, indptr)
         mbr = _batch.decode(operators, backoff, codes, indptr)
         largest = _batch.decode(operators, backoff, codes, indptr, "max_marginal")
@@ -516,7 +516,7 @@ def results_of(operators, backoff, sentences, n_jobs):
     """All that is computed in bulk: a list for each function."""
     codes, indptr = encoded(sentences)
     results = [_batch.log_partitions(operators, codes, indptr, n_jobs)]
-    results.extend(_batch.marginal_signs(operators, codes, indptr, n_jobs))
+    results.extend(_batch.marginal_report(operators, codes, indptr, n_jobs))
     results.append(_batch.marginals(operators, backoff, codes, indptr, n_jobs))
     for decoder in ("mbr", "max_marginal", "viterbi"):
         results.append(_batch.decode(operators, backoff, codes, indptr, decoder, n_jobs))
@@ -540,11 +540,12 @@ def bulk(n_states):
 @pytest.mark.parametrize("n_states", [1, 2])
 def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
     operators, backoff, sentences = bulk(n_states)
-    logs, signs, _, _, marginals, heads, largest, _ = results_of(*bulk(n_states), n_jobs)
+    logs, signs, _, _, routes, marginals, heads, largest, _ = results_of(*bulk(n_states), n_jobs)
     n_impossible = 0
     for k, sentence in enumerate(sentences):
         exact = inside_outside(operators, sentence)
         assert signs[k] == exact.sign
+        assert routes[k] == ("fast" if exact.sign else "none")
         assert_allclose(logs[k], exact.log_abs_z, rtol=1e-9)
         if exact.sign == 0:
             n_impossible += 1

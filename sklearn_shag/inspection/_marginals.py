@@ -5,14 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.parsing._batch import marginal_signs
+from sklearn_shag.parsing._batch import marginal_report
 from sklearn_shag.sequences._encode import check_sentences, encode_sentences
 
 __all__ = ["MarginalReport", "inspect_marginals"]
 
 
 class MarginalReport(NamedTuple):
-    """Signs of sentences and of their arc marginals, before any repair.
+    """How sentences are parsed, and their signs and those of their arc marginals before any repair.
 
     Attributes
     ----------
@@ -25,11 +25,15 @@ class MarginalReport(NamedTuple):
         clipped. 0 where the sign of Z is 0.
     negative_mass : ndarray of shape (n_sentences,)
         Their sum, without the sign, per token. The true marginals of a token sum to 1.
+    routes : str ndarray of shape (n_sentences,)
+        Which chart parses each sentence: "fast"; "scaled", many times slower, where numbers leave
+        the range of the fast one; "none" where ``backoff_operators_`` stand in.
     """
 
     z_sign: np.ndarray
     negative_share: np.ndarray
     negative_mass: np.ndarray
+    routes: np.ndarray
 
 
 def inspect_marginals(model, X):
@@ -58,6 +62,7 @@ def inspect_marginals(model, X):
 
     Examples
     --------
+    >>> import collections
     >>> from sklearn_shag import SpectralSHAG
     >>> from sklearn_shag.datasets import load_english
     >>> from sklearn_shag.inspection import inspect_marginals
@@ -67,6 +72,8 @@ def inspect_marginals(model, X):
     (1, 0)
     >>> round(float(report.negative_share.mean()), 2)
     0.07
+    >>> collections.Counter(report.routes.tolist())
+    Counter({'fast': 87})
     """
     if not hasattr(type(model), "predict_marginals"):
         raise TypeError(
@@ -75,4 +82,4 @@ def inspect_marginals(model, X):
         )
     check_is_fitted(model)
     encoded = encode_sentences(check_sentences(X)[1], model.symbols_)
-    return MarginalReport(*marginal_signs(model.operators_, *encoded, model.n_jobs, model.verbose))
+    return MarginalReport(*marginal_report(model.operators_, *encoded, model.n_jobs, model.verbose))

@@ -9,6 +9,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chart import LOG2_BASE, arc_marginals, inside, outside
 from sklearn_shag.parsing._fast_chunk import lane_grammar, run_fast
 from sklearn_shag.parsing._results import (
+    ROUTES,
     SMALLEST_MARGINAL,
     decode_trees,
     new_results,
@@ -24,7 +25,7 @@ CHUNKS_PER_WORKER = 5
 # Marginals of a chunk, about: few enough for a treebank of any size, and to see progress.
 LARGEST_CHUNK = 2**20
 
-__all__ = ["decode", "log_partitions", "marginal_signs", "marginals"]
+__all__ = ["decode", "log_partitions", "marginal_report", "marginals"]
 
 
 @kernel
@@ -69,16 +70,23 @@ def _parse_chunk(grammars, first, codes, indptr, with_marginals=True):
             of_pending = [codes[indptr[s] : indptr[s + 1]] for s in pending]
             lanes, place = lane_grammar(operators, np.concatenate(of_pending))
         if lanes is not None:
-            pending = pending[~run_fast(lanes, place[codes], indptr, pending, results)]
+            done = run_fast(lanes, place[codes], indptr, pending, results)
+            pending = _take_route("fallback" if k else "fast", done, pending, results)
         if pending.size:
             # Out of range, or without mass, which only this chart is sure of.
             done = np.empty(pending.size, dtype=bool)
             _run_exactly(operators, codes, indptr, pending, results, done)
-            pending = pending[~done]
+            pending = _take_route("fallback" if k else "scaled", done, pending, results)
     if with_marginals:
         for s in pending:  # no head is better than another
             results.marginals[results.begins[s] : results.begins[s + 1]] = 1.0
     return results
+
+
+def _take_route(route, done, pending, results):
+    """Note how the sentences that are done were parsed, and return the others."""
+    results.route[pending[done]] = ROUTES.index(route)
+    return pending[~done]
 
 
 def _repair_task(grammars, first, codes, indptr):
@@ -258,8 +266,8 @@ def log_partitions(operators, codes, indptr, n_jobs=None, verbose=0):
     return np.where(sign > 0, log_abs_z, -np.inf)
 
 
-def marginal_signs(operators, codes, indptr, n_jobs=None, verbose=0):
-    """Tell what is negative before it is repaired.
+def marginal_report(operators, codes, indptr, n_jobs=None, verbose=0):
+    """Tell which chart parses each sentence, and what is negative before it is repaired.
 
     Parameters
     ----------
@@ -272,11 +280,14 @@ def marginal_signs(operators, codes, indptr, n_jobs=None, verbose=0):
     Returns
     -------
     z_sign : int ndarray of shape (n_sentences,)
-        Of Z; 0 where the back-off grammar would stand in.
+        Of Z; 0 where the fallback grammar would stand in.
     negative_share, negative_mass : ndarrays of shape (n_sentences,)
         Share of negative marginals among those of a sentence, and their mass per token.
+    routes : str ndarray of shape (n_sentences,)
+        Of ROUTES: "fast", "scaled", or "none" where the fallback grammar would stand in.
     """
     chunks, order = _parse(_parse_chunk, (operators,), codes, indptr, n_jobs, verbose)
+    route = _unsort([results.route for results in chunks], order)
     sign = _unsort([results.sign for results in chunks], order)
     lengths = np.diff(indptr)
     parts = _split([results.marginals for results in chunks], lengths * (lengths + 1), order)
@@ -284,7 +295,7 @@ def marginal_signs(operators, codes, indptr, n_jobs=None, verbose=0):
     negative = [np.where(part < -SMALLEST_MARGINAL, part, 0.0) for part in parts]
     share = np.array([np.count_nonzero(part) for part in negative]) / lengths**2
     mass = -np.array([part.sum() for part in negative]) / lengths
-    return sign.astype(np.int64), share, mass
+    return sign.astype(np.int64), share, mass, np.array(ROUTES)[route]
 
 
 def _root(operators):

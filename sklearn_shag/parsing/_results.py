@@ -9,11 +9,15 @@ from sklearn_shag.utils._kernel import kernel
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
 SMALLEST_MARGINAL = 1e-12
+# Where the results of a sentence come from: the fast chart or, where it is out of range, the scaled
+# one; a fallback grammar, in either chart, where the first has no mass; or no grammar has.
+ROUTES = ("fast", "scaled", "fallback", "none")
 
 
 class Results(NamedTuple):
     """Room for the results of all sentences of a chunk."""
 
+    route: np.ndarray  # (n_sentences,), the place in ROUTES of where the results come from
     sign: np.ndarray  # (n_sentences,), of Z; 0 where no grammar had mass
     log_abs_z: np.ndarray  # (n_sentences,), in nats
     marginals: np.ndarray  # (N, N + 1) of every sentence, one after the other; empty if not wanted
@@ -38,6 +42,7 @@ def new_results(indptr, with_marginals):
     begins = np.concatenate([[0], np.cumsum(sizes * (sizes - 1))])
     n_sentences = sizes.size
     return Results(
+        np.full(n_sentences, ROUTES.index("none"), dtype=np.uint8),
         np.zeros(n_sentences),
         np.full(n_sentences, -np.inf),
         np.ones(begins[-1] if with_marginals else 0),
