@@ -41,7 +41,7 @@ def read_conllu(path_or_file, symbols="upos", on_error="raise"):
     path_or_file : str, os.PathLike, text file, or list or tuple of them
         The file, in UTF-8, possibly compressed with gzip, whatever its name. A byte order mark is
         dropped and CRLF becomes LF. "-" is standard input, "~" the home folder. A folder stands
-        for its ".conllu" and ".conllu.gz" files, a pattern such as "UD_*/*-train.conllu" for the
+        for its ".conllu" and ".conllu.gz" files, a pattern such as ``UD_*/*-train.conllu`` for the
         files that it matches, sorted by name. Several files are read one after the other.
 
     symbols : str or sequence of str, default="upos"
