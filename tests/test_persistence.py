@@ -247,7 +247,6 @@ class TestRoundTrip:
             "trailing  ",
             "  leading",
             " ",
-            "",
             "a\tb\nc\\\"'",
             "nul\0",
             "\0",
