@@ -296,7 +296,7 @@ def _train(options):
     feature, *others = options.symbols.split(",")
     learner = _make_learner(options.model, options)
     features = TokenFeature(feature, others or None, min_count=options.min_count)
-    trees = _read(files)
+    trees = _read(files, with_heads=True)
     model = make_pipeline(features, learner).fit(trees)
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
@@ -339,8 +339,17 @@ def _parse(options):
     write_conllu(parsed, options.output)
 
 
-def _read(files):
-    trees = read_conllu(files)
+def _read(files, with_heads=False):
+    trees = []
+    for path in files:
+        read = read_conllu(path)
+        n_bare = sum(tree.heads is None for tree in read)
+        if with_heads and n_bare:
+            raise ValueError(
+                f"{path}: {n_bare} of {len(read)} sentences have no heads, from which to learn. "
+                f"Leave them out, or take files with trees."
+            )
+        trees += read
     if not trees:
         raise ValueError(f"There are no sentences in {', '.join(files)}.")
     return trees

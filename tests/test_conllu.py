@@ -648,6 +648,12 @@ class TestAtomicWrite:
             file.write("x")
         assert os.listdir(tmp_path) == []
 
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+    def test_full_device(self):
+        message = r"^/dev/full cannot be written: No space left on device\.$"
+        with pytest.raises(OSError, match=message), atomic_write("/dev/full") as file:
+            file.write("x")
+
     @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
     def test_devices_are_written_directly(self):
         with atomic_write("/dev/null") as file:

@@ -131,6 +131,12 @@ def test_scorers_take_sentences_with_y(trees):
         uas_scorer(model, symbols, y[1:])
 
 
+@pytest.mark.parametrize("name", SCORERS)
+def test_scorers_take_the_estimator_first(trees, name):
+    with pytest.raises(TypeError, match=r"got a list\. The estimator comes first"):
+        SCORERS[name](trees, SpectralSHAG())
+
+
 def test_true_heads_are_those_before_the_steps_of_a_pipeline(trees):
     def chain(trees):
         return [tree.with_heads(np.arange(len(tree))) for tree in trees]
