@@ -293,7 +293,7 @@ def _train(options):
     feature, *others = options.symbols.split(",")
     learner = _make_learner(options.model, options)
     features = TokenFeature(feature, others or None, min_count=options.min_count)
-    trees = _read(files)
+    trees = _read(files, with_heads=True)
     model = make_pipeline(features, learner.set_params(verbose=_verbosity())).fit(trees)
     learner.set_params(verbose=0)  # that of this terminal, and no part of the model
     save_model(model, options.output)
@@ -343,11 +343,18 @@ def _verbosity():
     return int(sys.stderr.isatty())
 
 
-def _read(files):
+def _read(files, with_heads=False):
     trees = []
     with progress("Reading", len(files), "files", _verbosity()) as advance:
         for path in files:
-            trees += read_conllu(path)
+            read = read_conllu(path)
+            n_bare = sum(tree.heads is None for tree in read)
+            if with_heads and n_bare:
+                raise ValueError(
+                    f"{path}: {n_bare} of {len(read)} sentences have no heads, from which to "
+                    f"learn. Leave them out, or take files with trees."
+                )
+            trees += read
             advance()
     if not trees:
         raise ValueError(f"There are no sentences in {', '.join(files)}.")

@@ -405,12 +405,19 @@ class TestEvaluate:
         assert printed_scores(out.decode())["UAS"] == 100.0
         assert err == f"sklearn_shag evaluate: warning: {test} is compared with itself\n"
 
-    def test_no_token_to_score(self, fail, tmp_path):
-        """Of a file without tags every symbol is "_", which is punctuation."""
-        write_conllu([DependencyTree(["a", "b"], [2, 0])], tmp_path / "a.conllu")
-        write_conllu([DependencyTree(["a", "b"], [0, 1])], tmp_path / "b.conllu")
+    @pytest.mark.parametrize(
+        ("tag", "message"),
+        [
+            ("PUNCT", "No token is left to score"),
+            ("_", "All tags of the true trees are '_', so punctuation cannot be told from words"),
+        ],
+    )
+    def test_no_token_to_score(self, fail, tmp_path, tag, message):
+        for name, heads in (("a", [2, 0]), ("b", [0, 1])):
+            tree = DependencyTree(["a", "b"], heads, upos=[tag, tag])
+            write_conllu([tree], tmp_path / f"{name}.conllu")
         err = fail("evaluate", tmp_path / "a.conllu", tmp_path / "b.conllu", "--ignore-punctuation")
-        assert "No token is left to score" in err
+        assert message in err
 
     def test_different_words_of_a_later_sentence(self, fail, test, tmp_path):
         """Numbers count within the file, and a word may be missing."""
@@ -866,10 +873,13 @@ class TestErrors:
     def test_no_heads(self, fail, test, tmp_path):
         bad = tmp_path / "bad.conllu"
         write_conllu([tree.with_heads(None) for tree in read_conllu(test)], bad)
-        assert "no heads" in fail("train", bad, "-o", tmp_path / "out")
+        good = tmp_path / "good.conllu"
+        write_conllu(read_conllu(test), good)
+        err = fail("train", good, bad, "-o", tmp_path / "out")
+        assert f"error: {bad}: 30 of 30 sentences have no heads" in err
         assert "without heads" in fail("evaluate", bad, test)
         assert "without heads" in fail("evaluate", test, bad)
-        assert [path.name for path in tmp_path.iterdir()] == ["bad.conllu"]
+        assert {path.name for path in tmp_path.iterdir()} == {"bad.conllu", "good.conllu"}
 
     @pytest.mark.parametrize("content", ["text", "empty", "truncated", "flipped", "npz", "folder"])
     def test_wrong_model_file(self, fail, model, test, tmp_path, content):

@@ -90,7 +90,7 @@ def fetch_treebank(
     ValueError
         If `name` or `version` is not of the form of one, or a file does not have its checksum.
     OSError
-        If the treebank is missing and must not, or cannot, be downloaded.
+        If the treebank is missing and must not, or cannot, be downloaded, or `data_home` is a file.
     ImportError
         If it must be downloaded and pooch is not installed.
 
@@ -101,11 +101,15 @@ def fetch_treebank(
     >>> len(treebank.train)                                    # doctest: +SKIP
     12544
     """
-    if not re.fullmatch(r"UD_\w+-\w+", name):
+    if not _is_like(name, r"UD_\w+-\w+"):
         raise ValueError(f"A treebank has a name such as 'UD_English-EWT', got {name!r}.")
-    if version is not None and not re.fullmatch(r"\d+\.\d+", version):
-        raise ValueError(f"A release has a version such as '2.16', got {version!r}.")
+    if version is not None and not _is_like(version, r"\d+\.\d+"):
+        raise ValueError(f"A release has a version such as '2.16', a str; got {version!r}.")
     home = get_data_home(data_home)
+    if home.exists() and not home.is_dir():
+        raise NotADirectoryError(
+            f"{home} is no folder. As data_home pass the folder for treebanks; it need not exist."
+        )
     released = home / f"ud-treebanks-v{version or DEFAULT_VERSION}" / name
     folders = [released] if version else [home / name, released]
     folder = next((folder for folder in folders if any(folder.glob("*.conllu"))), None)
@@ -125,6 +129,10 @@ def fetch_treebank(
         for split in SPLITS
     }
     return Bunch(**splits, name=name, folder=folder)
+
+
+def _is_like(value, pattern):
+    return isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
 def _download(name, version, folder, known_hash, progressbar):

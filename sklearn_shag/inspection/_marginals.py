@@ -77,8 +77,9 @@ def inspect_marginals(model, X):
     """
     if not hasattr(type(model), "predict_marginals"):
         raise TypeError(
-            f"model must be a grammar of this package, got a {type(model).__name__}. Of a pipeline "
-            f"pass both parts: inspect_marginals(pipeline[-1], pipeline[:-1].transform(X))."
+            f"model must be an estimator of this package that parses, got a "
+            f"{type(model).__name__}. Of a pipeline pass both parts: "
+            f"inspect_marginals(pipeline[-1], pipeline[:-1].transform(X))."
         )
     check_is_fitted(model)
     encoded = encode_sentences(check_sentences(X)[1], model.symbols_)

@@ -35,6 +35,8 @@ def uas_scorer(estimator, X, y=None, sample_weight=None):
     ValueError
         If `y` is None and a sentence in X has no heads, or the numbers of sentences or tokens do
         not match. The message names the sentence.
+    TypeError
+        If `estimator` is none.
 
     See Also
     --------
@@ -50,8 +52,8 @@ def uas_scorer(estimator, X, y=None, sample_weight=None):
     >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=uas_scorer).round(2)
     array([0.77, 0.79, 0.76])
     """
-    y_true = heads(X) if y is None else y
-    return unlabeled_attachment_score(y_true, estimator.predict(X), sample_weight=sample_weight)
+    y_true, y_pred = _true_and_predicted(estimator, X, y)
+    return unlabeled_attachment_score(y_true, y_pred, sample_weight=sample_weight)
 
 
 def exact_match_scorer(estimator, X, y=None, sample_weight=None):
@@ -69,7 +71,7 @@ def exact_match_scorer(estimator, X, y=None, sample_weight=None):
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         As :func:`uas_scorer`.
 
     See Also
@@ -86,5 +88,14 @@ def exact_match_scorer(estimator, X, y=None, sample_weight=None):
     >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=exact_match_scorer).round(2)
     array([0.19, 0.16, 0.21])
     """
-    y_true = heads(X) if y is None else y
-    return exact_match_score(y_true, estimator.predict(X), sample_weight=sample_weight)
+    y_true, y_pred = _true_and_predicted(estimator, X, y)
+    return exact_match_score(y_true, y_pred, sample_weight=sample_weight)
+
+
+def _true_and_predicted(estimator, X, y):
+    if not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"estimator must have a method predict, got a {type(estimator).__name__}. The "
+            f"estimator comes first: uas_scorer(estimator, X)."
+        )
+    return heads(X) if y is None else y, estimator.predict(X)

@@ -1,6 +1,7 @@
 """Read and write CoNLL-U without loss: the file format of Universal Dependencies."""
 
 import gzip
+import io
 import os
 import sys
 from itertools import groupby
@@ -14,6 +15,7 @@ from sklearn_shag.treebank._formats import guess_format
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError, read_text
 from sklearn_shag.treebank._tree import DependencyTree, make_tree
+from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._io import atomic_write
 from sklearn_shag.utils._param_validation import HasMethods, StrOptions, validate_params
@@ -127,12 +129,12 @@ def write_conllu(trees, path_or_file):
     Raises
     ------
     TypeError
-        If one of the `trees` is not a :class:`DependencyTree`, the arguments are swapped, or the
+        If `trees` is not an iterable of :class:`DependencyTree`, the arguments are swapped, or the
         file is open in binary mode.
     ValueError
         If an open file has an encoding that lacks a character.
     OSError
-        If the file cannot be written.
+        If the file cannot be written, or is open for reading.
 
     See Also
     --------
@@ -146,7 +148,9 @@ def write_conllu(trees, path_or_file):
     1   dogs  _  _  _  _  2  dep   _  _
     2   bark  _  _  _  _  0  root  _  _
     """
-    if isinstance(trees, str | os.PathLike) or hasattr(trees, "write"):
+    if isinstance(trees, DependencyTree):
+        raise TypeError("trees must be an iterable of DependencyTree, got one tree: write [tree]")
+    if not is_collection(trees) or hasattr(trees, "write"):
         raise TypeError(
             f"trees must be an iterable of DependencyTree, got {trees!r:.60}. The trees come "
             f"first and the file second: write_conllu(trees, path_or_file)."
@@ -174,6 +178,9 @@ def _write_open_file(file, blocks):
     name = getattr(file, "name", "The file")
     try:
         file.writelines(blocks)
+    except io.UnsupportedOperation:
+        message = f"{name} is open for reading; open it for writing, with mode='w'"
+        raise io.UnsupportedOperation(message) from None
     except TypeError:  # blocks are strings
         message = f"{name} is open in binary mode; open it as text, with encoding='utf-8'"
         raise TypeError(message) from None
@@ -298,7 +305,8 @@ def _parse_heads(path, words, line_numbers):
         try:
             heads.append(parse_int_value(columns[6]))
         except ParseException:
-            raise ConlluError(path, line_number, f"bad head {columns[6]!r}") from None
+            message = f"bad head {columns[6]!r}; HEAD is an integer, 0 for the root, or '_'"
+            raise ConlluError(path, line_number, message) from None
     if None in heads:
         if heads.count(None) == len(heads):
             return None
@@ -314,8 +322,6 @@ def _parse_heads(path, words, line_numbers):
 
 def _format_trees(trees):
     """Yield the text of each tree, with the blank line after it."""
-    if isinstance(trees, DependencyTree):
-        raise TypeError("trees must be an iterable of DependencyTree, got one tree: write [tree]")
     for index, tree in enumerate(trees):
         if not isinstance(tree, DependencyTree):
             raise TypeError(

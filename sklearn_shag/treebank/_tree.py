@@ -2,6 +2,7 @@
 
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
+    as_tuple,
     check_column,
     check_column_name,
     check_heads,
@@ -9,6 +10,7 @@ from sklearn_shag.treebank._columns import (
     get_feature,
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text
+from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import is_projective
 
 __all__ = ["DependencyTree", "heads", "make_tree"]
@@ -110,6 +112,7 @@ class DependencyTree:
         deprels=None,
         symbols=None,
     ):
+        forms = as_tuple("forms", forms)
         state = {
             "forms": forms,
             "lemmas": lemmas,
@@ -309,7 +312,7 @@ def heads(X):
     ValueError
         If a sentence is not a tree with heads. The message names the first.
     TypeError
-        If X is a single tree.
+        If X is a single tree, or no sequence.
 
     Examples
     --------
@@ -317,9 +320,10 @@ def heads(X):
     >>> heads([DependencyTree(["Dogs", "bark"], [2, 0]), DependencyTree(["Stop"], [0])])
     [array([2, 0]), array([0])]
     """
-    if isinstance(X, DependencyTree):
+    if not is_collection(X):
         raise TypeError(
-            "X must be a sequence of trees, got a single DependencyTree. Put it in a list: [tree]."
+            f"X must be a sequence of trees, got a single {type(X).__name__}. Of one tree make a "
+            f"list: [tree]."
         )
     sentences = list(X)
     missing = [
@@ -330,7 +334,8 @@ def heads(X):
     if missing:
         raise ValueError(
             f"X[{missing[0]}] has no heads ({len(missing)} of {len(sentences)} sentences have "
-            f"none). Pass DependencyTrees that have heads, or the heads of all sentences as y."
+            f"none). Take DependencyTrees that have heads, or, where there is a y, pass the heads "
+            f"of all sentences as y."
         )
     return [tree.heads for tree in sentences]
 

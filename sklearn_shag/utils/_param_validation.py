@@ -46,10 +46,15 @@ def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
     ValueError
         If it is anything else.
     """
-    return _check_sample_weight(
-        sample_weight,
-        X,
-        dtype=np.float64,
-        ensure_non_negative=True,
-        allow_all_zero_weights=allow_all_zero,
-    )
+    try:
+        return _check_sample_weight(
+            sample_weight,
+            X,
+            dtype=np.float64,
+            ensure_non_negative=True,
+            allow_all_zero_weights=allow_all_zero,
+        )
+    except ValueError as error:
+        if "sample_weight" in str(error):
+            raise
+        raise ValueError(f"sample_weight: {error}") from None
