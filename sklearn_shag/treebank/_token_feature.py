@@ -1,7 +1,9 @@
 """Choose in a pipeline what the grammar sees of each token."""
 
 from collections import Counter
+from collections.abc import Sequence
 from numbers import Integral
+from typing import Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -9,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
 from sklearn_shag.treebank._tree import DependencyTree
+from sklearn_shag.treebank._typing import Trees
 from sklearn_shag.treebank._unknown import LARGEST_SHARE, warn_of_tokens
 from sklearn_shag.utils._param_validation import Interval, fit_context
+from sklearn_shag.utils._typing import StrArray
 
 __all__ = ["TokenFeature"]
 
@@ -73,9 +77,18 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         "backoff": [None, str],
     }
 
+    symbols_: StrArray
+    rare_share_: float
+
     def __init__(
-        self, feature="upos", joined_with=None, *, separator="|", min_count=1, backoff="<rare>"
-    ):
+        self,
+        feature: str = "upos",
+        joined_with: str | Sequence[str] | None = None,
+        *,
+        separator: str = "|",
+        min_count: int = 1,
+        backoff: str | None = "<rare>",
+    ) -> None:
         self.feature = feature
         self.joined_with = joined_with
         self.separator = separator
@@ -83,7 +96,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         self.backoff = backoff
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Trees, y: object = None) -> Self:
         """Count the symbols.
 
         Parameters
@@ -113,7 +126,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         self.rare_share_ = n_rare / counts.total()
         return self
 
-    def set_output(self, *, transform=None):
+    def set_output(self, *, transform: Literal["default"] | None = None) -> Self:
         """Accept the default output; trees are no table.
 
         Parameters
@@ -138,7 +151,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             )
         return self
 
-    def transform(self, X):
+    def transform(self, X: Trees) -> list[DependencyTree]:
         """Replace the symbols.
 
         Parameters
