@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from sklearn_shag.metrics import unlabeled_attachment_score
@@ -344,7 +344,7 @@ class BaseSHAG(BaseEstimator, ABC):
     def _encode(self, symbols):
         return encode_sentences(symbols, self.symbols_)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True

@@ -17,7 +17,8 @@ __all__ = ["exact_match_scorer", "uas_scorer"]
 class Predictor(Protocol):
     """Anything that predicts heads."""
 
-    def predict(self, X: Any) -> Any:
+    @property  # of a method less is known: scikit-learn's pipelines and searches have descriptors
+    def predict(self) -> Any:
         """Parse sentences."""
 
 

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
@@ -216,7 +217,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             for symbol, backoff in zip(symbols, backoffs, strict=True)
         ]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True

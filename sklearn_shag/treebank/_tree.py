@@ -1,7 +1,7 @@
 """One sentence with its dependency tree."""
 
 from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from typing import Any, Never, NoReturn, Self
 
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
@@ -288,7 +288,7 @@ class DependencyTree:
         """Draw the tree with arcs above the words, for notebooks."""
         return draw_svg(self.forms, self.symbols, _heads_as_list(self), self.deprels)
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
+    def __setattr__(self, name: str, value: Never) -> NoReturn:
         raise AttributeError(
             f"a DependencyTree is immutable: {name!r} cannot be set; with_heads and with_symbols "
             "make changed trees"
@@ -297,13 +297,13 @@ class DependencyTree:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a DependencyTree is immutable: {name!r} cannot be deleted")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return make_tree, (_get_state(self),)
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
 
