@@ -4,8 +4,10 @@ import io
 import json
 import os
 import zipfile
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +19,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
+from sklearn_shag.utils._typing import FilePath
 
 __all__ = ["load_model", "save_model"]
 
@@ -49,7 +52,7 @@ ATTRIBUTES = {
 CLASSES = {cls.__name__: cls for cls in ATTRIBUTES}
 
 
-def save_model(model, path):
+def save_model(model: BaseEstimator, path: FilePath) -> None:
     """Save a fitted estimator, or a pipeline of them, to a file.
 
     Parameters
@@ -91,7 +94,8 @@ def save_model(model, path):
         np.savez_compressed(file, **arrays)
 
 
-def load_model(path):
+# Estimators of this package and pipelines have too little in common to say more of the result.
+def load_model(path: FilePath) -> Any:
     """Load what :func:`save_model` has saved.
 
     Parameters

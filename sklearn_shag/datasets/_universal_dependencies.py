@@ -7,11 +7,13 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from sklearn.utils import Bunch
 
-from sklearn_shag.treebank import read_conllu
+from sklearn_shag.treebank import DependencyTree, read_conllu
+from sklearn_shag.utils._typing import FilePath
 
 __all__ = ["fetch_treebank", "get_data_home"]
 
@@ -22,7 +24,17 @@ SPLITS = ("train", "dev", "test")
 CHECKSUMS = "SHA256SUMS"
 
 
-def get_data_home(data_home=None):
+class FetchedTreebank(Bunch):
+    """What :func:`fetch_treebank` returns."""
+
+    train: list[DependencyTree]
+    dev: list[DependencyTree]
+    test: list[DependencyTree]
+    name: str
+    folder: Path
+
+
+def get_data_home(data_home: FilePath | None = None) -> Path:
     """Return the folder for downloaded treebanks; it need not exist.
 
     Parameters
@@ -47,15 +59,15 @@ def get_data_home(data_home=None):
 
 
 def fetch_treebank(
-    name,
+    name: str,
     *,
-    data_home=None,
-    version=None,
-    symbols="upos",
-    download_if_missing=True,
-    known_hash=None,
-    progressbar=True,
-):
+    data_home: FilePath | None = None,
+    version: str | None = None,
+    symbols: str | Sequence[str] = "upos",
+    download_if_missing: bool = True,
+    known_hash: str | None = None,
+    progressbar: bool = True,
+) -> FetchedTreebank:
     """Load a treebank of Universal Dependencies, downloading it if it is not there yet.
 
     Parameters
@@ -128,7 +140,7 @@ def fetch_treebank(
         ]
         for split in SPLITS
     }
-    return Bunch(**splits, name=name, folder=folder)
+    return FetchedTreebank(**splits, name=name, folder=folder)
 
 
 def _is_like(value, pattern):

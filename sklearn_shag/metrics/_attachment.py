@@ -1,15 +1,18 @@
 """Scores of predicted heads."""
 
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank._typing import Heads
 from sklearn_shag.treebank._unknown import MISSING
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._typing import ArrayLike, BoolArray, FloatArray, ObjectArray
 from sklearn_shag.utils._warnings import warn
 
 __all__ = [
@@ -21,7 +24,11 @@ __all__ = [
 ]
 
 
-def is_punctuation(symbol):
+# A predicate of symbols, or a mask for each sentence.
+Ignored: TypeAlias = Callable[[str], bool] | Iterable[Sequence[bool] | BoolArray]
+
+
+def is_punctuation(symbol: str) -> bool:
     """Tell whether a symbol stands for punctuation.
 
     Parameters
@@ -55,7 +62,13 @@ def is_punctuation(symbol):
     )
 
 
-def unlabeled_attachment_score(y_true, y_pred, *, sample_weight=None, ignore=None):
+def unlabeled_attachment_score(
+    y_true: Heads,
+    y_pred: Heads,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+) -> float:
     """Compute the share of tokens whose predicted head is the true one (UAS).
 
     Parameters
@@ -98,7 +111,13 @@ def unlabeled_attachment_score(y_true, y_pred, *, sample_weight=None, ignore=Non
     return _average(right[counted], weights[counted])
 
 
-def exact_match_score(y_true, y_pred, *, sample_weight=None, ignore=None):
+def exact_match_score(
+    y_true: Heads,
+    y_pred: Heads,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+) -> float:
     """Compute the share of sentences all of whose tokens have the right head.
 
     Parameters
@@ -147,12 +166,19 @@ class AttachmentBreakdown(NamedTuple):
         their head, column 1 right of it (also those of the root symbol).
     """
 
-    symbols: np.ndarray
-    right: np.ndarray
-    total: np.ndarray
+    symbols: ObjectArray
+    right: FloatArray
+    total: FloatArray
 
 
-def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignore=None):
+def attachment_breakdown(
+    y_true: Iterable[DependencyTree],
+    y_pred: Heads,
+    *,
+    by: Literal["head", "modifier"] = "head",
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+) -> AttachmentBreakdown:
     """Count right attachments by symbol and direction of the true arc.
 
     Parameters

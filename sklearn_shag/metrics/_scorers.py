@@ -3,13 +3,31 @@
 Scorers of :func:`sklearn.metrics.make_scorer` cannot do without y. These take it from the trees.
 """
 
+from collections.abc import Collection
+from typing import Any, Protocol
+
 from sklearn_shag.metrics._attachment import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.treebank import heads
+from sklearn_shag.treebank._typing import Heads, Sentence
+from sklearn_shag.utils._typing import ArrayLike
 
 __all__ = ["exact_match_scorer", "uas_scorer"]
 
 
-def uas_scorer(estimator, X, y=None, sample_weight=None):
+class Predictor(Protocol):
+    """Anything that predicts heads."""
+
+    @property  # of a method less is known: scikit-learn's pipelines and searches have descriptors
+    def predict(self) -> Any:
+        """Parse sentences."""
+
+
+def uas_scorer(
+    estimator: Predictor,
+    X: Collection[Sentence],
+    y: Heads | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Compute the unlabelled attachment score of an estimator, as ``scoring`` wants it.
 
     Parameters
@@ -56,7 +74,12 @@ def uas_scorer(estimator, X, y=None, sample_weight=None):
     return unlabeled_attachment_score(y_true, y_pred, sample_weight=sample_weight)
 
 
-def exact_match_scorer(estimator, X, y=None, sample_weight=None):
+def exact_match_scorer(
+    estimator: Predictor,
+    X: Collection[Sentence],
+    y: Heads | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Compute the exact match of an estimator, as ``scoring`` wants it.
 
     Parameters

@@ -4,7 +4,9 @@ import gzip
 import io
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Literal, TextIO
 
 import numpy as np
 from conllu.exceptions import ParseException
@@ -19,6 +21,7 @@ from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._io import atomic_write
 from sklearn_shag.utils._param_validation import HasMethods, StrOptions, validate_params
+from sklearn_shag.utils._typing import FilePath
 from sklearn_shag.utils._warnings import warn
 
 __all__ = ["read_conllu", "write_conllu"]
@@ -32,7 +35,11 @@ __all__ = ["read_conllu", "write_conllu"]
     },
     prefer_skip_nested_validation=True,
 )
-def read_conllu(path_or_file, symbols="upos", on_error="raise"):
+def read_conllu(
+    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
+    symbols: str | Sequence[str] = "upos",
+    on_error: Literal["raise", "skip", "warn"] = "raise",
+) -> list[DependencyTree]:
     """Read the sentences of CoNLL-U files.
 
     Comments, multiword tokens, empty nodes and MISC values are no part of a
@@ -106,7 +113,7 @@ def read_conllu(path_or_file, symbols="upos", on_error="raise"):
     return trees
 
 
-def write_conllu(trees, path_or_file):
+def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextIO) -> None:
     """Write sentences to a CoNLL-U file.
 
     A tree that was read from a file is written exactly as it was there. If its heads were replaced

@@ -1,15 +1,19 @@
 """Choose in a pipeline what the grammar sees of each token."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
 from numbers import Integral
+from typing import Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
 from sklearn_shag.treebank._tree import DependencyTree
+from sklearn_shag.treebank._typing import Trees
 from sklearn_shag.treebank._unknown import (
     LARGEST_SHARE,
     MISSING,
@@ -17,6 +21,7 @@ from sklearn_shag.treebank._unknown import (
     warn_of_tokens,
 )
 from sklearn_shag.utils._param_validation import Interval, fit_context
+from sklearn_shag.utils._typing import StrArray
 from sklearn_shag.utils._warnings import warn
 
 __all__ = ["TokenFeature"]
@@ -80,9 +85,18 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         "backoff": [None, str],
     }
 
+    symbols_: StrArray
+    rare_share_: float
+
     def __init__(
-        self, feature="upos", joined_with=None, *, separator="|", min_count=1, backoff="<rare>"
-    ):
+        self,
+        feature: str = "upos",
+        joined_with: str | Sequence[str] | None = None,
+        *,
+        separator: str = "|",
+        min_count: int = 1,
+        backoff: str | None = "<rare>",
+    ) -> None:
         self.feature = feature
         self.joined_with = joined_with
         self.separator = separator
@@ -90,7 +104,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         self.backoff = backoff
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Trees, y: object = None) -> Self:
         """Count the symbols.
 
         Parameters
@@ -131,7 +145,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         self.rare_share_ = n_rare / counts.total()
         return self
 
-    def set_output(self, *, transform=None):
+    def set_output(self, *, transform: Literal["default"] | None = None) -> Self:
         """Accept the default output; trees are no table.
 
         Parameters
@@ -156,7 +170,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             )
         return self
 
-    def transform(self, X):
+    def transform(self, X: Trees) -> list[DependencyTree]:
         """Replace the symbols.
 
         Parameters
@@ -235,7 +249,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             for symbol, backoff in zip(symbols, backoffs, strict=True)
         ]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
