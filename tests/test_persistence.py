@@ -556,6 +556,21 @@ class TestDamage:
             write_parts(small, header, {**arrays, name: wrong})
             assert_refused(small)
 
+    @pytest.mark.parametrize(
+        ("place", "value"),
+        [(0, 1), (1, None), (-2, -1), (-1, 0)],
+        ids=["first", "rise", "fall", "last"],
+    )
+    def test_trigrams_are_divided_from_the_first_to_the_last(self, small, place, value):
+        """Learners slice with neighbours in `indptr`; a slice that runs backwards is empty."""
+        header, arrays = read_parts(small)
+        indptr = arrays["model/statistics_/indptr"].copy()
+        indptr[place] = indptr[-1] + 1 if value is None else value
+        write_parts(small, header, {**arrays, "model/statistics_/indptr": indptr})
+        size = arrays["model/statistics_/counts"].size
+        with pytest.raises(ValueError, match=rf"indptr does not divide the {size} trigrams"):
+            load_model(small)
+
     def test_the_code_of_stop_is_no_modifier(self, small):
         header, arrays = read_parts(small)
         last = arrays["model/statistics_/last"]
