@@ -71,12 +71,21 @@ def test_modules_are_short():
 
 
 @pytest.mark.parametrize("name", ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS)])
-def test_public_names_are_listed(name):
+def test_what_has_no_underscore_is_listed_and_nothing_else(name):
+    """What an ``__init__.py`` names is public: no helper without an underscore slips in."""
     module = importlib.import_module(name)
-    if name == "sklearn_shag.utils":
-        assert not hasattr(module, "__all__")
-        return
-    assert all(hasattr(module, public) for public in module.__all__)
+    named = {
+        key
+        for key, value in vars(module).items()
+        if not key.startswith("_") and not inspect.ismodule(value)
+    }
+    listed = getattr(module, "__all__", [])
+    assert len(listed) == len(set(listed))
+    assert set(listed) - {"__version__"} == named
+    assert (name == "sklearn_shag.utils") == (listed == [])
+    # What is imported from a folder of the package was made there.
+    for value in map(vars(module).get, named):
+        assert getattr(value, "__module__", name).startswith(name)
 
 
 def test_the_reference_lists_exactly_what_is_public():

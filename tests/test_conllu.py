@@ -214,6 +214,7 @@ BAD_SENTENCES = {
         "'2-3' is out of place",
     ),
     "empty node out of place": (words(0) + WORD.format("2.1", "_"), 2, "'2.1' is out of place"),
+    "empty node too late": (words(2, 0) + WORD.format("1.1", "_"), 3, "'1.1' is out of place"),
     "head without number": (words(0, "x"), 2, "bad head 'x'; HEAD is an integer, 0 for the root"),
     "head with decimals": (words("0.0"), 1, "bad head '0.0'"),
     "head with leading zero": (words(0, "01"), 2, "bad head '01'"),

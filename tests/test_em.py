@@ -16,8 +16,12 @@ from sklearn_shag.sequences import (
     HeadModifierSequences,
     build_prefix_trees,
     collapse_sequences,
+    collect_statistics,
     extract_sequences,
+    pair_moments,
 )
+from sklearn_shag.sequences._encode import encode_trees
+from sklearn_shag.sequences._prefixes import take_sequences
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank
 from tests.test_treebanks import TREEBANKS
@@ -81,12 +85,40 @@ def test_expected_uses_agree_with_the_enumeration_of_state_paths(n_states):
         assert_allclose(one, other, rtol=1e-10, atol=1e-13)
 
 
+def log_forward_backward(automaton, string):
+    """Uses and log likelihood of one string, with logarithms of all probabilities."""
+    log_1, log_inf, log_A = map(np.log, automaton)
+    forward = [log_1]
+    for symbol in string:
+        forward.append(np.logaddexp.reduce(log_A[symbol] + forward[-1], axis=1))
+    backward = [log_inf]
+    for symbol in string[::-1]:
+        backward.insert(0, np.logaddexp.reduce(log_A[symbol] + backward[0][:, None], axis=0))
+    total = np.logaddexp.reduce(forward[-1] + log_inf)
+    uses = zeros_like(automaton)
+    uses.alpha_1[:] = np.exp(log_1 + backward[0] - total)
+    uses.alpha_inf[:] = np.exp(forward[-1] + log_inf - total)
+    for t, symbol in enumerate(string):
+        uses.A[symbol] += np.exp(backward[t + 1][:, None] + log_A[symbol] + forward[t] - total)
+    return uses, total
+
+
 def test_long_sequences_do_not_underflow():
-    automaton = random_automaton(np.random.default_rng(0), n_symbols=50)
-    tree = build_prefix_trees(one_pair([[0, 1] * 400]), 50)[0]
-    counts = zeros_like(automaton)
-    assert -1e5 < expected_uses(automaton, tree, counts) < -1000
-    assert_allclose(counts.A.sum(), 800, rtol=1e-9)
+    """The likelihood is e^-3000; three sequences share the beginning of the longest."""
+    rng = np.random.default_rng(0)
+    automaton = random_automaton(rng, n_symbols=50)
+    longest = rng.integers(50, size=800).tolist()
+    strings, weights = [longest, longest[:500], [*longest[:600], 0]], [1.0, 2.5, 0.5]
+    tree = build_prefix_trees(one_pair(strings, weights), 50)[0]
+    found = zeros_like(automaton)
+    log_likelihood = expected_uses(automaton, tree, found)
+    parts = [log_forward_backward(automaton, string) for string in strings]
+    assert parts[0][1] < -3000
+    expected = sum(weight * total for weight, (_, total) in zip(weights, parts, strict=True))
+    assert_allclose(log_likelihood, expected, rtol=1e-12)
+    for k, one in enumerate(found):
+        uses = sum(weight * part[k] for weight, (part, _) in zip(weights, parts, strict=True))
+        assert_allclose(one, uses, rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -302,12 +334,54 @@ def test_falling_likelihoods_are_errors(english, monkeypatch, values):
         EMSHAG(2, random_state=0).fit(english)
 
 
-def test_more_starts_never_end_worse(english):
-    likelihoods = [
-        EMSHAG(4, n_init=n, max_iter=10, tol=0, random_state=0).fit(english).log_likelihoods_[-1]
-        for n in (1, 5)
-    ]
-    assert likelihoods[1] > likelihoods[0]
+def em_by_hand(start, tree, n_iterations):
+    """The automata after 0, 1, ... iterations and their log likelihoods: E and M steps alone."""
+    automata, log_likelihoods = [start], []
+    while True:
+        counts = zeros_like(start)
+        log_likelihoods.append(expected_uses(automata[-1], tree, counts))
+        if len(automata) > n_iterations:
+            return automata, np.array(log_likelihoods)
+        automata.append(operators_from_counts(counts))
+
+
+def encoded_english(trees):
+    """Symbols, sequences and statistics of trees, counted as `fit` counts them."""
+    encoded = encode_trees(trees)
+    sequences = extract_sequences(
+        encoded.codes, encoded.heads, encoded.indptr, encoded.symbols.size
+    )
+    return encoded.symbols.size, sequences, collect_statistics(sequences, encoded.symbols.size)
+
+
+def seeds_and_generator(random_state, n_symbols):
+    rng = np.random.RandomState(random_state)
+    return rng.randint(np.iinfo(np.int32).max, size=2 * (n_symbols + 1)), rng
+
+
+def test_the_best_of_the_starts_is_kept(english):
+    """Each start is run again on its own, step by step."""
+    trees = english[:100]
+    model = EMSHAG(3, n_init=4, max_iter=6, tol=0, random_state=5).fit(trees)
+    n_symbols, sequences, statistics = encoded_english(trees)
+    seeds, _ = seeds_and_generator(5, n_symbols)
+    best_starts, total = [], 0.0
+    for pair, tree in enumerate(build_prefix_trees(sequences, n_symbols)):
+        head, direction = divmod(pair, 2)
+        rng = np.random.RandomState(seeds[pair])
+        moments = pair_moments(statistics, head, direction)
+        runs = [em_by_hand(random_start(moments, 3, rng), tree, 6) for _ in range(4)]
+        last = [log_likelihoods[-1] for _, log_likelihoods in runs]
+        best = int(np.argmax(last))
+        total += last[best] * (head < n_symbols)  # the pool has seen these sequences too
+        if np.ptp(last) > 1e-6:  # or all are the same but for rounding: there is one optimum
+            best_starts.append(best)
+            expected = runs[best][0][-1]
+            assert_array_equal(model.operators_.alpha_1[head, direction], expected.alpha_1)
+            assert_array_equal(model.operators_.alpha_inf[head, direction], expected.alpha_inf)
+            assert_array_equal(model.operators_.A[head, direction, :-1], expected.A)
+    assert set(best_starts) == set(range(4))
+    assert_allclose(model.log_likelihoods_[-1], total, rtol=1e-12)
 
 
 def test_warm_start_goes_on_where_the_last_fit_ended(english):
@@ -318,16 +392,69 @@ def test_warm_start_goes_on_where_the_last_fit_ended(english):
     assert_allclose(halves.log_likelihoods_, whole.log_likelihoods_[5:], rtol=1e-9)
 
 
-def test_early_stopping_keeps_the_best_iteration(english):
-    options = {"init": "moments", "tol": 0, "random_state": 0}
-    stopped = EMSHAG(10, early_stopping=True, max_iter=300, **options).fit(english[:250])
-    assert stopped.converged_
-    assert_proper(stopped)
-    full = EMSHAG(10, max_iter=300, **options).fit(english[:250])
-    held_out = english[250:]
-    better = stopped.score_samples(held_out), full.score_samples(held_out)
-    finite = np.isfinite(better[0]) & np.isfinite(better[1])
-    assert better[0][finite].mean() > better[1][finite].mean()
+def stopped_by_hand(start, tree, held_out, max_iter, patience):
+    """What early stopping keeps, from which iteration, its quality, and all log likelihoods."""
+    automata, log_likelihoods = em_by_hand(start, tree, max_iter)
+    kept = last = 0
+    if held_out is None:
+        small = np.diff(log_likelihoods) <= 1e-3 * tree.weight.sum()
+        kept = last = 1 + int(small.argmax()) if small.any() else max_iter
+        return automata[kept], kept, log_likelihoods[kept], log_likelihoods[: last + 1]
+    scores = [expected_uses(a, held_out, zeros_like(a)) for a in automata]
+    while last < max_iter and last - kept < patience:
+        last += 1
+        if scores[last] > scores[kept]:
+            kept = last
+    return automata[kept], kept, scores[kept], log_likelihoods[: last + 1]
+
+
+@pytest.mark.parametrize("patience", [1, 4])
+def test_early_stopping_keeps_the_iteration_and_the_start_best_held_out(english, patience):
+    """EM once more from every start, step by step: what is kept, and when it stops."""
+    trees, max_iter, n_init = english[:250], 40, 3
+    model = EMSHAG(
+        6,
+        n_init=n_init,
+        early_stopping=True,
+        validation_fraction=0.2,
+        n_iter_no_change=patience,
+        max_iter=max_iter,
+        random_state=0,
+    ).fit(trees)
+    n_symbols, sequences, statistics = encoded_english(trees)
+    seeds, rng = seeds_and_generator(0, n_symbols)
+    watched = rng.uniform(size=sequences.heads.size) < 0.2
+    everything, learned, held_out = (
+        build_prefix_trees(take_sequences(sequences, np.flatnonzero(chosen)), n_symbols)
+        for chosen in (watched | True, ~watched, watched)
+    )
+    kept_at, log_likelihoods, n_less_likely = [], [], 0
+    for pair in range(2 * (n_symbols + 1)):
+        head, direction = divmod(pair, 2)
+        if learned[pair].weight.size and held_out[pair].weight.size:
+            split = learned[pair], held_out[pair]
+        else:
+            split = everything[pair], None
+        moments = pair_moments(statistics, head, direction)
+        rng = np.random.RandomState(seeds[pair])
+        starts = [random_start(moments, 6, rng) for _ in range(n_init)]
+        runs = [stopped_by_hand(start, *split, max_iter, patience) for start in starts]
+        best = int(np.argmax([quality for _, _, quality, _ in runs]))
+        automaton, kept, _, logs = runs[best]
+        assert_array_equal(model.operators_.alpha_1[head, direction], automaton.alpha_1)
+        assert_array_equal(model.operators_.alpha_inf[head, direction], automaton.alpha_inf)
+        assert_array_equal(model.operators_.A[head, direction, :-1], automaton.A)
+        kept_at.append(kept)
+        n_less_likely += best != np.argmax([logs[-1] for *_, logs in runs])
+        if head < n_symbols:  # the pool is no head of its own
+            log_likelihoods.append(logs)
+    # Some are best at first, some at last, some between; what is best held out was often not the
+    # most likely in training.
+    assert len(set(kept_at)) >= 5
+    assert n_less_likely >= 5
+    assert model.n_iter_ == max(map(len, log_likelihoods)) - 1
+    padded = [np.pad(logs, (0, model.n_iter_ + 1 - len(logs)), "edge") for logs in log_likelihoods]
+    assert_allclose(model.log_likelihoods_, np.sum(padded, axis=0), rtol=1e-12)
 
 
 def test_symbols_too_rare_to_hold_out_are_learned_from(english):

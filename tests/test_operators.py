@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.operators import (
     Operators,
+    backoff_grammar,
     change_basis,
     complete_grammar,
     exact_moments,
@@ -18,8 +19,9 @@ from sklearn_shag.operators import (
     sequence_values,
     total_mass,
 )
-from sklearn_shag.sequences import HeadModifierSequences
+from sklearn_shag.sequences import HeadModifierSequences, collect_statistics, extract_sequences
 from tests import oracles
+from tests.test_sequences import N_SYMBOLS, flatten, random_treebank
 
 
 def random_automaton(rng, n_symbols=3, n_states=2, lead=()):
@@ -170,6 +172,34 @@ def test_exact_moments_are_expected_substring_counts():
     np.add.at(dense, (moments.middle, moments.last, moments.first), moments.trigrams)
     assert_allclose(dense, trigrams, rtol=0, atol=1e-3)
     assert_allclose(moments.bigrams[:, START].sum(), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_fallback_grammar_adds_one_use_of_every_outcome(seed):
+    """Relative frequencies of modifiers and STOP, as counted by loops over the trees."""
+    sentences = random_treebank(seed, projective=False, n_sentences=20)
+    n = N_SYMBOLS
+    statistics = collect_statistics(extract_sequences(*flatten(sentences), n), n)
+    grammar = backoff_grammar(statistics)
+    uses, roots = np.zeros((n + 1, 2, n + 1)), np.zeros(n)  # the last outcome is STOP
+    for symbols, heads in sentences:
+        for h, direction, modifiers in oracles.tree_sequences(heads):
+            codes = [symbols[m - 1] for m in modifiers]
+            if h == 0:
+                roots[codes] += 1
+                continue
+            for head in (symbols[h - 1], n):  # the unknown head stands for all
+                np.add.at(uses[head, direction], [*codes, n], 1)
+    for head, direction in itertools.product(range(n + 1), range(2)):
+        pool = uses[n, direction] + 1
+        expected = uses[head, direction] + pool / pool.sum()
+        expected /= expected.sum()
+        key = head, direction
+        assert_array_equal(grammar.alpha_1[key], [1.0])
+        assert_allclose(grammar.alpha_inf[key], expected[-1:], rtol=1e-12)
+        assert_allclose(grammar.A[key][:n, 0, 0], expected[:-1], rtol=1e-12)
+        assert_allclose(grammar.A[key][n, 0, 0], expected[:-1].sum(), rtol=1e-12)
+    assert_allclose(grammar.A[-1, 1, :n, 0, 0], (roots + 1) / (roots + 1).sum(), rtol=1e-12)
 
 
 def test_samples_follow_the_grammar():

@@ -561,6 +561,24 @@ class TestDamage:
             write_parts(small, header, {**arrays, name: wrong})
             assert_refused(small)
 
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda indptr: np.maximum(indptr, 1),
+            lambda indptr: np.minimum(indptr, indptr[-1] - 1),
+            lambda indptr: np.r_[0, indptr[-1], indptr[2:]],
+        ],
+        ids=["the first left out", "the last left out", "backwards"],
+    )
+    def test_statistics_divide_all_trigrams(self, small, change):
+        """Learners slice with neighbours in `indptr`; a slice that runs backwards is empty."""
+        header, arrays = read_parts(small)
+        name = "model/statistics_/indptr"
+        write_parts(small, header, {**arrays, name: change(arrays[name])})
+        size = arrays["model/statistics_/counts"].size
+        with pytest.raises(ValueError, match=f"indptr does not divide the {size} trigrams"):
+            load_model(small)
+
     def test_the_code_of_stop_is_no_modifier(self, small):
         header, arrays = read_parts(small)
         last = arrays["model/statistics_/last"]

@@ -150,14 +150,53 @@ def test_without_smoothing_it_is_the_published_algorithm(n_states, head):
         )
 
 
-def test_a_literal_reading_of_the_algorithm_gives_the_zero_model():
-    """The reason for packed operators: START has no row and STOP no column."""
-    automaton = random_automaton(np.random.default_rng(0))
-    moments = exact_moments(automaton)
-    P = np.zeros((5, 5))  # symbols 0..2, START 3, STOP 4
-    P[np.ix_([0, 1, 2, 4], [0, 1, 2, 3])] = moments.bigrams
-    U = np.linalg.svd(P)[0][:, :2]
-    assert_allclose(U.T @ np.eye(5)[3], 0, rtol=0, atol=1e-12)  # alpha_1 = U^T p_1, p_1 = START
+def naive_spectral(moments, n_states, shrinkage, scaling, alpha):
+    """Equations 33 to 35 of the theory page with dense matrices, all symbols seen."""
+    n, P = moments.n_symbols, moments.bigrams
+    near = slice(n + 1)
+    P_b = np.zeros((n, *P.shape))
+    np.add.at(P_b, (moments.middle, moments.last, moments.first), moments.trigrams)
+    D_r, D_c = P[:, near].sum(axis=1) ** -scaling, P[near].sum(axis=0) ** -scaling
+    U, s, Vt = np.linalg.svd(np.diag(D_r) @ P @ np.diag(D_c))
+    L = D_r[:, None] * U[:, :n_states]
+    R = D_c[:, None] * Vt[:n_states].T * s[:n_states] / (s[:n_states] ** 2 + alpha * s[0] ** 2)
+    A = []
+    for matrix in P_b:
+        h, g, m = matrix[:, near].sum(axis=1), matrix[near].sum(axis=0), matrix[near, near].sum()
+        relied = np.ones_like(g)
+        if shrinkage:
+            count = moments.n_sequences * g
+            relied = count / (count + shrinkage)
+        A.append(L.T @ (relied * matrix + (1 - relied) * np.outer(h, g) / m) @ R)
+    # The largest entry of each column of U is to be positive.
+    signs = [np.sign(column[np.abs(column).argmax()]) for column in U[:, :n_states].T]
+    basis = np.diag(signs)
+    return L.T @ P[:, n], P[n] @ R, np.array(A), basis
+
+
+@pytest.mark.parametrize("context", [0.0, 0.5])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shrinkage": 0, "scaling": 0, "alpha": 0},
+        {"shrinkage": 30, "scaling": 0, "alpha": 0},
+        {"shrinkage": 0, "scaling": 0.5, "alpha": 0},
+        {"shrinkage": 0, "scaling": 0, "alpha": 1e-2},
+        {"shrinkage": 3, "scaling": 0.3, "alpha": 1e-3},
+    ],
+    ids=str,
+)
+def test_operators_are_those_of_the_equations(options, context):
+    """START has a column and no row, STOP a row and no column: alpha_1 and alpha_inf are packed."""
+    sentences = random_treebank(0, projective=False, n_sentences=200, longest=12)
+    statistics = collect_statistics(extract_sequences(*flatten(sentences), 3), 3)
+    moments = pair_moments(statistics, 3, 0, context=context)
+    for n_states in (1, 2, 3):
+        learned = spectral_automaton(moments, n_states, **options).operators
+        alpha_1, alpha_inf, A, basis = naive_spectral(moments, n_states, **options)
+        assert_allclose(learned.alpha_1, basis @ alpha_1, rtol=1e-9, atol=1e-12)
+        assert_allclose(learned.alpha_inf, alpha_inf @ basis, rtol=1e-9, atol=1e-12)
+        assert_allclose(learned.A, basis @ A @ basis, rtol=1e-9, atol=1e-12)
 
 
 def test_huge_smoothing_gives_every_head_the_pooled_automaton():

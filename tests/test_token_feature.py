@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils import estimator_checks, get_tags
+from sklearn.utils import get_tags
 
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 
@@ -90,6 +90,40 @@ class TestSymbols:
         feature = TokenFeature("upos", "xpos", min_count=2, backoff=backoff).fit(trees)
         assert feature.symbols_.tolist() == ["NOUN|NNS"]
         assert symbols_of(feature.transform(trees)) == expected
+
+    @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+    @pytest.mark.parametrize("min_count", [1, 2, 5, 60])
+    @pytest.mark.parametrize("backoff", ["<rare>", None])
+    def test_symbols_are_those_of_a_count_by_hand(self, english, min_count, backoff):
+        """By loops over the columns; the second half holds symbols that the first does not."""
+        half = len(english) // 2
+        seen = {}
+        for tree in english[:half]:
+            for upos, form in zip(tree.upos, tree.forms, strict=True):
+                seen[f"{upos}+{form}"] = seen.get(f"{upos}+{form}", 0) + 1
+        kept = {symbol for symbol, count in seen.items() if count >= min_count}
+        expected = []
+        for tree in english[half:]:
+            pairs = [
+                (upos, f"{upos}+{form}") for upos, form in zip(tree.upos, tree.forms, strict=True)
+            ]
+            expected.append(
+                tuple(
+                    joined if min_count == 1 or joined in kept else backoff or upos
+                    for upos, joined in pairs
+                )
+            )
+        feature = TokenFeature("upos", "form", separator="+", min_count=min_count, backoff=backoff)
+        feature.fit(english[:half])
+        fitted = pickle.dumps(feature)
+        assert symbols_of(feature.transform(english[half:])) == expected
+        assert feature.symbols_.tolist() == sorted(kept)
+        n_rare = sum(count for symbol, count in seen.items() if symbol not in kept)
+        assert feature.rare_share_ == n_rare / sum(seen.values())
+        # Sentences are transformed one by one, and nothing is learned from them.
+        one_by_one = [feature.transform([tree])[0] for tree in english[half : half + 5]]
+        assert symbols_of(one_by_one) == expected[:5]
+        assert pickle.dumps(feature) == fitted
 
     def test_counts_are_of_tokens_in_fit_only(self, trees):
         feature = TokenFeature("form", min_count=2).fit([trees[0], trees[0]])
@@ -219,24 +253,6 @@ class TestErrors:
 
 
 class TestContract:
-    @pytest.mark.parametrize(
-        "check",
-        [
-            estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
-            estimator_checks.check_estimator_cloneable,
-            estimator_checks.check_estimator_repr,
-            estimator_checks.check_estimator_tags_renamed,
-            estimator_checks.check_estimators_unfitted,
-            estimator_checks.check_get_params_invariance,
-            estimator_checks.check_no_attributes_set_in_init,
-            estimator_checks.check_parameters_default_constructible,
-            estimator_checks.check_set_params,
-            estimator_checks.check_valid_tag_types,
-        ],
-    )
-    def test_checks_of_sklearn_that_need_no_array(self, check):
-        check("TokenFeature", TokenFeature())
-
     def test_clone_and_pickle(self, trees):
         feature = TokenFeature("upos", ["xpos"], min_count=2, backoff=None)
         copy = clone(feature)
