@@ -4,6 +4,8 @@ Constraints, their messages and the ``fit`` decorator behave as in scikit-learn 
 scikit-learn move them, this is the one module to change.
 """
 
+from inspect import signature
+
 import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import (
@@ -27,6 +29,10 @@ __all__ = [
     "validate_params",
 ]
 
+# From version 1.9 on scikit-learn refuses weights that are all zero, unless it is told not to.
+_ALL_ZERO = "allow_all_zero_weights"
+_ALLOWED = {_ALL_ZERO: True} if _ALL_ZERO in signature(_check_sample_weight).parameters else {}
+
 
 def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
     """Check that there is one weight a sample, none of them negative; None gives ones.
@@ -46,10 +52,9 @@ def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
     ValueError
         If it is anything else.
     """
-    return _check_sample_weight(
-        sample_weight,
-        X,
-        dtype=np.float64,
-        ensure_non_negative=True,
-        allow_all_zero_weights=allow_all_zero,
+    weights = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True, **_ALLOWED
     )
+    if not (allow_all_zero or weights.any()):
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
