@@ -25,42 +25,44 @@ __all__ = ["main"]
 EXAMPLES = {
     None: """\
 examples:
-  python -m sklearn_shag demo
-  python -m sklearn_shag train train.conllu -o model.npz --n-states 8
-  python -m sklearn_shag parse model.npz test.conllu -o parsed.conllu
-  python -m sklearn_shag evaluate test.conllu parsed.conllu
+  %(prog)s demo
+  %(prog)s train train.conllu -o model.npz --n-states 8
+  %(prog)s parse model.npz test.conllu -o parsed.conllu
+  %(prog)s evaluate test.conllu parsed.conllu
 """,
     "demo": """\
 examples:
-  python -m sklearn_shag demo
-  python -m sklearn_shag demo --treebank UD_English-EWT --n-states 8
+  %(prog)s
+  %(prog)s --treebank UD_English-EWT --n-states 8
 """,
     "train": """\
 examples:
-  python -m sklearn_shag train train.conllu -o model.npz
-  python -m sklearn_shag train train.conllu -o model.npz --symbols upos,xpos --smoothing 5
-  python -m sklearn_shag train train.conllu -o model.npz --model first
+  %(prog)s train.conllu -o model.npz
+  %(prog)s train.conllu -o model.npz --symbols upos,xpos --smoothing 5
+  %(prog)s train.conllu -o model.npz --model first
 """,
     "parse": """\
 examples:
-  python -m sklearn_shag parse model.npz test.conllu -o parsed.conllu
-  python -m sklearn_shag parse model.npz test.conllu.gz > parsed.conllu
+  %(prog)s model.npz test.conllu -o parsed.conllu
+  %(prog)s model.npz test.conllu.gz > parsed.conllu
 """,
     "evaluate": """\
 examples:
-  python -m sklearn_shag evaluate test.conllu parsed.conllu
-  python -m sklearn_shag evaluate test.conllu parsed.conllu --ignore-punctuation
+  %(prog)s test.conllu parsed.conllu
+  %(prog)s test.conllu parsed.conllu --ignore-punctuation
 """,
 }
 
 
-def main(argv=None):
+def main(argv=None, prog="sklearn-shag"):
     """Run the command line.
 
     Parameters
     ----------
     argv : None or list of str, default=None
         Arguments after the program's name; None takes those of the process.
+    prog : str, default="sklearn-shag"
+        The program's name in help and usage.
 
     Returns
     -------
@@ -70,7 +72,7 @@ def main(argv=None):
     command = ""
     try:
         try:
-            options = _parser().parse_args(argv)
+            options = _parser(prog).parse_args(argv)
             command = f" {options.command}"
             options.run(options)
         finally:
@@ -93,10 +95,10 @@ def _flush_output():
         raise
 
 
-def _parser():
+def _parser(prog):
     parser = _add_examples(
         argparse.ArgumentParser(
-            prog="python -m sklearn_shag",
+            prog=prog,
             description="Dependency parsing with split head-automata grammars.",
         ),
         None,

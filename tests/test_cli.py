@@ -372,9 +372,9 @@ class TestHelp:
         assert len(examples) >= 2
         for example in examples:
             words = example.split()
-            assert words[:3] == ["python", "-m", "sklearn_shag"]
-            assert words[3] in COMMANDS
-            assert command in (None, words[3])
+            assert words[0] == "sklearn-shag"
+            assert words[1] in COMMANDS
+            assert command in (None, words[1])
 
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_example_runs(self, capsys, monkeypatch, files, tmp_path, command):
@@ -395,7 +395,7 @@ class TestHelp:
         }.items():
             (tmp_path / name).write_bytes((files / source).read_bytes())
         for example in examples:
-            words = example.split(" > ")[0].split()[3:]
+            words = example.split(" > ")[0].split()[1:]
             if words != ["demo"]:  # run elsewhere
                 assert main(words) == 0, example
                 assert capsys.readouterr().err == ""
@@ -433,7 +433,7 @@ class TestHelp:
         assert end.value.code == 2
         captured = capsys.readouterr()
         assert captured.out == ""
-        assert captured.err.startswith("usage: python -m sklearn_shag")
+        assert captured.err.startswith("usage: sklearn-shag ")
         assert "Traceback" not in captured.err
 
 
