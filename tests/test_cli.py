@@ -664,7 +664,7 @@ class TestDemo:
         assert demo_table(out) == expected
         assert "80 sentences to learn from, 30 to parse" in out
         path = files / "xx_small-ud-train.conllu"
-        assert out.endswith(f"\n  python -m sklearn_shag train {path} -o model.npz\n")
+        assert out.endswith(f"\n  sklearn-shag train {path} -o model.npz\n")
 
     @pytest.mark.parametrize("columns", [30, 200])
     def test_true_tree_and_parse(self, run, files, monkeypatch, columns):
@@ -712,9 +712,9 @@ class TestHelp:
         assert len(examples) >= 2
         for example in examples:
             words = shlex.split(example)
-            assert words[:3] == ["python", "-m", "sklearn_shag"]
-            assert words[3] in COMMANDS
-            assert command in (None, words[3])
+            assert words[0] == "sklearn-shag"
+            assert words[1] in COMMANDS
+            assert command in (None, words[1])
 
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_example_runs(self, capsys, monkeypatch, files, feed, tmp_path, command):
@@ -735,7 +735,7 @@ class TestHelp:
         }.items():
             (tmp_path / name).write_bytes((files / source).read_bytes())
         for example in examples:
-            words = shlex.split(example.split(" > ")[0])[3:]
+            words = shlex.split(example.split(" > ")[0])[1:]
             if "<" in words:
                 feed(words.pop())
                 words.pop()
@@ -745,7 +745,7 @@ class TestHelp:
 
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_option_has_a_line_and_a_default(self, command):
-        parser = _cli._parser()
+        parser = _cli._parser("sklearn-shag")
         if command is not None:
             parser = parser._subparsers._group_actions[0].choices[command]
         for action in parser._actions:
@@ -790,7 +790,7 @@ class TestHelp:
         assert end.value.code == 2
         captured = capsys.readouterr()
         assert captured.out == ""
-        assert captured.err.startswith("usage: python -m sklearn_shag")
+        assert captured.err.startswith("usage: sklearn-shag ")
         assert "Traceback" not in captured.err
 
 

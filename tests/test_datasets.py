@@ -105,7 +105,7 @@ class TestLoadEnglish:
         assert f"{words[n_crossing]} trees are non-projective" in text
 
     def test_docstring_counts(self, english):
-        table = dict(re.findall(r"^ +(Sentences|Tokens) +(\d+)$", load_english.__doc__, re.M))
+        table = dict(re.findall(r"^ *(Sentences|Tokens) +(\d+)$", load_english.__doc__, re.M))
         assert table == {"Sentences": str(len(english)), "Tokens": str(sum(map(len, english)))}
 
     def test_official_validator(self):

@@ -383,7 +383,7 @@ class TestErrors:
         ("weights", "message"),
         [
             ([1], r"sample_weight.shape == \(1,\), expected \(2,\)"),
-            ([[1, 1]], "must be 1D array or scalar, got 2D"),
+            ([[1, 1]], "must be 1D array or scalar"),
             ([1, -1], "Negative values in data passed to `sample_weight`"),
             ([1, np.nan], "sample_weight contains NaN"),
         ],

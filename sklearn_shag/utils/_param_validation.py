@@ -5,6 +5,7 @@ scikit-learn move them, this is the one module to change.
 """
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +30,10 @@ __all__ = [
     "validate_parameter_constraints",
     "validate_params",
 ]
+
+# From version 1.9 on scikit-learn refuses weights that are all zero, unless it is told not to.
+_ALL_ZERO = "allow_all_zero_weights"
+_ALLOWED = {_ALL_ZERO: True} if _ALL_ZERO in signature(_check_sample_weight).parameters else {}
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -69,14 +74,13 @@ def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
         If it is anything else.
     """
     try:
-        return _check_sample_weight(
-            sample_weight,
-            X,
-            dtype=np.float64,
-            ensure_non_negative=True,
-            allow_all_zero_weights=allow_all_zero,
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, **_ALLOWED
         )
     except ValueError as error:
         if "sample_weight" in str(error):
             raise
         raise ValueError(f"sample_weight: {error}") from None
+    if not (allow_all_zero or weights.any()):
+        raise ValueError("sample_weight must contain at least one non-zero number.")
+    return weights
