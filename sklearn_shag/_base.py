@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, check_memory
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.operators import Operators, backoff_grammar, log_values, sample_trees
@@ -23,13 +23,12 @@ from sklearn_shag.sequences._statistics import count_trees
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.treebank._typing import Heads, Sentences
 from sklearn_shag.utils._param_validation import (
-    HasMethods,
     Interval,
     StrOptions,
     fit_context,
     validate_parameter_constraints,
 )
-from sklearn_shag.utils._typing import ArrayLike, Cache, FloatArray, ObjectArray, RandomSeed
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray, RandomSeed
 
 __all__ = ["BaseSHAG"]
 
@@ -38,12 +37,11 @@ class BaseSHAG(BaseEstimator, ABC):
     """Split head-automata grammar: everything but how the automata are learned.
 
     A subclass learns `operators_` from head-modifier sequences in the hook ``_learn_operators``
-    and inherits the rest. Its parameters include `decoder`, `memory`, `n_jobs` and `verbose`.
+    and inherits the rest. Its parameters include `decoder`, `n_jobs` and `verbose`.
     """
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi"})],
-        "memory": [None, str, HasMethods(["cache"])],
         "n_jobs": [
             None,
             Interval(Integral, 1, None, closed="left"),
@@ -53,7 +51,6 @@ class BaseSHAG(BaseEstimator, ABC):
     }
 
     decoder: str
-    memory: str | Cache | None
     n_jobs: int | None
     verbose: int
     symbols_: ObjectArray
@@ -112,11 +109,8 @@ class BaseSHAG(BaseEstimator, ABC):
         """
         self._check_parsing()
         trees = encode_trees(X, y, sample_weight)
-        self._learn(self._count(trees), trees)
+        self._learn(count_trees(trees), trees)
         return self
-
-    def _count(self, trees):
-        return check_memory(self.memory).cache(count_trees)(trees)
 
     def _learn(self, statistics, trees=None):
         # Learned before anything is set: an estimator that fails is left as it was.

@@ -5,7 +5,7 @@ from typing import Self
 from sklearn_shag._base import BaseSHAG
 from sklearn_shag.sequences import TreebankStatistics, merge_statistics
 from sklearn_shag.sequences._encode import encode_trees
-from sklearn_shag.sequences._statistics import check_statistics
+from sklearn_shag.sequences._statistics import check_statistics, count_trees
 from sklearn_shag.treebank._typing import Heads, Sentences
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import ArrayLike
@@ -56,7 +56,7 @@ class CountingSHAG(BaseSHAG):
         self._validate_params()
         self._check_parsing()
         parts = [self.statistics_] if hasattr(self, "statistics_") else []
-        self._learn(merge_statistics([*parts, self._count(encode_trees(X, y, sample_weight))]))
+        self._learn(merge_statistics([*parts, count_trees(encode_trees(X, y, sample_weight))]))
         return self
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn_shag._counting import CountingSHAG
 from sklearn_shag.operators import Operators, learn_grammar, operators_from_counts
 from sklearn_shag.utils._param_validation import Interval, StrOptions
-from sklearn_shag.utils._typing import Cache
 
 __all__ = ["DeterministicSHAG"]
 
@@ -71,9 +70,6 @@ class DeterministicSHAG(CountingSHAG):
     decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), or the largest probability.
-    memory : None, str or object with the joblib.Memory interface, default=None
-        Where to keep trigram counts, so that fitting the same trees with other parameters, as a
-        grid search does, does not count them again: a folder or a :class:`joblib.Memory`.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -128,14 +124,12 @@ class DeterministicSHAG(CountingSHAG):
         *,
         smoothing: float = 0.0,
         decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
-        memory: str | Cache | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.automaton = automaton
         self.smoothing = smoothing
         self.decoder = decoder
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -17,7 +17,7 @@ from sklearn_shag.sequences._prefixes import take_sequences
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 from sklearn_shag.utils._progress import progress
-from sklearn_shag.utils._typing import Cache, FloatArray, RandomSeed
+from sklearn_shag.utils._typing import FloatArray, RandomSeed
 from sklearn_shag.utils._warnings import warn
 
 __all__ = ["EMSHAG"]
@@ -212,9 +212,6 @@ class EMSHAG(BaseSHAG):
         largest sum of marginals (the expected number of right arcs).
     random_state : int, RandomState instance or None, default=None
         Seeds random starts and the choice of sequences held out.
-    memory : None, str or object with the joblib.Memory interface, default=None
-        Where to keep trigram counts, so that fitting the same trees with other parameters, as a
-        grid search does, does not count them again: a folder or a :class:`joblib.Memory`.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -293,7 +290,6 @@ class EMSHAG(BaseSHAG):
         warm_start: bool = False,
         decoder: Literal["mbr", "max_marginal"] = "mbr",
         random_state: RandomSeed = None,
-        memory: str | Cache | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -309,7 +305,6 @@ class EMSHAG(BaseSHAG):
         self.warm_start = warm_start
         self.decoder = decoder
         self.random_state = random_state
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -13,7 +13,7 @@ from sklearn_shag.operators import Operators, join_automata, mixture
 from sklearn_shag.operators._grammar import learn_automata
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._param_validation import Interval
-from sklearn_shag.utils._typing import Cache, FloatArray
+from sklearn_shag.utils._typing import FloatArray
 
 __all__ = ["SpectralSHAG"]
 
@@ -196,9 +196,6 @@ class SpectralSHAG(CountingSHAG):
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper) or the
         largest sum of marginals (the expected number of right arcs). "viterbi" is refused:
         the most probable derivation of a grammar with hidden states is intractable.
-    memory : None, str or object with the joblib.Memory interface, default=None
-        Where to keep trigram counts, so that fitting the same trees with other parameters, as a
-        grid search does, does not count them again: a folder or a :class:`joblib.Memory`.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -283,7 +280,6 @@ class SpectralSHAG(CountingSHAG):
         alpha: float = 1e-3,
         mixing: float = 0.1,
         decoder: Literal["mbr", "max_marginal"] = "mbr",
-        memory: str | Cache | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -295,7 +291,6 @@ class SpectralSHAG(CountingSHAG):
         self.alpha = alpha
         self.mixing = mixing
         self.decoder = decoder
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -15,12 +15,13 @@ from sklearn_shag._base import BaseSHAG
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.operators import backoff_grammar
 from sklearn_shag.sequences._encode import check_sentences, encode_trees
+from sklearn_shag.sequences._statistics import count_trees
 from sklearn_shag.treebank import UnknownSymbolWarning
 from sklearn_shag.treebank._typing import Heads, Sentences
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import check_sample_weight, fit_context
 from sklearn_shag.utils._progress import progress
-from sklearn_shag.utils._typing import ArrayLike, Cache, FloatArray, IntArray
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray
 
 __all__ = ["SpectralSHAGCV"]
 
@@ -49,8 +50,6 @@ class SpectralSHAGCV(BaseSHAG):
         score. The names of scikit-learn's scorers are refused: none of them understands heads.
     decoder : {"mbr", "max_marginal"}, default="mbr"
         How trees are chosen, see :class:`SpectralSHAG`.
-    memory : None, str or object with the joblib.Memory interface, default=None
-        Where to keep trigram counts for later fits of the same trees.
     n_jobs : int or None, default=None
         Number of joblib workers, for folds and values of `smoothing`, for parsing over chunks of
         sentences.
@@ -138,7 +137,6 @@ class SpectralSHAGCV(BaseSHAG):
         cv: Any = None,
         scoring: Callable[..., float] | None = None,
         decoder: Literal["mbr", "max_marginal"] = "mbr",
-        memory: str | Cache | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -152,7 +150,6 @@ class SpectralSHAGCV(BaseSHAG):
         self.cv = cv
         self.scoring = scoring
         self.decoder = decoder
-        self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -221,7 +218,7 @@ class SpectralSHAGCV(BaseSHAG):
         self.best_n_states_ = self.best_params_["n_states"]
         self.best_smoothing_ = self.best_params_["smoothing"]
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
-        self._learn(self._count(everything), everything)
+        self._learn(count_trees(everything), everything)
         return self
 
     def score(
@@ -278,7 +275,7 @@ class SpectralSHAGCV(BaseSHAG):
         """Score models, in the order of their grid, on every split; rows are models."""
         scorer = check_scoring(models[0], scoring=self.scoring)
         trained = run_parallel(
-            (delayed(self._count_part)(data, train) for train, _ in splits), self.n_jobs
+            (delayed(_count_part)(data, train) for train, _ in splits), self.n_jobs
         )
         tasks = [
             delayed(_score_ranks)(
@@ -293,8 +290,9 @@ class SpectralSHAGCV(BaseSHAG):
         shape = (len(splits), len(self.smoothing), len(self.n_states))
         return np.reshape(columns, shape).transpose(2, 1, 0).reshape(len(models), len(splits))
 
-    def _count_part(self, data, chosen):
-        return self._count(encode_trees(*_take(data, chosen)))
+
+def _count_part(data, chosen):
+    return count_trees(encode_trees(*_take(data, chosen)))
 
 
 def _take(data, chosen):

@@ -4,7 +4,6 @@ import re
 import time
 from functools import partial
 
-import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -30,7 +29,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
 from sklearn_shag.metrics import exact_match_score, is_punctuation, unlabeled_attachment_score
-from sklearn_shag.sequences._statistics import count_trees
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.test_common import (
     COUNTING,
@@ -463,64 +461,6 @@ def test_weighted_spectral_search_can_be_nested(trees, weights):
         )
     )
     assert_array_equal(one, other)
-
-
-# Counts that are kept between fits
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """The number of sentences of every treebank that is counted."""
-    sizes = []
-
-    def count(trees):
-        sizes.append(trees.weights.size)
-        return count_trees(trees)
-
-    monkeypatch.setattr("sklearn_shag._base.count_trees", count)
-    return sizes
-
-
-@pytest.mark.parametrize("memory", [str, partial(joblib.Memory, verbose=0)])
-def test_a_search_with_memory_counts_each_fold_once(trees, counted, tmp_path, memory):
-    plain = grid_search(SMALL_GRID, cv=3).fit(trees)
-    assert len(counted) == 4 * 3 + 1
-    counted.clear()
-    kept = grid_search(SMALL_GRID, SpectralSHAG(memory=memory(tmp_path)), cv=3).fit(trees)
-    assert counted == [40, 40, 40, 60]
-    for name in ("split0_test_score", "split1_test_score", "split2_test_score"):
-        assert_array_equal(kept.cv_results_[name], plain.cv_results_[name])
-    assert_same_model(kept.best_estimator_, plain.best_estimator_)
-
-
-def test_every_estimator_uses_its_memory(estimator, trees, counted, tmp_path):
-    expected = clone(estimator).fit(trees)
-    once = list(counted)
-    counted.clear()
-    estimator.set_params(memory=str(tmp_path))
-    for _ in range(3):
-        assert_same_model(estimator.fit(trees), expected)
-    assert sorted(counted) == sorted(once)
-
-
-def test_memory_tells_weights_and_heads_apart(trees, tmp_path):
-    chains = [np.arange(len(tree)) for tree in trees]
-    model = DeterministicSHAG(memory=str(tmp_path)).fit(trees)
-    for options in ({"sample_weight": np.arange(60)}, {"y": chains}):
-        assert_same_model(model.fit(trees, **options), DeterministicSHAG().fit(trees, **options))
-
-
-def test_workers_share_their_memory(trees, tmp_path):
-    model = SpectralSHAG(memory=str(tmp_path))
-    # Older versions of joblib warn if two processes make the folder of the function at once.
-    model.fit(trees[:10])
-    serial = grid_search(SMALL_GRID, cv=3).fit(trees)
-    parallel = grid_search(SMALL_GRID, model, cv=3, n_jobs=2).fit(trees)
-    assert_array_equal(
-        parallel.cv_results_["mean_test_score"], serial.cv_results_["mean_test_score"]
-    )
-    # That of the ten trees, of three folds, and of all trees.
-    assert len(list(tmp_path.rglob("output.pkl"))) == 5
 
 
 def test_progress_of_the_search(trees, capsys):

@@ -193,7 +193,7 @@ def parse(folder: Path) -> None:
     assert_type(counted, TreebankStatistics)
     assert_type(baseline.fit_statistics(counted), DeterministicSHAG)
 
-    em = EMSHAG(2, init="moments", tol=0.1, random_state=0, memory=str(folder)).fit(train)
+    em = EMSHAG(2, init="moments", tol=0.1, random_state=0).fit(train)
     assert_type(em, EMSHAG)
     assert_type(em.log_likelihoods_, NDArray[np.float64])
     assert_type(em.n_iter_, int)

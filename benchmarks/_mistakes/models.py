@@ -40,10 +40,6 @@ MISTAKES = [
         "save_model(GridSearchCV(model, {}, cv=2).fit(trees), 'new.npz')",
         raises(TypeError, r"GridSearchCV", r"joblib\.dump", r"best_estimator_"),
     ),
-    Mistake(
-        "save_model(model.set_params(memory=joblib.Memory(None)), 'new.npz')",
-        raises(TypeError, r"memory", r"before saving"),
-    ),
     Mistake("save_model(model, None)", raises((TypeError, ValueError), r"path", r"None")),
     Mistake("save_model(model, 'treebank')", raises(OSError, r"treebank", r"folder|directory")),
     Mistake(

@@ -47,7 +47,6 @@ MISTAKES = [
     Mistake("model.set_params(n_jobs=0).predict(trees)", raises(ValueError, r"n_jobs", r"0")),
     Mistake("model.set_params(n_jobs='2').predict(trees)", raises(ValueError, r"n_jobs", r"'2'")),
     Mistake("SpectralSHAG(n_jobs=1.5).fit(trees)", raises(ValueError, r"'n_jobs'", r"1\.5")),
-    Mistake("SpectralSHAG(memory=5).fit(trees)", raises(ValueError, r"'memory'", r"5")),
     Mistake("SpectralSHAG(verbose='yes').fit(trees)", raises(ValueError, r"'verbose'", r"'yes'")),
     Mistake(
         "SpectralSHAG(nstates=8)", raises(TypeError, r"unexpected.*argument 'nstates'", by="line")

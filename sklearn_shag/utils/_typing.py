@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "ArrayLike",
     "BoolArray",
-    "Cache",
     "FilePath",
     "FloatArray",
     "IndexArray",
@@ -31,10 +30,3 @@ StrArray: TypeAlias = NDArray[np.str_]
 IntArrayLike: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]
 FilePath: TypeAlias = str | os.PathLike[str]
 RandomSeed: TypeAlias = int | np.random.RandomState | None
-
-
-class Cache(Protocol):
-    """What is asked of a :class:`joblib.Memory`."""
-
-    def cache(self, func: Any) -> Any:
-        """Make of a function one that remembers its results."""
