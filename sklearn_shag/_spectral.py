@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import linalg
+from sklearn.utils.extmath import svd_flip
 
 from sklearn_shag._counting import CountingSHAG
 from sklearn_shag._deterministic import deterministic_automaton
@@ -64,11 +65,11 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     noise = singular_values[0] * max(scaled.shape) * np.finfo(float).eps
     n = min(n_states, int(np.sum(singular_values > noise)))
     # The sign of a singular vector is arbitrary: the largest entry of each column of U is positive.
-    signs = np.sign(U[np.abs(U[:, :n]).argmax(axis=0), np.arange(n)])
+    U, Vt = svd_flip(U, Vt)
     inverse = singular_values[:n] / (singular_values[:n] ** 2 + alpha * singular_values[0] ** 2)
     left, right = np.zeros((2, P.shape[0], n))
-    left[rows] = row_scale[:, None] * U[:, :n] * signs
-    right[columns] = column_scale[:, None] * (Vt[:n].T * signs) * inverse
+    left[rows] = row_scale[:, None] * U[:, :n]
+    right[columns] = column_scale[:, None] * Vt[:n].T * inverse
     operators = Operators(np.zeros(n), np.zeros(n), np.zeros((n_symbols, n, n)))
     _project(moments, left, right, _reliance(moments, shrinkage), operators)
     if mixing > 0:

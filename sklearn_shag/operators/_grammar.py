@@ -98,18 +98,27 @@ def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntAr
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
-    n_symbols = root_counts.size
     n_states = max(automaton.alpha_1.size for automaton in automata)
-    grammar = Operators(
-        np.zeros((n_symbols + 2, 2, n_states)),
-        np.zeros((n_symbols + 2, 2, n_states)),
-        np.zeros((n_symbols + 2, 2, n_symbols + 1, n_states, n_states)),
-    )
+    grammar = _new_grammar(root_counts.size, n_states)
     for k, automaton in enumerate(automata):
         pair, n = divmod(k, 2), automaton.alpha_1.size
         grammar.alpha_1[pair][:n] = automaton.alpha_1
         grammar.alpha_inf[pair][:n] = automaton.alpha_inf
         grammar.A[pair][:-1, :n, :n] = automaton.A
+    return _with_root(grammar, root_counts)
+
+
+def _new_grammar(n_symbols, n_states):
+    lead = (n_symbols + 2, 2)
+    return Operators(
+        np.zeros((*lead, n_states)),
+        np.zeros((*lead, n_states)),
+        np.zeros((*lead, n_symbols + 1, n_states, n_states)),
+    )
+
+
+def _with_root(grammar, root_counts):
+    """Fill in the root symbol and the unknown modifier."""
     grammar.alpha_1[-1, RIGHT, 0] = 1.0
     grammar.alpha_inf[-1, RIGHT, 0] = 1.0
     grammar.A[-1, RIGHT, :-1, 0, 0] = root_counts / root_counts.sum()
@@ -148,11 +157,11 @@ def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -
            [0.5, 0.5],
            [1. , 1. ]])
     """
-    automata = [
-        Operators(*(part[pair] for part in operators))
-        for pair in np.ndindex(operators.alpha_1.shape[:2])
-    ]
-    return join_automata(automata, root_counts)
+    grammar = _new_grammar(root_counts.size, operators.alpha_1.shape[-1])
+    grammar.alpha_1[:-1] = operators.alpha_1
+    grammar.alpha_inf[:-1] = operators.alpha_inf
+    grammar.A[:-1, :, :-1] = operators.A
+    return _with_root(grammar, root_counts)
 
 
 def backoff_grammar(statistics: SequenceStatistics) -> Operators:
