@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import fetch_treebank
-from sklearn_shag.operators import backoff_grammar
+from sklearn_shag.operators import fallback_grammar
 
 TREEBANKS = (
     "UD_Afrikaans-AfriBooms",
@@ -79,14 +79,14 @@ def best(scores, prefix):
 def tune_spectral(treebank):
     """The model of a grid that the development set likes best; one SVD serves all ranks."""
     statistics = SpectralSHAG().fit(treebank.train).statistics_
-    backoff = backoff_grammar(statistics.statistics)
+    fallback = fallback_grammar(statistics.statistics)
     models = []
     for smoothing, shrinkage, context in itertools.product(*GRID.values()):
         params = {"smoothing": smoothing, "shrinkage": shrinkage, "context": context}
         automata = SpectralSHAG(max(STATES), **params)._decompose(statistics)
         for n_states in STATES[3::2]:
             model = SpectralSHAG(n_states, **params)
-            model._adopt(statistics, model._cut(automata, statistics), backoff)
+            model._adopt(statistics, model._cut(automata, statistics), fallback)
             models.append(model)
     return max(models, key=lambda model: model.score(treebank.dev))
 

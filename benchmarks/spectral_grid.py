@@ -17,7 +17,7 @@ from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag._spectral import N_BASELINE_STATES, PUBLISHED, leading_states
 from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import backoff_grammar, join_automata
+from sklearn_shag.operators import fallback_grammar, join_automata
 from sklearn_shag.parsing import eisner, inside_outside
 from sklearn_shag.sequences._encode import encode_sentences
 
@@ -30,7 +30,7 @@ TREEBANKS = (
 )
 STATES = (8, 12, 16)
 VALUES = {
-    "smoothing": (0, 1, 5, 20),  # (a) back-off of all moments to the pool
+    "smoothing": (0, 1, 5, 20),  # (a) smoothing of all moments to the pool
     "scaling": (0, 0.25, 0.5),  # (b) scaling of rows and columns, up to CCA
     "alpha": (0, 1e-4, 1e-3, 1e-2),  # (c) regularised inverse
     "shrinkage": (0, 10, 30, 100, 300),  # (e) third moment towards products of bigrams
@@ -56,7 +56,7 @@ def noise_rank(n_states, factor):
             for automaton, count in zip(automata, n_sequences, strict=True)
         ]
         operators = join_automata(cut, statistics.statistics.roots)
-        model._adopt(statistics, operators, backoff_grammar(statistics.statistics))
+        model._adopt(statistics, operators, fallback_grammar(statistics.statistics))
         return model
 
     return fit

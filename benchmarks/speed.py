@@ -107,7 +107,7 @@ def predict_stages(model, trees):
     """Seconds of `predict` and of what it consists of, on one thread and on two."""
     _, symbols = check_sentences(trees)
     encoded = encode_sentences(symbols, model.symbols_)
-    grammars = (model.operators_, model.backoff_operators_)
+    grammars = (model.operators_, model.fallback_operators_)
     parsers = {n: SpectralSHAG(6, n_jobs=n).fit_statistics(model.statistics_) for n in (1, 2)}
     times = medians(
         {

@@ -10,7 +10,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import Operators, backoff_grammar, log_values, sample_trees
+from sklearn_shag.operators import Operators, fallback_grammar, log_values, sample_trees
 from sklearn_shag.parsing._batch import decode, log_partitions, marginals
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.sequences._encode import (
@@ -55,7 +55,7 @@ class BaseSHAG(BaseEstimator, ABC):
     verbose: int
     symbols_: ObjectArray
     operators_: Operators
-    backoff_operators_: Operators
+    fallback_operators_: Operators
 
     # Whether a derivation has just one state path, so that the best path is the best tree.
     _deterministic = False
@@ -115,12 +115,12 @@ class BaseSHAG(BaseEstimator, ABC):
     def _learn(self, statistics, trees=None):
         # Learned before anything is set: an estimator that fails is left as it was.
         operators = self._learn_operators(statistics, trees)
-        self._adopt(statistics, operators, backoff_grammar(statistics.statistics))
+        self._adopt(statistics, operators, fallback_grammar(statistics.statistics))
 
-    def _adopt(self, statistics, operators, backoff):
+    def _adopt(self, statistics, operators, fallback):
         """Become a fitted estimator."""
         self.symbols_ = statistics.symbols
-        self.backoff_operators_ = backoff
+        self.fallback_operators_ = fallback
         self.operators_ = operators
 
     def predict(self, X: Sentences) -> ObjectArray:
@@ -148,7 +148,7 @@ class BaseSHAG(BaseEstimator, ABC):
         encoded = self._encode(check_sentences(X)[1])
         heads = decode(
             self.operators_,
-            self.backoff_operators_,
+            self.fallback_operators_,
             *encoded,
             self.decoder,
             self.n_jobs,
@@ -177,12 +177,14 @@ class BaseSHAG(BaseEstimator, ABC):
         at 1e-12 from below and each row is divided by its sum; ``decoder="mbr"`` and
         ``"max_marginal"`` decode from exactly what is returned here. Where Z, the total
         mass of the trees of a sentence, is zero, or it or a marginal is not finite, the
-        grammar in `backoff_operators_` is used.
+        grammar in `fallback_operators_` is used.
         """
         self._check_ready()
         encoded = self._encode(check_sentences(X)[1])
         return _object_array(
-            marginals(self.operators_, self.backoff_operators_, *encoded, self.n_jobs, self.verbose)
+            marginals(
+                self.operators_, self.fallback_operators_, *encoded, self.n_jobs, self.verbose
+            )
         )
 
     def score(

@@ -84,6 +84,6 @@ class CountingSHAG(BaseSHAG):
         self._learn(statistics)
         return self
 
-    def _adopt(self, statistics, operators, backoff):
-        super()._adopt(statistics, operators, backoff)
+    def _adopt(self, statistics, operators, fallback):
+        super()._adopt(statistics, operators, fallback)
         self.statistics_ = statistics

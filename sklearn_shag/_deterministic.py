@@ -86,7 +86,7 @@ class DeterministicSHAG(CountingSHAG):
         (n_symbols + 2, 2, n_symbols + 1, n_states, n_states). Heads ``n_symbols`` and
         ``n_symbols + 1`` are the unknown head and the root symbol; symbol ``n_symbols`` is the
         unknown modifier.
-    backoff_operators_ : Operators
+    fallback_operators_ : Operators
         A grammar of one state without zeros, for sentences that `operators_` gives no mass.
     statistics_ : TreebankStatistics
         The trigram counts that the grammar was learned from; `partial_fit` adds to them.

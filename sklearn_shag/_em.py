@@ -228,7 +228,7 @@ class EMSHAG(BaseSHAG):
         (n_symbols + 2, 2, n_symbols + 1, n_states, n_states), non-negative. Heads ``n_symbols``
         and ``n_symbols + 1`` are the unknown head and the root symbol; symbol ``n_symbols`` is
         the unknown modifier.
-    backoff_operators_ : Operators
+    fallback_operators_ : Operators
         A grammar of one state without zeros, for sentences that `operators_` gives no mass.
     log_likelihoods_ : ndarray of shape (n_iterations + 1,)
         Log likelihood, in nats, of the training sequences of all heads and directions under the

@@ -27,7 +27,7 @@ FORMAT_VERSION = 1
 HEADER = "header"
 PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
 # Only these are ever made from a file, with these fitted attributes and no others.
-GRAMMAR = {"symbols_": "strings", "backoff_operators_": "operators", "operators_": "operators"}
+GRAMMAR = {"symbols_": "strings", "fallback_operators_": "operators", "operators_": "operators"}
 ATTRIBUTES = {
     DeterministicSHAG: {**GRAMMAR, "statistics_": "statistics"},
     EMSHAG: {"n_iter_": "plain", "log_likelihoods_": "array", "converged_": "plain", **GRAMMAR},

@@ -213,7 +213,7 @@ class SpectralSHAG(CountingSHAG):
         (n_symbols + 2, 2, n_symbols + 1, n_states, n_states), padded with zeros where an automaton
         has fewer states than the largest. Heads ``n_symbols`` and ``n_symbols + 1`` are
         the unknown head and the root symbol; symbol ``n_symbols`` is the unknown modifier.
-    backoff_operators_ : Operators
+    fallback_operators_ : Operators
         A grammar of one state without zeros, for sentences that `operators_` gives no mass.
     singular_values_ : ndarray of shape (n_symbols + 1, 2, n_codes)
         Singular values of the scaled bigram matrix of every head and direction, largest first,

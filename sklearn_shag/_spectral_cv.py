@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid, check_cv
 
 from sklearn_shag._base import BaseSHAG
 from sklearn_shag._spectral import SpectralSHAG
-from sklearn_shag.operators import backoff_grammar
+from sklearn_shag.operators import fallback_grammar
 from sklearn_shag.sequences._encode import check_sentences, encode_trees
 from sklearn_shag.sequences._statistics import count_trees
 from sklearn_shag.treebank import UnknownSymbolWarning
@@ -78,7 +78,7 @@ class SpectralSHAGCV(BaseSHAG):
         Known symbols (str), sorted; the code of each is its position.
     operators_ : Operators
         The grammar learned from all trees with the chosen parameters, see :class:`SpectralSHAG`.
-    backoff_operators_ : Operators
+    fallback_operators_ : Operators
         A grammar of one state without zeros, for sentences that `operators_` gives no mass.
 
     See Also
@@ -304,12 +304,12 @@ def _score_ranks(models, statistics, scorer, test):
     """Score models that differ only in their number of states."""
     largest = max(models, key=lambda model: model.n_states)
     automata = largest._decompose(statistics)
-    backoff = backoff_grammar(statistics.statistics)
+    fallback = fallback_grammar(statistics.statistics)
     X, y, sample_weight = test
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     scores = []
     for model in map(clone, models):  # other splits have the same models, in other threads
-        model._adopt(statistics, model._cut(automata, statistics), backoff)
+        model._adopt(statistics, model._cut(automata, statistics), fallback)
         scores.append(scorer(model, X, y, **weights))
     return scores
 

@@ -49,7 +49,7 @@ def assert_equal_statistics(statistics, expected):
 
 def assert_equal_models(model, expected):
     assert_array_equal(model.symbols_, expected.symbols_)
-    for name in ("operators_", "backoff_operators_"):
+    for name in ("operators_", "fallback_operators_"):
         for part, expected_part in zip(getattr(model, name), getattr(expected, name), strict=True):
             assert_array_equal(part, expected_part)
 

@@ -98,13 +98,13 @@ def test_marginals_are_the_clipped_and_renormalised_ones_of_the_chart(english):
     assert negative > 0
 
 
-def test_sentences_without_mass_are_parsed_with_the_backoff_grammar():
+def test_sentences_without_mass_are_parsed_with_the_fallback_grammar():
     """B is only ever a left modifier, so that a final B has no analysis."""
     model = DeterministicSHAG().fit([["B", "A"], ["A"]], [[2, 0], [0]])
     sentence = ["A", "B"]
     assert model.log_likelihood([sentence])[0] == -np.inf
     codes = np.searchsorted(model.symbols_, sentence)
-    expected = inside_outside(model.backoff_operators_, codes).marginals
+    expected = inside_outside(model.fallback_operators_, codes).marginals
     assert_allclose(model.predict_marginals([sentence])[0], expected, rtol=1e-9, atol=1e-11)
     for decoder in ("mbr", "max_marginal", "viterbi"):
         assert_is_parse(model.set_params(decoder=decoder).predict([sentence])[0], 2)
@@ -214,12 +214,12 @@ def test_samples_are_trees_over_the_known_symbols(fitted):
 def test_fitted_shapes(fitted):
     n_symbols = fitted.symbols_.size
     n_states = fitted.operators_.alpha_1.shape[2]
-    for operators, n in [(fitted.operators_, n_states), (fitted.backoff_operators_, 1)]:
+    for operators, n in [(fitted.operators_, n_states), (fitted.fallback_operators_, 1)]:
         assert operators.alpha_1.shape == (n_symbols + 2, 2, n)
         assert operators.alpha_inf.shape == (n_symbols + 2, 2, n)
         assert operators.A.shape == (n_symbols + 2, 2, n_symbols + 1, n, n)
-    assert fitted.backoff_operators_.A[:-1].min() > 0
-    assert fitted.backoff_operators_.A[-1, 1].min() > 0
+    assert fitted.fallback_operators_.A[:-1].min() > 0
+    assert fitted.fallback_operators_.A[-1, 1].min() > 0
     assert fitted.symbols_.tolist() == sorted(set(fitted.symbols_))
 
 

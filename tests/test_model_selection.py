@@ -260,7 +260,7 @@ def assert_same_search(search, grid):
     assert search.best_smoothing_ == grid.best_estimator_.smoothing
     assert_array_equal(search.symbols_, grid.best_estimator_.symbols_)
     assert same(search.operators_, grid.best_estimator_.operators_)
-    assert same(search.backoff_operators_, grid.best_estimator_.backoff_operators_)
+    assert same(search.fallback_operators_, grid.best_estimator_.fallback_operators_)
 
 
 SPLITTERS = {

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.operators import (
     Operators,
-    backoff_grammar,
     change_basis,
     complete_grammar,
     exact_moments,
+    fallback_grammar,
     log_values,
     operators_from_counts,
     product,
@@ -180,7 +180,7 @@ def test_the_fallback_grammar_adds_one_use_of_every_outcome(seed):
     sentences = random_treebank(seed, projective=False, n_sentences=20)
     n = N_SYMBOLS
     statistics = collect_statistics(extract_sequences(*flatten(sentences), n), n)
-    grammar = backoff_grammar(statistics)
+    grammar = fallback_grammar(statistics)
     uses, roots = np.zeros((n + 1, 2, n + 1)), np.zeros(n)  # the last outcome is STOP
     for symbols, heads in sentences:
         for h, direction, modifiers in oracles.tree_sequences(heads):

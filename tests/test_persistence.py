@@ -47,7 +47,7 @@ PIPELINES = [
     make_pipeline(TokenFeature("feats.Number", separator=" "), DeterministicSHAG()),
     Pipeline(
         [
-            ("tags/é", TokenFeature("upos", ["xpos", "feats.Case"], min_count=3, backoff=None)),
+            ("tags/é", TokenFeature("upos", ["xpos", "feats.Case"], min_count=3, rare_symbol=None)),
             ("tags", DeterministicSHAG("single")),
         ]
     ),
@@ -519,14 +519,14 @@ class TestDamage:
         write_parts(small, header, arrays)
         assert_refused(small)
 
-    @pytest.mark.parametrize("name", ["model/operators_/A", "model/backoff_operators_/alpha_1"])
+    @pytest.mark.parametrize("name", ["model/operators_/A", "model/fallback_operators_/alpha_1"])
     def test_missing_array(self, small, name):
         header, arrays = read_parts(small)
         del arrays[name]
         write_parts(small, header, arrays)
         assert_refused(small)
 
-    @pytest.mark.parametrize("missing", ["symbols_", "operators_", "backoff_operators_"])
+    @pytest.mark.parametrize("missing", ["symbols_", "operators_", "fallback_operators_"])
     def test_missing_attribute(self, small, missing):
         header, arrays = read_parts(small)
         del header["model"]["attributes"][missing]
@@ -542,7 +542,7 @@ class TestDamage:
         assert_refused(small)
 
     @pytest.mark.parametrize("field", Operators._fields)
-    @pytest.mark.parametrize("attribute", ["operators_", "backoff_operators_"])
+    @pytest.mark.parametrize("attribute", ["operators_", "fallback_operators_"])
     def test_operators_of_the_wrong_shape(self, small, field, attribute):
         """Kernels do not check bounds: what does not fit must not get to them."""
         header, arrays = read_parts(small)

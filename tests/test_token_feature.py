@@ -79,22 +79,22 @@ class TestSymbols:
             TokenFeature("upos", "xpos", "form")
 
     @pytest.mark.parametrize(
-        ("backoff", "expected"),
+        ("rare_symbol", "expected"),
         [
             ("<rare>", [("NOUN|NNS", "<rare>"), ("NOUN|NNS", "<rare>")]),
             ("", [("NOUN|NNS", ""), ("NOUN|NNS", "")]),
             (None, [("NOUN|NNS", "VERB"), ("NOUN|NNS", "VERB")]),
         ],
     )
-    def test_rare(self, trees, backoff, expected):
-        feature = TokenFeature("upos", "xpos", min_count=2, backoff=backoff).fit(trees)
+    def test_rare(self, trees, rare_symbol, expected):
+        feature = TokenFeature("upos", "xpos", min_count=2, rare_symbol=rare_symbol).fit(trees)
         assert feature.symbols_.tolist() == ["NOUN|NNS"]
         assert symbols_of(feature.transform(trees)) == expected
 
     @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
     @pytest.mark.parametrize("min_count", [1, 2, 5, 60])
-    @pytest.mark.parametrize("backoff", ["<rare>", None])
-    def test_symbols_are_those_of_a_count_by_hand(self, english, min_count, backoff):
+    @pytest.mark.parametrize("rare_symbol", ["<rare>", None])
+    def test_symbols_are_those_of_a_count_by_hand(self, english, min_count, rare_symbol):
         """By loops over the columns; the second half holds symbols that the first does not."""
         half = len(english) // 2
         seen = {}
@@ -109,11 +109,13 @@ class TestSymbols:
             ]
             expected.append(
                 tuple(
-                    joined if min_count == 1 or joined in kept else backoff or upos
+                    joined if min_count == 1 or joined in kept else rare_symbol or upos
                     for upos, joined in pairs
                 )
             )
-        feature = TokenFeature("upos", "form", separator="+", min_count=min_count, backoff=backoff)
+        feature = TokenFeature(
+            "upos", "form", separator="+", min_count=min_count, rare_symbol=rare_symbol
+        )
         feature.fit(english[:half])
         fitted = pickle.dumps(feature)
         assert symbols_of(feature.transform(english[half:])) == expected
@@ -161,8 +163,8 @@ class TestSymbols:
             TokenFeature(min_count=3).fit(trees)
         assert TokenFeature(min_count=2).fit(trees).symbols_.tolist() == ["NOUN", "VERB"]
 
-    def test_everything_is_rare_and_has_a_backoff_of_its_own(self, trees):
-        feature = TokenFeature("upos", "xpos", min_count=9, backoff=None).fit(trees)
+    def test_everything_is_rare_and_has_its_own_replacement(self, trees):
+        feature = TokenFeature("upos", "xpos", min_count=9, rare_symbol=None).fit(trees)
         assert feature.symbols_.shape == (0,)
         assert symbols_of(feature.transform(trees)) == [("NOUN", "VERB")] * 2
 
@@ -240,7 +242,8 @@ class TestErrors:
             ({"separator": None}, "'separator' parameter of TokenFeature"),
             ({"min_count": 0}, "'min_count' parameter of TokenFeature"),
             ({"min_count": 1.5}, "'min_count' parameter of TokenFeature"),
-            ({"backoff": 3}, "'backoff' parameter of TokenFeature"),
+            ({"rare_symbol": 3}, "'rare_symbol' parameter of TokenFeature"),
+            ({"rare_symbol": ""}, "'rare_symbol' parameter of TokenFeature must not be empty"),
         ],
     )
     def test_bad_parameters(self, trees, parameters, message):
@@ -254,7 +257,7 @@ class TestErrors:
 
 class TestContract:
     def test_clone_and_pickle(self, trees):
-        feature = TokenFeature("upos", ["xpos"], min_count=2, backoff=None)
+        feature = TokenFeature("upos", ["xpos"], min_count=2, rare_symbol=None)
         copy = clone(feature)
         assert copy.get_params() == feature.get_params()
         feature.fit(trees)
@@ -263,7 +266,7 @@ class TestContract:
         assert restored.transform(trees) == feature.transform(trees)
 
     def test_fit_changes_no_parameter_and_starts_anew(self, trees):
-        feature = TokenFeature("form", ("upos",), min_count=2, backoff=None)
+        feature = TokenFeature("form", ("upos",), min_count=2, rare_symbol=None)
         parameters = feature.get_params()
         assert feature.fit(trees) is feature
         assert feature.get_params() == parameters

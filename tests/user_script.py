@@ -38,10 +38,10 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.operators import (
     Operators,
-    backoff_grammar,
     change_basis,
     complete_grammar,
     exact_moments,
+    fallback_grammar,
     join_automata,
     learn_grammar,
     log_values,
@@ -169,7 +169,7 @@ def parse(folder: Path) -> None:
     assert_type(model.log_likelihood(test), NDArray[np.float64])
     assert_type(model.symbols_, NDArray[np.object_])
     assert_type(model.operators_, Operators)
-    assert_type(model.backoff_operators_, Operators)
+    assert_type(model.fallback_operators_, Operators)
     assert_type(model.singular_values_, NDArray[np.float64])
     assert_type(model.effective_rank_, NDArray[np.float64])
     assert_type(model.statistics_, TreebankStatistics)
@@ -225,7 +225,7 @@ def use_scikit_learn(folder: Path) -> None:
     save_model(pipeline, folder / "pipeline.npz")
     print(load_model(folder / "pipeline.npz").predict(test)[0])
 
-    feature = TokenFeature("xpos", joined_with=["feats.Number"], min_count=2, backoff=None)
+    feature = TokenFeature("xpos", joined_with=["feats.Number"], min_count=2, rare_symbol=None)
     assert_type(feature.fit(trees), TokenFeature)
     assert_type(feature.transform(trees), list[DependencyTree])
     assert_type(feature.symbols_, NDArray[np.str_])
@@ -280,7 +280,7 @@ def count_and_learn() -> None:
     grammar = learn_grammar(statistics, geometric)
     assert_type(grammar, Operators)
     assert_type(grammar.alpha_1, NDArray[np.float64])
-    assert_type(backoff_grammar(statistics), Operators)
+    assert_type(fallback_grammar(statistics), Operators)
     assert_type(sequence_values(grammar, sequences), NDArray[np.float64])
     assert_type(log_values(grammar, sequences), NDArray[np.float64])
     rng = np.random.RandomState(0)

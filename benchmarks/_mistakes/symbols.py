@@ -73,7 +73,7 @@ MISTAKES = [
     Mistake("TokenFeature('Case').fit(trees)", raises(ValueError, r"'Case'", r"'feats\.Case'")),
     Mistake("TokenFeature(min_count=0).fit(trees)", raises(ValueError, r"min_count", r"\b1\b")),
     Mistake("TokenFeature(min_count='2').fit(trees)", raises(ValueError, r"min_count", r"int")),
-    Mistake("TokenFeature(backoff=0).fit(trees)", raises(ValueError, r"backoff", r"str")),
+    Mistake("TokenFeature(rare_symbol=0).fit(trees)", raises(ValueError, r"rare_symbol", r"str")),
     Mistake("TokenFeature().transform(trees)", raises(ValueError, r"not fitted", r"'fit'")),
     Mistake("TokenFeature().fit(tags)", raises(TypeError, r"X\[0\]", r"without TokenFeature")),
     Mistake("TokenFeature().fit([])", raises(ValueError, r"X is empty", r"at least one")),

@@ -21,7 +21,7 @@ class MarginalReport(NamedTuple):
     z_sign : int ndarray of shape (n_sentences,)
         Sign of Z, the total mass of the trees of a sentence: 1 as for probabilities; -1, which the
         division by Z repairs; 0 where Z is zero, or it or a marginal is not finite, so that
-        ``backoff_operators_`` stand in.
+        ``fallback_operators_`` stand in.
     negative_share : ndarray of shape (n_sentences,)
         Share of the marginals of a sentence that are below zero (by more than 1e-12) and are
         clipped. 0 where the sign of Z is 0.
@@ -29,7 +29,7 @@ class MarginalReport(NamedTuple):
         Their sum, without the sign, per token. The true marginals of a token sum to 1.
     routes : str ndarray of shape (n_sentences,)
         Which chart parses each sentence: "fast"; "scaled", many times slower, where numbers leave
-        the range of the fast one; "none" where ``backoff_operators_`` stand in.
+        the range of the fast one; "none" where ``fallback_operators_`` stand in.
     """
 
     z_sign: IntArray

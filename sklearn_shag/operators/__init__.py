@@ -1,8 +1,8 @@
 """Operator models: values of sequences, algebra, and the grammar that they make up."""
 
 from sklearn_shag.operators._grammar import (
-    backoff_grammar,
     complete_grammar,
+    fallback_grammar,
     join_automata,
     learn_grammar,
 )
@@ -20,10 +20,10 @@ from sklearn_shag.operators._values import log_values, sequence_values
 
 __all__ = [
     "Operators",
-    "backoff_grammar",
     "change_basis",
     "complete_grammar",
     "exact_moments",
+    "fallback_grammar",
     "join_automata",
     "learn_grammar",
     "log_values",

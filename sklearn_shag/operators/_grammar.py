@@ -10,7 +10,7 @@ from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
-__all__ = ["backoff_grammar", "complete_grammar", "join_automata", "learn_grammar"]
+__all__ = ["complete_grammar", "fallback_grammar", "join_automata", "learn_grammar"]
 
 
 def learn_grammar(
@@ -164,7 +164,7 @@ def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -
     return _with_root(grammar, root_counts)
 
 
-def backoff_grammar(statistics: SequenceStatistics) -> Operators:
+def fallback_grammar(statistics: SequenceStatistics) -> Operators:
     """Estimate a grammar of one state that gives every tree a positive probability.
 
     It stands in where a learned grammar gives all trees of a sentence zero mass.
@@ -183,11 +183,11 @@ def backoff_grammar(statistics: SequenceStatistics) -> Operators:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_shag.operators import backoff_grammar
+    >>> from sklearn_shag.operators import fallback_grammar
     >>> from sklearn_shag.sequences import collect_statistics, extract_sequences
     >>> sequences = extract_sequences(
     ...     np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3]), n_symbols=2)
-    >>> grammar = backoff_grammar(collect_statistics(sequences, 2))
+    >>> grammar = fallback_grammar(collect_statistics(sequences, 2))
     >>> bool(grammar.A[:3].min() > 0)
     True
     """

@@ -44,10 +44,10 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         What stands between joined columns.
 
     min_count : int, default=1
-        Symbols seen less often in `fit` are replaced by `backoff`, also those never seen. With 1
+        Symbols seen less often in `fit` are replaced by `rare_symbol`, also those never seen. With 1
         nothing is replaced.
 
-    backoff : str or None, default="<rare>"
+    rare_symbol : str or None, default="<rare>"
         What replaces a rare symbol; None for the token's value of `feature` alone.
 
     Attributes
@@ -70,7 +70,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
     ...     DependencyTree(["dogs", "bark"], upos=["NOUN", "VERB"], xpos=["NNS", "VBP"]),
     ...     DependencyTree(["dogs", "barked"], upos=["NOUN", "VERB"], xpos=["NNS", "VBD"]),
     ... ]
-    >>> feature = TokenFeature("upos", "xpos", min_count=2, backoff=None).fit(trees)
+    >>> feature = TokenFeature("upos", "xpos", min_count=2, rare_symbol=None).fit(trees)
     >>> feature.symbols_
     array(['NOUN|NNS'], dtype='<U8')
     >>> feature.transform(trees)[0].symbols
@@ -82,7 +82,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         "joined_with": [None, str, list, tuple],
         "separator": [str],
         "min_count": [Interval(Integral, 1, None, closed="left")],
-        "backoff": [None, str],
+        "rare_symbol": [None, str],
     }
 
     symbols_: StrArray
@@ -95,13 +95,13 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         *,
         separator: str = "|",
         min_count: int = 1,
-        backoff: str | None = "<rare>",
+        rare_symbol: str | None = "<rare>",
     ) -> None:
         self.feature = feature
         self.joined_with = joined_with
         self.separator = separator
         self.min_count = min_count
-        self.backoff = backoff
+        self.rare_symbol = rare_symbol
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Trees, y: object = None) -> Self:
@@ -124,21 +124,23 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             If X is not a sequence of :class:`DependencyTree`.
         ValueError
             If X is empty, a tree does not have one of the columns, or all symbols are rarer than
-            `min_count` and `backoff` would take the place of each.
+            `min_count` and `rare_symbol` would take the place of each.
 
         Warns
         -----
         UnknownSymbolWarning
             If one of several columns is "_" throughout.
         """
+        if self.rare_symbol == "":
+            raise ValueError("The 'rare_symbol' parameter of TokenFeature must not be empty.")
         counts = Counter(chain.from_iterable(self._join(X)))
         self._check_columns(X)
         kept = sorted(symbol for symbol, count in counts.items() if count >= self.min_count)
-        if not kept and self.backoff is not None:
+        if not kept and self.rare_symbol is not None:
             raise ValueError(
-                f"No symbol occurs min_count={self.min_count} times in X, so that {self.backoff!r} "
-                f"would be the only symbol; the most frequent one occurs {max(counts.values())} "
-                f"times. Lower min_count."
+                f"No symbol occurs min_count={self.min_count} times in X, so that "
+                f"{self.rare_symbol!r} would be the only symbol; the most frequent one occurs "
+                f"{max(counts.values())} times. Lower min_count."
             )
         self.symbols_ = np.array(kept, dtype=np.str_)
         n_rare = sum(count for count in counts.values() if count < self.min_count)
@@ -243,10 +245,10 @@ class TokenFeature(TransformerMixin, BaseEstimator):
 
     def _replace_rare(self, tree, symbols, kept):
         alone = tree.column(self.feature)
-        backoffs = alone if self.backoff is None else [self.backoff] * len(tree)
+        replacements = alone if self.rare_symbol is None else [self.rare_symbol] * len(tree)
         return [
-            symbol if symbol in kept else backoff
-            for symbol, backoff in zip(symbols, backoffs, strict=True)
+            symbol if symbol in kept else replacement
+            for symbol, replacement in zip(symbols, replacements, strict=True)
         ]
 
     def __sklearn_tags__(self) -> Tags:
