@@ -86,7 +86,7 @@ def tune_spectral(treebank):
         automata = SpectralSHAG(max(STATES), **params)._decompose(statistics)
         for n_states in STATES[3::2]:
             model = SpectralSHAG(n_states, **params)
-            model._adopt(statistics, model._cut(automata, statistics), fallback)
+            model._become_fitted(statistics, model._cut(automata, statistics), fallback)
             models.append(model)
     return max(models, key=lambda model: model.score(treebank.dev))
 

@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag._base import Learned
 from sklearn_shag._spectral import N_BASELINE_STATES, PUBLISHED, leading_states
 from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.metrics import unlabeled_attachment_score
@@ -56,7 +57,9 @@ def noise_rank(n_states, factor):
             for automaton, count in zip(automata, n_sequences, strict=True)
         ]
         operators = join_automata(cut, statistics.statistics.roots)
-        model._adopt(statistics, operators, fallback_grammar(statistics.statistics))
+        model._become_fitted(
+            statistics, Learned(operators), fallback_grammar(statistics.statistics)
+        )
         return model
 
     return fit

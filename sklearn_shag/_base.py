@@ -1,8 +1,8 @@
-"""The flow that all estimators share, from sentences to operators and from operators to trees."""
+"""Sentences in, trees out: what all parsers share, and what those with a grammar share."""
 
 from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -10,34 +10,28 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import Operators, fallback_grammar, log_values, sample_trees
+from sklearn_shag.operators import Operators, log_values, sample_trees
 from sklearn_shag.parsing._batch import decode, log_partitions, marginals
 from sklearn_shag.sequences import extract_sequences
-from sklearn_shag.sequences._encode import (
-    check_heads,
-    check_sentences,
-    encode_sentences,
-    encode_trees,
-)
-from sklearn_shag.sequences._statistics import count_trees
+from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.treebank._typing import Heads, Sentences
 from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,
-    fit_context,
     validate_parameter_constraints,
 )
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray, RandomSeed
+from sklearn_shag.utils._warnings import warn
 
-__all__ = ["BaseSHAG"]
+__all__ = ["BaseParser", "BaseSHAG", "Learned"]
 
 
-class BaseSHAG(BaseEstimator, ABC):
-    """Split head-automata grammar: everything but how the automata are learned.
+class BaseParser(BaseEstimator, ABC):
+    """Parser: everything but what it knows of sentences, and how it came to know it.
 
-    A subclass learns `operators_` from head-modifier sequences in the hook ``_learn_operators``
-    and inherits the rest. Its parameters include `decoder`, `n_jobs` and `verbose`.
+    A subclass has the parameters `decoder`, `n_jobs` and `verbose`, and three hooks. Each takes
+    the sentences as they were given and the symbols of each.
     """
 
     _parameter_constraints = {
@@ -53,75 +47,21 @@ class BaseSHAG(BaseEstimator, ABC):
     decoder: str
     n_jobs: int | None
     verbose: int
-    symbols_: ObjectArray
-    operators_: Operators
-    fallback_operators_: Operators
 
     # Whether a derivation has just one state path, so that the best path is the best tree.
     _deterministic = False
 
     @abstractmethod
-    def _learn_operators(self, statistics, trees):
-        """Learn the grammar.
+    def _decode(self, sentences, symbols):
+        """List the heads of the best tree of each sentence: projective, with one root."""
 
-        Parameters
-        ----------
-        statistics : TreebankStatistics
-            The symbols of all training trees and their trigram counts.
-        trees : EncodedTrees or None
-            The trees themselves; None where only their statistics are known.
+    @abstractmethod
+    def _marginals(self, sentences, symbols):
+        """List the arc marginals of each sentence, of shape (n_tokens_i, n_tokens_i + 1)."""
 
-        Returns
-        -------
-        operators : Operators
-            Leading axes (n_symbols + 2, 2).
-        """
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Learn the automaton of every head and direction from trees.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
-        y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
-            heads. None takes the heads of the trees in X. Non-projective trees, and trees with
-            several roots, count like any other.
-        sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If X is empty, a sentence has no tokens, heads are missing or not a tree, weights are
-            negative or all zero, or a parameter is invalid. The message names the sentence.
-        TypeError
-            If symbols are not strings.
-        """
-        self._check_parsing()
-        trees = encode_trees(X, y, sample_weight)
-        self._learn(count_trees(trees), trees)
-        return self
-
-    def _learn(self, statistics, trees=None):
-        # Learned before anything is set: an estimator that fails is left as it was.
-        operators = self._learn_operators(statistics, trees)
-        self._adopt(statistics, operators, fallback_grammar(statistics.statistics))
-
-    def _adopt(self, statistics, operators, fallback):
-        """Become a fitted estimator."""
-        self.symbols_ = statistics.symbols
-        self.fallback_operators_ = fallback
-        self.operators_ = operators
+    @abstractmethod
+    def _log_partitions(self, sentences, symbols):
+        """Compute log Z of each sentence, -inf where Z is not positive."""
 
     def predict(self, X: Sentences) -> ObjectArray:
         """Parse sentences.
@@ -145,16 +85,7 @@ class BaseSHAG(BaseEstimator, ABC):
         sentences are parsed together.
         """
         self._check_ready()
-        encoded = self._encode(check_sentences(X)[1])
-        heads = decode(
-            self.operators_,
-            self.fallback_operators_,
-            *encoded,
-            self.decoder,
-            self.n_jobs,
-            self.verbose,
-        )
-        return _object_array(heads)
+        return _object_array(self._decode(*check_sentences(X)))
 
     def predict_marginals(self, X: Sentences) -> ObjectArray:
         """Compute how probable each token is as the head of each other.
@@ -180,12 +111,7 @@ class BaseSHAG(BaseEstimator, ABC):
         grammar in `fallback_operators_` is used.
         """
         self._check_ready()
-        encoded = self._encode(check_sentences(X)[1])
-        return _object_array(
-            marginals(
-                self.operators_, self.fallback_operators_, *encoded, self.n_jobs, self.verbose
-            )
-        )
+        return _object_array(self._marginals(*check_sentences(X)))
 
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
@@ -214,38 +140,6 @@ class BaseSHAG(BaseEstimator, ABC):
             np.split(true_heads, cuts), self.predict(sentences), sample_weight=sample_weight
         )
 
-    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
-        """Compute the log probability of trees.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`fit`.
-        y : None or sequence of length n_sentences, default=None
-            Heads; None takes those of the trees in X.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_sentences,)
-            In nats. -inf for trees with several roots, and where the estimate of one of the
-            factors, each the probability of a head-modifier sequence, is not positive.
-
-        Notes
-        -----
-        Eq. 1 of the theory page. A non-projective tree is scored by its sequences like any other,
-        although the grammar generates its words in another order. An unknown symbol counts as a
-        missing observation: the probability is summed over what it may stand for.
-        """
-        self._check_ready()
-        sentences, symbols = check_sentences(X)
-        heads = check_heads(sentences, y)
-        codes, indptr = self._encode(symbols)
-        sequences = extract_sequences(codes, heads, indptr, self.symbols_.size)
-        logs = log_values(self.operators_, sequences)
-        first = 2 * indptr[:-1] + np.arange(indptr.size - 1)
-        n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
-        return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
-
     def log_likelihood(self, X: Sentences) -> FloatArray:
         """Compute the log probability of sentences, summed over all their trees.
 
@@ -260,42 +154,7 @@ class BaseSHAG(BaseEstimator, ABC):
             In nats. -inf where the estimate is not positive.
         """
         self._check_ready()
-        encoded = self._encode(check_sentences(X)[1])
-        return log_partitions(self.operators_, *encoded, self.n_jobs, self.verbose)
-
-    def sample(
-        self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200
-    ) -> list[DependencyTree]:
-        """Draw trees from the grammar.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of trees.
-        random_state : int, RandomState instance or None, default=None
-        max_length : int, default=200
-            Longer sentences are drawn anew.
-
-        Returns
-        -------
-        trees : list of DependencyTree
-            Their forms are their symbols.
-
-        Raises
-        ------
-        ValueError
-            If `n_samples` is not positive, or sentences keep growing beyond `max_length`.
-
-        Notes
-        -----
-        Where a learned automaton estimates a probability below zero, it counts as zero.
-        """
-        self._check_ready()
-        for name, number in (("n_samples", n_samples), ("max_length", max_length)):
-            if not isinstance(number, Integral) or number < 1:
-                raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
-        rng = check_random_state(random_state)
-        return sample_trees(self.operators_, self.symbols_, n_samples, max_length, rng)
+        return self._log_partitions(*check_sentences(X))
 
     def parse(self, X: Sentences) -> list[DependencyTree]:
         """Parse sentences into trees that can be drawn or written as CoNLL-U.
@@ -337,14 +196,129 @@ class BaseSHAG(BaseEstimator, ABC):
                 f"{type(self).__name__}."
             )
 
-    def _encode(self, symbols):
-        return encode_sentences(symbols, self.symbols_)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
+
+
+class Learned(NamedTuple):
+    """What a learner has learned. It is no part of the estimator yet."""
+
+    operators: Operators  # leading axes (n_symbols + 2, 2)
+    attributes: dict[str, Any] = {}
+    warnings: tuple = ()  # pairs of a message and a category
+
+
+class BaseSHAG(BaseParser):
+    """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
+
+    A subclass learns `symbols_`, `operators_` and `fallback_operators_`.
+    """
+
+    symbols_: ObjectArray
+    operators_: Operators
+    fallback_operators_: Operators
+
+    def _decode(self, sentences, symbols):
+        options = self.decoder, self.n_jobs, self.verbose
+        return decode(*self._grammars(), *self._encode(symbols), *options)
+
+    def _marginals(self, sentences, symbols):
+        return marginals(*self._grammars(), *self._encode(symbols), self.n_jobs, self.verbose)
+
+    def _log_partitions(self, sentences, symbols):
+        encoded = self._encode(symbols)
+        return log_partitions(self.operators_, *encoded, self.n_jobs, self.verbose)
+
+    def _become_fitted(self, statistics, learned, fallback, **others):
+        """Take over what was learned.
+
+        Warnings come first, since they may be errors, and all attributes last and at once: an
+        estimator that fails, or is interrupted, is left as it was.
+        """
+        for message, category in learned.warnings:
+            warn(message, category)
+        vars(self).update(
+            symbols_=statistics.symbols,
+            operators_=learned.operators,
+            fallback_operators_=fallback,
+            **learned.attributes,
+            **others,
+        )
+
+    def _grammars(self):
+        return self.operators_, self.fallback_operators_
+
+    def _encode(self, symbols):
+        return encode_sentences(symbols, self.symbols_)
+
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            In nats. -inf for trees with several roots, and where the estimate of one of the
+            factors, each the probability of a head-modifier sequence, is not positive.
+
+        Notes
+        -----
+        Eq. 1 of the theory page. A non-projective tree is scored by its sequences like any other,
+        although the grammar generates its words in another order. An unknown symbol counts as a
+        missing observation: the probability is summed over what it may stand for.
+        """
+        self._check_ready()
+        sentences, symbols = check_sentences(X)
+        heads = check_heads(sentences, y)
+        codes, indptr = self._encode(symbols)
+        sequences = extract_sequences(codes, heads, indptr, self.symbols_.size)
+        logs = log_values(self.operators_, sequences)
+        first = 2 * indptr[:-1] + np.arange(indptr.size - 1)
+        n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
+        return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
+
+    def sample(
+        self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200
+    ) -> list[DependencyTree]:
+        """Draw trees from the grammar.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of trees.
+        random_state : int, RandomState instance or None, default=None
+        max_length : int, default=200
+            Longer sentences are drawn anew.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            Their forms are their symbols.
+
+        Raises
+        ------
+        ValueError
+            If `n_samples` is not positive, or sentences keep growing beyond `max_length`.
+
+        Notes
+        -----
+        Where a learned automaton estimates a probability below zero, it counts as zero.
+        """
+        self._check_ready()
+        for name, number in (("n_samples", n_samples), ("max_length", max_length)):
+            if not isinstance(number, Integral) or number < 1:
+                raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
+        rng = check_random_state(random_state)
+        return sample_trees(self.operators_, self.symbols_, n_samples, max_length, rng)
 
 
 def _object_array(arrays):

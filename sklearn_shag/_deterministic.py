@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from sklearn_shag._counting import CountingSHAG
+from sklearn_shag._base import Learned
+from sklearn_shag._tree_learner import StatisticsLearner
 from sklearn_shag.operators import Operators, learn_grammar, operators_from_counts
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 
@@ -49,7 +50,7 @@ def deterministic_automaton(moments, automaton):
     return operators_from_counts(Operators(initial, uses[-1], transitions))
 
 
-class DeterministicSHAG(CountingSHAG):
+class DeterministicSHAG(StatisticsLearner):
     """Split head-automata grammar with deterministic automata: the classical baselines.
 
     The state of an automaton is known from the modifiers generated so far, so probabilities are
@@ -111,7 +112,7 @@ class DeterministicSHAG(CountingSHAG):
     """
 
     _parameter_constraints = {
-        **CountingSHAG._parameter_constraints,
+        **StatisticsLearner._parameter_constraints,
         "automaton": [StrOptions({"single", "first", "sibling"})],
         "smoothing": [Interval(Real, 0, None, closed="left")],
     }
@@ -135,4 +136,4 @@ class DeterministicSHAG(CountingSHAG):
 
     def _learn_operators(self, statistics, trees):
         learn = partial(deterministic_automaton, automaton=self.automaton)
-        return learn_grammar(statistics.statistics, learn, self.smoothing, self.n_jobs)
+        return Learned(learn_grammar(statistics.statistics, learn, self.smoothing, self.n_jobs))

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import BaseSHAG
+from sklearn_shag._base import Learned
 from sklearn_shag._em_starts import deterministic_start, moments_start, random_start
+from sklearn_shag._tree_learner import TreeLearner
 from sklearn_shag.operators import Operators, join_automata, operators_from_counts
 from sklearn_shag.operators._expectation import expected_uses
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, pair_moments
@@ -18,7 +19,6 @@ from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
-from sklearn_shag.utils._warnings import warn
 
 __all__ = ["EMSHAG"]
 
@@ -161,7 +161,7 @@ def learn_pair(
     return max(runs, key=lambda run: run.quality)
 
 
-class EMSHAG(BaseSHAG):
+class EMSHAG(TreeLearner):
     """Split head-automata grammar with hidden states, learned by expectation maximisation.
 
     Every head and direction gets its own probabilistic automaton over modifier sequences. EM raises
@@ -257,7 +257,7 @@ class EMSHAG(BaseSHAG):
     """
 
     _parameter_constraints = {
-        **BaseSHAG._parameter_constraints,
+        **TreeLearner._parameter_constraints,
         "n_states": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -351,8 +351,8 @@ class EMSHAG(BaseSHAG):
                 for run in pool_runs
             ]
             runs = learn_pairs(range(2 * n_symbols), priors, advance)
-        self._report(runs)
-        return join_automata([run.automaton for run in runs + pool_runs], statistics.roots)
+        operators = join_automata([run.automaton for run in runs + pool_runs], statistics.roots)
+        return Learned(operators, *self._report(runs))
 
     def _hold_out(self, sequences, n_symbols, rng):
         """The prefix trees to learn from and, each a tree or None, to watch."""
@@ -399,23 +399,21 @@ class EMSHAG(BaseSHAG):
         ]
 
     def _report(self, runs):
-        """Set the attributes that tell how EM went, over all heads and directions."""
-        self.n_iter_ = max(len(run.log_likelihoods) for run in runs) - 1
-        self.log_likelihoods_ = np.sum(
-            [
-                np.pad(
-                    run.log_likelihoods, (0, self.n_iter_ + 1 - len(run.log_likelihoods)), "edge"
-                )
-                for run in runs
-            ],
-            axis=0,
+        """The attributes that tell how EM went, over all heads and directions, and a warning."""
+        n_iter = max(len(run.log_likelihoods) for run in runs) - 1
+        curves = [
+            np.pad(run.log_likelihoods, (0, n_iter + 1 - len(run.log_likelihoods)), "edge")
+            for run in runs
+        ]
+        n_moving = sum(not run.converged for run in runs)
+        message = (
+            f"{n_moving} of {len(runs)} automata have not converged after max_iter="
+            f"{self.max_iter} iterations. Raise max_iter or tol"
+            + (", or start with init='moments'." if self.init == "random" else ".")
         )
-        self.converged_ = all(run.converged for run in runs)
-        if not self.converged_:
-            n_moving = sum(not run.converged for run in runs)
-            warn(
-                f"{n_moving} of {len(runs)} automata have not converged after max_iter="
-                f"{self.max_iter} iterations. Raise max_iter or tol"
-                + (", or start with init='moments'." if self.init == "random" else "."),
-                ConvergenceWarning,
-            )
+        attributes = {
+            "n_iter_": n_iter,
+            "log_likelihoods_": np.sum(curves, axis=0),
+            "converged_": not n_moving,
+        }
+        return attributes, [(message, ConvergenceWarning)] * bool(n_moving)

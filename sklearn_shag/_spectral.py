@@ -8,8 +8,9 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils.extmath import svd_flip
 
-from sklearn_shag._counting import CountingSHAG
+from sklearn_shag._base import Learned
 from sklearn_shag._deterministic import deterministic_automaton
+from sklearn_shag._tree_learner import StatisticsLearner
 from sklearn_shag.operators import Operators, join_automata, mixture
 from sklearn_shag.operators._grammar import learn_automata
 from sklearn_shag.utils._kernel import kernel
@@ -157,7 +158,7 @@ def leading_states(operators, n_states):
     return Operators(operators.alpha_1[:n], operators.alpha_inf[:n], operators.A[:, :n, :n])
 
 
-class SpectralSHAG(CountingSHAG):
+class SpectralSHAG(StatisticsLearner):
     """Split head-automata grammar with hidden states, learned from moments in one pass.
 
     Every head and direction gets its own weighted automaton over modifier sequences. Its operators
@@ -257,7 +258,7 @@ class SpectralSHAG(CountingSHAG):
     """
 
     _parameter_constraints = {
-        **CountingSHAG._parameter_constraints,
+        **StatisticsLearner._parameter_constraints,
         "n_states": [Interval(Integral, 1, None, closed="left")],
         **{
             name: [Interval(Real, 0, None, closed="left")]
@@ -333,6 +334,10 @@ class SpectralSHAG(CountingSHAG):
         shares = np.divide(
             squares, squares + self.alpha * squares[:, :1], out=np.zeros_like(values), where=used
         )
-        self.singular_values_ = values.reshape(-1, 2, values.shape[1])
-        self.effective_rank_ = shares.sum(axis=1).reshape(-1, 2)
-        return join_automata(operators, statistics.statistics.roots)
+        return Learned(
+            join_automata(operators, statistics.statistics.roots),
+            {
+                "singular_values_": values.reshape(-1, 2, values.shape[1]),
+                "effective_rank_": shares.sum(axis=1).reshape(-1, 2),
+            },
+        )

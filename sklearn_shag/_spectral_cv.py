@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv
 
-from sklearn_shag._base import BaseSHAG
+from sklearn_shag._base import BaseSHAG, Learned
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.operators import fallback_grammar
 from sklearn_shag.sequences._encode import check_sentences, encode_trees
@@ -210,15 +210,22 @@ class SpectralSHAGCV(BaseSHAG):
         if not np.isfinite(scores).all():
             worst = grid[int(np.argmin(np.isfinite(scores).all(axis=1)))]
             raise ValueError(f"scoring={self.scoring!r} is not a finite number for {worst}.")
-        self.cv_results_ = format_results(list(grid), scores)
-        self.n_splits_ = len(splits)
-        self.scores_ = scores.reshape(len(self.n_states), len(self.smoothing), -1)
-        best = int(self.cv_results_["rank_test_score"].argmin())
-        self.best_params_ = grid[best]
-        self.best_n_states_ = self.best_params_["n_states"]
-        self.best_smoothing_ = self.best_params_["smoothing"]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
-        self._learn(count_trees(everything), everything)
+        results = format_results(list(grid), scores)
+        best = int(results["rank_test_score"].argmin())
+        statistics = count_trees(everything)
+        learned = self._model(**grid[best])._learn_operators(statistics, everything)
+        self._become_fitted(
+            statistics,
+            Learned(learned.operators),
+            fallback_grammar(statistics.statistics),
+            cv_results_=results,
+            n_splits_=len(splits),
+            scores_=scores.reshape(len(self.n_states), len(self.smoothing), -1),
+            best_params_=grid[best],
+            best_n_states_=grid[best]["n_states"],
+            best_smoothing_=grid[best]["smoothing"],
+            best_score_=float(results["mean_test_score"][best]),
+        )
         return self
 
     def score(
@@ -268,9 +275,6 @@ class SpectralSHAGCV(BaseSHAG):
             n_jobs=self.n_jobs,
         )
 
-    def _learn_operators(self, statistics, trees):
-        return self._model(**self.best_params_)._learn_operators(statistics, trees)
-
     def _score_splits(self, models, splits, data):
         """Score models, in the order of their grid, on every split; rows are models."""
         scorer = check_scoring(models[0], scoring=self.scoring)
@@ -309,7 +313,7 @@ def _score_ranks(models, statistics, scorer, test):
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     scores = []
     for model in map(clone, models):  # other splits have the same models, in other threads
-        model._adopt(statistics, model._cut(automata, statistics), fallback)
+        model._become_fitted(statistics, model._cut(automata, statistics), fallback)
         scores.append(scorer(model, X, y, **weights))
     return scores
 

@@ -82,7 +82,6 @@ class TestSymbols:
         ("rare_symbol", "expected"),
         [
             ("<rare>", [("NOUN|NNS", "<rare>"), ("NOUN|NNS", "<rare>")]),
-            ("", [("NOUN|NNS", ""), ("NOUN|NNS", "")]),
             (None, [("NOUN|NNS", "VERB"), ("NOUN|NNS", "VERB")]),
         ],
     )

@@ -44,8 +44,8 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         What stands between joined columns.
 
     min_count : int, default=1
-        Symbols seen less often in `fit` are replaced by `rare_symbol`, also those never seen. With 1
-        nothing is replaced.
+        Symbols seen less often in `fit` are replaced by `rare_symbol`, also those never seen. With
+        1 nothing is replaced.
 
     rare_symbol : str or None, default="<rare>"
         What replaces a rare symbol; None for the token's value of `feature` alone.
@@ -142,9 +142,11 @@ class TokenFeature(TransformerMixin, BaseEstimator):
                 f"{self.rare_symbol!r} would be the only symbol; the most frequent one occurs "
                 f"{max(counts.values())} times. Lower min_count."
             )
-        self.symbols_ = np.array(kept, dtype=np.str_)
         n_rare = sum(count for count in counts.values() if count < self.min_count)
-        self.rare_share_ = n_rare / counts.total()
+        # At once: a fit that is interrupted leaves the estimator as it was.
+        vars(self).update(
+            symbols_=np.array(kept, dtype=np.str_), rare_share_=n_rare / counts.total()
+        )
         return self
 
     def set_output(self, *, transform: Literal["default"] | None = None) -> Self:

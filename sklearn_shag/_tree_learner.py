@@ -1,8 +1,10 @@
-"""Grammars learned from trigram counts alone: the counts of separate treebanks add up."""
+"""Learning from trees: from sentences with heads to a fitted grammar."""
 
+from abc import abstractmethod
 from typing import Self
 
 from sklearn_shag._base import BaseSHAG
+from sklearn_shag.operators import fallback_grammar
 from sklearn_shag.sequences import TreebankStatistics, merge_statistics
 from sklearn_shag.sequences._encode import encode_trees
 from sklearn_shag.sequences._statistics import check_statistics, count_trees
@@ -10,10 +12,72 @@ from sklearn_shag.treebank._typing import Heads, Sentences
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import ArrayLike
 
-__all__ = ["CountingSHAG"]
+__all__ = ["StatisticsLearner", "TreeLearner"]
 
 
-class CountingSHAG(BaseSHAG):
+class TreeLearner(BaseSHAG):
+    """Split head-automata grammar learned from trees: everything but how.
+
+    A subclass learns from head-modifier sequences in the hook ``_learn_operators``.
+    """
+
+    @abstractmethod
+    def _learn_operators(self, statistics, trees):
+        """Learn the grammar; nothing of the estimator changes.
+
+        Parameters
+        ----------
+        statistics : TreebankStatistics
+            The symbols of all training trees and their trigram counts.
+        trees : EncodedTrees or None
+            The trees themselves; None where only their statistics are known.
+
+        Returns
+        -------
+        learned : Learned
+        """
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn the automaton of every head and direction from trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
+            heads. None takes the heads of the trees in X. Non-projective trees, and trees with
+            several roots, count like any other.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, a sentence has no tokens, heads are missing or not a tree, weights are
+            negative or all zero, or a parameter is invalid. The message names the sentence.
+        TypeError
+            If symbols are not strings.
+        """
+        self._check_parsing()
+        trees = encode_trees(X, y, sample_weight)
+        self._learn(count_trees(trees), trees)
+        return self
+
+    def _learn(self, statistics, trees=None):
+        learned = self._learn_operators(statistics, trees)
+        self._become_fitted(statistics, learned, fallback_grammar(statistics.statistics))
+
+
+class StatisticsLearner(TreeLearner):
     """Split head-automata grammar whose learner sees nothing of the trees but trigram counts.
 
     In the hook ``_learn_operators`` of a subclass, `trees` may be None.
@@ -84,6 +148,6 @@ class CountingSHAG(BaseSHAG):
         self._learn(statistics)
         return self
 
-    def _adopt(self, statistics, operators, fallback):
-        super()._adopt(statistics, operators, fallback)
-        self.statistics_ = statistics
+    def _become_fitted(self, statistics, learned, fallback, **others):
+        others["statistics_"] = statistics
+        super()._become_fitted(statistics, learned, fallback, **others)

@@ -1,0 +1,108 @@
+"""A fit that fails, wherever it fails, leaves the estimator as it was."""
+
+import copy
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag.treebank import TokenFeature
+
+ESTIMATORS = {
+    "deterministic": DeterministicSHAG(),
+    "spectral": SpectralSHAG(2),
+    "spectral_cv": SpectralSHAGCV([1, 2], smoothing=[1], cv=2),
+    "em": EMSHAG(2, init="moments", max_iter=2, tol=9),
+    "early_stopping": EMSHAG(2, init="moments", early_stopping=True, max_iter=200, random_state=0),
+    "feature": TokenFeature("upos", "xpos", min_count=2),
+}
+METHODS = [
+    *((name, "fit") for name in ESTIMATORS),
+    ("deterministic", "partial_fit"),
+    ("spectral", "partial_fit"),
+    ("spectral", "fit_statistics"),
+]
+
+
+class Interrupter:
+    """Counts the calls of the package's own functions, and raises an error in one of them."""
+
+    def __init__(self, at=None, error=KeyboardInterrupt):
+        self.at, self.error, self.n_calls = at, error, 0
+
+    def __enter__(self):
+        sys.setprofile(self._profile)
+        return self
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def _profile(self, frame, event, _):
+        name = frame.f_globals.get("__name__", "")
+        if event not in ("call", "return") or not name.startswith("sklearn_shag."):
+            return
+        self.n_calls += 1
+        if self.n_calls == self.at:
+            sys.setprofile(None)
+            raise self.error
+
+
+def is_same(one, other):
+    return one.keys() == other.keys() and all(one[key] is other[key] for key in one)
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_at_any_moment(name, method, fitted, english):
+    """Within every function that a fit calls, at its beginning and at its end."""
+    trees, others = english[:24], english[24:60]
+    estimator = clone(ESTIMATORS[name])
+    if fitted:
+        estimator.fit(trees)
+    data = others
+    if method == "fit_statistics":
+        data = clone(estimator).fit(others).statistics_
+    complete = copy.copy(estimator)
+    getattr(copy.copy(estimator), method)(data)  # what happens once in a process
+    with Interrupter() as counting:
+        getattr(complete, method)(data)
+    n = counting.n_calls
+    assert n > 15
+    # All of the first and last moments, when attributes change hands, and some between.
+    moments = {*range(1, 8), *range(8, n, max(1, n // 12)), *range(n - 12, n + 1)}
+    before = vars(estimator).copy()
+    for moment in sorted(moments):
+        error = (KeyboardInterrupt, MemoryError)[moment % 2]
+        with Interrupter(moment, error), pytest.raises(error):
+            getattr(estimator, method)(data)
+        after = vars(estimator).copy()
+        if not is_same(after, before):
+            # As if it had come just after the fit.
+            assert moment > n - 4
+            assert after.keys() == vars(complete).keys()
+            assert all(
+                value is not before.get(key)
+                for key, value in after.items()
+                if key.endswith("_") and isinstance(value, np.ndarray | tuple | dict)
+            )
+        vars(estimator).clear()
+        vars(estimator).update(before)
+
+
+def test_warnings_that_are_errors(english):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = EMSHAG(2, max_iter=1, random_state=0)
+        with pytest.raises(ConvergenceWarning):
+            model.fit(english[:60])
+        with pytest.raises(NotFittedError):
+            model.predict(english[:5])
+        model.set_params(tol=9).fit(english[:30])
+        kept = vars(model).copy()
+        with pytest.raises(ConvergenceWarning):
+            model.set_params(tol=0).fit(english[:60])
+    assert is_same({**kept, "tol": 0}, vars(model))
