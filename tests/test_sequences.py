@@ -83,6 +83,18 @@ def test_extraction_agrees_with_naive_loops(seed, projective):
     assert as_tuples(sequences) == naive_tuples(sentences)
 
 
+def test_a_sentence_s_weight_is_that_of_all_its_sequences():
+    sentences = random_treebank(0, projective=False)
+    weights = np.arange(1, len(sentences) + 1) / 4
+    sequences = extract_sequences(*flatten(sentences), N_SYMBOLS, weights)
+    expected = [
+        (*one, weight)
+        for sentence, weight in zip(sentences, weights.tolist(), strict=True)
+        for *one, _ in naive_tuples([sentence])
+    ]
+    assert as_tuples(sequences) == sorted(expected)
+
+
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10**6))
 def test_projective_trees_come_back_exactly(seed):
