@@ -406,7 +406,8 @@ class TestIsPunctuation:
         assert is_punctuation(symbol) is True
 
     @pytest.mark.parametrize(
-        "symbol", ["NOUN", "SYM", "$", "", "|", "NOUN|.", "PUNCTUATION", "X.", "1", " ", ". "]
+        "symbol",
+        ["NOUN", "SYM", "$", "", "|", "NOUN|.", "X|PUNCT", "PUNCTUATION", "X.", "1", " ", ". "],
     )
     def test_other(self, symbol):
         assert is_punctuation(symbol) is False

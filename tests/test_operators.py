@@ -467,3 +467,9 @@ def test_roots_of_negative_mass_are_not_drawn():
     for number in (0.0, 0.3, 0.6, 0.99):
         (tree,) = sample_trees(grammar, ["a", "b"], 1, 3, Drawn([number, 0.5, 0.5]))
         assert tree.symbols == ("b",)
+
+
+def test_what_has_no_mass_is_not_drawn_at_the_edge_either():
+    """0.0 is a number that a generator may draw; the first outcome need not be possible."""
+    (tree,) = sample_trees(two_kinds_of_sentences(), ["a", "b"], 1, 3, Drawn([0.0] * 9))
+    assert tree.symbols == ("a", "b", "b")

@@ -8,10 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.sequences import (
     HeadModifierSequences,
+    SequenceStatistics,
+    TreebankStatistics,
     assemble_trees,
     collapse_sequences,
     collect_statistics,
     extract_sequences,
+    merge_statistics,
     pair_moments,
 )
 from tests import oracles
@@ -124,7 +127,7 @@ def test_non_projective_trees_come_back_projective_with_the_same_sequences(seed)
 def test_collapsing_adds_up_equal_sequences(seed):
     sequences = extract_sequences(*flatten(random_treebank(seed, projective=False)), N_SYMBOLS)
     rng = np.random.default_rng(seed)
-    sequences = sequences._replace(weights=rng.integers(1, 4, sequences.heads.size).astype(float))
+    sequences = sequences._replace(weights=rng.integers(1, 9, sequences.heads.size) / 4)
     expected = {}
     for *key, weight in as_tuples(sequences):
         expected[tuple(key)] = expected.get(tuple(key), 0.0) + weight
@@ -265,6 +268,25 @@ def test_too_many_symbols_are_refused():
     empty = HeadModifierSequences(*[np.zeros(0, dtype=np.int64)] * 5)
     with pytest.raises(ValueError, match="too many"):
         collect_statistics(empty, 100_000)
+
+
+def test_together_treebanks_may_have_too_many_symbols():
+    halves = [
+        TreebankStatistics(
+            np.array([f"{part}{k}" for k in range(15_000)], dtype=object),
+            SequenceStatistics(
+                np.ones(15_000),
+                np.ones((15_001, 2)),
+                np.zeros(30_003, dtype=np.int64),
+                *np.zeros((3, 0), dtype=np.int64),
+                np.zeros(0),
+            ),
+        )
+        for part in "ab"
+    ]
+    assert merge_statistics(halves[:1]).symbols.size == 15_000
+    with pytest.raises(ValueError, match="30000 symbols are too many to count trigrams of"):
+        merge_statistics(halves)
 
 
 def test_the_bundled_treebank_makes_the_round_trip(english):
