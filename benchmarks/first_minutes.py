@@ -98,8 +98,12 @@ def _desk():
     with tempfile.TemporaryDirectory() as path, chdir(path):
         names = make_names()
         fill(Path(path), names["all_trees"])
-        environment = {**os.environ, "HOME": str(Path(path, "home"))}
-        environment.pop("SKLEARN_SHAG_DATA", None)
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name != "SKLEARN_SHAG_DATA" and not name.lower().endswith("_proxy")
+        }
+        environment["HOME"] = str(Path(path, "home"))
         with (
             mock.patch.dict(os.environ, environment, clear=True),
             mock.patch("socket.getaddrinfo", side_effect=no_network),

@@ -48,6 +48,8 @@ math_numfig = False
 math_number_all = False
 math_eqref_format = "eq. {number}"
 
+# Types stand in the docstrings, with shapes; signatures show defaults alone.
+autodoc_typehints = "none"
 autosummary_generate = True
 autosummary_ignore_module_all = False
 numpydoc_show_class_members = False

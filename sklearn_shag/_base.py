@@ -2,14 +2,15 @@
 
 from abc import ABC, abstractmethod
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import backoff_grammar, log_values, sample_trees
+from sklearn_shag.operators import Operators, backoff_grammar, log_values, sample_trees
 from sklearn_shag.parsing._batch import decode, log_partitions, marginals
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.sequences._encode import (
@@ -20,6 +21,7 @@ from sklearn_shag.sequences._encode import (
 )
 from sklearn_shag.sequences._statistics import count_trees
 from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank._typing import Heads, Sentences
 from sklearn_shag.utils._param_validation import (
     HasMethods,
     Interval,
@@ -27,6 +29,7 @@ from sklearn_shag.utils._param_validation import (
     fit_context,
     validate_parameter_constraints,
 )
+from sklearn_shag.utils._typing import ArrayLike, Cache, FloatArray, ObjectArray, RandomSeed
 
 __all__ = ["BaseSHAG"]
 
@@ -49,6 +52,14 @@ class BaseSHAG(BaseEstimator, ABC):
         "verbose": ["verbose"],
     }
 
+    decoder: str
+    memory: str | Cache | None
+    n_jobs: int | None
+    verbose: int
+    symbols_: ObjectArray
+    operators_: Operators
+    backoff_operators_: Operators
+
     # Whether a derivation has just one state path, so that the best path is the best tree.
     _deterministic = False
 
@@ -70,7 +81,9 @@ class BaseSHAG(BaseEstimator, ABC):
         """
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn the automaton of every head and direction from trees.
 
         Parameters
@@ -116,7 +129,7 @@ class BaseSHAG(BaseEstimator, ABC):
         self.backoff_operators_ = backoff
         self.operators_ = operators
 
-    def predict(self, X):
+    def predict(self, X: Sentences) -> ObjectArray:
         """Parse sentences.
 
         Parameters
@@ -149,7 +162,7 @@ class BaseSHAG(BaseEstimator, ABC):
         )
         return _object_array(heads)
 
-    def predict_marginals(self, X):
+    def predict_marginals(self, X: Sentences) -> ObjectArray:
         """Compute how probable each token is as the head of each other.
 
         Parameters
@@ -178,7 +191,9 @@ class BaseSHAG(BaseEstimator, ABC):
             marginals(self.operators_, self.backoff_operators_, *encoded, self.n_jobs, self.verbose)
         )
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Compute the unlabelled attachment score of the predicted trees.
 
         Parameters
@@ -203,7 +218,7 @@ class BaseSHAG(BaseEstimator, ABC):
             np.split(true_heads, cuts), self.predict(sentences), sample_weight=sample_weight
         )
 
-    def score_samples(self, X, y=None):
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         """Compute the log probability of trees.
 
         Parameters
@@ -235,7 +250,7 @@ class BaseSHAG(BaseEstimator, ABC):
         n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
         return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
 
-    def log_likelihood(self, X):
+    def log_likelihood(self, X: Sentences) -> FloatArray:
         """Compute the log probability of sentences, summed over all their trees.
 
         Parameters
@@ -252,7 +267,9 @@ class BaseSHAG(BaseEstimator, ABC):
         encoded = self._encode(check_sentences(X)[1])
         return log_partitions(self.operators_, *encoded, self.n_jobs, self.verbose)
 
-    def sample(self, n_samples=1, random_state=None, *, max_length=200):
+    def sample(
+        self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200
+    ) -> list[DependencyTree]:
         """Draw trees from the grammar.
 
         Parameters
@@ -284,7 +301,7 @@ class BaseSHAG(BaseEstimator, ABC):
         rng = check_random_state(random_state)
         return sample_trees(self.operators_, self.symbols_, n_samples, max_length, rng)
 
-    def parse(self, X):
+    def parse(self, X: Sentences) -> list[DependencyTree]:
         """Parse sentences into trees that can be drawn or written as CoNLL-U.
 
         Parameters
@@ -327,7 +344,7 @@ class BaseSHAG(BaseEstimator, ABC):
     def _encode(self, symbols):
         return encode_sentences(symbols, self.symbols_)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True

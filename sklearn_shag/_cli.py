@@ -29,43 +29,45 @@ N_STATES = 8
 EXAMPLES = {
     None: """\
 examples:
-  python -m sklearn_shag demo
-  python -m sklearn_shag train train.conllu -o model.npz --n-states 8
-  python -m sklearn_shag parse model.npz test.conllu -o parsed.conllu
-  python -m sklearn_shag evaluate test.conllu parsed.conllu
+  %(prog)s demo
+  %(prog)s train train.conllu -o model.npz --n-states 8
+  %(prog)s parse model.npz test.conllu -o parsed.conllu
+  %(prog)s evaluate test.conllu parsed.conllu
 """,
     "demo": """\
 examples:
-  python -m sklearn_shag demo
-  python -m sklearn_shag demo --treebank UD_English-EWT --n-states 8
+  %(prog)s
+  %(prog)s --treebank UD_English-EWT --n-states 8
 """,
     "train": """\
 examples:
-  python -m sklearn_shag train train.conllu -o model.npz
-  python -m sklearn_shag train "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
-  python -m sklearn_shag train train.conllu -o model.npz --model first
+  %(prog)s train.conllu -o model.npz
+  %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
+  %(prog)s train.conllu -o model.npz --model first
 """,
     "parse": """\
 examples:
-  python -m sklearn_shag parse model.npz test.conllu -o parsed.conllu
-  python -m sklearn_shag parse model.npz - < test.conllu > parsed.conllu
+  %(prog)s model.npz test.conllu -o parsed.conllu
+  %(prog)s model.npz - < test.conllu > parsed.conllu
 """,
     "evaluate": """\
 examples:
-  python -m sklearn_shag evaluate test.conllu parsed.conllu
-  python -m sklearn_shag evaluate test.conllu parsed.conllu --ignore-punctuation --by modifier
-  python -m sklearn_shag evaluate test.conllu parsed.conllu --json
+  %(prog)s test.conllu parsed.conllu
+  %(prog)s test.conllu parsed.conllu --ignore-punctuation --by modifier
+  %(prog)s test.conllu parsed.conllu --json
 """,
 }
 
 
-def main(argv=None):
+def main(argv=None, prog="sklearn-shag"):
     """Run the command line.
 
     Parameters
     ----------
     argv : None or list of str, default=None
         Arguments after the program's name; None takes those of the process.
+    prog : str, default="sklearn-shag"
+        The program's name in help and usage.
 
     Returns
     -------
@@ -76,7 +78,7 @@ def main(argv=None):
     program = "sklearn_shag"
     try:
         try:
-            options = _parser().parse_args(argv)
+            options = _parser(prog).parse_args(argv)
             program = f"sklearn_shag {options.command}"
             with _short_warnings(program):
                 options.run(options)
@@ -125,15 +127,16 @@ def _flush_output():
         raise
 
 
-def _parser():
+def _parser(prog):
     parser = _add_examples(
         argparse.ArgumentParser(
-            prog="python -m sklearn_shag",
+            prog=prog,
             description="Dependency parsing with split head-automata grammars.",
         ),
         None,
     )
     parser.add_argument("--version", action="version", version=f"sklearn_shag {__version__}")
+    parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     _add_demo(commands)
@@ -293,7 +296,7 @@ def _train(options):
     feature, *others = options.symbols.split(",")
     learner = _make_learner(options.model, options)
     features = TokenFeature(feature, others or None, min_count=options.min_count)
-    trees = _read(files)
+    trees = _read(files, with_heads=True)
     model = make_pipeline(features, learner.set_params(verbose=_verbosity())).fit(trees)
     learner.set_params(verbose=0)  # that of this terminal, and no part of the model
     save_model(model, options.output)
@@ -343,11 +346,18 @@ def _verbosity():
     return int(sys.stderr.isatty())
 
 
-def _read(files):
+def _read(files, with_heads=False):
     trees = []
     with progress("Reading", len(files), "files", _verbosity()) as advance:
         for path in files:
-            trees += read_conllu(path)
+            read = read_conllu(path)
+            n_bare = sum(tree.heads is None for tree in read)
+            if with_heads and n_bare:
+                raise ValueError(
+                    f"{path}: {n_bare} of {len(read)} sentences have no heads, from which to "
+                    f"learn. Leave them out, or take files with trees."
+                )
+            trees += read
             advance()
     if not trees:
         raise ValueError(f"There are no sentences in {', '.join(files)}.")

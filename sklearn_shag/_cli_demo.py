@@ -46,7 +46,7 @@ def demo(options):
     # The sentence to draw: of readable length, and the same whatever the models think of it.
     chosen = min(test, key=lambda tree: abs(len(tree) - 12))
     _print_trees(chosen, models[spectral].parse([chosen])[0], f"parsed by {spectral}")
-    print(f"\nNext, learn from your own treebank:\n\n  python -m sklearn_shag train {own}")
+    print(f"\nNext, learn from your own treebank:\n\n  {options.program} train {own}")
 
 
 def _read(folder):

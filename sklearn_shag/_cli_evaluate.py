@@ -17,6 +17,7 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.treebank import DependencyTree, read_conllu
 from sklearn_shag.treebank._sources import list_sources
+from sklearn_shag.treebank._unknown import MISSING
 from sklearn_shag.utils._io import STANDARD
 
 __all__ = ["evaluate"]
@@ -118,6 +119,11 @@ def _describe(sentence):
 
 def _compare(gold, system, by, ignore):
     """All that is printed, as a dict for JSON."""
+    if ignore is not None and {symbol for tree in gold for symbol in tree.symbols} == {MISSING}:
+        raise ValueError(
+            f"All tags of the true trees are {MISSING!r}, so punctuation cannot be told from "
+            f"words. Tag the text first, or score without --ignore-punctuation."
+        )
     counts = _count(gold, system, ignore)
     n_scored = int(counts[:, 1].sum())
     if not n_scored:

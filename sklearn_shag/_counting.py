@@ -1,10 +1,14 @@
 """Grammars learned from trigram counts alone: the counts of separate treebanks add up."""
 
+from typing import Self
+
 from sklearn_shag._base import BaseSHAG
-from sklearn_shag.sequences import merge_statistics
+from sklearn_shag.sequences import TreebankStatistics, merge_statistics
 from sklearn_shag.sequences._encode import encode_trees
 from sklearn_shag.sequences._statistics import check_statistics
+from sklearn_shag.treebank._typing import Heads, Sentences
 from sklearn_shag.utils._param_validation import fit_context
+from sklearn_shag.utils._typing import ArrayLike
 
 __all__ = ["CountingSHAG"]
 
@@ -15,8 +19,12 @@ class CountingSHAG(BaseSHAG):
     In the hook ``_learn_operators`` of a subclass, `trees` may be None.
     """
 
+    statistics_: TreebankStatistics
+
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn from further trees, beside those of earlier calls of `fit` and `partial_fit`.
 
         Parameters
@@ -52,7 +60,7 @@ class CountingSHAG(BaseSHAG):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_statistics(self, statistics):
+    def fit_statistics(self, statistics: TreebankStatistics) -> Self:
         """Learn from trees that have been counted elsewhere, for example on other machines.
 
         Parameters

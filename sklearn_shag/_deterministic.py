@@ -2,12 +2,14 @@
 
 from functools import partial
 from numbers import Real
+from typing import Literal
 
 import numpy as np
 
 from sklearn_shag._counting import CountingSHAG
 from sklearn_shag.operators import Operators, learn_grammar, operators_from_counts
 from sklearn_shag.utils._param_validation import Interval, StrOptions
+from sklearn_shag.utils._typing import Cache
 
 __all__ = ["DeterministicSHAG"]
 
@@ -122,14 +124,14 @@ class DeterministicSHAG(CountingSHAG):
 
     def __init__(
         self,
-        automaton="first",
+        automaton: Literal["single", "first", "sibling"] = "first",
         *,
-        smoothing=0.0,
-        decoder="mbr",
-        memory=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        smoothing: float = 0.0,
+        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        memory: str | Cache | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.automaton = automaton
         self.smoothing = smoothing
         self.decoder = decoder

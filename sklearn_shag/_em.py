@@ -2,7 +2,7 @@
 
 from functools import partial
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,6 +17,7 @@ from sklearn_shag.sequences._prefixes import take_sequences
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 from sklearn_shag.utils._progress import progress
+from sklearn_shag.utils._typing import Cache, FloatArray, RandomSeed
 from sklearn_shag.utils._warnings import warn
 
 __all__ = ["EMSHAG"]
@@ -273,25 +274,29 @@ class EMSHAG(BaseSHAG):
         "random_state": ["random_state"],
     }
 
+    log_likelihoods_: FloatArray
+    n_iter_: int
+    converged_: bool
+
     def __init__(
         self,
-        n_states=8,
+        n_states: int = 8,
         *,
-        init="random",
-        n_init=1,
-        max_iter=25,
-        tol=1e-3,
-        smoothing=0.0,
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=5,
-        warm_start=False,
-        decoder="mbr",
-        random_state=None,
-        memory=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        init: Literal["random", "moments", "deterministic"] | Operators = "random",
+        n_init: int = 1,
+        max_iter: int = 25,
+        tol: float = 1e-3,
+        smoothing: float = 0.0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        decoder: Literal["mbr", "max_marginal"] = "mbr",
+        random_state: RandomSeed = None,
+        memory: str | Cache | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_states = n_states
         self.init = init
         self.n_init = n_init

@@ -2,9 +2,12 @@
 
 import io
 import json
+import os
 import zipfile
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,11 +19,13 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
+from sklearn_shag.utils._typing import FilePath
 
 __all__ = ["load_model", "save_model"]
 
 FORMAT_VERSION = 1
 HEADER = "header"
+PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
 # Only these are ever made from a file, with these fitted attributes and no others.
 GRAMMAR = {"symbols_": "strings", "backoff_operators_": "operators", "operators_": "operators"}
 ATTRIBUTES = {
@@ -47,7 +52,7 @@ ATTRIBUTES = {
 CLASSES = {cls.__name__: cls for cls in ATTRIBUTES}
 
 
-def save_model(model, path):
+def save_model(model: BaseEstimator, path: FilePath) -> None:
     """Save a fitted estimator, or a pipeline of them, to a file.
 
     Parameters
@@ -61,7 +66,8 @@ def save_model(model, path):
     Raises
     ------
     TypeError
-        If the model, or one of its parameters, cannot be stored without pickling it.
+        If the model, or one of its parameters, cannot be stored without pickling it, or `path` is
+        no path.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     OSError
@@ -88,7 +94,8 @@ def save_model(model, path):
         np.savez_compressed(file, **arrays)
 
 
-def load_model(path):
+# Estimators of this package and pipelines have too little in common to say more of the result.
+def load_model(path: FilePath) -> Any:
     """Load what :func:`save_model` has saved.
 
     Parameters
@@ -105,6 +112,8 @@ def load_model(path):
     ------
     ValueError
         If the file is not such a model, is damaged, or was written in a newer format.
+    TypeError
+        If `path` is no path.
     OSError
         If the file cannot be read.
 
@@ -121,10 +130,13 @@ def load_model(path):
     path = "<stdin>" if path == STANDARD else path
     # numpy takes any other file for a pickle, and would advise to trust it.
     if not zipfile.is_zipfile(content):
-        raise ValueError(
-            f"{path} is not a saved model, or is damaged: it is no .npz archive, as save_model "
-            f"and the command train write it."
-        )
+        problem = "it is no .npz archive, as save_model and the command train write it."
+        if content.getvalue().startswith(PICKLE):
+            problem = (
+                "it looks like a pickle. joblib.load or pickle.load may read it; but loading it "
+                "can run any code, so load only what you trust."
+            )
+        raise ValueError(f"{path} is not a saved model, or is damaged: {problem}")
     try:
         # Damaged archives raise errors of many kinds, from zipfile, zlib, numpy and json.
         with np.load(content, allow_pickle=False) as archive:
@@ -154,10 +166,7 @@ def _describe(model, prefix, arrays):
         ]
         return {"class": "Pipeline", "steps": steps, "params": _describe_params(params)}
     if type(model) not in ATTRIBUTES:
-        raise TypeError(
-            f"A {type(model).__name__} cannot be saved as arrays; use joblib.dump, or save one of "
-            f"{', '.join(CLASSES)} or a Pipeline of them."
-        )
+        raise TypeError(_describe_other(model))
     check_is_fitted(model)
     params = model.get_params(deep=False)
     attributes = [
@@ -169,6 +178,22 @@ def _describe(model, prefix, arrays):
         "params": _describe_params(params),
         "attributes": dict(attributes),
     }
+
+
+def _describe_other(model):
+    """Why something cannot be saved, and what can."""
+    if isinstance(model, str | os.PathLike):
+        return (
+            f"A {type(model).__name__} cannot be saved. The model comes first and the path second: "
+            f"save_model(model, path)."
+        )
+    if isinstance(model, type):
+        return f"The class {model.__name__} cannot be saved; save a fitted instance of it."
+    best = "its best_estimator_, " if hasattr(model, "best_estimator_") else ""
+    return (
+        f"A {type(model).__name__} cannot be saved as arrays; use joblib.dump, or save {best}one "
+        f"of {', '.join(CLASSES)} or a Pipeline of them."
+    )
 
 
 def _describe_attribute(name, kind, value, key, arrays):

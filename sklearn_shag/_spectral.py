@@ -2,7 +2,7 @@
 
 from functools import partial
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -13,6 +13,7 @@ from sklearn_shag.operators import Operators, join_automata, mixture
 from sklearn_shag.operators._grammar import learn_automata
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._param_validation import Interval
+from sklearn_shag.utils._typing import Cache, FloatArray
 
 __all__ = ["SpectralSHAG"]
 
@@ -27,7 +28,7 @@ class SpectralAutomaton(NamedTuple):
     """What one decomposition gives."""
 
     operators: Operators
-    singular_values: np.ndarray  # all of them, largest first
+    singular_values: FloatArray  # all of them, largest first
 
 
 def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0.0, mixing=0.0):
@@ -268,21 +269,24 @@ class SpectralSHAG(CountingSHAG):
         "mixing": [Interval(Real, 0, 1, closed="left")],
     }
 
+    singular_values_: FloatArray
+    effective_rank_: FloatArray
+
     def __init__(
         self,
-        n_states=8,
+        n_states: int = 8,
         *,
-        smoothing=5.0,
-        context=0.5,
-        shrinkage=30.0,
-        scaling=0.5,
-        alpha=1e-3,
-        mixing=0.1,
-        decoder="mbr",
-        memory=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        smoothing: float = 5.0,
+        context: float = 0.5,
+        shrinkage: float = 30.0,
+        scaling: float = 0.5,
+        alpha: float = 1e-3,
+        mixing: float = 0.1,
+        decoder: Literal["mbr", "max_marginal"] = "mbr",
+        memory: str | Cache | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_states = n_states
         self.smoothing = smoothing
         self.context = context

@@ -1,7 +1,9 @@
 """Cross-validation of the spectral learner: one decomposition serves every number of states."""
 
 import warnings
+from collections.abc import Callable, Sequence
 from numbers import Integral
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -14,9 +16,11 @@ from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.operators import backoff_grammar
 from sklearn_shag.sequences._encode import check_sentences, encode_trees
 from sklearn_shag.treebank import UnknownSymbolWarning
+from sklearn_shag.treebank._typing import Heads, Sentences
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import check_sample_weight, fit_context
 from sklearn_shag.utils._progress import progress
+from sklearn_shag.utils._typing import ArrayLike, Cache, FloatArray, IntArray
 
 __all__ = ["SpectralSHAGCV"]
 
@@ -113,23 +117,31 @@ class SpectralSHAGCV(BaseSHAG):
         "n_jobs": [None, Integral],
     }
 
+    best_n_states_: int
+    best_smoothing_: float
+    best_params_: dict[str, Any]
+    best_score_: float
+    scores_: FloatArray
+    cv_results_: dict[str, Any]
+    n_splits_: int
+
     def __init__(
         self,
-        n_states=tuple(range(1, 17)),
+        n_states: Sequence[int] | IntArray = tuple(range(1, 17)),
         *,
-        smoothing=(0.0, 1.0, 5.0, 20.0),
-        context=0.5,
-        shrinkage=30.0,
-        scaling=0.5,
-        alpha=1e-3,
-        mixing=0.1,
-        cv=None,
-        scoring=None,
-        decoder="mbr",
-        memory=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        smoothing: Sequence[float] | FloatArray = (0.0, 1.0, 5.0, 20.0),
+        context: float = 0.5,
+        shrinkage: float = 30.0,
+        scaling: float = 0.5,
+        alpha: float = 1e-3,
+        mixing: float = 0.1,
+        cv: Any = None,
+        scoring: Callable[..., float] | None = None,
+        decoder: Literal["mbr", "max_marginal"] = "mbr",
+        memory: str | Cache | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_states = n_states
         self.smoothing = smoothing
         self.context = context
@@ -145,7 +157,13 @@ class SpectralSHAGCV(BaseSHAG):
         self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None, groups=None):
+    def fit(
+        self,
+        X: Sentences,
+        y: Heads | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Choose the parameters by cross-validation and learn from all trees with them.
 
         Parameters
@@ -206,7 +224,9 @@ class SpectralSHAGCV(BaseSHAG):
         self._learn(self._count(everything), everything)
         return self
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Score the predicted trees as the folds were scored.
 
         Parameters

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import typing
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,31 @@ def test_public_functions_and_estimators_have_examples(name, value):
     if is_method or is_record or name.endswith("BaseSHAG"):
         return  # shown where the class, or what returns the record, is
     assert NumpyDocString(inspect.getdoc(value))["Examples"], f"{name} has no example"
+
+
+@pytest.mark.parametrize(("name", "value"), list(PUBLIC.items()), ids=PUBLIC)
+def test_everything_public_is_annotated(name, value):
+    function = value.__init__ if inspect.isclass(value) else value
+    hints = typing.get_type_hints(inspect.unwrap(function))
+    signature = inspect.signature(function)
+    expected = {
+        parameter
+        for parameter, kind in signature.parameters.items()
+        if parameter != "self" and kind.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
+    }
+    if not inspect.isclass(value):
+        expected.add("return")
+    elif issubclass(value, tuple):
+        expected = set()  # the parameters are the fields
+    assert expected <= set(hints), f"{name} lacks annotations"
+    if inspect.isclass(value):
+        doc = NumpyDocString(inspect.getdoc(value) or "")
+        attributes = {n.strip() for entry in doc["Attributes"] for n in entry.name.split(",")}
+        missing = attributes - set(typing.get_type_hints(value)) - set(hints)
+        assert not missing, f"{name} lacks annotations of attributes"
+        for member, own in vars(value).items():
+            if isinstance(own, property) and not member.startswith("_"):
+                assert "return" in typing.get_type_hints(own.fget), f"{name}.{member}"
 
 
 @pytest.mark.parametrize("module", MODULES)

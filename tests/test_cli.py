@@ -405,12 +405,19 @@ class TestEvaluate:
         assert printed_scores(out.decode())["UAS"] == 100.0
         assert err == f"sklearn_shag evaluate: warning: {test} is compared with itself\n"
 
-    def test_no_token_to_score(self, fail, tmp_path):
-        """Of a file without tags every symbol is "_", which is punctuation."""
-        write_conllu([DependencyTree(["a", "b"], [2, 0])], tmp_path / "a.conllu")
-        write_conllu([DependencyTree(["a", "b"], [0, 1])], tmp_path / "b.conllu")
+    @pytest.mark.parametrize(
+        ("tag", "message"),
+        [
+            ("PUNCT", "No token is left to score"),
+            ("_", "All tags of the true trees are '_', so punctuation cannot be told from words"),
+        ],
+    )
+    def test_no_token_to_score(self, fail, tmp_path, tag, message):
+        for name, heads in (("a", [2, 0]), ("b", [0, 1])):
+            tree = DependencyTree(["a", "b"], heads, upos=[tag, tag])
+            write_conllu([tree], tmp_path / f"{name}.conllu")
         err = fail("evaluate", tmp_path / "a.conllu", tmp_path / "b.conllu", "--ignore-punctuation")
-        assert "No token is left to score" in err
+        assert message in err
 
     def test_different_words_of_a_later_sentence(self, fail, test, tmp_path):
         """Numbers count within the file, and a word may be missing."""
@@ -657,7 +664,7 @@ class TestDemo:
         assert demo_table(out) == expected
         assert "80 sentences to learn from, 30 to parse" in out
         path = files / "xx_small-ud-train.conllu"
-        assert out.endswith(f"\n  python -m sklearn_shag train {path} -o model.npz\n")
+        assert out.endswith(f"\n  sklearn-shag train {path} -o model.npz\n")
 
     @pytest.mark.parametrize("columns", [30, 200])
     def test_true_tree_and_parse(self, run, files, monkeypatch, columns):
@@ -705,9 +712,9 @@ class TestHelp:
         assert len(examples) >= 2
         for example in examples:
             words = shlex.split(example)
-            assert words[:3] == ["python", "-m", "sklearn_shag"]
-            assert words[3] in COMMANDS
-            assert command in (None, words[3])
+            assert words[0] == "sklearn-shag"
+            assert words[1] in COMMANDS
+            assert command in (None, words[1])
 
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_example_runs(self, capsys, monkeypatch, files, feed, tmp_path, command):
@@ -728,7 +735,7 @@ class TestHelp:
         }.items():
             (tmp_path / name).write_bytes((files / source).read_bytes())
         for example in examples:
-            words = shlex.split(example.split(" > ")[0])[3:]
+            words = shlex.split(example.split(" > ")[0])[1:]
             if "<" in words:
                 feed(words.pop())
                 words.pop()
@@ -738,7 +745,7 @@ class TestHelp:
 
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_option_has_a_line_and_a_default(self, command):
-        parser = _cli._parser()
+        parser = _cli._parser("sklearn-shag")
         if command is not None:
             parser = parser._subparsers._group_actions[0].choices[command]
         for action in parser._actions:
@@ -783,7 +790,7 @@ class TestHelp:
         assert end.value.code == 2
         captured = capsys.readouterr()
         assert captured.out == ""
-        assert captured.err.startswith("usage: python -m sklearn_shag")
+        assert captured.err.startswith("usage: sklearn-shag ")
         assert "Traceback" not in captured.err
 
 
@@ -866,10 +873,13 @@ class TestErrors:
     def test_no_heads(self, fail, test, tmp_path):
         bad = tmp_path / "bad.conllu"
         write_conllu([tree.with_heads(None) for tree in read_conllu(test)], bad)
-        assert "no heads" in fail("train", bad, "-o", tmp_path / "out")
+        good = tmp_path / "good.conllu"
+        write_conllu(read_conllu(test), good)
+        err = fail("train", good, bad, "-o", tmp_path / "out")
+        assert f"error: {bad}: 30 of 30 sentences have no heads" in err
         assert "without heads" in fail("evaluate", bad, test)
         assert "without heads" in fail("evaluate", test, bad)
-        assert [path.name for path in tmp_path.iterdir()] == ["bad.conllu"]
+        assert {path.name for path in tmp_path.iterdir()} == {"bad.conllu", "good.conllu"}
 
     @pytest.mark.parametrize("content", ["text", "empty", "truncated", "flipped", "npz", "folder"])
     def test_wrong_model_file(self, fail, model, test, tmp_path, content):

@@ -382,7 +382,8 @@ BAD_WEIGHTS = {
     "infinite": ([1] * 59 + [np.inf], "contains infinity"),
     "too few": ([1] * 59, r"sample_weight.shape == \(59,\), expected \(60,\)"),
     "two dimensions": (np.ones((60, 1)), "must be 1D array or scalar"),
-    "no numbers": (["once"] * 60, "could not convert string to float"),
+    "no numbers": (["once"] * 60, "sample_weight: could not convert string to float"),
+    "a word": ("balanced", "sample_weight: could not convert .* 'balanced'"),
     "all zero": ([0] * 60, "at least one .*non-zero"),
 }
 

@@ -215,7 +215,7 @@ BAD_SENTENCES = {
     ),
     "empty node out of place": (words(0) + WORD.format("2.1", "_"), 2, "'2.1' is out of place"),
     "empty node too late": (words(2, 0) + WORD.format("1.1", "_"), 3, "'1.1' is out of place"),
-    "head without number": (words(0, "x"), 2, "bad head 'x'"),
+    "head without number": (words(0, "x"), 2, "bad head 'x'; HEAD is an integer, 0 for the root"),
     "head with decimals": (words("0.0"), 1, "bad head '0.0'"),
     "head with leading zero": (words(0, "01"), 2, "bad head '01'"),
     "one head missing": (words(0, "_", 1), 2, "word 2 has no head"),
@@ -500,10 +500,10 @@ class TestWrite:
             write_conllu(DependencyTree(["a"]), tmp_path / "out.conllu")
         assert os.listdir(tmp_path) == []
 
-    @pytest.mark.parametrize("kind", ["str", "path", "file"])
+    @pytest.mark.parametrize("kind", ["str", "path", "file", "nothing"])
     def test_swapped_arguments(self, kind, tmp_path):
         path = tmp_path / "out.conllu"
-        given = {"str": str(path), "path": path, "file": io.StringIO()}[kind]
+        given = {"str": str(path), "path": path, "file": io.StringIO(), "nothing": None}[kind]
         with pytest.raises(TypeError, match=r"write_conllu\(trees, path_or_file\)"):
             write_conllu(given, read(TEXT))
         assert os.listdir(tmp_path) == []
@@ -519,6 +519,13 @@ class TestWrite:
                 with pytest.raises(TypeError, match="binary mode; open it as text"):
                     write_conllu(read(TEXT), binary)
         assert (tmp_path / "out").read_bytes() == b""
+
+    def test_file_open_for_reading(self, tmp_path):
+        path = tmp_path / "in"
+        path.write_text("old")
+        with open(path) as file, pytest.raises(OSError, match=r"is open for reading; .*mode='w'"):
+            write_conllu(read(TEXT), file)
+        assert path.read_text() == "old"
 
     def test_open_file_with_the_wrong_encoding(self, tmp_path):
         with (
@@ -641,6 +648,12 @@ class TestAtomicWrite:
         with pytest.raises(OSError, match=message), atomic_write(path) as file:
             file.write("x")
         assert os.listdir(tmp_path) == []
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+    def test_full_device(self):
+        message = r"^/dev/full cannot be written: No space left on device\.$"
+        with pytest.raises(OSError, match=message), atomic_write("/dev/full") as file:
+            file.write("x")
 
     @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
     def test_devices_are_written_directly(self):

@@ -105,7 +105,7 @@ class TestLoadEnglish:
         assert f"{words[n_crossing]} trees are non-projective" in text
 
     def test_docstring_counts(self, english):
-        table = dict(re.findall(r"^ +(Sentences|Tokens) +(\d+)$", load_english.__doc__, re.M))
+        table = dict(re.findall(r"^ *(Sentences|Tokens) +(\d+)$", load_english.__doc__, re.M))
         assert table == {"Sentences": str(len(english)), "Tokens": str(sum(map(len, english)))}
 
     def test_official_validator(self):
@@ -557,6 +557,8 @@ class TestFolderThatIsThere:
             "UD_English-../..",
             "UD_English-EWT?x",
             "UD_English-EWT.zip",
+            None,
+            ["UD_English-EWT"],
         ],
     )
     def test_bad_names(self, tmp_path, name):
@@ -564,11 +566,22 @@ class TestFolderThatIsThere:
             fetch_treebank(name, data_home=tmp_path)
         assert leftovers(tmp_path) == []
 
-    @pytest.mark.parametrize("version", ["", "2", "r2.16", "2.16.1", "../2.1", "2.16\n", "latest"])
+    @pytest.mark.parametrize(
+        "version", ["", "2", "r2.16", "2.16.1", "../2.1", "2.16\n", "latest", 2.16]
+    )
     def test_bad_versions(self, tmp_path, version):
-        with pytest.raises(ValueError, match=r"A release has a version such as '2\.16', got"):
+        with pytest.raises(
+            ValueError, match=r"A release has a version such as '2\.16', a str; got"
+        ):
             fetch_treebank("UD_English-EWT", data_home=tmp_path, version=version)
         assert leftovers(tmp_path) == []
+
+    def test_home_that_is_a_file(self, tmp_path):
+        (tmp_path / "file").touch()
+        message = rf"{re.escape(str(tmp_path))}/file is no folder\. As data_home pass"
+        with pytest.raises(NotADirectoryError, match=message):
+            fetch_treebank("UD_English-EWT", data_home=tmp_path / "file")
+        assert leftovers(tmp_path) == ["file"]
 
     def test_without_pooch(self, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "pooch", None)

@@ -1,11 +1,14 @@
 """What the estimators promise on sentences of any kind, and how they refuse the rest."""
 
+import io
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Bunch
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.parsing import eisner, inside_outside
@@ -234,7 +237,12 @@ def test_nothing_warns_at_any_rank(english):
     [
         ([], None, ValueError, "no sentences"),
         ([["A"], []], [[0], []], ValueError, r"X\[1\] has no tokens"),
-        ("A B", None, TypeError, "got a single str"),
+        ("A B", None, TypeError, r"got a single str. Read .*read_conllu.*a list"),
+        (Path("a.conllu"), None, TypeError, r"a single \w*Path. Read .*read_conllu"),
+        (io.StringIO("A B"), None, TypeError, r"a single StringIO. Read .*read_conllu"),
+        (Bunch(data=X), None, TypeError, r"a single Bunch. Pass the trees in it, its \.data"),
+        ({"X": X}, None, TypeError, r"a single dict. Pass a list of trees"),
+        (np.array("A B"), None, TypeError, "a single ndarray. Pass a list of trees"),
         (["A B"], [[0, 1]], TypeError, r"X\[0\] is the string 'A B'"),
         (["A", "B"], None, TypeError, r"one sentence, put it in a list"),
         (7, None, TypeError, "single int"),
@@ -244,11 +252,19 @@ def test_nothing_warns_at_any_rank(english):
         ([np.array([["A"]])], [[0]], TypeError, r"X\[0\] is an array of 2 dimensions"),
         (DependencyTree(["A"], [0]), None, TypeError, "single DependencyTree"),
         ([["A"], ["A", 3]], [[0], [0, 1]], TypeError, r"X\[1\].*position 1 is 3 of type int"),
-        ([["A"], [np.nan]], [[0], [0]], TypeError, r"X\[1\].*position 0 is nan of type float"),
-        ([["A"], [None]], [[0], [0]], TypeError, r"X\[1\].*NoneType"),
-        ([["A"], [["B"]]], [[0], [0]], TypeError, r"X\[1\].*list"),
+        ([["A"], [3]], [[0], [0]], TypeError, r"X\[1\].*int; .*\[str\(symbol\) for symbol in"),
+        ([["A"], [np.nan]], [[0], [0]], TypeError, r"X\[1\].*position 0 is nan .*tag is missing"),
+        ([["A"], [None]], [[0], [0]], TypeError, r"X\[1\].*NoneType; .*tag is missing"),
+        ([["A", ""]], [[0, 1]], ValueError, r"X\[0\].*position 1 is empty.*tag is missing"),
+        ([DependencyTree(["A"], [0], symbols=[""])], None, ValueError, "position 0 is empty"),
+        ([["A"], [b"B"]], [[0], [0]], TypeError, r"X\[1\].*bytes; .*symbol\.decode\(\)"),
+        ([["A"], [["B"]]], [[0], [0]], TypeError, r"X\[1\].*list; .*one level of nesting too many"),
+        (list(zip(X, Y, strict=True)), None, TypeError, r"X\[0\].*pairs of .* tags and heads"),
+        ([["A"], [object()]], [[0], [0]], TypeError, r"X\[1\].*Take the tag of a token"),
         ([["A"]], None, ValueError, r"X\[0\] has no heads .1 of 1"),
         ([DependencyTree(["A"], [0]), DependencyTree(["A"])], None, ValueError, r"X\[1\] has no"),
+        (X, 0, TypeError, "y must be a sequence with the heads of each sentence, got a single int"),
+        (X, "230", TypeError, "y must be a sequence .* got a single str: '230'"),
         (X, Y[:2], ValueError, "3 sentences but y the heads of 2"),
         (X, [*Y[:2], [0, 1]], ValueError, r"y\[2\] holds 2 heads for a sentence of 1"),
         (X, [*Y[:2], [1]], ValueError, r"y\[2\] is not a tree"),
@@ -259,6 +275,7 @@ def test_nothing_warns_at_any_rank(english):
         (X, [[2, 3, 0.5], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
         (X, [[2, 3, None], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
         (X, [[2, 3, np.nan], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
+        (X, [[2, 3, np.inf], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
         (X, [[[2], [3, 1], [0]], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence"),
         (X, ["230", *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
     ],

@@ -604,6 +604,30 @@ def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, largest_chunk, chu
 
 @compiled
 @pytest.mark.parametrize("n_states", [1, 2])
+def test_other_sentences_decide_over_no_route(n_states):
+    """Values from far inside of the range to far outside, and sentences of many lengths between.
+
+    Were scales handed on from one sentence to the next, many would be on the edge of the range.
+    """
+    grammar = even_grammar(41, n_states)
+    sentences = sentences_of([2, 5, 9, 24, 25, 26, 30, 40, 50, 60, 70])
+    routes = []
+    for exponent in np.linspace(-60, 60, 25):
+        operators = grammar._replace(A=grammar.A * 10.0**exponent)
+        # What has another scale, before and beside them.
+        operators.A[:, :, 3] *= 1e20
+        odd = [np.full(n, 3) for n in (1, 3, 12, 33)]
+        alone = [run(operators, [sentence]) for sentence in sentences]
+        together = run(operators, [*sentences, *odd])
+        for k in range(len(sentences)):
+            for results, expected in zip(together, alone[k], strict=True):
+                assert_array_equal(results[k], expected[0])
+        routes.extend(result[0][0] for result in alone)
+    assert 0.1 < np.mean(routes) < 0.9
+
+
+@compiled
+@pytest.mark.parametrize("n_states", [1, 2])
 def test_other_sentences_decide_over_no_bit(n_states):
     """Neither over the order of sums, by tiles, nor over scales."""
     operators = even_grammar(40, n_states)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.metrics import (
@@ -15,6 +16,9 @@ from sklearn_shag.metrics import (
     unlabeled_attachment_score,
 )
 from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+
+# Of drawn treebanks it may be that no token counts.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
 
 SCORES = [unlabeled_attachment_score, exact_match_score]
 SYMBOLS = ["NOUN", "VERB", "PUNCT", "PUNCT|.", ",", "DET"]
@@ -254,7 +258,15 @@ class TestIgnore:
         assert unlabeled_attachment_score(gold, [[2, 1]], ignore=lambda s: s == "b" and 1) == 1.0
 
 
+@pytest.fixture
+def undefined():
+    with pytest.warns(UndefinedMetricWarning, match="No token is left to score") as caught:
+        yield
+    assert [warning.filename for warning in caught] == [__file__]
+
+
 @pytest.mark.parametrize("score", SCORES)
+@pytest.mark.usefixtures("undefined")
 class TestNothingCounts:
     def test_no_weight(self, score):
         assert score([[0], [2, 0]], [[0], [2, 0]], sample_weight=[0, 0]) == 0.0
@@ -371,7 +383,7 @@ class TestErrors:
         ("weights", "message"),
         [
             ([1], r"sample_weight.shape == \(1,\), expected \(2,\)"),
-            ([[1, 1]], "must be 1D array or scalar, got 2D"),
+            ([[1, 1]], "must be 1D array or scalar"),
             ([1, -1], "Negative values in data passed to `sample_weight`"),
             ([1, np.nan], "sample_weight contains NaN"),
         ],
@@ -393,6 +405,30 @@ class TestErrors:
         with pytest.raises(ValueError, match=message):
             score([[0], [2, 0]], [[0], [2, 0]], ignore=masks)
 
+    @pytest.mark.parametrize("name", ["y_true", "y_pred"])
+    @pytest.mark.parametrize(
+        "given", [None, DependencyTree(["a"], [0]), "heads", np.array(0)], ids=type
+    )
+    def test_no_sequence(self, score, name, given):
+        arguments = {"y_true": [[0]], "y_pred": [[0]], name: given}
+        message = f"{name} must be a list of trees, .* got a single {type(given).__name__}\\.$"
+        with pytest.raises(TypeError, match=message):
+            score(**arguments)
+
+    def test_no_scorer(self, score):
+        with pytest.raises(TypeError, match=r"single DeterministicSHAG\. As scoring=.*uas_scorer"):
+            score(DeterministicSHAG(), [[0]])
+
+    @pytest.mark.parametrize("ignore", [True, "PUNCT", 3], ids=str)
+    def test_neither_predicate_nor_masks(self, score, ignore):
+        with pytest.raises(TypeError, match=f"ignore must be None, .*, got a .*: {ignore!r}"):
+            score([[0]], [[0]], ignore=ignore)
+
+    def test_predicate_of_missing_tags(self, score):
+        trees = [DependencyTree(["a"], [0], upos=["_"])]
+        with pytest.raises(ValueError, match=r"All symbols of y_true are '_', so ignore.*Tag"):
+            score(trees, trees, ignore=is_punctuation)
+
     def test_predicate_needs_trees(self, score):
         with pytest.raises(TypeError, match=r"y_true\[1\] is a list; symbols are only known of a"):
             score([DependencyTree(["a"], [0]), [0]], [[0], [0]], ignore=is_punctuation)
@@ -407,10 +443,29 @@ class TestIsPunctuation:
 
     @pytest.mark.parametrize(
         "symbol",
-        ["NOUN", "SYM", "$", "", "|", "NOUN|.", "X|PUNCT", "PUNCTUATION", "X.", "1", " ", ". "],
+        [
+            "NOUN",
+            "SYM",
+            "$",
+            "",
+            "|",
+            "NOUN|.",
+            "X|PUNCT",
+            "PUNCTUATION",
+            "X.",
+            "1",
+            " ",
+            ". ",
+            "_",
+        ],
     )
     def test_other(self, symbol):
         assert is_punctuation(symbol) is False
+
+    @pytest.mark.parametrize("symbol", [None, ["PUNCT"], b"PUNCT"], ids=str)
+    def test_no_symbol(self, symbol):
+        with pytest.raises(TypeError, match="symbol must be a str, got a "):
+            is_punctuation(symbol)
 
     def test_is_the_upos_of_the_bundled_treebank(self, english):
         n_punctuation = 0

@@ -45,6 +45,13 @@ DECODERS = {"decoder": ["mbr", "max_marginal"]}
 ROUTED = {"enable_metadata_routing": True}
 
 
+def needs_scikit_learn(*version):
+    """Mark a test of what scikit-learn itself could not do before this version."""
+    found = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+    reason = f"needs scikit-learn {'.'.join(map(str, version))}"
+    return pytest.mark.xfail(found < version, reason=reason, strict=True)
+
+
 @pytest.fixture(params=ESTIMATORS)
 def estimator(request):
     return clone(ESTIMATORS[request.param])
@@ -370,6 +377,7 @@ def test_pipelines_pass_weights_on(estimator, trees, weights):
     assert pipeline.score(trees, sample_weight=weights) == expected.score(repeated)
 
 
+@needs_scikit_learn(1, 8)
 @sklearn.config_context(**ROUTED)
 def test_cross_validation_passes_weights_on(estimator, trees, weights):
     pipeline = make_pipeline(TokenFeature("upos"), routed(estimator))
@@ -379,6 +387,7 @@ def test_cross_validation_passes_weights_on(estimator, trees, weights):
     assert_array_equal(scores, list(weighted_folds(estimator, trees, weights)))
 
 
+@needs_scikit_learn(1, 8)
 @sklearn.config_context(**ROUTED)
 def test_grid_search_passes_weights_on(trees, weights):
     pipeline = make_pipeline(TokenFeature("upos"), routed(SpectralSHAG()))
@@ -397,6 +406,7 @@ def test_weights_reach_fit_without_routing(trees, weights):
     assert_same_model(grid.best_estimator_, expected)
 
 
+@needs_scikit_learn(1, 9)
 @sklearn.config_context(**ROUTED)
 def test_learning_curves_pass_weights_on_to_chunks(counting, trees, weights):
     model = routed(counting).set_partial_fit_request(sample_weight=True)
@@ -441,6 +451,7 @@ def test_pipelines_pass_weights_and_groups_on_to_spectral_search(trees, weights)
     assert_same_model(pipeline[-1], expected)
 
 
+@needs_scikit_learn(1, 8)
 @sklearn.config_context(**ROUTED)
 def test_weighted_spectral_search_can_be_nested(trees, weights):
     params = {"sample_weight": weights}

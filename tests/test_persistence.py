@@ -4,6 +4,7 @@ import inspect
 import io
 import json
 import os
+import pathlib
 import pickle
 import re
 import zipfile
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -247,7 +249,6 @@ class TestRoundTrip:
             "trailing  ",
             "  leading",
             " ",
-            "",
             "a\tb\nc\\\"'",
             "nul\0",
             "\0",
@@ -330,6 +331,10 @@ class TestNoCodeFromFiles:
     def test_joblib(self, small, bomb):
         joblib.dump(bomb, small)
         assert_refused(small)
+        with pytest.raises(
+            ValueError, match=r"looks like a pickle\. joblib\.load .* what you trust"
+        ):
+            load_model(small)
 
     def test_member_that_is_no_array(self, small, bomb):
         with zipfile.ZipFile(small) as archive:
@@ -715,8 +720,34 @@ class TestNotStorable:
         with pytest.raises(TypeError, match=r"cannot be saved as arrays; use joblib\.dump"):
             save_model(Mine(2).fit(english[:9]), tmp_path / "model.npz")
 
-    @pytest.mark.parametrize("model", [None, 1, "model", DeterministicSHAG, []], ids=str)
-    def test_no_model(self, model, tmp_path):
-        with pytest.raises(TypeError, match="cannot be saved"):
+    @pytest.mark.parametrize(
+        ("model", "advice"),
+        [
+            (None, r"use joblib\.dump, or save one of DeterministicSHAG"),
+            (1, r"use joblib\.dump"),
+            ([], r"use joblib\.dump"),
+            ("model", r"The model comes first .* save_model\(model, path\)"),
+            (pathlib.Path("model"), r"The model comes first"),
+            (DeterministicSHAG, "save a fitted instance of it"),
+        ],
+        ids=str,
+    )
+    def test_no_model(self, model, advice, tmp_path):
+        with pytest.raises(TypeError, match=f"cannot be saved.*{advice}"):
             save_model(model, tmp_path / "model.npz")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_search(self, english, tmp_path):
+        search = GridSearchCV(DeterministicSHAG(), {}, cv=2).fit(english[:60])
+        with pytest.raises(TypeError, match=r"GridSearchCV .* save its best_estimator_, one of"):
+            save_model(search, tmp_path / "model.npz")
+        save_model(search.best_estimator_, tmp_path / "model.npz")
+
+    @pytest.mark.parametrize("path", [None, 7, SpectralSHAG(), io.BytesIO()], ids=type)
+    def test_no_path(self, english, path, tmp_path):
+        message = f"path of a file must be a str or os.PathLike, got a {type(path).__name__}: "
+        with pytest.raises(TypeError, match=message):
+            save_model(DeterministicSHAG().fit(english[:9]), path)
+        with pytest.raises(TypeError, match=message):
+            load_model(path)
         assert list(tmp_path.iterdir()) == []

@@ -97,9 +97,11 @@ def test_sentences_without_heads_have_no_y(trees, sentence):
         heads([*trees, sentence, trees[0], sentence])
 
 
-def test_a_single_tree_is_no_treebank(trees):
-    with pytest.raises(TypeError, match=r"a single DependencyTree. Put it in a list: \[tree\]"):
-        heads(trees[0])
+@pytest.mark.parametrize("X", [DependencyTree(["Stop"], [0]), None, "train.conllu", SpectralSHAG()])
+def test_a_single_tree_is_no_treebank(X):
+    message = rf"X must be a sequence of trees, got a single {type(X).__name__}\. .*: \[tree\]"
+    with pytest.raises(TypeError, match=message):
+        heads(X)
 
 
 # Scorers
@@ -127,6 +129,12 @@ def test_scorers_take_sentences_with_y(trees):
         uas_scorer(model, symbols)
     with pytest.raises(ValueError, match="the same number of sentences"):
         uas_scorer(model, symbols, y[1:])
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_scorers_take_the_estimator_first(trees, name):
+    with pytest.raises(TypeError, match=r"got a list\. The estimator comes first"):
+        SCORERS[name](trees, SpectralSHAG())
 
 
 def test_true_heads_are_those_before_the_steps_of_a_pipeline(trees):

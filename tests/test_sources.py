@@ -157,6 +157,7 @@ GUESSES = {
     "JSON": ('{"tokens": []}', "JSON"),
     "JSON, first line": ("[", "JSON"),
     "comment": (" # c", "comment.*first character"),
+    "lines of old Macs": (text("a").replace("\n", "\r") * 2, r"line ends are '\\r'.*to '\\n'"),
     "2009": (
         "1\tcats\tcat\tcat\tN\tN\tnum=p\tnum=p\t2\t2\tSBJ\tSBJ\t_\t_",
         r"CoNLL-2009.*1, 2, 3, 5, 6, 7, 9 and 11",

@@ -154,9 +154,40 @@ class TestSymbols:
         assert symbols_of(feature.transform([DependencyTree(["meow"])])) == [("meow",)]
 
     def test_everything_is_rare(self, trees):
-        feature = TokenFeature(min_count=9).fit(trees)
+        message = (
+            r"No symbol occurs min_count=3 times .*'<rare>' would be the only .* occurs 2 times"
+        )
+        with pytest.raises(ValueError, match=message):
+            TokenFeature(min_count=3).fit(trees)
+        assert TokenFeature(min_count=2).fit(trees).symbols_.tolist() == ["NOUN", "VERB"]
+
+    def test_everything_is_rare_and_has_a_backoff_of_its_own(self, trees):
+        feature = TokenFeature("upos", "xpos", min_count=9, backoff=None).fit(trees)
         assert feature.symbols_.shape == (0,)
-        assert symbols_of(feature.transform(trees)) == [("<rare>", "<rare>")] * 2
+        assert symbols_of(feature.transform(trees)) == [("NOUN", "VERB")] * 2
+
+    @pytest.mark.parametrize(
+        ("columns", "n_warnings"),
+        [(("upos", "deprel"), 1), (("upos", ["lemma", "deprel"]), 2), (("upos", "xpos"), 0)],
+    )
+    def test_joined_columns_without_values(self, trees, columns, n_warnings):
+        empty = [
+            DependencyTree(
+                tree.forms, upos=tree.upos, xpos=["_", "VBP"], lemmas=["_", "_"], deprels=["_", "_"]
+            )
+            for tree in trees
+        ]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            TokenFeature(*columns).fit(empty)
+        assert [warning.category for warning in caught] == [UnknownSymbolWarning] * n_warnings
+        for warning, name in zip(reversed(caught), ("deprel", "lemma"), strict=False):
+            assert str(warning.message).startswith(f"The column {name!r} is '_' throughout")
+            assert warning.filename == __file__
+
+    def test_a_column_alone_without_values_is_no_matter_here(self):
+        """It is an error where symbols are encoded."""
+        TokenFeature("xpos").fit([DependencyTree(["dog"], xpos=["_"])])
 
     def test_input_is_left_alone_and_the_rest_is_kept(self, trees):
         before = pickle.dumps(trees)
@@ -232,7 +263,7 @@ class TestContract:
         assert restored.transform(trees) == feature.transform(trees)
 
     def test_fit_changes_no_parameter_and_starts_anew(self, trees):
-        feature = TokenFeature("form", ("upos",), min_count=2)
+        feature = TokenFeature("form", ("upos",), min_count=2, backoff=None)
         parameters = feature.get_params()
         assert feature.fit(trees) is feature
         assert feature.get_params() == parameters

@@ -77,12 +77,25 @@ class TestConstructor:
     @pytest.mark.parametrize("name", ["forms", "lemmas", "symbols"])
     @pytest.mark.parametrize(
         ("values", "message"),
-        [("abc", "got the str 'abc'"), (["a", 2, "c"], "got 2 for token 2")],
+        [
+            ("abc", "one a token, got the str 'abc'"),
+            (["a", 2, "c"], "got 2 for token 2"),
+            (3, "one a token, got the int 3"),
+            ({1: "a", 2: "b", 3: "c"}, "one a token, got the dict"),
+            (np.array("abc"), "one a token, got the ndarray"),
+        ],
     )
     def test_type_of_a_column(self, name, values, message):
         columns = {"forms": list("abc"), name: values}
         with pytest.raises(TypeError, match=f"{name} must be a sequence of str.*{message}"):
             DependencyTree(**columns)
+
+    def test_iterators_are_columns(self):
+        assert DependencyTree(iter("abc"), upos=iter("XYZ")).symbols == ("X", "Y", "Z")
+
+    def test_no_forms(self):
+        with pytest.raises(TypeError, match=r"forms must be a sequence of .* NoneType None"):
+            DependencyTree(None)
 
     @pytest.mark.parametrize("name", ["forms", "lemmas", "upos", "xpos", "feats", "deprels"])
     @pytest.mark.parametrize("value", ["", "a\tb", "a\n", "\r"])

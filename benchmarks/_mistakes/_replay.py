@@ -251,6 +251,7 @@ def _command(mistake):
     # As in a process of its own: every warning once, on standard error.
     with warnings.catch_warnings(), _captured(stdin, mistake.closed_pipe) as streams:
         warnings.simplefilter("default")
+        warnings.simplefilter("ignore", ResourceWarning)  # as there; of files of earlier lines
         try:
             seen.status = main(shlex.split(mistake.line))
         except SystemExit as exit_:

@@ -1,6 +1,6 @@
 """Scores of what does not match, weights, and the datasets."""
 
-from _mistakes._replay import Mistake, raises, tool_raises, works
+from _mistakes._replay import Mistake, raises, tool_raises, warns, works
 
 UAS = "unlabeled_attachment_score"
 
@@ -64,7 +64,8 @@ MISTAKES = [
         raises(ValueError, r"ignore", r"'_'|no token|all tokens"),
     ),
     Mistake(
-        f"{UAS}(trees, trees, ignore=lambda symbol: True)", raises(ValueError, r"ignore", "token")
+        f"{UAS}(trees, trees, ignore=lambda symbol: True)",
+        warns(r"no token", r"ignore", warning="UndefinedMetricWarning", check="result == 0.0"),
     ),
     Mistake("is_punctuation('_')", works("result is False")),
     Mistake("is_punctuation(tags[0])", raises(TypeError, r"symbol", r"str")),
@@ -104,7 +105,8 @@ MISTAKES = [
     Mistake("fetch_treebank('en_ewt')", raises(ValueError, r"such as 'UD_English-EWT'")),
     Mistake(
         "fetch_treebank('UD_Englsh-EWT', progressbar=False)",
-        raises(OSError, r"UD_Englsh-EWT", r"Check the name", r"network"),
+        # Without network, or without what downloads.
+        raises((OSError, ImportError), r"UD_Englsh-EWT.*Check the name.*network|pip install"),
     ),
     Mistake(
         "fetch_treebank('UD_English-EWT', download_if_missing=False)",
@@ -135,9 +137,9 @@ MISTAKES = [
     Mistake(
         "make_treebank(10, mean_length=np.inf)", raises(ValueError, r"'?mean_length'?", r"inf")
     ),
+    # As documented: the mean length is that before longer sentences are drawn anew.
     Mistake(
-        "make_treebank(10, mean_length=500, max_length=3)",
-        raises(ValueError, r"max_length", r"longer"),
+        "make_treebank(10, mean_length=500, max_length=3)", works("max(map(len, result)) <= 3")
     ),
     Mistake("make_treebank(10, random_state='x')", raises(ValueError, r"'random_state'", r"'x'")),
     Mistake("make_treebank(10, 3, 8)", tool_raises(TypeError, r"too many positional")),

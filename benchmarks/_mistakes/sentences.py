@@ -17,7 +17,7 @@ MISTAKES = [
     Mistake(
         "SpectralSHAG().fit(Path('train.conllu'))", raises(TypeError, r"X must be", "read_conllu")
     ),
-    Mistake("SpectralSHAG().fit(load_english())", raises(TypeError, r"Bunch", r"\.data")),
+    Mistake("SpectralSHAG().fit(load_english())", raises(TypeError, r"Treebank", r"\.data")),
     Mistake("SpectralSHAG().fit({'X': tags, 'y': y})", raises(TypeError, r"X must be", r"dict")),
     Mistake(
         "SpectralSHAG().fit({'X': tags, 'y': y}, y)",

@@ -1,15 +1,37 @@
 """Treebanks that come with the package."""
 
+from collections.abc import Sequence
 from importlib import resources
+from typing import Literal, overload
 
 from sklearn.utils import Bunch
 
-from sklearn_shag.treebank import read_conllu
+from sklearn_shag.treebank import DependencyTree, read_conllu
+from sklearn_shag.utils._typing import IndexArray
 
 __all__ = ["load_english"]
 
 
-def load_english(*, symbols="upos", return_X_y=False):
+class BundledTreebank(Bunch):
+    """What :func:`load_english` returns."""
+
+    data: list[DependencyTree]
+    target: list[IndexArray]
+    DESCR: str
+    filename: str
+
+
+@overload
+def load_english(
+    *, symbols: str | Sequence[str] = "upos", return_X_y: Literal[False] = False
+) -> BundledTreebank: ...
+@overload
+def load_english(
+    *, symbols: str | Sequence[str] = "upos", return_X_y: Literal[True]
+) -> tuple[list[DependencyTree], list[IndexArray]]: ...
+def load_english(
+    *, symbols: str | Sequence[str] = "upos", return_X_y: bool = False
+) -> BundledTreebank | tuple[list[DependencyTree], list[IndexArray]]:
     """Load a small English treebank, written and annotated for this package.
 
     ==============  ================================
@@ -63,4 +85,4 @@ def load_english(*, symbols="upos", return_X_y=False):
     if return_X_y:
         return trees, heads
     description = (folder / "descr" / "english.rst").read_text(encoding="utf-8")
-    return Bunch(data=trees, target=heads, DESCR=description, filename=str(path))
+    return BundledTreebank(data=trees, target=heads, DESCR=description, filename=str(path))

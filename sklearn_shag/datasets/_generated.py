@@ -1,17 +1,42 @@
 """Treebanks drawn from random grammars."""
 
 from numbers import Integral, Real
+from typing import Literal, overload
 
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
 from sklearn_shag.operators import Operators, complete_grammar, sample_trees
+from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, validate_params
+from sklearn_shag.utils._typing import RandomSeed
 
 __all__ = ["make_treebank"]
 
 
+@overload
+def make_treebank(
+    n_sentences: int = 1000,
+    n_states: int = 3,
+    *,
+    n_symbols: int = 8,
+    mean_length: float = 10.0,
+    max_length: int = 60,
+    random_state: RandomSeed = None,
+    return_operators: Literal[False] = False,
+) -> list[DependencyTree]: ...
+@overload
+def make_treebank(
+    n_sentences: int = 1000,
+    n_states: int = 3,
+    *,
+    n_symbols: int = 8,
+    mean_length: float = 10.0,
+    max_length: int = 60,
+    random_state: RandomSeed = None,
+    return_operators: Literal[True],
+) -> tuple[list[DependencyTree], Operators]: ...
 @validate_params(
     {
         "n_sentences": [Interval(Integral, 1, None, closed="left")],
@@ -25,15 +50,15 @@ __all__ = ["make_treebank"]
     prefer_skip_nested_validation=True,
 )
 def make_treebank(
-    n_sentences=1000,
-    n_states=3,
+    n_sentences: int = 1000,
+    n_states: int = 3,
     *,
-    n_symbols=8,
-    mean_length=10.0,
-    max_length=60,
-    random_state=None,
-    return_operators=False,
-):
+    n_symbols: int = 8,
+    mean_length: float = 10.0,
+    max_length: int = 60,
+    random_state: RandomSeed = None,
+    return_operators: bool = False,
+) -> list[DependencyTree] | tuple[list[DependencyTree], Operators]:
     """Draw trees from a random hidden-state grammar.
 
     Parameters

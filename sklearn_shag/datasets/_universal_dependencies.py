@@ -7,11 +7,13 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from sklearn.utils import Bunch
 
-from sklearn_shag.treebank import read_conllu
+from sklearn_shag.treebank import DependencyTree, read_conllu
+from sklearn_shag.utils._typing import FilePath
 
 __all__ = ["fetch_treebank", "get_data_home"]
 
@@ -22,7 +24,17 @@ SPLITS = ("train", "dev", "test")
 CHECKSUMS = "SHA256SUMS"
 
 
-def get_data_home(data_home=None):
+class FetchedTreebank(Bunch):
+    """What :func:`fetch_treebank` returns."""
+
+    train: list[DependencyTree]
+    dev: list[DependencyTree]
+    test: list[DependencyTree]
+    name: str
+    folder: Path
+
+
+def get_data_home(data_home: FilePath | None = None) -> Path:
     """Return the folder for downloaded treebanks; it need not exist.
 
     Parameters
@@ -47,15 +59,15 @@ def get_data_home(data_home=None):
 
 
 def fetch_treebank(
-    name,
+    name: str,
     *,
-    data_home=None,
-    version=None,
-    symbols="upos",
-    download_if_missing=True,
-    known_hash=None,
-    progressbar=True,
-):
+    data_home: FilePath | None = None,
+    version: str | None = None,
+    symbols: str | Sequence[str] = "upos",
+    download_if_missing: bool = True,
+    known_hash: str | None = None,
+    progressbar: bool = True,
+) -> FetchedTreebank:
     """Load a treebank of Universal Dependencies, downloading it if it is not there yet.
 
     Parameters
@@ -90,7 +102,7 @@ def fetch_treebank(
     ValueError
         If `name` or `version` is not of the form of one, or a file does not have its checksum.
     OSError
-        If the treebank is missing and must not, or cannot, be downloaded.
+        If the treebank is missing and must not, or cannot, be downloaded, or `data_home` is a file.
     ImportError
         If it must be downloaded and pooch is not installed.
 
@@ -101,11 +113,15 @@ def fetch_treebank(
     >>> len(treebank.train)                                    # doctest: +SKIP
     12544
     """
-    if not re.fullmatch(r"UD_\w+-\w+", name):
+    if not _is_like(name, r"UD_\w+-\w+"):
         raise ValueError(f"A treebank has a name such as 'UD_English-EWT', got {name!r}.")
-    if version is not None and not re.fullmatch(r"\d+\.\d+", version):
-        raise ValueError(f"A release has a version such as '2.16', got {version!r}.")
+    if version is not None and not _is_like(version, r"\d+\.\d+"):
+        raise ValueError(f"A release has a version such as '2.16', a str; got {version!r}.")
     home = get_data_home(data_home)
+    if home.exists() and not home.is_dir():
+        raise NotADirectoryError(
+            f"{home} is no folder. As data_home pass the folder for treebanks; it need not exist."
+        )
     released = home / f"ud-treebanks-v{version or DEFAULT_VERSION}" / name
     folders = [released] if version else [home / name, released]
     folder = next((folder for folder in folders if any(folder.glob("*.conllu"))), None)
@@ -124,7 +140,11 @@ def fetch_treebank(
         ]
         for split in SPLITS
     }
-    return Bunch(**splits, name=name, folder=folder)
+    return FetchedTreebank(**splits, name=name, folder=folder)
+
+
+def _is_like(value, pattern):
+    return isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
 def _download(name, version, folder, known_hash, progressbar):

@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
-import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.parsing._batch import marginal_report
 from sklearn_shag.sequences._encode import check_sentences, encode_sentences
+from sklearn_shag.treebank._typing import Sentences
+from sklearn_shag.utils._typing import FloatArray, IntArray, StrArray
 
 __all__ = ["MarginalReport", "inspect_marginals"]
 
@@ -30,13 +32,13 @@ class MarginalReport(NamedTuple):
         the range of the fast one; "none" where ``backoff_operators_`` stand in.
     """
 
-    z_sign: np.ndarray
-    negative_share: np.ndarray
-    negative_mass: np.ndarray
-    routes: np.ndarray
+    z_sign: IntArray
+    negative_share: FloatArray
+    negative_mass: FloatArray
+    routes: StrArray
 
 
-def inspect_marginals(model, X):
+def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     """Tell how often a grammar gives sentences and arcs negative mass.
 
     Operators learned spectrally are signed. `predict` and `predict_marginals` repair what is
@@ -77,8 +79,9 @@ def inspect_marginals(model, X):
     """
     if not hasattr(type(model), "predict_marginals"):
         raise TypeError(
-            f"model must be a grammar of this package, got a {type(model).__name__}. Of a pipeline "
-            f"pass both parts: inspect_marginals(pipeline[-1], pipeline[:-1].transform(X))."
+            f"model must be an estimator of this package that parses, got a "
+            f"{type(model).__name__}. Of a pipeline pass both parts: "
+            f"inspect_marginals(pipeline[-1], pipeline[:-1].transform(X))."
         )
     check_is_fitted(model)
     encoded = encode_sentences(check_sentences(X)[1], model.symbols_)

@@ -1,12 +1,19 @@
 """Scores of predicted heads."""
 
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank._typing import Heads
+from sklearn_shag.treebank._unknown import MISSING
+from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._typing import ArrayLike, BoolArray, FloatArray, ObjectArray
+from sklearn_shag.utils._warnings import warn
 
 __all__ = [
     "AttachmentBreakdown",
@@ -17,7 +24,11 @@ __all__ = [
 ]
 
 
-def is_punctuation(symbol):
+# A predicate of symbols, or a mask for each sentence.
+Ignored: TypeAlias = Callable[[str], bool] | Iterable[Sequence[bool] | BoolArray]
+
+
+def is_punctuation(symbol: str) -> bool:
     """Tell whether a symbol stands for punctuation.
 
     Parameters
@@ -29,7 +40,12 @@ def is_punctuation(symbol):
     -------
     bool
         True for "PUNCT", alone or before "|", and for symbols made of punctuation characters only
-        (such as the Penn tags ``,`` and ``.``).
+        (such as the Penn tags ``,`` and ``.``), but not for "_", a tag that is missing.
+
+    Raises
+    ------
+    TypeError
+        If `symbol` is not a str.
 
     Examples
     --------
@@ -37,12 +53,22 @@ def is_punctuation(symbol):
     >>> [symbol for symbol in ["NOUN", "PUNCT", ",", "PUNCT|."] if is_punctuation(symbol)]
     ['PUNCT', ',', 'PUNCT|.']
     """
-    return symbol.split("|")[0] == "PUNCT" or (
-        symbol != "" and all(unicodedata.category(character)[0] == "P" for character in symbol)
+    if not isinstance(symbol, str):
+        raise TypeError(f"symbol must be a str, got a {type(symbol).__name__}: {symbol!r:.60}")
+    if symbol in ("", MISSING):
+        return False
+    return symbol.split("|")[0] == "PUNCT" or all(
+        unicodedata.category(character)[0] == "P" for character in symbol
     )
 
 
-def unlabeled_attachment_score(y_true, y_pred, *, sample_weight=None, ignore=None):
+def unlabeled_attachment_score(
+    y_true: Heads,
+    y_pred: Heads,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+) -> float:
     """Compute the share of tokens whose predicted head is the true one (UAS).
 
     Parameters
@@ -65,7 +91,15 @@ def unlabeled_attachment_score(y_true, y_pred, *, sample_weight=None, ignore=Non
     Raises
     ------
     ValueError
-        If the numbers of sentences or tokens do not match. The message names the sentence.
+        If the numbers of sentences or tokens do not match (the message names the sentence), or
+        `ignore` is a predicate and all symbols are ``_``.
+    TypeError
+        If an argument is of another kind.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If no token counts.
 
     Examples
     --------
@@ -77,7 +111,13 @@ def unlabeled_attachment_score(y_true, y_pred, *, sample_weight=None, ignore=Non
     return _average(right[counted], weights[counted])
 
 
-def exact_match_score(y_true, y_pred, *, sample_weight=None, ignore=None):
+def exact_match_score(
+    y_true: Heads,
+    y_pred: Heads,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+) -> float:
     """Compute the share of sentences all of whose tokens have the right head.
 
     Parameters
@@ -92,8 +132,13 @@ def exact_match_score(y_true, y_pred, *, sample_weight=None, ignore=None):
 
     Raises
     ------
-    ValueError
-        If the numbers of sentences or tokens do not match. The message names the sentence.
+    ValueError, TypeError
+        As :func:`unlabeled_attachment_score`.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If no token counts.
 
     Examples
     --------
@@ -101,7 +146,7 @@ def exact_match_score(y_true, y_pred, *, sample_weight=None, ignore=None):
     >>> exact_match_score([[2, 0, 2], [0]], [[2, 0, 1], [0]])
     0.5
     """
-    y_true = list(y_true)
+    y_true = _as_list(y_true, "y_true")
     right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
     starts = np.cumsum([0] + [len(heads) for heads in y_true[:-1]])
     matches = np.logical_and.reduceat(right | ~counted, starts)
@@ -121,12 +166,19 @@ class AttachmentBreakdown(NamedTuple):
         their head, column 1 right of it (also those of the root symbol).
     """
 
-    symbols: np.ndarray
-    right: np.ndarray
-    total: np.ndarray
+    symbols: ObjectArray
+    right: FloatArray
+    total: FloatArray
 
 
-def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignore=None):
+def attachment_breakdown(
+    y_true: Iterable[DependencyTree],
+    y_pred: Heads,
+    *,
+    by: Literal["head", "modifier"] = "head",
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+) -> AttachmentBreakdown:
     """Count right attachments by symbol and direction of the true arc.
 
     Parameters
@@ -166,7 +218,7 @@ def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignor
     """
     if by not in ("head", "modifier"):
         raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
-    y_true = list(y_true)
+    y_true = _as_list(y_true, "y_true")
     right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
     for index, tree in enumerate(y_true):
         _require_tree(tree, index)
@@ -188,12 +240,19 @@ def attachment_breakdown(y_true, y_pred, *, by="head", sample_weight=None, ignor
 
 def _average(values, weights):
     total = weights.sum()
-    return float(values @ weights / total) if total > 0 else 0.0
+    if total > 0:
+        return float(values @ weights / total)
+    warn(
+        "No token is left to score, so the score is set to 0.0. Let ignore and sample_weight leave "
+        "some.",
+        UndefinedMetricWarning,
+    )
+    return 0.0
 
 
 def _compare(y_true, y_pred, sample_weight, ignore):
     """Per token of all sentences: is its head right, does it count, and with which weight."""
-    y_true, y_pred = list(y_true), list(y_pred)
+    y_true, y_pred = _as_list(y_true, "y_true"), _as_list(y_pred, "y_pred")
     if len(y_true) != len(y_pred) or not y_true:
         raise ValueError(
             f"y_true and y_pred must hold the same number of sentences, at least one; got "
@@ -210,6 +269,18 @@ def _compare(y_true, y_pred, sample_weight, ignore):
     sample_weight = check_sample_weight(sample_weight, y_true, allow_all_zero=True)
     right = np.concatenate(true_heads) == np.concatenate(pred_heads)
     return right, ~_ignored(y_true, lengths, ignore), np.repeat(sample_weight, lengths)
+
+
+def _as_list(items, name):
+    if not is_collection(items):
+        scorer = ""
+        if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
+            scorer = " As scoring= of scikit-learn's tools pass uas_scorer or exact_match_scorer."
+        raise TypeError(
+            f"{name} must be a list of trees, or of the heads of each sentence, got a single "
+            f"{type(items).__name__}.{scorer}"
+        )
+    return list(items)
 
 
 def _heads(item, where):
@@ -237,7 +308,18 @@ def _ignored(y_true, lengths, ignore):
     if callable(ignore):
         for index, tree in enumerate(y_true):
             _require_tree(tree, index)
-        return np.array([bool(ignore(symbol)) for tree in y_true for symbol in tree.symbols])
+        symbols = [symbol for tree in y_true for symbol in tree.symbols]
+        if set(symbols) == {MISSING}:
+            raise ValueError(
+                f"All symbols of y_true are {MISSING!r}, so ignore cannot tell one from another. "
+                f"Tag the text first, choose a column that has values, or pass masks as ignore."
+            )
+        return np.array([bool(ignore(symbol)) for symbol in symbols])
+    if not is_collection(ignore):
+        raise TypeError(
+            f"ignore must be None, a function of a symbol, or a sequence with a bool mask for each "
+            f"sentence, got a {type(ignore).__name__}: {ignore!r:.60}"
+        )
     masks = [_as_array(mask) for mask in ignore]
     if len(masks) != lengths.size:
         raise ValueError(f"ignore holds {len(masks)} masks for {lengths.size} sentences.")

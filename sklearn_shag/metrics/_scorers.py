@@ -3,13 +3,31 @@
 Scorers of :func:`sklearn.metrics.make_scorer` cannot do without y. These take it from the trees.
 """
 
+from collections.abc import Collection
+from typing import Any, Protocol
+
 from sklearn_shag.metrics._attachment import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.treebank import heads
+from sklearn_shag.treebank._typing import Heads, Sentence
+from sklearn_shag.utils._typing import ArrayLike
 
 __all__ = ["exact_match_scorer", "uas_scorer"]
 
 
-def uas_scorer(estimator, X, y=None, sample_weight=None):
+class Predictor(Protocol):
+    """Anything that predicts heads."""
+
+    @property  # of a method less is known: scikit-learn's pipelines and searches have descriptors
+    def predict(self) -> Any:
+        """Parse sentences."""
+
+
+def uas_scorer(
+    estimator: Predictor,
+    X: Collection[Sentence],
+    y: Heads | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Compute the unlabelled attachment score of an estimator, as ``scoring`` wants it.
 
     Parameters
@@ -35,6 +53,8 @@ def uas_scorer(estimator, X, y=None, sample_weight=None):
     ValueError
         If `y` is None and a sentence in X has no heads, or the numbers of sentences or tokens do
         not match. The message names the sentence.
+    TypeError
+        If `estimator` is none.
 
     See Also
     --------
@@ -50,11 +70,16 @@ def uas_scorer(estimator, X, y=None, sample_weight=None):
     >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=uas_scorer).round(2)
     array([0.77, 0.79, 0.76])
     """
-    y_true = heads(X) if y is None else y
-    return unlabeled_attachment_score(y_true, estimator.predict(X), sample_weight=sample_weight)
+    y_true, y_pred = _true_and_predicted(estimator, X, y)
+    return unlabeled_attachment_score(y_true, y_pred, sample_weight=sample_weight)
 
 
-def exact_match_scorer(estimator, X, y=None, sample_weight=None):
+def exact_match_scorer(
+    estimator: Predictor,
+    X: Collection[Sentence],
+    y: Heads | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Compute the exact match of an estimator, as ``scoring`` wants it.
 
     Parameters
@@ -69,7 +94,7 @@ def exact_match_scorer(estimator, X, y=None, sample_weight=None):
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         As :func:`uas_scorer`.
 
     See Also
@@ -86,5 +111,14 @@ def exact_match_scorer(estimator, X, y=None, sample_weight=None):
     >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=exact_match_scorer).round(2)
     array([0.19, 0.16, 0.21])
     """
-    y_true = heads(X) if y is None else y
-    return exact_match_score(y_true, estimator.predict(X), sample_weight=sample_weight)
+    y_true, y_pred = _true_and_predicted(estimator, X, y)
+    return exact_match_score(y_true, y_pred, sample_weight=sample_weight)
+
+
+def _true_and_predicted(estimator, X, y):
+    if not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"estimator must have a method predict, got a {type(estimator).__name__}. The "
+            f"estimator comes first: uas_scorer(estimator, X)."
+        )
+    return heads(X) if y is None else y, estimator.predict(X)

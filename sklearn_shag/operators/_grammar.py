@@ -1,16 +1,24 @@
 """Grammars: one operator model for every head and direction, in one value."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from sklearn_shag.operators._operators import Operators, operators_from_counts
-from sklearn_shag.sequences import RIGHT, pair_moments
+from sklearn_shag.sequences import RIGHT, Moments, SequenceStatistics, pair_moments
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._progress import progress
+from sklearn_shag.utils._typing import FloatArray, IntArray
 
 __all__ = ["backoff_grammar", "complete_grammar", "join_automata", "learn_grammar"]
 
 
-def learn_grammar(statistics, learn, smoothing=0.0, n_jobs=None):
+def learn_grammar(
+    statistics: SequenceStatistics,
+    learn: Callable[[Moments], Operators],
+    smoothing: float = 0.0,
+    n_jobs: int | None = None,
+) -> Operators:
     """Learn one automaton for every head and direction, each on its own.
 
     Parameters
@@ -62,7 +70,7 @@ def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0, v
         return run_parallel(tasks, n_jobs, lambda _: advance())
 
 
-def join_automata(automata, root_counts):
+def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntArray) -> Operators:
     """Put the automata of all heads and directions together to a grammar.
 
     Parameters
@@ -113,7 +121,7 @@ def _learn_pair(statistics, head, direction, learn, smoothing, context):
     return learn(pair_moments(statistics, head, direction, smoothing, context))
 
 
-def complete_grammar(operators, root_counts):
+def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -> Operators:
     """Add the unknown modifier and the root symbol to the automata of a grammar.
 
     Parameters
@@ -147,7 +155,7 @@ def complete_grammar(operators, root_counts):
     return join_automata(automata, root_counts)
 
 
-def backoff_grammar(statistics):
+def backoff_grammar(statistics: SequenceStatistics) -> Operators:
     """Estimate a grammar of one state that gives every tree a positive probability.
 
     It stands in where a learned grammar gives all trees of a sentence zero mass.

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from sklearn_shag.sequences import Moments
+from sklearn_shag.utils._typing import FloatArray
 
 __all__ = [
     "Operators",
@@ -46,12 +47,12 @@ class Operators(NamedTuple):
     unknown modifiers. Automata with fewer than `n_states` states are padded with zeros.
     """
 
-    alpha_1: np.ndarray
-    alpha_inf: np.ndarray
-    A: np.ndarray
+    alpha_1: FloatArray
+    alpha_inf: FloatArray
+    A: FloatArray
 
 
-def total_mass(operators):
+def total_mass(operators: Operators) -> np.float64 | FloatArray:
     """Sum the values of all sequences of all lengths.
 
     Parameters
@@ -95,7 +96,7 @@ def _passing(operators):
     return np.linalg.solve(identity - transitions, operators.alpha_1[..., None])[..., 0]
 
 
-def change_basis(operators, basis):
+def change_basis(operators: Operators, basis: FloatArray) -> Operators:
     """Write a model in another basis of its state space; no sequence changes its value.
 
     Parameters
@@ -126,7 +127,7 @@ def change_basis(operators, basis):
     )
 
 
-def product(left, right):
+def product(left: Operators, right: Operators) -> Operators:
     """Multiply two models: each sequence gets the product of its two values.
 
     Parameters
@@ -168,7 +169,7 @@ def product(left, right):
     )
 
 
-def mixture(one, other, weight):
+def mixture(one: Operators, other: Operators, weight: float) -> Operators:
     """Mix two models: each sequence gets the weighted mean of its two values.
 
     Parameters
@@ -213,7 +214,7 @@ def mixture(one, other, weight):
     )
 
 
-def operators_from_counts(counts):
+def operators_from_counts(counts: Operators) -> Operators:
     """Estimate probabilistic automata by relative frequency (theory, eq. 11).
 
     Parameters
@@ -246,7 +247,7 @@ def operators_from_counts(counts):
     )
 
 
-def exact_moments(operators, context=0.0):
+def exact_moments(operators: Operators, context: float = 0.0) -> Moments:
     """Compute the moments that sequences drawn from one model have in expectation.
 
     Parameters

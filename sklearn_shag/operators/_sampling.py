@@ -1,5 +1,6 @@
 """Trees drawn from a grammar, head outwards."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn_shag.operators._operators import Operators
 from sklearn_shag.sequences import LEFT, RIGHT, assemble_trees
 from sklearn_shag.sequences._extract import breadth_first_sequences
 from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.utils._typing import ObjectArray
 
 __all__ = ["sample_trees"]
 
@@ -48,7 +50,13 @@ class _SequenceSampler:
         return modifiers
 
 
-def sample_trees(operators, symbols, n_sentences, max_length, random_state):
+def sample_trees(
+    operators: Operators,
+    symbols: Sequence[str] | ObjectArray,
+    n_sentences: int,
+    max_length: int,
+    random_state: np.random.RandomState,
+) -> list[DependencyTree]:
     """Draw trees from a grammar.
 
     Parameters

@@ -2,7 +2,10 @@
 
 import numpy as np
 
+from sklearn_shag.operators._operators import Operators
+from sklearn_shag.sequences import HeadModifierSequences
 from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._typing import FloatArray
 
 __all__ = ["log_values", "sequence_values"]
 
@@ -48,7 +51,7 @@ def _evaluate(operators, sequences):
     return signs, logs
 
 
-def sequence_values(operators, sequences):
+def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> FloatArray:
     """Compute the value of every sequence (theory, eq. 2).
 
     Parameters
@@ -78,7 +81,7 @@ def sequence_values(operators, sequences):
     return signs * np.exp(logs)
 
 
-def log_values(operators, sequences):
+def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatArray:
     """Compute the logarithm of the value of every sequence, -inf where it is not positive.
 
     Parameters

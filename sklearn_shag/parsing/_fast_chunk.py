@@ -27,8 +27,11 @@ TILE = np.int64(4)
 SMALLEST, LARGEST = 1e-90, 1e90
 # Of the scale of a token, as a power of two.
 LARGEST_EXPONENT = 100
-# So many tokens tell by what factor the value of a sentence changes with each.
-N_PROBED = np.int64(32)
+# Sentences up to this length seldom need a scale.
+LONGEST_UNSCALED = 24
+# So many tokens tell by what factor the value of a sentence changes with each; where they were not
+# enough, so many.
+N_PROBED, N_PROBED_AGAIN = np.int64(12), np.int64(48)
 
 
 class LaneGrammar(NamedTuple):
@@ -186,7 +189,6 @@ def _one_by_one(grammar, codes, indptr, which, results, space, done):
         starts = space.starts[: 2 * n * n_states].reshape((n, 2, n_states))
         stops = space.stops[: 2 * n * n_states].reshape((n, 2, n_states))
         lanes.lengths[0] = n - 1
-        scale = 2.0 ** -lanes.exponents[0]
         for m in range(1, n):
             lanes.roots[m, 0] = grammar.roots[tokens[m]]
             for direction in range(2):
@@ -194,11 +196,11 @@ def _one_by_one(grammar, codes, indptr, which, results, space, done):
                     starts[m, direction, q] = grammar.alpha_1[tokens[m], direction, q]
                     stops[m, direction, q] = grammar.alpha_inf[tokens[m], direction, q]
             for h in range(1, n):
-                arc_scores[m, h] = scale
+                arc_scores[m, h] = 1.0
         vectors = space.vectors[: 5 * p * (p + 1) * n_states].reshape((5, p, p + 1, n_states))
         sentence = Sentence(tokens, starts, stops, grammar.A, grammar.A_transposed, arc_scores)
         tile = n - 1 if n - 1 <= LONGEST_UNCUT else TILE
-        _solve(sentence, vectors, numbers, marginals, lanes, results, tile, k == 0)
+        _solve(sentence, vectors, numbers, marginals, lanes, results, tile)
         done[k] = _put_result(lanes, 0, s, results)
 
 
@@ -216,7 +218,6 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, done):
             k = min(first + lane, end - 1)  # the last fills lanes that would be empty
             tokens = codes[indptr[which[k]] : indptr[which[k] + 1]]
             lanes.lengths[lane] = tokens.size - 1
-            scale = 2.0 ** -lanes.exponents[lane]
             for h in range(1, n):
                 present = h < tokens.size
                 lanes.roots[h, lane] = grammar.roots[tokens[h]] if present else 0.0
@@ -230,14 +231,14 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, done):
                     score = 0.0
                     if present and m < tokens.size:
                         direction = RIGHT if m > h else LEFT
-                        score = scale * grammar.A[tokens[h], direction, tokens[m], 0, 0]
+                        score = grammar.A[tokens[h], direction, tokens[m], 0, 0]
                     lanes.arc_scores[h, m, lane] = score
         vectors = space.vectors[: 5 * p * (p + 1) * LANES].reshape((5, p, p + 1, LANES))
         # Codes are for operators, which arcs have in them already.
         sentence = Sentence(which, starts, stops, None, None, lanes.arc_scores)
         numbers, marginals = lanes.numbers, lanes.marginals
         # Always in tiles: the order of sums must not depend on how long the others are.
-        _solve(sentence, vectors, numbers, marginals, lanes, results, TILE, first == 0)
+        _solve(sentence, vectors, numbers, marginals, lanes, results, TILE)
         for k in range(first, end):
             done[k] = _put_result(lanes, k - first, which[k], results)
 
@@ -258,31 +259,40 @@ def _lanes(space, n, p, n_lanes):
 
 
 @merged_kernel
-def _solve(sentence, vectors, numbers, marginals, lanes, results, tile, probed):
+def _solve(sentence, vectors, numbers, marginals, lanes, results, tile):
     """Fill Z and, if there is room for them, marginals, and tell what is out of range.
 
     Arcs are divided by a power of two, so that the value of a sentence is near 1. That rounds
-    nothing: results are the same to the last bit for any power. The power is that of the sentence
-    before, which is good enough as a rule, or comes from the first tokens of this one (`probed`).
+    nothing: results are the same to the last bit for any power. The power comes from the first
+    tokens of the sentence, and from more of them where it turns out not to do. So a sentence
+    decides by itself whether it is in range, not those before or beside it.
     """
     n_tokens = sentence.starts.shape[0] - 1
-    probing = probed
+    n_probed = N_PROBED if _begin_unscaled(lanes) else 0
+    retried = False
     while True:  # one call of `inside`, since each is compiled
-        if probing:
-            for lane in range(lanes.lengths.size):
-                _scale(lanes, lane, 0)
-        filled = min(N_PROBED, n_tokens) if probing else n_tokens
-        inside(sentence, filled, tile, vectors, numbers)
-        if probing:
-            _probe(lanes)
-            probing = False
+        inside(sentence, min(n_probed, n_tokens) if n_probed else n_tokens, tile, vectors, numbers)
+        if n_probed:
+            _probe(lanes, n_probed)
+            n_probed = 0
         else:
-            if _all_in_range(vectors, lanes, n_tokens) or probed:
+            _attach_roots(lanes)
+            if _all_in_range(vectors, lanes, n_tokens) or retried:
                 break
-            probing = probed = True
-    _attach_roots(lanes)
+            n_probed, retried = N_PROBED_AGAIN, True
     if results.marginals.size:
         outside(sentence, n_tokens, tile, vectors, numbers, marginals)
+
+
+@inlined_kernel
+def _begin_unscaled(lanes):
+    """Set all powers to 0, and return whether a sentence is so long that it needs another."""
+    n_long = 0
+    for lane in range(lanes.lengths.size):
+        lanes.exponents[lane] = 0
+        lanes.n_wrong[lane] = lanes.lengths[lane] > LONGEST_UNSCALED
+        n_long += lanes.n_wrong[lane]
+    return n_long > 0
 
 
 @inlined_kernel
@@ -296,23 +306,20 @@ def _scale(lanes, lane, exponent):
 
 
 @table_kernel
-def _probe(lanes):
-    """Set the powers by what each of the first tokens contributes to the value of a sentence."""
+def _probe(lanes, n_probed):
+    """Set the powers, where they are wrong, by what each of the first tokens contributes to Z."""
     for lane in range(lanes.lengths.size):
-        n_probed = min(N_PROBED, lanes.lengths[lane])
+        if not lanes.n_wrong[lane]:
+            continue
+        n = min(n_probed, lanes.lengths[lane])
         largest = 0.0
-        for m in range(1, n_probed + 1):
+        for m in range(1, n + 1):
             left = lanes.numbers[CLOSED, m, 1, lane]
-            largest = max(largest, abs(left * lanes.numbers[CLOSED, m, n_probed + 1, lane]))
-        _scale(lanes, lane, _next_exponent(lanes.exponents[lane], largest, n_probed))
-
-
-@inlined_kernel
-def _next_exponent(exponent, value, n_tokens):
-    """The exponent for sentences like one of `n_tokens` that has this value with that exponent."""
-    if 0.0 < abs(value) < np.inf:
-        exponent += round(np.log2(abs(value)) / n_tokens)
-    return min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
+            largest = max(largest, abs(left * lanes.numbers[CLOSED, m, n + 1, lane]))
+        exponent = lanes.exponents[lane]
+        if 0.0 < largest < np.inf:
+            exponent += round(np.log2(largest) / n)
+        _scale(lanes, lane, min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT))
 
 
 @table_kernel
@@ -324,7 +331,7 @@ def _all_in_range(vectors, lanes, n_tokens):
     """
     n_lanes, width = lanes.lengths.size, vectors.shape[2] * vectors.shape[3]
     for lane in range(n_lanes):
-        lanes.n_wrong[lane] = 0
+        lanes.n_wrong[lane] = _is_out_of_range(lanes.z[lane], SMALLEST)
     for h in range(1, n_tokens + 1):
         # There is a boundary behind the last token, but no modifier.
         for table, end in ((COMPLETE, n_tokens + 2), (INCOMPLETE, n_tokens + 1)):
@@ -386,7 +393,7 @@ def _attach_roots(lanes):
 def _put_result(lanes, lane, s, results):
     """Keep the results of one sentence; return whether it is done."""
     z, n_tokens = lanes.z[lane], lanes.lengths[lane]
-    if lanes.n_wrong[lane] or not SMALLEST < abs(z) < LARGEST:
+    if lanes.n_wrong[lane] or z == 0.0:
         return False
     if results.marginals.size:
         total, place = 0.0, results.begins[s]
@@ -403,6 +410,4 @@ def _put_result(lanes, lane, s, results):
     mantissa, exponent = math.frexp(abs(z))
     exponent += lanes.exponents[lane] * n_tokens
     results.log_abs_z[s] = np.log(mantissa) + np.log(2.0) * exponent
-    # For the next sentence.
-    lanes.exponents[lane] = _next_exponent(lanes.exponents[lane], z, n_tokens)
     return True

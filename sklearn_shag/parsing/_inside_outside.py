@@ -6,6 +6,7 @@ import numpy as np
 
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import _chart, _eisner
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArrayLike
 
 __all__ = ["InsideOutside", "eisner", "inside_outside"]
 
@@ -29,11 +30,18 @@ class InsideOutside(NamedTuple):
 
     sign: float
     log_abs_z: float
-    marginals: np.ndarray
+    marginals: FloatArray
     counts: Operators
 
 
-def inside_outside(operators, codes, *, arc_scores=None, stop_scores=None, single_root=True):
+def inside_outside(
+    operators: Operators,
+    codes: IntArrayLike,
+    *,
+    arc_scores: ArrayLike | None = None,
+    stop_scores: ArrayLike | None = None,
+    single_root: bool = True,
+) -> InsideOutside:
     """Sum over all projective trees of a sentence (theory, eqs. 14-26).
 
     Parameters
@@ -145,7 +153,7 @@ def _check_scores(scores, shape, name):
     return scores
 
 
-def eisner(scores):
+def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
     """Find the projective tree with one root whose arcs have the largest sum of scores.
 
     Parameters

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.sequences._hints import advise_on_sentences, advise_on_symbol
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.treebank._unknown import MISSING, check_share
+from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._param_validation import check_sample_weight
 
@@ -99,14 +101,14 @@ def check_sentences(X):
     Raises
     ------
     ValueError
-        If there is no sentence, or one has no tokens.
+        If there is no sentence, one has no tokens, or a symbol is empty.
     TypeError
         If X is a single sentence, a data frame or no sequence, or a symbol is not a string.
     """
-    if isinstance(X, str | bytes | dict | DependencyTree) or not hasattr(X, "__iter__"):
+    if not is_collection(X):
         raise TypeError(
-            f"X must be a sequence of sentences, got a single {type(X).__name__}. Put one "
-            f"sentence in a list: [sentence]."
+            f"X must be a sequence of sentences, got a single {type(X).__name__}. "
+            f"{advise_on_sentences(X)}"
         )
     if hasattr(X, "columns"):  # iterated, a data frame gives the names of its columns
         raise TypeError(
@@ -119,7 +121,7 @@ def check_sentences(X):
         raise ValueError("X holds no sentences; at least one is needed.")
     symbols = [_symbols_of(sentence, index) for index, sentence in enumerate(sentences)]
     kinds = set(map(type, chain.from_iterable(symbols)))
-    if not all(issubclass(kind, str) for kind in kinds):
+    if not all(issubclass(kind, str) for kind in kinds) or any("" in each for each in symbols):
         _raise_for_symbol(symbols)
     return sentences, symbols
 
@@ -151,9 +153,13 @@ def _raise_for_symbol(symbols):
         for position, symbol in enumerate(sentence):
             if not isinstance(symbol, str):
                 raise TypeError(
-                    f"X[{index}]: the symbol at position {position} is {symbol!r} of type "
-                    f"{type(symbol).__name__}; symbols must be strings. Convert them, for example "
-                    f"with [str(symbol) for symbol in sentence]."
+                    f"X[{index}]: the symbol at position {position} is {symbol!r:.60} of type "
+                    f"{type(symbol).__name__}; symbols must be strings. {advise_on_symbol(symbol)}"
+                )
+            if not symbol:
+                raise ValueError(
+                    f"X[{index}]: the symbol at position {position} is empty. "
+                    f"{advise_on_symbol(symbol)}"
                 )
 
 
@@ -178,9 +184,16 @@ def check_heads(sentences, y, name="y"):
     ------
     ValueError
         If heads are missing, or those of a sentence are not a tree over its tokens.
+    TypeError
+        If y is no sequence.
     """
     if y is None:
         return np.concatenate(heads_of(sentences))
+    if not is_collection(y):
+        raise TypeError(
+            f"{name} must be a sequence with the heads of each sentence, got a single "
+            f"{type(y).__name__}: {y!r:.60}"
+        )
     y = list(y)
     if len(y) != len(sentences):
         raise ValueError(f"X holds {len(sentences)} sentences but {name} the heads of {len(y)}.")
@@ -203,7 +216,12 @@ def _sentence_heads(heads, n_tokens, where):
             given = np.asarray(given.tolist())
     except ValueError:
         given = np.empty(0, dtype=object)
-    if given.ndim != 1 or given.dtype.kind not in "iuf" or np.any(given != np.floor(given)):
+    if (
+        given.ndim != 1
+        or given.dtype.kind not in "iuf"
+        or not np.isfinite(given).all()
+        or np.any(given != np.floor(given))
+    ):
         raise ValueError(
             f"{where} must be a flat sequence of integers, the head of each token; got {heads!r}."
         )

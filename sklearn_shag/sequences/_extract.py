@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArrayLike
 
 __all__ = [
     "LEFT",
@@ -34,11 +35,11 @@ class HeadModifierSequences(NamedTuple):
         How often each sequence counts.
     """
 
-    heads: np.ndarray
-    directions: np.ndarray
-    indptr: np.ndarray
-    modifiers: np.ndarray
-    weights: np.ndarray
+    heads: IntArray
+    directions: IntArray
+    indptr: IntArray
+    modifiers: IntArray
+    weights: FloatArray
 
 
 @kernel
@@ -83,7 +84,13 @@ def _breadth_first(heads, indptr, tokens, sequence_indptr):
                 sequence_indptr[sequence] = end
 
 
-def extract_sequences(codes, heads, indptr, n_symbols, weights=None):
+def extract_sequences(
+    codes: IntArrayLike,
+    heads: IntArrayLike,
+    indptr: IntArrayLike,
+    n_symbols: int,
+    weights: ArrayLike | None = None,
+) -> HeadModifierSequences:
     """Take trees apart into the modifier sequences of every head and direction.
 
     Every token yields its left and its right sequence, possibly empty, and every sentence the right
@@ -190,7 +197,9 @@ def _linearise(indptr, sequence_indptr, order, heads):
         sequence += 2 * n_tokens + 1
 
 
-def assemble_trees(sequences, indptr):
+def assemble_trees(
+    sequences: HeadModifierSequences, indptr: IntArrayLike
+) -> tuple[IntArray, IntArray]:
     """Put head-modifier sequences together to trees: the inverse of :func:`extract_sequences`.
 
     Parameters

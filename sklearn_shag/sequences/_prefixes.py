@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.sequences._extract import HeadModifierSequences
+from sklearn_shag.utils._typing import FloatArray, IntArray
 
 __all__ = ["PrefixTree", "build_prefix_trees", "collapse_sequences"]
 
@@ -25,9 +26,9 @@ class PrefixTree(NamedTuple):
         How many sequences end here: are equal to the prefix.
     """
 
-    parent: np.ndarray
-    symbol: np.ndarray
-    weight: np.ndarray
+    parent: IntArray
+    symbol: IntArray
+    weight: FloatArray
 
 
 def _number_prefixes(sequences):
@@ -56,7 +57,7 @@ def _number_prefixes(sequences):
     return node, *map(np.concatenate, zip(*levels, strict=True))
 
 
-def collapse_sequences(sequences):
+def collapse_sequences(sequences: HeadModifierSequences) -> HeadModifierSequences:
     """Merge equal sequences of the same head and direction, adding up their weights.
 
     Parameters
@@ -99,7 +100,7 @@ def take_sequences(sequences, chosen):
     )
 
 
-def build_prefix_trees(sequences, n_symbols):
+def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list[PrefixTree]:
     """Build the prefix tree of every head and direction, and of the pools of all heads.
 
     What depends on a prefix only, such as its forward vector, needs to be computed once a node: in

@@ -1,14 +1,22 @@
 """Sufficient statistics of head-modifier sequences (theory, eqs. 5-9)."""
 
+from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.sequences._encode import encode_trees
-from sklearn_shag.sequences._extract import LEFT, RIGHT, extract_sequences
+from sklearn_shag.sequences._extract import (
+    LEFT,
+    RIGHT,
+    HeadModifierSequences,
+    extract_sequences,
+)
 from sklearn_shag.sequences._prefixes import collapse_sequences, take_sequences
+from sklearn_shag.treebank._typing import Heads, Sentences
 from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray
 
 __all__ = [
     "Moments",
@@ -47,13 +55,13 @@ class SequenceStatistics(NamedTuple):
         A symbol that occurs further away more than once counts as often.
     """
 
-    roots: np.ndarray
-    n_sequences: np.ndarray
-    indptr: np.ndarray
-    first: np.ndarray
-    middle: np.ndarray
-    last: np.ndarray
-    counts: np.ndarray
+    roots: FloatArray
+    n_sequences: FloatArray
+    indptr: IntArray
+    first: IntArray
+    middle: IntArray
+    last: IntArray
+    counts: FloatArray
 
 
 class TreebankStatistics(NamedTuple):
@@ -66,7 +74,7 @@ class TreebankStatistics(NamedTuple):
     statistics : SequenceStatistics
     """
 
-    symbols: np.ndarray
+    symbols: ObjectArray
     statistics: SequenceStatistics
 
 
@@ -94,14 +102,14 @@ class Moments(NamedTuple):
 
     n_symbols: int
     n_sequences: float
-    bigrams: np.ndarray
-    first: np.ndarray
-    middle: np.ndarray
-    last: np.ndarray
-    trigrams: np.ndarray
+    bigrams: FloatArray
+    first: IntArray
+    middle: IntArray
+    last: IntArray
+    trigrams: FloatArray
 
 
-def collect_statistics(sequences, n_symbols):
+def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> SequenceStatistics:
     """Count the trigrams of head-modifier sequences, by head and direction and pooled.
 
     Parameters
@@ -250,7 +258,9 @@ def count_trees(trees):
     return TreebankStatistics(trees.symbols, collect_statistics(sequences, trees.symbols.size))
 
 
-def count_treebank(X, y=None, sample_weight=None):
+def count_treebank(
+    X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+) -> TreebankStatistics:
     """Count what :class:`~sklearn_shag.SpectralSHAG` learns from: the trigrams of trees.
 
     Parameters
@@ -301,7 +311,7 @@ def check_statistics(value, name):
         )
 
 
-def merge_statistics(parts):
+def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     """Add up the statistics of several treebanks, as if they had been counted as one.
 
     Parameters
@@ -368,7 +378,13 @@ def merge_statistics(parts):
     )
 
 
-def pair_moments(statistics, head, direction, smoothing=0.0, context=0.0):
+def pair_moments(
+    statistics: SequenceStatistics,
+    head: int,
+    direction: int,
+    smoothing: float = 0.0,
+    context: float = 0.0,
+) -> Moments:
     """Estimate the moments of one head and direction (theory, eqs. 6-9).
 
     Parameters

@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 
+from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import find_head_error
 
 __all__ = [
     "ATTRIBUTES",
+    "as_tuple",
     "check_column",
     "check_column_name",
     "check_heads",
@@ -100,11 +102,19 @@ def get_feature(feats, feature):
     return "_"
 
 
+def as_tuple(name, values):
+    """The values of a column, one a token, as a tuple."""
+    if not is_collection(values):
+        raise TypeError(
+            f"{name} must be a sequence of str, one a token, got the {type(values).__name__} "
+            f"{values!r:.60}"
+        )
+    return tuple(values)
+
+
 def check_strings(name, values, n_tokens):
     """Check that `values` is a str for each token and return them as a tuple."""
-    if isinstance(values, str):
-        raise TypeError(f"{name} must be a sequence of str, one a token, got the str {values!r}")
-    column = tuple(values)
+    column = as_tuple(name, values)
     if len(column) != n_tokens:
         raise ValueError(f"{name} has length {len(column)}, but the sentence has {n_tokens} tokens")
     for token, value in enumerate(column, start=1):

@@ -1,9 +1,12 @@
 """Read and write CoNLL-U without loss: the file format of Universal Dependencies."""
 
 import gzip
+import io
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Literal, TextIO
 
 import numpy as np
 from conllu.exceptions import ParseException
@@ -14,9 +17,11 @@ from sklearn_shag.treebank._formats import guess_format
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError, read_text
 from sklearn_shag.treebank._tree import DependencyTree, make_tree
+from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._io import atomic_write
 from sklearn_shag.utils._param_validation import HasMethods, StrOptions, validate_params
+from sklearn_shag.utils._typing import FilePath
 from sklearn_shag.utils._warnings import warn
 
 __all__ = ["read_conllu", "write_conllu"]
@@ -30,7 +35,11 @@ __all__ = ["read_conllu", "write_conllu"]
     },
     prefer_skip_nested_validation=True,
 )
-def read_conllu(path_or_file, symbols="upos", on_error="raise"):
+def read_conllu(
+    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
+    symbols: str | Sequence[str] = "upos",
+    on_error: Literal["raise", "skip", "warn"] = "raise",
+) -> list[DependencyTree]:
     """Read the sentences of CoNLL-U files.
 
     Comments, multiword tokens, empty nodes and MISC values are no part of a
@@ -41,7 +50,7 @@ def read_conllu(path_or_file, symbols="upos", on_error="raise"):
     path_or_file : str, os.PathLike, text file, or list or tuple of them
         The file, in UTF-8, possibly compressed with gzip, whatever its name. A byte order mark is
         dropped and CRLF becomes LF. "-" is standard input, "~" the home folder. A folder stands
-        for its ".conllu" and ".conllu.gz" files, a pattern such as "UD_*/*-train.conllu" for the
+        for its ".conllu" and ".conllu.gz" files, a pattern such as ``UD_*/*-train.conllu`` for the
         files that it matches, sorted by name. Several files are read one after the other.
 
     symbols : str or sequence of str, default="upos"
@@ -104,7 +113,7 @@ def read_conllu(path_or_file, symbols="upos", on_error="raise"):
     return trees
 
 
-def write_conllu(trees, path_or_file):
+def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextIO) -> None:
     """Write sentences to a CoNLL-U file.
 
     A tree that was read from a file is written exactly as it was there. If its heads were replaced
@@ -127,12 +136,12 @@ def write_conllu(trees, path_or_file):
     Raises
     ------
     TypeError
-        If one of the `trees` is not a :class:`DependencyTree`, the arguments are swapped, or the
+        If `trees` is not an iterable of :class:`DependencyTree`, the arguments are swapped, or the
         file is open in binary mode.
     ValueError
         If an open file has an encoding that lacks a character.
     OSError
-        If the file cannot be written.
+        If the file cannot be written, or is open for reading.
 
     See Also
     --------
@@ -146,7 +155,9 @@ def write_conllu(trees, path_or_file):
     1   dogs  _  _  _  _  2  dep   _  _
     2   bark  _  _  _  _  0  root  _  _
     """
-    if isinstance(trees, str | os.PathLike) or hasattr(trees, "write"):
+    if isinstance(trees, DependencyTree):
+        raise TypeError("trees must be an iterable of DependencyTree, got one tree: write [tree]")
+    if not is_collection(trees) or hasattr(trees, "write"):
         raise TypeError(
             f"trees must be an iterable of DependencyTree, got {trees!r:.60}. The trees come "
             f"first and the file second: write_conllu(trees, path_or_file)."
@@ -174,6 +185,9 @@ def _write_open_file(file, blocks):
     name = getattr(file, "name", "The file")
     try:
         file.writelines(blocks)
+    except io.UnsupportedOperation:
+        message = f"{name} is open for reading; open it for writing, with mode='w'"
+        raise io.UnsupportedOperation(message) from None
     except TypeError:  # blocks are strings
         message = f"{name} is open in binary mode; open it as text, with encoding='utf-8'"
         raise TypeError(message) from None
@@ -298,7 +312,8 @@ def _parse_heads(path, words, line_numbers):
         try:
             heads.append(parse_int_value(columns[6]))
         except ParseException:
-            raise ConlluError(path, line_number, f"bad head {columns[6]!r}") from None
+            message = f"bad head {columns[6]!r}; HEAD is an integer, 0 for the root, or '_'"
+            raise ConlluError(path, line_number, message) from None
     if None in heads:
         if heads.count(None) == len(heads):
             return None
@@ -314,8 +329,6 @@ def _parse_heads(path, words, line_numbers):
 
 def _format_trees(trees):
     """Yield the text of each tree, with the blank line after it."""
-    if isinstance(trees, DependencyTree):
-        raise TypeError("trees must be an iterable of DependencyTree, got one tree: write [tree]")
     for index, tree in enumerate(trees):
         if not isinstance(tree, DependencyTree):
             raise TypeError(

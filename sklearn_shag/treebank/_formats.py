@@ -51,6 +51,8 @@ def guess_format(line):
         What the line looks like, and what to do; None without a guess.
     """
     columns = line.split("\t")
+    if "\r" in line:
+        return r"text whose line ends are '\r', as on old Macs; convert them to '\n'"
     if len(columns) == 1:
         return _guess_without_tabs(line.strip())
     if len(columns) >= 14 and columns[0].isdigit() and columns[8].isdigit():

@@ -40,12 +40,12 @@ class ConlluError(ValueError):
     dev.conllu:7: bad ID 'x'
     """
 
-    def __init__(self, path, line, message):
+    def __init__(self, path: str, line: int, message: str) -> None:
         super().__init__(path, line, message)  # all three, so that the exception can be pickled
         self.path = path
         self.line = line
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.args[2]}"
 
 

@@ -1,16 +1,28 @@
 """Choose in a pipeline what the grammar sees of each token."""
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
 from numbers import Integral
+from typing import Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
 from sklearn_shag.treebank._tree import DependencyTree
-from sklearn_shag.treebank._unknown import LARGEST_SHARE, warn_of_tokens
+from sklearn_shag.treebank._typing import Trees
+from sklearn_shag.treebank._unknown import (
+    LARGEST_SHARE,
+    MISSING,
+    UnknownSymbolWarning,
+    warn_of_tokens,
+)
 from sklearn_shag.utils._param_validation import Interval, fit_context
+from sklearn_shag.utils._typing import StrArray
+from sklearn_shag.utils._warnings import warn
 
 __all__ = ["TokenFeature"]
 
@@ -73,9 +85,18 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         "backoff": [None, str],
     }
 
+    symbols_: StrArray
+    rare_share_: float
+
     def __init__(
-        self, feature="upos", joined_with=None, *, separator="|", min_count=1, backoff="<rare>"
-    ):
+        self,
+        feature: str = "upos",
+        joined_with: str | Sequence[str] | None = None,
+        *,
+        separator: str = "|",
+        min_count: int = 1,
+        backoff: str | None = "<rare>",
+    ) -> None:
         self.feature = feature
         self.joined_with = joined_with
         self.separator = separator
@@ -83,7 +104,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         self.backoff = backoff
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Trees, y: object = None) -> Self:
         """Count the symbols.
 
         Parameters
@@ -102,18 +123,29 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         TypeError
             If X is not a sequence of :class:`DependencyTree`.
         ValueError
-            If X is empty, or a tree does not have one of the columns.
+            If X is empty, a tree does not have one of the columns, or all symbols are rarer than
+            `min_count` and `backoff` would take the place of each.
+
+        Warns
+        -----
+        UnknownSymbolWarning
+            If one of several columns is "_" throughout.
         """
-        counts = Counter()
-        for symbols in self._join(X):
-            counts.update(symbols)
+        counts = Counter(chain.from_iterable(self._join(X)))
+        self._check_columns(X)
         kept = sorted(symbol for symbol, count in counts.items() if count >= self.min_count)
+        if not kept and self.backoff is not None:
+            raise ValueError(
+                f"No symbol occurs min_count={self.min_count} times in X, so that {self.backoff!r} "
+                f"would be the only symbol; the most frequent one occurs {max(counts.values())} "
+                f"times. Lower min_count."
+            )
         self.symbols_ = np.array(kept, dtype=np.str_)
         n_rare = sum(count for count in counts.values() if count < self.min_count)
         self.rare_share_ = n_rare / counts.total()
         return self
 
-    def set_output(self, *, transform=None):
+    def set_output(self, *, transform: Literal["default"] | None = None) -> Self:
         """Accept the default output; trees are no table.
 
         Parameters
@@ -138,7 +170,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             )
         return self
 
-    def transform(self, X):
+    def transform(self, X: Trees) -> list[DependencyTree]:
         """Replace the symbols.
 
         Parameters
@@ -169,10 +201,24 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             ]
         return [tree.with_symbols(symbols) for tree, symbols in zip(X, all_symbols, strict=True)]
 
+    def _names(self):
+        others = self.joined_with or ()
+        return (self.feature, *([others] if isinstance(others, str) else others))
+
+    def _check_columns(self, X):
+        """Warn of joined columns without values; one alone is refused where it is encoded."""
+        names = self._names()
+        for name in names if len(names) > 1 else ():
+            if all(value == MISSING for tree in X for value in tree.column(name)):
+                warn(
+                    f"The column {name!r} is {MISSING!r} throughout and says nothing. Tag the text "
+                    f"first, or leave the column out.",
+                    UnknownSymbolWarning,
+                )
+
     def _join(self, X):
         """The joined symbols of each tree, one sequence a tree."""
-        others = self.joined_with or ()
-        names = (self.feature, *([others] if isinstance(others, str) else others))
+        names = self._names()
         for name in names:
             check_column_name(name)
         all_symbols = []
@@ -203,7 +249,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             for symbol, backoff in zip(symbols, backoffs, strict=True)
         ]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True

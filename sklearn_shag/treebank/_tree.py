@@ -1,7 +1,11 @@
 """One sentence with its dependency tree."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any, Never, NoReturn, Self
+
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
+    as_tuple,
     check_column,
     check_column_name,
     check_heads,
@@ -9,7 +13,9 @@ from sklearn_shag.treebank._columns import (
     get_feature,
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text
+from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import is_projective
+from sklearn_shag.utils._typing import IndexArray, IntArrayLike
 
 __all__ = ["DependencyTree", "heads", "make_tree"]
 
@@ -98,18 +104,28 @@ class DependencyTree:
         "xpos",
     )
 
+    forms: tuple[str, ...]
+    symbols: tuple[str, ...]
+    lemmas: tuple[str, ...] | None
+    upos: tuple[str, ...] | None
+    xpos: tuple[str, ...] | None
+    feats: tuple[str, ...] | None
+    deprels: tuple[str, ...] | None
+    heads: IndexArray | None
+
     def __init__(
         self,
-        forms,
-        heads=None,
+        forms: Sequence[str],
+        heads: IntArrayLike | None = None,
         *,
-        lemmas=None,
-        upos=None,
-        xpos=None,
-        feats=None,
-        deprels=None,
-        symbols=None,
-    ):
+        lemmas: Sequence[str] | None = None,
+        upos: Sequence[str] | None = None,
+        xpos: Sequence[str] | None = None,
+        feats: Sequence[str] | None = None,
+        deprels: Sequence[str] | None = None,
+        symbols: Sequence[str] | None = None,
+    ) -> None:
+        forms = as_tuple("forms", forms)
         state = {
             "forms": forms,
             "lemmas": lemmas,
@@ -130,7 +146,7 @@ class DependencyTree:
         _set_state(self, {**state, "_source": None, "_reparsed": False})
 
     @property
-    def is_projective(self):
+    def is_projective(self) -> bool:
         """Whether no two arcs cross.
 
         Returns
@@ -146,7 +162,7 @@ class DependencyTree:
             raise ValueError(f"{self!r} has no heads, so it has no arcs that could cross")
         return is_projective(self.heads.tolist())
 
-    def column(self, name):
+    def column(self, name: str) -> tuple[str, ...]:
         """Get one feature of every token.
 
         Parameters
@@ -181,7 +197,9 @@ class DependencyTree:
             return values
         return tuple(get_feature(feats, feature) for feats in values)
 
-    def with_heads(self, heads, deprels=None):
+    def with_heads(
+        self, heads: IntArrayLike | None, deprels: Sequence[str] | None = None
+    ) -> "DependencyTree":
         """Make a tree of the same sentence with other heads.
 
         Everything else stays, also the comments, multiword tokens, empty nodes and MISC values of
@@ -217,7 +235,7 @@ class DependencyTree:
         }
         return make_tree({**_get_state(self), **changes})
 
-    def with_symbols(self, symbols):
+    def with_symbols(self, symbols: Sequence[str]) -> "DependencyTree":
         """Make a tree of the same sentence with other symbols.
 
         Parameters
@@ -243,18 +261,18 @@ class DependencyTree:
         symbols = check_strings("symbols", symbols, len(self))
         return make_tree({**_get_state(self), "symbols": symbols})
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.forms)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, DependencyTree):
             return NotImplemented
         return _key(self) == _key(other)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(_key(self))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         text = " ".join(self.forms)
         if len(text) > _MAX_REPR_TEXT:
             text = text[: _MAX_REPR_TEXT - 3] + "..."
@@ -265,34 +283,34 @@ class DependencyTree:
             heads += ", ..."
         return f"DependencyTree({text!r}, heads=[{heads}])"
 
-    def __str__(self):
+    def __str__(self) -> str:
         """Draw the tree with one token a row; where arcs cross, each row names its head."""
         return draw_text(self.forms, self.symbols, _heads_as_list(self), self.deprels)
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         """Draw the tree with arcs above the words, for notebooks."""
         return draw_svg(self.forms, self.symbols, _heads_as_list(self), self.deprels)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Never) -> NoReturn:
         raise AttributeError(
             f"a DependencyTree is immutable: {name!r} cannot be set; with_heads and with_symbols "
             "make changed trees"
         )
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"a DependencyTree is immutable: {name!r} cannot be deleted")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return make_tree, (_get_state(self),)
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
 
-def heads(X):
+def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
     """Collect the heads of trees: the y of a tool of scikit-learn that asks for one.
 
     Parameters
@@ -309,7 +327,7 @@ def heads(X):
     ValueError
         If a sentence is not a tree with heads. The message names the first.
     TypeError
-        If X is a single tree.
+        If X is a single tree, or no sequence.
 
     Examples
     --------
@@ -317,9 +335,10 @@ def heads(X):
     >>> heads([DependencyTree(["Dogs", "bark"], [2, 0]), DependencyTree(["Stop"], [0])])
     [array([2, 0]), array([0])]
     """
-    if isinstance(X, DependencyTree):
+    if not is_collection(X):
         raise TypeError(
-            "X must be a sequence of trees, got a single DependencyTree. Put it in a list: [tree]."
+            f"X must be a sequence of trees, got a single {type(X).__name__}. Of one tree make a "
+            f"list: [tree]."
         )
     sentences = list(X)
     missing = [
@@ -330,7 +349,8 @@ def heads(X):
     if missing:
         raise ValueError(
             f"X[{missing[0]}] has no heads ({len(missing)} of {len(sentences)} sentences have "
-            f"none). Pass DependencyTrees that have heads, or the heads of all sentences as y."
+            f"none). Take DependencyTrees that have heads, or, where there is a y, pass the heads "
+            f"of all sentences as y."
         )
     return [tree.heads for tree in sentences]
 

@@ -19,7 +19,8 @@ class UnknownSymbolWarning(UserWarning):
     Either the trees that it was learned from do not have them, or they are ``_``, as CoNLL-U
     writes a tag that is missing. It is issued once a call where these are more than 5 % of
     the tokens; what is predicted is then hardly better than a guess. As a rule the text has tags of
-    another kind than the training trees, or none.
+    another kind than the training trees, or none. :class:`TokenFeature` issues it for
+    each of several columns that is ``_`` throughout.
 
     See Also
     --------

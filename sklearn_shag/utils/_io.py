@@ -22,7 +22,17 @@ def expand_user(path):
     Returns
     -------
     path : str
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
     """
+    if not isinstance(path, str | bytes | os.PathLike):  # os.fsdecode says it without `path`
+        raise TypeError(
+            f"The path of a file must be a str or os.PathLike, got a {type(path).__name__}: "
+            f"{path!r:.60}"
+        )
     return os.path.expanduser(os.fsdecode(path))
 
 
@@ -139,7 +149,7 @@ def atomic_write(path, mode="w"):
     text_options = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
-        with open(target, mode, **text_options) as file:
+        with _naming_a_full(path), open(target, mode, **text_options) as file:
             yield file
         return
     temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
@@ -148,16 +158,25 @@ def atomic_write(path, mode="w"):
     except OSError as error:
         raise type(error)(f"{path} cannot be written: {_describe(error)}.") from None
     try:
-        with file:
+        with _naming_a_full(path), file:
             yield file
         if os.path.exists(target):
             os.chmod(temporary, os.stat(target).st_mode)
         os.replace(temporary, target)
-    except BaseException as error:
+    except BaseException:
         os.unlink(temporary)
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            raise OSError(f"{path} cannot be written: {_describe(error)}.") from None
         raise
+
+
+@contextlib.contextmanager
+def _naming_a_full(path):
+    """Where the disk is full, name the file that the user knows."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise OSError(f"{path} cannot be written: {_describe(error)}.") from None
 
 
 def _write_standard_output(data):

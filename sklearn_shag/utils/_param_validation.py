@@ -4,16 +4,20 @@ Constraints, their messages and the ``fit`` decorator behave as in scikit-learn 
 scikit-learn move them, this is the one module to change.
 """
 
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, TypeVar
+
 import numpy as np
-from sklearn.base import _fit_context as fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     InvalidParameterError,
     StrOptions,
     validate_parameter_constraints,
-    validate_params,
 )
+from sklearn.utils._param_validation import validate_params as _validate_params
 from sklearn.utils.validation import _check_sample_weight
 
 __all__ = [
@@ -26,6 +30,29 @@ __all__ = [
     "validate_parameter_constraints",
     "validate_params",
 ]
+
+# From version 1.9 on scikit-learn refuses weights that are all zero, unless it is told not to.
+_ALL_ZERO = "allow_all_zero_weights"
+_ALLOWED = {_ALL_ZERO: True} if _ALL_ZERO in signature(_check_sample_weight).parameters else {}
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+# scikit-learn has no annotations: to a type checker its decorators would make of a function
+# something unknown.
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Function], Function]:
+    """Decorate a method that fits: parameters are checked before it runs."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
+def validate_params(
+    parameter_constraints: dict[str, list[Any]], *, prefer_skip_nested_validation: bool
+) -> Callable[[Function], Function]:
+    """Decorate a function: its arguments are checked before it runs."""
+    return _validate_params(
+        parameter_constraints, prefer_skip_nested_validation=prefer_skip_nested_validation
+    )
 
 
 def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
@@ -46,10 +73,14 @@ def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
     ValueError
         If it is anything else.
     """
-    return _check_sample_weight(
-        sample_weight,
-        X,
-        dtype=np.float64,
-        ensure_non_negative=True,
-        allow_all_zero_weights=allow_all_zero,
-    )
+    try:
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, **_ALLOWED
+        )
+    except ValueError as error:
+        if "sample_weight" in str(error):
+            raise
+        raise ValueError(f"sample_weight: {error}") from None
+    if not (allow_all_zero or weights.any()):
+        raise ValueError("sample_weight must contain at least one non-zero number.")
+    return weights

@@ -1,0 +1,24 @@
+"""What can be meant as a sequence of items, and what is one item, or none."""
+
+import io
+import os
+
+__all__ = ["is_collection"]
+
+
+def is_collection(value):
+    """Tell whether something can be meant as a sequence of sentences, of heads or of words.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    bool
+        False also for what can be iterated but is something else: text, a path, an open file, a
+        dict, an array without axes.
+    """
+    if isinstance(value, str | bytes | os.PathLike | dict | io.IOBase):
+        return False
+    return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0

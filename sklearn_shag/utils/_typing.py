@@ -1,0 +1,40 @@
+"""Types of arrays and of common parameters, for annotations."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "ArrayLike",
+    "BoolArray",
+    "Cache",
+    "FilePath",
+    "FloatArray",
+    "IndexArray",
+    "IntArray",
+    "IntArrayLike",
+    "ObjectArray",
+    "RandomSeed",
+    "StrArray",
+]
+
+BoolArray: TypeAlias = NDArray[np.bool_]
+FloatArray: TypeAlias = NDArray[np.float64]
+IndexArray: TypeAlias = NDArray[np.intp]
+IntArray: TypeAlias = NDArray[np.int64]
+ObjectArray: TypeAlias = NDArray[np.object_]
+StrArray: TypeAlias = NDArray[np.str_]
+
+IntArrayLike: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]
+FilePath: TypeAlias = str | os.PathLike[str]
+RandomSeed: TypeAlias = int | np.random.RandomState | None
+
+
+class Cache(Protocol):
+    """What is asked of a :class:`joblib.Memory`."""
+
+    def cache(self, func: Any) -> Any:
+        """Make of a function one that remembers its results."""

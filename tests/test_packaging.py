@@ -1,0 +1,122 @@
+"""The metadata of the distribution: true, and the same wherever they are told."""
+
+import ast
+import configparser
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import sklearn_shag
+
+PACKAGE = Path(sklearn_shag.__file__).parent
+ROOT = Path(__file__).parent.parent
+CONFIG = configparser.ConfigParser()
+CONFIG.read(ROOT / "setup.cfg", encoding="utf-8")
+METADATA = CONFIG["metadata"]
+CLASSIFIERS = METADATA["classifiers"].split("\n")
+EXTRAS = CONFIG["options.extras_require"]
+# Names of modules that are not those of their distributions.
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def requirements(lines):
+    """What is required, by distribution: ``{"numpy": ">=2.0"}``."""
+    pairs = (re.fullmatch(r"([a-z-]+)([=>]=[0-9.]+)", line) for line in lines.strip().split("\n"))
+    return dict(pair.groups() for pair in pairs)
+
+
+CORE = requirements(CONFIG["options"]["install_requires"])
+
+
+def imported_distributions():
+    """Third-party distributions that modules of the package import."""
+    modules = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                modules.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                modules.add(node.module)
+    tops = {module.partition(".")[0] for module in modules}
+    tops -= {*sys.stdlib_module_names, "sklearn_shag"}
+    return {DISTRIBUTIONS.get(top, top) for top in tops}
+
+
+def test_all_that_is_imported_is_required_and_all_that_is_required_is_imported():
+    optional = {name for extra in ("dask", "fetch", "plot") for name in requirements(EXTRAS[extra])}
+    # llvmlite comes with numba, of one version for each of numba's.
+    imported = imported_distributions() - {"llvmlite"}
+    assert imported - optional == set(CORE)
+
+
+def test_a_requirement_is_the_same_in_all_extras():
+    seen = dict(CORE)
+    for extra in EXTRAS:
+        for name, bound in requirements(EXTRAS[extra]).items():
+            assert name not in CORE, f"[{extra}] repeats {name}"
+            assert seen.setdefault(name, bound) == bound, f"[{extra}] differs on {name}"
+
+
+def test_the_guide_tells_the_oldest_versions():
+    table = re.findall(r"^   \* - ([a-z-]+)\n     - ([0-9.]+)$", text("doc/user_guide.rst"), re.M)
+    assert {name: f">={version}" for name, version in table} == CORE
+
+
+def test_one_oldest_python():
+    oldest = CONFIG["options"]["python_requires"].removeprefix(">=")
+    versions = [name.rpartition(" ")[2] for name in CLASSIFIERS if re.search(r":: 3\.\d+$", name)]
+    assert oldest == versions[0]
+    assert versions == sorted(versions, key=lambda version: int(version.partition(".")[2]))
+    assert f"Python {oldest} or newer" in text("README.md")
+    assert f"Python {oldest} or newer" in text("doc/user_guide.rst")
+    ruff = tomllib.loads(text("pyproject.toml"))["tool"]["ruff"]
+    assert ruff["target-version"] == "py" + oldest.replace(".", "")
+
+
+def test_author_version_and_licence_are_those_of_the_citation():
+    citation = text("CITATION.cff")
+    assert f"\n  - name: {METADATA['author']}\n" in citation
+    assert f"\nlicense: {METADATA['license_expression']}\n" in citation
+    assert f"\nversion: {sklearn_shag.__version__}\n" in citation
+    assert f'author = "{METADATA["author"]}"' in text("doc/conf.py")
+    # PEP 639: an SPDX expression, and then no classifier.
+    assert not any(name.startswith("License ::") for name in CLASSIFIERS)
+
+
+def test_there_are_no_addresses_before_there_are_true_ones():
+    assert not {"url", "project_urls", "download_url", "author_email"} & set(METADATA)
+    assert not re.search(r"https?://|example\.(com|org)|placeholder", text("setup.cfg"))
+
+
+def test_the_console_script_is_the_command_line(monkeypatch, capsys):
+    (script,) = CONFIG["options.entry_points"]["console_scripts"].strip().split("\n")
+    name, _, target = script.partition(" = ")
+    module, _, function = target.partition(":")
+    monkeypatch.setattr(sys, "argv", [f"/bin/{name}", "--help"])
+    with pytest.raises(SystemExit) as end:
+        getattr(importlib.import_module(module), function)()
+    assert end.value.code == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: {name} ")
+    assert f"\n  {name} demo\n" in out
+
+
+def test_the_module_calls_itself_as_it_was_called():
+    out = subprocess.run(
+        [sys.executable, "-m", "sklearn_shag", "--help"],
+        capture_output=True,
+        text=True,
+        cwd=PACKAGE.parent,  # comes before any installed package
+        check=True,
+    ).stdout
+    assert out.startswith("usage: python -m sklearn_shag ")
+    assert "\n  python -m sklearn_shag demo\n" in out

@@ -1,0 +1,94 @@
+"""Annotations say the truth, and a user's script runs as type checkers understand it."""
+
+import typing
+
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag.datasets import load_english
+from sklearn_shag.inspection import inspect_marginals
+from sklearn_shag.metrics import attachment_breakdown
+from sklearn_shag.operators import exact_moments
+from sklearn_shag.parsing import inside_outside
+from sklearn_shag.sequences import build_prefix_trees, extract_sequences, pair_moments
+from sklearn_shag.treebank import TokenFeature
+from tests import user_script
+
+
+def check(value, hint, where):
+    """Check that a value is what its annotation says, arrays by their dtype."""
+    origin = typing.get_origin(hint) or hint
+    if origin is np.ndarray:
+        assert isinstance(value, np.ndarray), where
+        (scalar,) = typing.get_args(typing.get_args(hint)[1])
+        assert issubclass(value.dtype.type, scalar), f"{where} is of {value.dtype}, not {scalar}"
+    else:
+        assert isinstance(value, (int, float) if origin is float else origin), where
+    if hasattr(value, "_fields"):
+        for field, of_field in typing.get_type_hints(type(value)).items():
+            check(getattr(value, field), of_field, f"{where}.{field}")
+
+
+def records(english):
+    model = SpectralSHAG(2, mixing=0).fit(english)
+    codes, heads, indptr = np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3])
+    sequences = extract_sequences(codes, heads, indptr, 2)
+    yield sequences
+    yield build_prefix_trees(sequences, 2)[0]
+    yield model.statistics_
+    for smoothing in (0, 1):
+        yield pair_moments(model.statistics_.statistics, 0, 1, smoothing)
+    yield exact_moments(type(model.operators_)(*(part[0, 0] for part in model.operators_)))
+    yield inside_outside(model.operators_, [0, 1, 2])
+    yield inspect_marginals(model, english[:3])
+    yield attachment_breakdown(english[:3], model.predict(english[:3]))
+
+
+def test_records_hold_what_their_annotations_say(english):
+    seen = set()
+    for record in records(english):
+        seen.add(type(record).__name__)
+        check(record, type(record), type(record).__name__)
+    assert len(seen) == 7
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DeterministicSHAG(),
+        EMSHAG(2, init="deterministic", tol=0.1),
+        SpectralSHAG(2),
+        SpectralSHAGCV([1, 2], smoothing=[0, 1], cv=2),
+        TokenFeature("xpos"),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_fitted_attributes_are_what_their_annotations_say(estimator, english):
+    estimator.fit(english)
+    hints = typing.get_type_hints(type(estimator))
+    fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    assert set(fitted) == {name for name in hints if name.endswith("_")}
+    for name, value in fitted.items():
+        check(value, hints[name], name)
+
+
+def test_treebanks_are_bunches_with_annotated_keys():
+    treebank = load_english()
+    assert isinstance(treebank, Bunch)
+    assert set(treebank) == set(typing.get_type_hints(type(treebank)))
+
+
+def test_the_checked_script_runs():
+    user_script.main()
+
+
+def test_the_checked_script_uses_everything_public():
+    source = vars(user_script)
+    import sklearn_shag
+    from sklearn_shag import datasets, inspection, metrics, operators, parsing, sequences, treebank
+
+    for module in (datasets, inspection, metrics, operators, parsing, sequences, treebank):
+        assert set(module.__all__) <= set(source), module.__name__
+    assert set(sklearn_shag.__all__) - {"__version__"} <= set(source)

@@ -1,0 +1,331 @@
+"""A script as users write it, with everything that is public.
+
+The tests run it, and type checkers check it against the installed package (`.ci/types`):
+`assert_type` says what they have to know of a result.
+"""
+
+import io
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+
+import sklearn_shag
+from sklearn_shag import (
+    EMSHAG,
+    BaseSHAG,
+    DeterministicSHAG,
+    SpectralSHAG,
+    SpectralSHAGCV,
+    load_model,
+    save_model,
+)
+from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
+from sklearn_shag.inspection import MarginalReport, inspect_marginals
+from sklearn_shag.metrics import (
+    AttachmentBreakdown,
+    attachment_breakdown,
+    exact_match_score,
+    exact_match_scorer,
+    is_punctuation,
+    uas_scorer,
+    unlabeled_attachment_score,
+)
+from sklearn_shag.operators import (
+    Operators,
+    backoff_grammar,
+    change_basis,
+    complete_grammar,
+    exact_moments,
+    join_automata,
+    learn_grammar,
+    log_values,
+    mixture,
+    operators_from_counts,
+    product,
+    sample_trees,
+    sequence_values,
+    total_mass,
+)
+from sklearn_shag.parsing import InsideOutside, eisner, inside_outside
+from sklearn_shag.sequences import (
+    LEFT,
+    RIGHT,
+    HeadModifierSequences,
+    Moments,
+    PrefixTree,
+    SequenceStatistics,
+    TreebankStatistics,
+    assemble_trees,
+    build_prefix_trees,
+    collapse_sequences,
+    collect_statistics,
+    count_treebank,
+    extract_sequences,
+    merge_statistics,
+    pair_moments,
+)
+from sklearn_shag.treebank import (
+    ConlluError,
+    DependencyTree,
+    TokenFeature,
+    UnknownSymbolWarning,
+    heads,
+    read_conllu,
+    write_conllu,
+)
+
+CONLLU = """\
+1\tDogs\tdog\tNOUN\tNNS\tNumber=Plur\t2\tnsubj\t_\t_
+2\tbark\tbark\tVERB\tVBP\tTense=Pres\t0\troot\t_\t_
+"""
+
+
+def read_and_write(folder: Path) -> None:
+    """Trees, from files and to files."""
+    trees = read_conllu(io.StringIO(CONLLU))
+    assert_type(trees, list[DependencyTree])
+    path = folder / "trees.conllu"
+    write_conllu((tree for tree in trees), path)
+    with open(path, encoding="utf-8") as file:
+        assert read_conllu(file, symbols="xpos", on_error="warn") == read_conllu(
+            [str(path)], symbols=["xpos"], on_error="skip"
+        )
+    assert len(read_conllu([path, path], ("upos", "feats.Number"))) == 2
+    write_conllu(trees, io.StringIO())
+    try:
+        read_conllu(io.StringIO("Dogs bark\n"))
+    except ConlluError as error:
+        assert_type(error.line, int)
+        assert_type(error.path, str)
+
+    tree = trees[0]
+    assert_type(tree.forms, tuple[str, ...])
+    assert_type(tree.symbols, tuple[str, ...])
+    assert_type(tree.upos, tuple[str, ...] | None)
+    assert_type(tree.deprels, tuple[str, ...] | None)
+    assert_type(tree.heads, NDArray[np.intp] | None)
+    assert tree.heads is not None
+    print(tree, repr(tree), len(tree), tree.is_projective, tree.heads.tolist())
+    for column in (tree.lemmas, tree.xpos, tree.feats):
+        assert_type(column, tuple[str, ...] | None)
+    assert_type(tree.column("feats.Number"), tuple[str, ...])
+    changed = tree.with_heads([0, 1], deprels=["root", "obj"]).with_symbols(["N", "V"])
+    assert_type(changed, DependencyTree)
+    assert changed != tree
+    assert hash(changed) != hash(tree)
+    assert changed.with_heads(tree.heads).with_heads(None).heads is None
+    assert DependencyTree(["Dogs", "bark"], np.array([2, 0]), upos=("NOUN", "VERB")) != tree
+    y = heads(trees)
+    assert_type(y, list[NDArray[np.intp]])
+
+
+def load_treebanks(folder: Path) -> None:
+    """Treebanks: bundled, generated, downloaded."""
+    english = load_english()
+    assert_type(english.data, list[DependencyTree])
+    assert_type(english.target, list[NDArray[np.intp]])
+    assert_type(english.DESCR, str)
+    assert_type(english.filename, str)
+    trees, y = load_english(symbols=("upos", "xpos"), return_X_y=True)
+    assert_type(trees, list[DependencyTree])
+    assert_type(y, list[NDArray[np.intp]])
+
+    assert_type(make_treebank(3, 2, random_state=0), list[DependencyTree])
+    drawn, grammar = make_treebank(3, random_state=np.random.RandomState(0), return_operators=True)
+    assert_type(drawn, list[DependencyTree])
+    assert_type(grammar, Operators)
+
+    assert_type(get_data_home(), Path)
+    treebank = get_data_home(folder) / "UD_Doggish-Bark"
+    treebank.mkdir()
+    for split in ("train", "dev", "test"):
+        write_conllu(english.data[:3], treebank / f"doggish-ud-{split}.conllu")
+    fetched = fetch_treebank("UD_Doggish-Bark", data_home=folder, download_if_missing=False)
+    assert_type(fetched.train, list[DependencyTree])
+    assert_type(fetched.dev, list[DependencyTree])
+    assert_type(fetched.test, list[DependencyTree])
+    assert_type(fetched.folder, Path)
+    assert fetched.name == treebank.name
+
+
+def parse(folder: Path) -> None:
+    """Estimators on their own."""
+    train, test = load_english().data[:300], load_english().data[300:]
+    model = SpectralSHAG(6).fit(train)
+    assert_type(model, SpectralSHAG)
+    predicted = model.predict(test)
+    assert_type(predicted, NDArray[np.object_])
+    assert_type(model.predict_marginals([["DET", "NOUN"], ("VERB",)]), NDArray[np.object_])
+    assert_type(model.parse([np.array(["DET", "NOUN"])]), list[DependencyTree])
+    assert_type(model.sample(2, random_state=0, max_length=30), list[DependencyTree])
+    assert_type(model.score(test, predicted, sample_weight=[1.0] * len(test)), float)
+    assert_type(model.score_samples(test, heads(test)), NDArray[np.float64])
+    assert_type(model.log_likelihood(test), NDArray[np.float64])
+    assert_type(model.symbols_, NDArray[np.object_])
+    assert_type(model.operators_, Operators)
+    assert_type(model.backoff_operators_, Operators)
+    assert_type(model.singular_values_, NDArray[np.float64])
+    assert_type(model.effective_rank_, NDArray[np.float64])
+    assert_type(model.statistics_, TreebankStatistics)
+    assert_type(model.n_states, int)
+
+    save_model(model, folder / "model.npz")
+    loaded = load_model(str(folder / "model.npz"))
+    assert np.array_equal(loaded.predict(test)[0], predicted[0])
+
+    report = inspect_marginals(model, test)
+    assert_type(report, MarginalReport)
+    assert_type(report.z_sign, NDArray[np.int64])
+    assert_type(report.negative_share, NDArray[np.float64])
+    assert_type(report.negative_mass, NDArray[np.float64])
+
+    X, y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]], [[2, 3, 0], [2, 0]]
+    baseline = DeterministicSHAG("sibling", smoothing=1, decoder="viterbi")
+    assert_type(baseline.fit(X, y), DeterministicSHAG)
+    assert_type(baseline.partial_fit(train, sample_weight=np.ones(len(train))), DeterministicSHAG)
+    counted = merge_statistics([count_treebank(X, y), count_treebank(train)])
+    assert_type(counted, TreebankStatistics)
+    assert_type(baseline.fit_statistics(counted), DeterministicSHAG)
+
+    em = EMSHAG(2, init="moments", tol=0.1, random_state=0, memory=str(folder)).fit(train)
+    assert_type(em, EMSHAG)
+    assert_type(em.log_likelihoods_, NDArray[np.float64])
+    assert_type(em.n_iter_, int)
+    assert_type(em.converged_, bool)
+    grammar = em.operators_
+    assert_type(EMSHAG(2, init=grammar, tol=0.1, max_iter=100).fit(train), EMSHAG)
+
+    search = SpectralSHAGCV([1, 2], smoothing=[0, 5.0], cv=2, scoring=uas_scorer).fit(train)
+    assert_type(search, SpectralSHAGCV)
+    assert_type(search.best_n_states_, int)
+    assert_type(search.best_smoothing_, float)
+    assert_type(search.best_score_, float)
+    assert_type(search.best_params_, dict[str, Any])
+    assert_type(search.scores_, NDArray[np.float64])
+    assert search.cv_results_["rank_test_score"].size == 4
+    assert_type(search.n_splits_, int)
+
+    models: list[BaseSHAG] = [model, baseline, em, search]
+    print(sklearn_shag.__version__, [round(each.score(test), 2) for each in models])
+
+
+def use_scikit_learn(folder: Path) -> None:
+    """Pipelines and searches."""
+    trees = load_english().data
+    train, test = train_test_split(trees, random_state=0)
+    pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(6))
+    pipeline.fit(train)
+    print(pipeline.score(test), uas_scorer(pipeline, test), exact_match_scorer(pipeline, test))
+    save_model(pipeline, folder / "pipeline.npz")
+    print(load_model(folder / "pipeline.npz").predict(test)[0])
+
+    feature = TokenFeature("xpos", joined_with=["feats.Number"], min_count=2, backoff=None)
+    assert_type(feature.fit(trees), TokenFeature)
+    assert_type(feature.transform(trees), list[DependencyTree])
+    assert_type(feature.symbols_, NDArray[np.str_])
+    assert_type(feature.rare_share_, float)
+    assert_type(feature.set_output(transform="default"), TokenFeature)
+
+    search = GridSearchCV(SpectralSHAG(), {"n_states": [1, 2]}, scoring=uas_scorer, cv=2)
+    search.fit(trees)
+    assert search.best_params_ == {"n_states": 2}
+    assert_type(uas_scorer(search, trees), float)
+    model = DeterministicSHAG()
+    print(cross_val_score(model, trees, cv=2, scoring=exact_match_scorer).mean())
+
+    model.fit(trees)
+    y = model.predict(trees)
+    assert_type(unlabeled_attachment_score(trees, y, ignore=is_punctuation), float)
+    assert_type(exact_match_score(heads(trees), y, sample_weight=np.ones(len(trees))), float)
+    masks = [[symbol == "DET" for symbol in tree.symbols] for tree in trees]
+    assert_type(unlabeled_attachment_score(trees, model.parse(trees), ignore=masks), float)
+    breakdown = attachment_breakdown(trees, y, by="modifier")
+    assert_type(breakdown, AttachmentBreakdown)
+    assert_type(breakdown.symbols, NDArray[np.object_])
+    assert_type(breakdown.right, NDArray[np.float64])
+    assert_type(breakdown.total, NDArray[np.float64])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownSymbolWarning)
+        model.predict([["DT", "NN"]])
+
+
+def count_and_learn() -> None:
+    """The stages of a learner, by hand."""
+    codes, tree, indptr = np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3])
+    sequences = extract_sequences(codes, tree, indptr, n_symbols=2, weights=[2.0])
+    assert_type(sequences, HeadModifierSequences)
+    assert_type(sequences.modifiers, NDArray[np.int64])
+    assert_type(sequences.weights, NDArray[np.float64])
+    assert_type(collapse_sequences(sequences), HeadModifierSequences)
+    assert_type(assemble_trees(sequences, indptr), tuple[NDArray[np.int64], NDArray[np.int64]])
+    assert_type(build_prefix_trees(sequences, 2), list[PrefixTree])
+    statistics = collect_statistics(sequences, 2)
+    assert_type(statistics, SequenceStatistics)
+    assert_type(statistics.counts, NDArray[np.float64])
+    moments = pair_moments(statistics, 1, LEFT, smoothing=1, context=0.5)
+    assert_type(moments, Moments)
+    assert_type(moments.bigrams, NDArray[np.float64])
+    assert_type(moments.first, NDArray[np.int64])
+
+    def geometric(moments: Moments) -> Operators:
+        uses = moments.bigrams.sum(axis=1) / moments.bigrams.sum()
+        return Operators(np.ones(1), uses[-1:], uses[:-1, None, None])
+
+    grammar = learn_grammar(statistics, geometric)
+    assert_type(grammar, Operators)
+    assert_type(grammar.alpha_1, NDArray[np.float64])
+    assert_type(backoff_grammar(statistics), Operators)
+    assert_type(sequence_values(grammar, sequences), NDArray[np.float64])
+    assert_type(log_values(grammar, sequences), NDArray[np.float64])
+    rng = np.random.RandomState(0)
+    assert_type(sample_trees(grammar, ["N", "V"], 1, 20, rng), list[DependencyTree])
+
+    result = inside_outside(grammar, [0, 1, 1], arc_scores=np.ones((4, 4)), single_root=False)
+    assert_type(result, InsideOutside)
+    assert_type(result.sign, float)
+    assert_type(result.log_abs_z, float)
+    assert_type(result.marginals, NDArray[np.float64])
+    assert_type(result.counts, Operators)
+    assert_type(eisner(result.marginals), tuple[NDArray[np.int64], float])
+    assert eisner([[0, 0, 2], [1, 0, 0]])[1] == 3.0
+
+
+def use_operators() -> None:
+    """The algebra of automata."""
+    coin = Operators(np.array([1.0]), np.array([0.5]), np.array([[[0.25]], [[0.25]]]))
+    assert float(total_mass(coin)) == 1.0
+    assert_type(exact_moments(coin, context=0.5), Moments)
+    for other in (
+        change_basis(coin, np.array([[2.0]])),
+        mixture(coin, coin, 0.1),
+        operators_from_counts(coin),
+        product(coin, coin),
+        join_automata([coin] * 6, np.array([1, 2])),
+    ):
+        assert_type(other, Operators)
+    halves = np.full((2, 2, 1), 0.5)
+    automata = Operators(np.ones((2, 2, 1)), halves, np.full((2, 2, 1, 1, 1), 0.5))
+    grammar = complete_grammar(automata, np.array([3.0]))
+    assert grammar.A[0, RIGHT, 0, 0, 0] == 0.5
+
+
+def main() -> None:
+    """Do everything, in a folder that is removed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        read_and_write(folder)
+        load_treebanks(folder)
+        parse(folder)
+        use_scikit_learn(folder)
+    count_and_learn()
+    use_operators()
+
+
+if __name__ == "__main__":
+    main()
