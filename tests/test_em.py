@@ -6,9 +6,11 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import special, stats
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _em
+from sklearn_shag import EMSHAG, DeterministicSHAG, _em
+from sklearn_shag._deterministic import deterministic_automaton
 from sklearn_shag._em_starts import deterministic_start, moments_start, random_start
 from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
 from sklearn_shag.operators._expectation import expected_uses
@@ -274,6 +276,71 @@ def test_random_starts_are_those_of_the_paper():
     assert np.ptp(start.alpha_inf) > 0.01
 
 
+def test_random_starts_are_drawn_uniformly():
+    """Stopping probabilities from (0, 1), distributions of states from the simplex."""
+    moments = exact_moments(random_automaton(np.random.default_rng(1), n_symbols=2))
+    rng = np.random.RandomState(0)
+    starts = [random_start(moments, 3, rng) for _ in range(1000)]
+    stops = np.ravel([start.alpha_inf for start in starts])
+    moves = np.array([start.A.sum(axis=0) for start in starts])
+    following = moves / moves.sum(axis=1, keepdims=True)
+    # One coordinate of a uniform point of the simplex of three has the distribution Beta(1, 2).
+    for drawn, distribution in (
+        (stops, stats.uniform()),
+        (np.array([start.alpha_1[0] for start in starts]), stats.beta(1, 2)),
+        (following[:, 0].ravel(), stats.beta(1, 2)),
+        (following[:, 2].ravel(), stats.beta(1, 2)),
+    ):
+        # Up to the uniform share, which all starts have.
+        assert stats.kstest(drawn, distribution.cdf).statistic < 1.6 / np.sqrt(drawn.size)
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 5, 7])
+def test_deterministic_starts_are_relative_frequencies(n_states):
+    """Few states are those of a classical automaton, all there are those of the sibling one."""
+    moments = exact_moments(random_automaton(np.random.default_rng(2), n_symbols=4, n_states=3))
+    start = deterministic_start(moments, n_states)
+    automaton = {1: "single", 2: "first"}.get(n_states, "sibling")
+    expected = deterministic_automaton(moments, automaton)
+    for string in all_strings(4, 3):
+        # A thousandth of each start is uniform.
+        assert_allclose(value(start, string), value(expected, string), rtol=0.02, atol=1e-6)
+
+
+def two_means(points, weights):
+    """The best of all divisions of points into two clusters, by weighted squares."""
+
+    def spread(chosen):
+        center = np.average(points[chosen], axis=0, weights=weights[chosen])
+        return weights[chosen] @ ((points[chosen] - center) ** 2).sum(axis=1)
+
+    subsets = [
+        np.array([0, *rest]) for k in range(4) for rest in itertools.combinations(range(1, 5), k)
+    ]
+    divisions = [(one, np.setdiff1d(np.arange(5), one)) for one in subsets]
+    return min(divisions, key=lambda division: sum(map(spread, division)))
+
+
+def test_deterministic_starts_merge_modifiers_that_are_followed_alike():
+    """Clusters of previous modifiers, by how often they are seen: against all divisions."""
+    n_by_weight = 0
+    for seed in range(12):
+        moments = exact_moments(
+            random_automaton(np.random.default_rng(seed), n_symbols=5, n_states=4)
+        )
+        count = moments.bigrams[:, :-1].sum(axis=0)
+        following = (moments.bigrams[:, :-1] / count).T
+        division = two_means(following, count)
+        start = deterministic_start(moments, 3)
+        state_of = start.A.sum(axis=2).argmax(axis=1)
+        assert set(state_of) == {1, 2}  # 0 is the state before the first modifier
+        assert start.alpha_1.argmax() == 0
+        for states in division:
+            assert np.ptp(state_of[states]) == 0
+        n_by_weight += not np.array_equal(division, two_means(following, np.ones(5)))
+    assert n_by_weight > 3
+
+
 @pytest.mark.parametrize("n_states", [1, 2, 5, 12])
 def test_starts_are_proper_and_give_everything_seen_a_probability(n_states, english):
     for automaton_seed in range(3):
@@ -313,7 +380,7 @@ def test_moments_need_fewer_iterations_than_random_starts(english):
 
 
 def test_convergence_is_reported(english):
-    message = r"of 30 automata have not converged after max_it"
+    message = r"of 30 automata have not converged after max_iter=2 .* start with init='moments'\.$"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = EMSHAG(3, max_iter=2, tol=0, random_state=0).fit(english)
     assert caught[0].filename == __file__
@@ -359,6 +426,89 @@ def seeds_and_generator(random_state, n_symbols):
     return rng.randint(np.iinfo(np.int32).max, size=2 * (n_symbols + 1)), rng
 
 
+def uses_of_a_sequence(automaton):
+    """Expected uses of each entry by one sequence that the automaton generates, step by step."""
+    uses, state = zeros_like(automaton), automaton.alpha_1
+    uses.alpha_1[:] = state
+    for _ in range(3000):
+        uses.alpha_inf[:] += automaton.alpha_inf * state
+        uses.A[:] += automaton.A * state
+        state = automaton.A.sum(axis=0) @ state
+    return uses
+
+
+def log_prior(automaton, uses):
+    return sum(np.sum(special.xlogy(*pair)) for pair in zip(uses, automaton, strict=True))
+
+
+def smoothed_by_hand(start, tree, prior, max_iter, tol):
+    """EM with pseudo-counts until the objective gains no more than `tol` per sequence."""
+    automaton, objectives, log_likelihoods = start, [], []
+    while True:
+        counts = zeros_like(start)
+        log_likelihoods.append(expected_uses(automaton, tree, counts))
+        objectives.append(log_likelihoods[-1] + (log_prior(automaton, prior) if prior else 0.0))
+        converged = np.diff(objectives[-2:]) <= tol * tree.weight.sum()
+        if (len(objectives) > 1 and converged) or len(objectives) > max_iter:
+            return automaton, log_likelihoods, bool(converged)
+        if prior:
+            counts = Operators(*(one + other for one, other in zip(counts, prior, strict=True)))
+        automaton = operators_from_counts(counts)
+
+
+@pytest.mark.parametrize(
+    ("smoothing", "tol", "max_iter"), [(0.0, 0.005, 40), (2.0, 0.005, 40), (2.0, 0.0, 4)]
+)
+def test_fit_is_em_by_hand(english, smoothing, tol, max_iter):
+    """Start, prior, both steps and the end, of every head and direction."""
+    trees = english[:150]
+    options = {"init": "moments", "smoothing": smoothing, "tol": tol, "max_iter": max_iter}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = EMSHAG(3, **options).fit(trees)
+    n_symbols, sequences, statistics = encoded_english(trees)
+    prefix_trees = build_prefix_trees(sequences, n_symbols)
+    priors, logs, lengths, n_moving = [None, None], [], [], 0
+    pools = [2 * n_symbols, 2 * n_symbols + 1]
+    for pair in [*pools, *range(2 * n_symbols)]:
+        head, direction = divmod(pair, 2)
+        moments = pair_moments(statistics, head, direction, smoothing)
+        prior = priors[direction] if head < n_symbols else None
+        automaton, log_likelihoods, converged = smoothed_by_hand(
+            moments_start(moments, 3), prefix_trees[pair], prior, max_iter, tol
+        )
+        assert_allclose(model.operators_.alpha_1[head, direction], automaton.alpha_1, rtol=1e-8)
+        assert_allclose(
+            model.operators_.A[head, direction, :-1], automaton.A, rtol=1e-7, atol=1e-12
+        )
+        if head == n_symbols:
+            if smoothing:
+                uses = uses_of_a_sequence(automaton)
+                priors[direction] = Operators(*(smoothing * part for part in uses))
+            continue
+        lengths.append(len(log_likelihoods))
+        logs.append(
+            np.append(log_likelihoods, (max_iter - lengths[-1] + 1) * [log_likelihoods[-1]])
+        )
+        n_moving += not converged
+    assert len(set(lengths)) >= (5 if tol else 1)
+    assert model.n_iter_ == max(lengths) - 1
+    assert_allclose(model.log_likelihoods_, np.sum(logs, axis=0)[: max(lengths)], rtol=1e-9)
+    assert model.converged_ == (n_moving == 0)
+    said = [str(one.message) for one in caught]
+    message = (
+        f"{n_moving} of {2 * n_symbols} automata have not converged after max_iter={max_iter} "
+        f"iterations. Raise max_iter or tol."
+    )
+    assert said == ([message] if n_moving else [])
+
+
+def test_without_any_gain_an_automaton_has_converged(english):
+    """One state is at its optimum after one step; then the likelihood is the same number."""
+    model = EMSHAG(1, tol=0, max_iter=50, random_state=0).fit(english)
+    assert model.converged_
+
+
 def test_the_best_of_the_starts_is_kept(english):
     """Each start is run again on its own, step by step."""
     trees = english[:100]
@@ -387,9 +537,17 @@ def test_the_best_of_the_starts_is_kept(english):
 def test_warm_start_goes_on_where_the_last_fit_ended(english):
     whole = EMSHAG(3, max_iter=10, tol=0, random_state=0).fit(english)
     halves = EMSHAG(3, max_iter=5, tol=0, random_state=0, warm_start=True).fit(english)
+    first = halves.operators_
     halves.fit(english)
     assert_allclose(halves.log_likelihoods_[-1], whole.log_likelihoods_[-1], rtol=1e-9)
     assert_allclose(halves.log_likelihoods_, whole.log_likelihoods_[5:], rtol=1e-9)
+    # Without it a fit starts anew.
+    anew = halves.set_params(warm_start=False).fit(english).operators_
+    for one, other in zip(anew, first, strict=True):
+        assert_array_equal(one, other)
+    halves.set_params(warm_start=True)
+    with pytest.raises(ValueError, match=r"previous fit, whose symbols were others\. Fit the same"):
+        halves.fit([["DET", "NOUN"]], [[2, 0]])
 
 
 def stopped_by_hand(start, tree, held_out, max_iter, patience):
@@ -466,11 +624,21 @@ def test_operators_to_start_from_are_checked(english):
     start = EMSHAG(3, max_iter=0, random_state=0).fit(english).operators_
     with pytest.raises(ValueError, match=r"for 15 symbols and n_states=2 it must be"):
         EMSHAG(2, init=start).fit(english)
-    negative = SpectralSHAG(3, mixing=0).fit(english).operators_
-    with pytest.raises(ValueError, match="negative entries"):
-        EMSHAG(3, init=negative).fit(english)
-    start.A[:, :, 3] = 0
-    with pytest.raises(ValueError, match=r"modifiers of the head .*probability zero"):
+    with pytest.raises(ValueError, match=r"have shape .*; for 15 symbols and n_states=3"):
+        EMSHAG(3, init=start._replace(alpha_1=start.alpha_1[..., :2])).fit(english)
+    for field, part in start._asdict().items():
+        negative = part.copy()
+        negative.flat[-1] = -1e-9
+        with pytest.raises(ValueError, match="negative entries"):
+            EMSHAG(3, init=start._replace(**{field: negative})).fit(english)
+    verb = EMSHAG(1).fit(english).symbols_.tolist().index("VERB")
+    start.A[verb, 1] = 0
+    with pytest.raises(
+        ValueError, match=r"^right modifiers of the head VERB: the start gives .* z"
+    ):
+        EMSHAG(3, init=start).fit(english)
+    start.A[-2] = 0
+    with pytest.raises(ValueError, match=r"^left modifiers of the head of any symbol: the start"):
         EMSHAG(3, init=start).fit(english)
 
 

@@ -229,6 +229,7 @@ compiler.compile_extra = tell
         program = "import logging\nlogging.getLogger('sklearn_shag').setLevel('ERROR')\n"
         assert run(program + self.FIT, NUMBA_CACHE_DIR=tmp_path).stderr == ""
 
+    @pytest.mark.exhaustive
     def test_other_kernels_are_not_announced(self, tmp_path):
         program = self.FIT + "import numba\nassert numba.njit(lambda: 1)() == 1\n"
         run(self.FIT, NUMBA_CACHE_DIR=tmp_path)
@@ -256,6 +257,7 @@ def test_fallbacks_are_called_only_where_a_sentence_needs_them(english, monkeypa
 
 
 @compiles
+@pytest.mark.exhaustive
 class TestReadOnlyInstallation:
     """A copy of the package where nothing can be written, not even by the system's owner.
 

@@ -442,7 +442,22 @@ class TestIsPunctuation:
         assert is_punctuation(symbol) is True
 
     @pytest.mark.parametrize(
-        "symbol", ["NOUN", "SYM", "$", "", "|", "NOUN|.", "PUNCTUATION", "X.", "1", " ", ". ", "_"]
+        "symbol",
+        [
+            "NOUN",
+            "SYM",
+            "$",
+            "",
+            "|",
+            "NOUN|.",
+            "X|PUNCT",
+            "PUNCTUATION",
+            "X.",
+            "1",
+            " ",
+            ". ",
+            "_",
+        ],
     )
     def test_other(self, symbol):
         assert is_punctuation(symbol) is False

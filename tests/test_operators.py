@@ -12,14 +12,22 @@ from sklearn_shag.operators import (
     complete_grammar,
     exact_moments,
     fallback_grammar,
+    learn_grammar,
     log_values,
+    mixture,
     operators_from_counts,
     product,
     sample_trees,
     sequence_values,
     total_mass,
 )
-from sklearn_shag.sequences import HeadModifierSequences, collect_statistics, extract_sequences
+from sklearn_shag.operators._sampling import _SequenceSampler
+from sklearn_shag.sequences import (
+    HeadModifierSequences,
+    collect_statistics,
+    extract_sequences,
+    pair_moments,
+)
 from tests import oracles
 from tests.test_sequences import N_SYMBOLS, flatten, random_treebank
 
@@ -88,9 +96,36 @@ def test_total_mass_is_the_sum_over_all_strings():
     assert_allclose(total_mass(halved), summed, rtol=1e-5)
 
 
-def test_total_mass_needs_stopping():
-    with pytest.raises(ValueError, match="spectral radius 1"):
-        total_mass(Operators(np.ones(1), np.ones(1), np.ones((1, 1, 1))))
+ROTATION = np.array([[0.0, -1.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "radius"),
+    [([[1.0]], "1"), ([[-1.5]], "1.5"), (2 * ROTATION, "2"), (np.diag([0.5, -1.25]), "1.25")],
+    ids=["one", "negative", "complex", "one of two"],
+)
+def test_total_mass_needs_stopping(matrix, radius):
+    """The series of powers diverges, whatever the sign or phase of the eigenvalue."""
+    ones = np.ones(len(matrix))
+    halves = np.array([matrix, matrix]) / 2
+    with pytest.raises(ValueError, match=rf"spectral radius {radius}, which must be below 1\."):
+        total_mass(Operators(ones, ones, halves))
+
+
+def test_total_mass_of_eigenvalues_that_are_not_positive():
+    for matrix in (0.9 * ROTATION, np.array([[-0.75]])):
+        operators = Operators(np.ones(len(matrix)), np.ones(len(matrix)), matrix[None])
+        summed = sum(value(operators, [0] * length) for length in range(400))
+        assert_allclose(total_mass(operators), summed, rtol=1e-12)
+
+
+def test_total_mass_of_each_model():
+    models = random_automaton(np.random.default_rng(0), lead=(3, 2))
+    models = models._replace(A=models.A * np.linspace(0.1, 1, 6).reshape(3, 2, 1, 1, 1))
+    found = total_mass(models)
+    assert found.shape == (3, 2)
+    for pair in np.ndindex(3, 2):
+        assert_allclose(found[pair], total_mass(Operators(*(part[pair] for part in models))))
 
 
 def test_change_of_basis_keeps_all_values():
@@ -128,10 +163,33 @@ def test_product_of_grammars_multiplies_each_pair(random_grammar):
             assert_allclose(oracles.sequence_value(both, *key, string), expected, rtol=1e-12)
 
 
-def test_product_needs_the_same_symbols():
+def mean(one, other):
+    return mixture(one, other, 0.5)
+
+
+@pytest.mark.parametrize("combine", [product, mean])
+@pytest.mark.parametrize(
+    "other", [{"n_symbols": 4}, {"lead": (2, 2)}, {"lead": (1, 2)}, {"lead": ()}], ids=str
+)
+def test_two_models_need_the_same_heads_and_symbols(combine, other):
     rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="same heads and symbols"):
-        product(random_automaton(rng, n_symbols=2), random_automaton(rng, n_symbols=3))
+    one = random_automaton(rng, n_symbols=3, lead=(3, 2))
+    other = random_automaton(rng, **{"n_symbols": 3, "lead": (3, 2), **other})
+    with pytest.raises(ValueError, match=r"same heads and symbols, got operators of shapes \(3, 2"):
+        combine(one, other)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.2, 1.0])
+def test_mixture_is_the_weighted_mean_of_values(weight):
+    rng = np.random.default_rng(0)
+    one, other = (random_automaton(rng, n_states=n, lead=(2, 2)) for n in (2, 3))
+    both = mixture(one, other, weight)
+    for key in np.ndindex(2, 2):
+        for string in all_strings(3, 3):
+            values = [oracles.sequence_value(model, *key, string) for model in (one, other, both)]
+            assert_allclose(values[2], (1 - weight) * values[0] + weight * values[1], rtol=1e-12)
+        # The states of the first come first.
+        assert_array_equal(both.alpha_inf[key], [*one.alpha_inf[key], *other.alpha_inf[key]])
 
 
 def test_counts_become_proper_automata():
@@ -145,6 +203,11 @@ def test_counts_become_proper_automata():
         counts.A[2, 1, 0] / (counts.alpha_inf[0] + counts.A[:, :, 0].sum()),
         rtol=1e-12,
     )
+
+
+def test_automata_that_were_never_used_are_zero():
+    found = operators_from_counts(Operators(np.zeros(2), np.zeros(2), np.zeros((3, 2, 2))))
+    assert not any(part.any() for part in found)
 
 
 def test_unused_states_stay_zero():
@@ -172,6 +235,77 @@ def test_exact_moments_are_expected_substring_counts():
     np.add.at(dense, (moments.middle, moments.last, moments.first), moments.trigrams)
     assert_allclose(dense, trigrams, rtol=0, atol=1e-3)
     assert_allclose(moments.bigrams[:, START].sum(), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("context", [0.0, 0.3])
+def test_exact_moments_of_symbols_further_away(context):
+    """Equation 32 by enumeration: rows and columns as vectors of every place in every string."""
+    n = 2
+    automaton = random_automaton(np.random.default_rng(4), n_symbols=n)
+    automaton = automaton._replace(A=0.3 * automaton.A)
+    automaton = automaton._replace(alpha_inf=1 - automaton.A.sum(axis=(0, 1)))
+    n_codes = n + 1 if context == 0 else 2 * n + 1
+
+    def vector(symbols):
+        seen = np.zeros(2 * n + 1)
+        seen[symbols[0] if symbols else n] = 1.0
+        for symbol in symbols[1:]:
+            seen[n + 1 + symbol] += context
+        return seen[:n_codes]
+
+    bigrams, trigrams = np.zeros((n_codes, n_codes)), np.zeros((n, n_codes, n_codes))
+    left_out = 1.0
+    for string in all_strings(n, 8):
+        probability = value(automaton, string)
+        left_out -= probability
+        for t in range(len(string) + 1):
+            came = vector(string[:t][::-1])
+            bigrams += probability * np.outer(vector(string[t:]), came)
+            if t < len(string):
+                trigrams[string[t]] += probability * np.outer(vector(string[t + 1 :]), came)
+    assert 0 < left_out < 1e-6
+    moments = exact_moments(automaton, context)
+    assert_allclose(moments.bigrams, bigrams, rtol=0, atol=100 * left_out)
+    dense = np.zeros_like(trigrams)
+    np.add.at(dense, (moments.middle, moments.last, moments.first), moments.trigrams)
+    assert_allclose(dense, trigrams, rtol=0, atol=100 * left_out)
+
+
+def test_a_grammar_is_learned_pair_by_pair():
+    """What `learn` is given, what becomes of it, and in which place."""
+    sentences = random_treebank(0, projective=False, n_sentences=30)
+    n = N_SYMBOLS
+    statistics = collect_statistics(extract_sequences(*flatten(sentences), n), n)
+    rng = np.random.default_rng(0)
+    given_moments, learned = [], []
+
+    def learn(moments):
+        given_moments.append(moments)
+        automaton = random_automaton(rng, n_symbols=n, n_states=1 + len(learned) % 3)
+        learned.append(automaton)
+        return automaton
+
+    grammar = learn_grammar(statistics, learn, smoothing=2.5, n_jobs=1)
+    assert grammar.A.shape == (n + 2, 2, n + 1, 3, 3)
+    assert len(learned) == 2 * (n + 1)
+    for pair, (moments, automaton) in enumerate(zip(given_moments, learned, strict=True)):
+        expected = pair_moments(statistics, *divmod(pair, 2), smoothing=2.5)
+        for one, other in zip(moments, expected, strict=True):
+            assert_array_equal(one, other)
+        key, n_states = divmod(pair, 2), automaton.alpha_1.size
+        for found, part in zip(grammar[:2], automaton[:2], strict=True):
+            assert_array_equal(found[key], np.pad(part, (0, 3 - n_states)))
+        padding = ((0, 0), (0, 3 - n_states), (0, 3 - n_states))
+        assert_array_equal(grammar.A[key][:n], np.pad(automaton.A, padding))
+        assert_allclose(grammar.A[key][n], grammar.A[key][:n].sum(axis=0), rtol=1e-15)
+    # The root symbol takes no left modifiers. To the right one state emits, each symbol by its
+    # share of the roots, an unknown symbol with any; it stops at once.
+    assert not any(part[-1, 0].any() for part in grammar)
+    roots = np.zeros((n + 1, 3, 3))
+    roots[:, 0, 0] = [*statistics.roots / statistics.roots.sum(), 1.0]
+    assert_allclose(grammar.A[-1, 1], roots, rtol=1e-15)
+    assert_array_equal(grammar.alpha_1[-1, 1], [1.0, 0.0, 0.0])
+    assert_array_equal(grammar.alpha_inf[-1, 1], [1.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -231,3 +365,111 @@ def test_samples_of_a_grammar_that_explodes_are_refused():
     grammar = complete_grammar(automata, np.ones(1))
     with pytest.raises(ValueError, match="max_length=5"):
         sample_trees(grammar, ["a"], 1000, 5, np.random.RandomState(0))
+
+
+class Drawn:
+    """In place of a RandomState: numbers that are known."""
+
+    def __init__(self, numbers):
+        self.numbers = iter(numbers)
+
+    def uniform(self):
+        return next(self.numbers)
+
+
+def naive_draw(automaton, numbers, max_length):
+    """Go on with the outcome that the next number points at among the masses of all outcomes."""
+    # The mass of all that may follow a state, summed over its length.
+    transitions, rest, ahead = automaton.A.sum(axis=0), automaton.alpha_inf, 0.0
+    for _ in range(200):
+        ahead, rest = ahead + rest, rest @ transitions
+    state, drawn = automaton.alpha_1, []
+    for number in numbers:
+        if len(drawn) == max_length:
+            break
+        masses = [ahead @ matrix @ state for matrix in automaton.A] + [automaton.alpha_inf @ state]
+        masses = [max(mass, 0.0) for mass in masses]
+        left = number * sum(masses)
+        outcome = 0
+        while left >= masses[outcome]:
+            left -= masses[outcome]
+            outcome += 1
+        if outcome == len(automaton.A):
+            return drawn
+        drawn.append(outcome)
+        state = automaton.A[outcome] @ state
+    return drawn
+
+
+@pytest.mark.parametrize("kind", ["proper", "improper", "another basis", "negative masses"])
+def test_sequences_are_drawn_by_the_mass_of_all_ways_to_go_on(kind):
+    rng = np.random.default_rng(0)
+    automaton = random_automaton(rng, n_symbols=3, n_states=2)
+    if kind == "improper":  # stops more often after some symbols: what is ahead differs by state
+        automaton = automaton._replace(alpha_inf=automaton.alpha_inf * [0.2, 1.5])
+    elif kind == "another basis":
+        automaton = change_basis(automaton, rng.normal(size=(2, 2)))
+    elif kind == "negative masses":
+        automaton = automaton._replace(A=automaton.A * [[[1.0]], [[-0.3]], [[0.8]]])
+    # A grammar of one head; the last symbol is the unknown one, which is never drawn.
+    A = np.concatenate([automaton.A, np.full((1, 2, 2), 9.0)])
+    grammar = Operators(
+        automaton.alpha_1[None, None], automaton.alpha_inf[None, None], A[None, None]
+    )
+    sampler = _SequenceSampler(grammar, 0, 0)
+    lengths = set()
+    for _ in range(200):
+        numbers = rng.uniform(size=7) ** 2  # more small ones: longer sequences
+        found = sampler.draw(Drawn(numbers), 6)
+        assert found == naive_draw(automaton, numbers, 6)
+        lengths.add(len(found))
+    assert lengths == set(range(7))
+
+
+def test_long_sequences_are_drawn_without_underflow():
+    grammar = Operators(np.ones((1, 1, 1)), np.ones((1, 1, 1)), np.full((1, 1, 2, 1, 1), 1e-3))
+    sampler = _SequenceSampler(grammar, 0, 0)
+    assert sampler.draw(Drawn([0.0] * 300 + [0.5]), 1000) == [0] * 300
+
+
+def two_kinds_of_sentences():
+    """A root "a" with exactly two modifiers to its right, or a root "b" without."""
+    A = np.zeros((4, 2, 3, 3, 3))
+    A[0, 1, 1, 1, 0] = A[0, 1, 1, 2, 1] = 1.0
+    A[3, 1, :2, 0, 0] = 0.5
+    alpha_1, alpha_inf = np.zeros((4, 2, 3)), np.zeros((4, 2, 3))
+    alpha_1[:, :, 0] = alpha_inf[:, :, 0] = 1.0
+    alpha_inf[0, 1] = [0.0, 0.0, 1.0]
+    return Operators(alpha_1, alpha_inf, A)
+
+
+def test_the_longest_sentences_are_drawn():
+    grammar = two_kinds_of_sentences()
+    trees = sample_trees(grammar, ["a", "b"], 50, 3, np.random.RandomState(0))
+    assert {tree.symbols for tree in trees} == {("a", "b", "b"), ("b",)}
+    trees = sample_trees(grammar, ["a", "b"], 50, 2, np.random.RandomState(0))
+    assert {tree.symbols for tree in trees} == {("b",)}
+
+
+def test_a_thousand_long_sentences_in_a_row_are_too_many():
+    # A root, left and right modifiers: each outcome but the root is certain.
+    too_long, short = [0.1, 0.5, 0.5, 0.5], [0.9, 0.5, 0.5]
+    grammar = two_kinds_of_sentences()
+    numbers = 2 * (999 * too_long + short)
+    assert len(sample_trees(grammar, ["a", "b"], 2, 2, Drawn(numbers))) == 2
+    with pytest.raises(ValueError, match="1000 sentences in a row grew beyond max_length=2"):
+        sample_trees(grammar, ["a", "b"], 1, 2, Drawn(1000 * too_long + short))
+
+
+def test_roots_of_negative_mass_are_not_drawn():
+    grammar = two_kinds_of_sentences()
+    grammar.A[3, 1, :2, 0, 0] = [-0.5, 0.5]
+    for number in (0.0, 0.3, 0.6, 0.99):
+        (tree,) = sample_trees(grammar, ["a", "b"], 1, 3, Drawn([number, 0.5, 0.5]))
+        assert tree.symbols == ("b",)
+
+
+def test_what_has_no_mass_is_not_drawn_at_the_edge_either():
+    """0.0 is a number that a generator may draw; the first outcome need not be possible."""
+    (tree,) = sample_trees(two_kinds_of_sentences(), ["a", "b"], 1, 3, Drawn([0.0] * 9))
+    assert tree.symbols == ("a", "b", "b")

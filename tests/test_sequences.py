@@ -8,10 +8,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.sequences import (
     HeadModifierSequences,
+    SequenceStatistics,
+    TreebankStatistics,
     assemble_trees,
     collapse_sequences,
     collect_statistics,
     extract_sequences,
+    merge_statistics,
     pair_moments,
 )
 from tests import oracles
@@ -83,6 +86,18 @@ def test_extraction_agrees_with_naive_loops(seed, projective):
     assert as_tuples(sequences) == naive_tuples(sentences)
 
 
+def test_a_sentence_s_weight_is_that_of_all_its_sequences():
+    sentences = random_treebank(0, projective=False)
+    weights = np.arange(1, len(sentences) + 1) / 4
+    sequences = extract_sequences(*flatten(sentences), N_SYMBOLS, weights)
+    expected = [
+        (*one, weight)
+        for sentence, weight in zip(sentences, weights.tolist(), strict=True)
+        for *one, _ in naive_tuples([sentence])
+    ]
+    assert as_tuples(sequences) == sorted(expected)
+
+
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 10**6))
 def test_projective_trees_come_back_exactly(seed):
@@ -112,7 +127,7 @@ def test_non_projective_trees_come_back_projective_with_the_same_sequences(seed)
 def test_collapsing_adds_up_equal_sequences(seed):
     sequences = extract_sequences(*flatten(random_treebank(seed, projective=False)), N_SYMBOLS)
     rng = np.random.default_rng(seed)
-    sequences = sequences._replace(weights=rng.integers(1, 4, sequences.heads.size).astype(float))
+    sequences = sequences._replace(weights=rng.integers(1, 9, sequences.heads.size) / 4)
     expected = {}
     for *key, weight in as_tuples(sequences):
         expected[tuple(key)] = expected.get(tuple(key), 0.0) + weight
@@ -253,6 +268,25 @@ def test_too_many_symbols_are_refused():
     empty = HeadModifierSequences(*[np.zeros(0, dtype=np.int64)] * 5)
     with pytest.raises(ValueError, match="too many"):
         collect_statistics(empty, 100_000)
+
+
+def test_together_treebanks_may_have_too_many_symbols():
+    halves = [
+        TreebankStatistics(
+            np.array([f"{part}{k}" for k in range(15_000)], dtype=object),
+            SequenceStatistics(
+                np.ones(15_000),
+                np.ones((15_001, 2)),
+                np.zeros(30_003, dtype=np.int64),
+                *np.zeros((3, 0), dtype=np.int64),
+                np.zeros(0),
+            ),
+        )
+        for part in "ab"
+    ]
+    assert merge_statistics(halves[:1]).symbols.size == 15_000
+    with pytest.raises(ValueError, match="30000 symbols are too many to count trigrams of"):
+        merge_statistics(halves)
 
 
 def test_the_bundled_treebank_makes_the_round_trip(english):

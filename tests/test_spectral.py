@@ -264,14 +264,33 @@ def _sequences_of(model, trees):
     return extract_sequences(codes, heads, indptr, model.symbols_.size)
 
 
-def test_learning_uses_what_pair_moments_gives(english):
-    """The estimator's automaton of a head is that of its moments."""
-    model = SpectralSHAG(3, **{**PUBLISHED, "smoothing": 2}).fit(english)
-    statistics = collect_statistics(_sequences_of(model, english), model.symbols_.size)
-    noun = list(model.symbols_).index("NOUN")
-    automaton = spectral_automaton(pair_moments(statistics, noun, 0, smoothing=2), 3).operators
-    assert_allclose(model.operators_.alpha_1[noun, 0], automaton.alpha_1, rtol=1e-9)
-    assert_allclose(model.operators_.A[noun, 0, :-1], automaton.A, rtol=1e-7, atol=1e-12)
+ALL_OPTIONS = {"context": 0.3, "shrinkage": 20, "scaling": 0.3, "alpha": 0.01, "mixing": 0.2}
+
+
+@pytest.mark.parametrize(
+    "parameters", [{**PUBLISHED, "smoothing": 2}, {**ALL_OPTIONS, "smoothing": 3}], ids=str
+)
+def test_learning_uses_what_pair_moments_gives(english, parameters):
+    """The automaton of every head is that of its moments; so are singular values and ranks."""
+    model = SpectralSHAG(3, **parameters).fit(english)
+    n_symbols = model.symbols_.size
+    statistics = collect_statistics(_sequences_of(model, english), n_symbols)
+    options = dict(parameters)
+    smoothing, context = options.pop("smoothing"), options.pop("context")
+    for head, direction in np.ndindex(n_symbols + 1, 2):
+        moments = pair_moments(statistics, head, direction, smoothing, context)
+        automaton, singular_values = spectral_automaton(moments, 3, **options)
+        n = automaton.alpha_1.size
+        key = head, direction
+        assert_allclose(model.operators_.alpha_1[key][:n], automaton.alpha_1, rtol=1e-9)
+        assert_allclose(model.operators_.alpha_inf[key][:n], automaton.alpha_inf, rtol=1e-9)
+        assert_allclose(model.operators_.A[key][:-1, :n, :n], automaton.A, rtol=1e-7, atol=1e-12)
+        found = model.singular_values_[key]
+        assert_allclose(found[: singular_values.size], singular_values, rtol=1e-9, atol=1e-15)
+        assert not found[singular_values.size :].any()
+        squares = singular_values[:3][singular_values[:3] > 1e-12] ** 2
+        worth = squares / (squares + parameters["alpha"] * squares[0])
+        assert_allclose(model.effective_rank_[key], worth.sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("decoder", ["mbr", "max_marginal"])
