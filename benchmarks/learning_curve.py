@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag._spectral import PUBLISHED
 from sklearn_shag.datasets import fetch_treebank
 
 SIZES = (100, 300, 1000, 3000, None)
@@ -24,7 +23,7 @@ MODELS = {
     "DET+F": lambda seed: DeterministicSHAG("first"),
     "DET+F, smoothing 5": lambda seed: DeterministicSHAG("first", smoothing=5),
     "SPECTRAL": lambda seed: SpectralSHAG(8),
-    "SPECTRAL, published, 4 states": lambda seed: SpectralSHAG(4, **PUBLISHED),
+    "SPECTRAL, published, 4 states": lambda seed: SpectralSHAG.published(4),
     "EM": lambda seed: EMSHAG(8, max_iter=100, random_state=seed),
     "EM, smoothing 5": lambda seed: EMSHAG(8, max_iter=100, smoothing=5, random_state=seed),
 }

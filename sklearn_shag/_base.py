@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -50,6 +50,23 @@ class BaseParser(BaseEstimator, ABC):
 
     # Whether a derivation has just one state path, so that the best path is the best tree.
     _deterministic = False
+
+    @abstractmethod
+    def fit(self, X: Sentences, y: Heads | None = None) -> Self:
+        """Learn to parse.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`, or with further columns.
+        y : None or sequence of length n_sentences, default=None
+            Their heads; None takes those of the trees in X, if heads are needed.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
 
     @abstractmethod
     def _decode(self, sentences, symbols):

@@ -1,55 +1,38 @@
 """Models on disk: arrays and a JSON header in an .npz file, never pickled objects."""
 
+import inspect
 import io
 import json
 import os
 import zipfile
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._deterministic import DeterministicSHAG
-from sklearn_shag._em import EMSHAG
-from sklearn_shag._spectral import SpectralSHAG
-from sklearn_shag._spectral_cv import SpectralSHAGCV, format_results
+from sklearn_shag._spectral_cv import format_results
 from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
-from sklearn_shag.utils._typing import FilePath
+from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
 
 __all__ = ["load_model", "save_model"]
 
 FORMAT_VERSION = 1
 HEADER = "header"
 PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
-# Only these are ever made from a file, with these fitted attributes and no others.
-GRAMMAR = {"symbols_": "strings", "fallback_operators_": "operators", "operators_": "operators"}
-ATTRIBUTES = {
-    DeterministicSHAG: {**GRAMMAR, "statistics_": "statistics"},
-    EMSHAG: {"n_iter_": "plain", "log_likelihoods_": "array", "converged_": "plain", **GRAMMAR},
-    SpectralSHAG: {
-        "singular_values_": "array",
-        "effective_rank_": "array",
-        **GRAMMAR,
-        "statistics_": "statistics",
-    },
-    SpectralSHAGCV: {
-        "cv_results_": "results",
-        "n_splits_": "plain",
-        "scores_": "array",
-        "best_params_": "plain",
-        "best_n_states_": "plain",
-        "best_smoothing_": "plain",
-        "best_score_": "plain",
-        **GRAMMAR,
-    },
-    TokenFeature: {"symbols_": "strings", "rare_share_": "plain"},
+# How fitted attributes of a type are kept; those of other types must be plain values.
+KINDS = {
+    Operators: "operators",
+    TreebankStatistics: "statistics",
+    ObjectArray: "strings",
+    StrArray: "strings",
+    FloatArray: "array",
 }
-CLASSES = {cls.__name__: cls for cls in ATTRIBUTES}
 
 
 def save_model(model: BaseEstimator, path: FilePath) -> None:
@@ -156,6 +139,29 @@ def load_model(path: FilePath) -> Any:
         raise ValueError(f"{path} does not describe a model of this package: {error!r}") from error
 
 
+@cache
+def _classes():
+    """The only classes that are ever made from a file, by name: all public estimators."""
+    import sklearn_shag
+
+    public = [getattr(sklearn_shag, name) for name in sklearn_shag.__all__] + [TokenFeature]
+    return {
+        value.__name__: value
+        for value in public
+        if inspect.isclass(value)
+        and issubclass(value, BaseEstimator)
+        and not inspect.isabstract(value)
+    }
+
+
+@cache
+def _attributes(cls):
+    """The kind of every fitted attribute of an estimator, from its annotation."""
+    hints = get_type_hints(cls)
+    kinds = {name: KINDS.get(hint, "plain") for name, hint in hints.items() if name.endswith("_")}
+    return kinds | {name: "results" for name in kinds if name == "cv_results_"}
+
+
 def _describe(model, prefix, arrays):
     """Describe a model for the header; its arrays go to `arrays` under names with the prefix."""
     if type(model) is Pipeline:
@@ -165,13 +171,15 @@ def _describe(model, prefix, arrays):
             for name, step in params.pop("steps")
         ]
         return {"class": "Pipeline", "steps": steps, "params": _describe_params(params)}
-    if type(model) not in ATTRIBUTES:
+    if type(model) not in _classes().values():
         raise TypeError(_describe_other(model))
     check_is_fitted(model)
     params = model.get_params(deep=False)
+    kinds = _attributes(type(model))
     attributes = [
-        _describe_attribute(name, kind, getattr(model, name), f"{prefix}/{name}", arrays)
-        for name, kind in ATTRIBUTES[type(model)].items()
+        _describe_attribute(name, kinds[name], value, f"{prefix}/{name}", arrays)
+        for name, value in vars(model).items()
+        if name in kinds
     ]
     return {
         "class": type(model).__name__,
@@ -192,7 +200,7 @@ def _describe_other(model):
     best = "its best_estimator_, " if hasattr(model, "best_estimator_") else ""
     return (
         f"A {type(model).__name__} cannot be saved as arrays; use joblib.dump, or save {best}one "
-        f"of {', '.join(CLASSES)} or a Pipeline of them."
+        f"of {', '.join(_classes())} or a Pipeline of them."
     )
 
 
@@ -271,8 +279,8 @@ def _restore(description, prefix, arrays):
             for name, step in description["steps"]
         ]
         return Pipeline(steps, **params)
-    model = CLASSES[description["class"]](**params)
-    expected = ATTRIBUTES[type(model)]
+    model = _classes()[description["class"]](**params)
+    expected = _attributes(type(model))
     stored = description["attributes"]
     if {name: attribute["kind"] for name, attribute in stored.items()} != expected:
         raise ValueError(f"the attributes of a {type(model).__name__} are {', '.join(expected)}")

@@ -2,7 +2,7 @@
 
 from functools import partial
 from numbers import Integral, Real
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
@@ -20,7 +20,7 @@ from sklearn_shag.utils._typing import FloatArray
 __all__ = ["SpectralSHAG"]
 
 
-# The parameters that leave the published algorithm.
+# What leaves nothing but the published algorithm.
 PUBLISHED = {"smoothing": 0, "context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
 # The states of the deterministic automaton in a mixture.
 N_BASELINE_STATES = 2
@@ -233,8 +233,8 @@ class SpectralSHAG(StatisticsLearner):
     Notes
     -----
     With ``smoothing``, ``context``, ``shrinkage``, ``scaling``, ``alpha`` and ``mixing`` at 0 it is
-    the published algorithm, which is accurate with few states only. With the defaults the number of
-    states matters little from 8 on.
+    the published algorithm (:meth:`published`), which is accurate with few states only. With the
+    defaults the number of states matters little from 8 on.
 
     The root symbol is not learned spectrally: its distribution is a relative frequency, and
     exactly one root is built into chart and decoder.
@@ -295,6 +295,25 @@ class SpectralSHAG(StatisticsLearner):
         self.decoder = decoder
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @classmethod
+    def published(cls, n_states: int = 8, **params: Any) -> Self:
+        """Make the estimator of the published algorithm, without what was added since.
+
+        Parameters
+        ----------
+        n_states : int, default=8
+            Its accuracy falls beyond a few states.
+        **params
+            Further parameters.
+
+        Returns
+        -------
+        estimator : SpectralSHAG
+            With `smoothing`, `context`, `shrinkage`, `scaling`, `alpha` and `mixing` at 0 where
+            they are not given.
+        """
+        return cls(n_states, **{**PUBLISHED, **params})
 
     def _learn_operators(self, statistics, trees):
         return self._cut(self._decompose(statistics), statistics)

@@ -44,7 +44,7 @@ COUNTING = {
     "first": DeterministicSHAG(),
     "sibling": DeterministicSHAG("sibling", smoothing=1, decoder="viterbi"),
     "spectral": SpectralSHAG(3),
-    "published": SpectralSHAG(3, smoothing=0, context=0, shrinkage=0, scaling=0, alpha=0, mixing=0),
+    "published": SpectralSHAG.published(3),
 }
 ESTIMATORS = {
     **COUNTING,

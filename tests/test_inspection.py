@@ -7,7 +7,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag._spectral import PUBLISHED
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import inside_outside
@@ -21,7 +20,7 @@ def noisy(english):
     With more of them terms cancel until their sum is rounding errors: then two charts that add in
     different orders rightly disagree.
     """
-    return SpectralSHAG(6, **PUBLISHED).fit(english[:150])
+    return SpectralSHAG.published(6).fit(english[:150])
 
 
 def test_signs_are_those_of_the_chart(noisy, english):
@@ -47,8 +46,8 @@ def test_probabilities_are_not_negative(english):
 
 def test_the_defaults_make_it_rare(english):
     before, after = (
-        inspect_marginals(SpectralSHAG(12, **parameters).fit(english[:150]), english[150:])
-        for parameters in (PUBLISHED, {})
+        inspect_marginals(model.fit(english[:150]), english[150:])
+        for model in (SpectralSHAG.published(12), SpectralSHAG(12))
     )
     assert (after.z_sign < 0).mean() < (before.z_sign < 0).mean() / 4
     assert after.negative_mass.mean() < before.negative_mass.mean() / 4

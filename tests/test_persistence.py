@@ -723,7 +723,11 @@ class TestNotStorable:
     @pytest.mark.parametrize(
         ("model", "advice"),
         [
-            (None, r"use joblib\.dump, or save one of DeterministicSHAG"),
+            (
+                None,
+                r"use joblib\.dump, or save one of EMSHAG, DeterministicSHAG, SpectralSHAG, "
+                r"SpectralSHAGCV, TokenFeature or a Pipeline",
+            ),
             (1, r"use joblib\.dump"),
             ([], r"use joblib\.dump"),
             ("model", r"The model comes first .* save_model\(model, path\)"),

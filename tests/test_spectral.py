@@ -137,7 +137,7 @@ def test_without_smoothing_it_is_the_published_algorithm(n_states, head):
     A = np.array([U.T @ matrix @ inverse for matrix in P_a])
 
     symbols = [[f"x{code}" for code in codes] for codes, _ in sentences]
-    model = SpectralSHAG(n_states, **PUBLISHED)
+    model = SpectralSHAG.published(n_states)
     model.fit(symbols, [heads for _, heads in sentences])
     learned = model.operators_
     for string in all_strings(3, 4):
@@ -217,7 +217,7 @@ def test_huge_smoothing_gives_every_head_the_pooled_automaton():
 
 def test_rare_heads_have_fewer_states():
     """A head that never takes a left modifier has a bigram matrix of rank 1."""
-    model = SpectralSHAG(4, **PUBLISHED).fit(
+    model = SpectralSHAG.published(4).fit(
         [["D", "N", "V"], ["N", "V", "N"]], [[2, 3, 0], [2, 0, 2]]
     )
     d = list(model.symbols_).index("D")

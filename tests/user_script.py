@@ -186,6 +186,7 @@ def parse(folder: Path) -> None:
     assert_type(report.negative_mass, NDArray[np.float64])
 
     X, y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]], [[2, 3, 0], [2, 0]]
+    assert_type(SpectralSHAG.published(4), SpectralSHAG)
     baseline = DeterministicSHAG("sibling", smoothing=1, decoder="viterbi")
     assert_type(baseline.fit(X, y), DeterministicSHAG)
     assert_type(baseline.partial_fit(train, sample_weight=np.ones(len(train))), DeterministicSHAG)
