@@ -9,11 +9,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import _batch, _chart, _fast_chart, eisner, inside_outside
+from sklearn_shag.parsing import _bulk, _fast_chart, _scaled_chart, eisner, inside_outside
 from sklearn_shag.parsing._fast_chart import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Sentence
-from sklearn_shag.parsing._fast_chunk import LONGEST_UNCUT, N_PROBED, lane_grammar, run_fast
+from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, N_PROBED, lane_grammar, run_fast
 from sklearn_shag.parsing._results import new_results
-from sklearn_shag.utils._lanes import LANES, aligned
+from sklearn_shag.utils._simd import LANES, aligned
 from tests import oracles
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
@@ -191,7 +191,7 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
 def assert_tables_are_those_of_the_exact_chart(operators, codes, vectors, numbers, marginals):
     n, n_states = len(codes) + 1, operators.alpha_1.shape[2]
     ones = np.ones((n, n)), np.ones((n, 2))
-    exact, _, _ = _chart.inside(operators, with_root(codes), *ones, True)
+    exact, _, _ = _scaled_chart.inside(operators, with_root(codes), *ones, True)
     assert (exact.closed.exponent[1:, 1:] == 0).all()  # its numbers are what they say
     complete, incomplete = vectors[:, 1:n, 1 : n + 1]
     exact_complete = exact.complete.values[1:, 1:]
@@ -325,11 +325,11 @@ class TestFallingBack:
     @staticmethod
     def assert_results_are_exact(operators, backoff, sentences):
         codes, indptr = encoded(sentences)
-        logs = _batch.log_partitions(operators, codes, indptr)
-        signs, share, mass, _ = _batch.marginal_report(operators, codes, indptr)
-        marginals = _batch.marginals(operators, backoff, codes, indptr)
-        mbr = _batch.decode(operators, backoff, codes, indptr)
-        largest = _batch.decode(operators, backoff, codes, indptr, "max_marginal")
+        logs = _bulk.log_partitions(operators, codes, indptr)
+        signs, share, mass, _ = _bulk.marginal_report(operators, codes, indptr)
+        marginals = _bulk.marginals(operators, backoff, codes, indptr)
+        mbr = _bulk.decode(operators, backoff, codes, indptr)
+        largest = _bulk.decode(operators, backoff, codes, indptr, "max_marginal")
         for k, sentence in enumerate(sentences):
             exact = inside_outside(operators, sentence)
             assert signs[k] == exact.sign
@@ -433,7 +433,7 @@ class TestFallingBack:
         assert done.all()
         done, _, _, _ = run(operators, sentences)
         assert not done.any()
-        marginals = _batch.marginals(operators, backoff, *encoded(sentences))[0]
+        marginals = _bulk.marginals(operators, backoff, *encoded(sentences))[0]
         assert_allclose(marginals, repaired(inside_outside(backoff, [0, 1]).marginals), rtol=1e-9)
 
     @pytest.mark.parametrize("n_states", [1, 2])
@@ -495,9 +495,9 @@ class TestFallingBack:
         sentences = [np.array(s) for s in ([0, 2], [1], [0, 1, 2], [3], [2, 3, 0])]
         self.assert_results_are_exact(operators, backoff, sentences)
         codes, indptr = encoded(sentences)
-        marginals = _batch.marginals(operators, backoff, codes, indptr)[2]
+        marginals = _bulk.marginals(operators, backoff, codes, indptr)[2]
         assert_allclose(marginals, (1 - np.eye(3, 4, 1)) / 3, rtol=1e-15)
-        heads = _batch.decode(operators, backoff, codes, indptr)[2]
+        heads = _bulk.decode(operators, backoff, codes, indptr)[2]
         assert tuple(heads) in oracles.projective_trees(3)
 
     @pytest.mark.parametrize("n_states", [1, 3])
@@ -515,11 +515,11 @@ class TestFallingBack:
 def results_of(operators, backoff, sentences, n_jobs):
     """All that is computed in bulk: a list for each function."""
     codes, indptr = encoded(sentences)
-    results = [_batch.log_partitions(operators, codes, indptr, n_jobs)]
-    results.extend(_batch.marginal_report(operators, codes, indptr, n_jobs))
-    results.append(_batch.marginals(operators, backoff, codes, indptr, n_jobs))
+    results = [_bulk.log_partitions(operators, codes, indptr, n_jobs)]
+    results.extend(_bulk.marginal_report(operators, codes, indptr, n_jobs))
+    results.append(_bulk.marginals(operators, backoff, codes, indptr, n_jobs))
     for decoder in ("mbr", "max_marginal", "viterbi"):
-        results.append(_batch.decode(operators, backoff, codes, indptr, decoder, n_jobs))
+        results.append(_bulk.decode(operators, backoff, codes, indptr, decoder, n_jobs))
     return [list(result) for result in results]
 
 
@@ -591,10 +591,10 @@ def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, largest_chunk, chu
         n_chunks.append(len(tasks))
         return original(tasks, *options)
 
-    original = _batch.run_parallel
-    monkeypatch.setattr(_batch, "run_parallel", run_parallel)
-    monkeypatch.setattr(_batch, "LARGEST_CHUNK", largest_chunk)
-    monkeypatch.setattr(_batch, "CHUNKS_PER_WORKER", chunks_per_worker)
+    original = _bulk.run_parallel
+    monkeypatch.setattr(_bulk, "run_parallel", run_parallel)
+    monkeypatch.setattr(_bulk, "LARGEST_CHUNK", largest_chunk)
+    monkeypatch.setattr(_bulk, "CHUNKS_PER_WORKER", chunks_per_worker)
     found = results_of(*bulk(n_states), n_jobs)
     assert min(n_chunks) > 1
     for one, other in zip(found, expected, strict=True):

@@ -17,7 +17,7 @@ import pytest
 import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators._expectation import expected_uses
-from sklearn_shag.parsing import _batch
+from sklearn_shag.parsing import _bulk
 from sklearn_shag.utils import _kernel
 from sklearn_shag.utils._kernel import kernel
 
@@ -49,7 +49,7 @@ class TestFirstCall:
 import pickle, pkgutil, sys
 import sklearn_shag
 for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
-    if not info.name.endswith(("__main__", "_lanes_compiled")):
+    if not info.name.endswith(("__main__", "_simd_compiled")):
         __import__(info.name)
 from sklearn.base import clone
 for name in ("DeterministicSHAG", "EMSHAG", "SpectralSHAG", "SpectralSHAGCV"):
@@ -243,8 +243,8 @@ def test_fallbacks_are_called_only_where_a_sentence_needs_them(english, monkeypa
         calls.append(arguments)
         return original(*arguments)
 
-    original = _batch._run_exactly
-    monkeypatch.setattr(_batch, "_run_exactly", run_exactly)
+    original = _bulk._run_exactly
+    monkeypatch.setattr(_bulk, "_run_exactly", run_exactly)
     for model in (DeterministicSHAG("single"), DeterministicSHAG("first"), SpectralSHAG()):
         model.fit(english)
         model.predict(english[:100]), model.predict_marginals(english[:100])

@@ -1,10 +1,10 @@
 """The chart in plain doubles: fast, for sentences whose values neither under- nor overflow.
 
-Recurrences and names are those of :mod:`_chart`, for trees with one root. The outside pass
+Recurrences and names are those of :mod:`_scaled_chart`, for trees with one root. The outside pass
 gathers: each derivative is one sum over the larger spans that use its entry, and so takes the same
 form as the inside sums, factors along a row of one table times vectors along a row of another.
 
-Vectors are lanes of a register (:mod:`sklearn_shag.utils._lanes`). One source serves two regimes:
+Vectors are lanes of a register (:mod:`sklearn_shag.utils._simd`). One source serves two regimes:
 
 - lanes are states, padded to a multiple of LANES: one sentence at a time;
 - lanes are sentences, LANES of them in lockstep, of automata with one state. Tables of numbers have
@@ -27,7 +27,7 @@ import numpy as np
 from sklearn_shag.sequences import LEFT as LEFT_CODE
 from sklearn_shag.sequences import RIGHT as RIGHT_CODE
 from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
-from sklearn_shag.utils._lanes import (
+from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
     load,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import _chart, _eisner
+from sklearn_shag.parsing import _eisner, _scaled_chart
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArrayLike
 
 __all__ = ["InsideOutside", "eisner", "inside_outside"]
@@ -101,7 +101,7 @@ def inside_outside(
     codes, arc_scores, stop_scores = _check_sentence(operators, codes, arc_scores, stop_scores)
     n_tokens = codes.size - 1
     sentence = (operators, codes, arc_scores, stop_scores, single_root)
-    chart, z, exponent = _chart.inside(*sentence)
+    chart, z, exponent = _scaled_chart.inside(*sentence)
     marginals = np.full((n_tokens, n_tokens + 1), np.nan)
     counts = Operators(*(np.zeros_like(part) for part in operators))
     if not np.isfinite(z):
@@ -112,10 +112,10 @@ def inside_outside(
     if z == 0:
         counts = Operators(*(np.full_like(part, np.nan) for part in operators))
         return InsideOutside(0.0, -np.inf, marginals, counts)
-    adjoint = _chart.outside(*sentence, chart, z, exponent)
-    _chart.arc_marginals(chart, adjoint, marginals)
-    _chart.add_expected_counts(*sentence, chart, adjoint, counts)
-    log_abs_z = np.log(abs(z)) + exponent * _chart.LOG2_BASE * np.log(2.0)
+    adjoint = _scaled_chart.outside(*sentence, chart, z, exponent)
+    _scaled_chart.arc_marginals(chart, adjoint, marginals)
+    _scaled_chart.add_expected_counts(*sentence, chart, adjoint, counts)
+    log_abs_z = np.log(abs(z)) + exponent * _scaled_chart.LOG2_BASE * np.log(2.0)
     return InsideOutside(float(np.sign(z)), float(log_abs_z), marginals, counts)
 
 

@@ -1,6 +1,7 @@
-"""Best derivations: the chart of :mod:`_chart` with (max, +) in place of (+, x) (theory, eq. 27).
+"""Best derivations: a chart with (max, +) in place of (+, x) (theory, eq. 27).
 
-The automaton's state stays an index, and the best split or predecessor of every entry is kept.
+Otherwise the recurrences are those of :mod:`_scaled_chart`. The automaton's state stays an index,
+and the best split or predecessor of every entry is kept.
 """
 
 import numpy as np

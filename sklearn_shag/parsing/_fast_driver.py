@@ -16,7 +16,7 @@ from sklearn_shag.parsing._fast_chart import (
 )
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
-from sklearn_shag.utils._lanes import LANES, aligned
+from sklearn_shag.utils._simd import LANES, aligned
 
 # Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured.
 LONGEST_UNCUT = 24

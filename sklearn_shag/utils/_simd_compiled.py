@@ -1,4 +1,4 @@
-"""What the functions of :mod:`sklearn_shag.utils._lanes` compile to, for numba."""
+"""What the functions of :mod:`sklearn_shag.utils._simd` compile to, for numba."""
 
 import inspect
 
@@ -7,7 +7,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, models, register_model, type_callable
 
-from sklearn_shag.utils._lanes import (
+from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
     load,

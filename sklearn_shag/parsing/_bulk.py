@@ -6,8 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._chart import LOG2_BASE, arc_marginals, inside, outside
-from sklearn_shag.parsing._fast_chunk import lane_grammar, run_fast
+from sklearn_shag.parsing._fast_driver import lane_grammar, run_fast
 from sklearn_shag.parsing._results import (
     ROUTES,
     SMALLEST_MARGINAL,
@@ -15,6 +14,7 @@ from sklearn_shag.parsing._results import (
     new_results,
     repair,
 )
+from sklearn_shag.parsing._scaled_chart import LOG2_BASE, arc_marginals, inside, outside
 from sklearn_shag.parsing._viterbi import viterbi
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
