@@ -9,9 +9,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import _bulk, _fast_chart, _scaled_chart, eisner, inside_outside
+from sklearn_shag.parsing import _bulk, _chunks, _fast_chart, _scaled_chart, eisner, inside_outside
 from sklearn_shag.parsing._fast_chart import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Sentence
-from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, N_PROBED, lane_grammar, run_fast
+from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
+from sklearn_shag.parsing._fast_range import N_PROBED
+from sklearn_shag.parsing._packed_grammar import lane_grammar
 from sklearn_shag.parsing._results import new_results
 from sklearn_shag.utils._simd import LANES, aligned
 from tests import oracles
@@ -591,10 +593,10 @@ def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, largest_chunk, chu
         n_chunks.append(len(tasks))
         return original(tasks, *options)
 
-    original = _bulk.run_parallel
-    monkeypatch.setattr(_bulk, "run_parallel", run_parallel)
-    monkeypatch.setattr(_bulk, "LARGEST_CHUNK", largest_chunk)
-    monkeypatch.setattr(_bulk, "CHUNKS_PER_WORKER", chunks_per_worker)
+    original = _chunks.run_parallel
+    monkeypatch.setattr(_chunks, "run_parallel", run_parallel)
+    monkeypatch.setattr(_chunks, "LARGEST_CHUNK", largest_chunk)
+    monkeypatch.setattr(_chunks, "CHUNKS_PER_WORKER", chunks_per_worker)
     found = results_of(*bulk(n_states), n_jobs)
     assert min(n_chunks) > 1
     for one, other in zip(found, expected, strict=True):

@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.parsing._fast_chart import (
-    CLOSED,
-    COMPLETE,
-    D_CLOSED,
-    INCOMPLETE,
-    Sentence,
-    inside,
-    outside,
+from sklearn_shag.parsing._fast_chart import CLOSED, D_CLOSED, Sentence, inside, outside
+from sklearn_shag.parsing._fast_range import (
+    N_PROBED,
+    N_PROBED_AGAIN,
+    all_in_range,
+    begin_unscaled,
+    probe,
 )
+from sklearn_shag.parsing._packed_grammar import writable
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, aligned
@@ -21,71 +21,6 @@ from sklearn_shag.utils._simd import LANES, aligned
 # Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured.
 LONGEST_UNCUT = 24
 TILE = np.int64(4)
-
-# A chart is in range if no entry is larger, and no closed half, nor Z, is smaller unless it is 0:
-# then whatever vanished in a product is negligible. Operators may be small, but not larger.
-SMALLEST, LARGEST = 1e-90, 1e90
-# Of the scale of a token, as a power of two.
-LARGEST_EXPONENT = 100
-# Sentences up to this length seldom need a scale.
-LONGEST_UNSCALED = 24
-# So many tokens tell by what factor the value of a sentence changes with each; where they were not
-# enough, so many.
-N_PROBED, N_PROBED_AGAIN = np.int64(12), np.int64(48)
-
-
-class LaneGrammar(NamedTuple):
-    """Operators in the layout of the fast chart, of the symbols that a text has."""
-
-    alpha_1: np.ndarray  # (n_heads, 2, n), states padded to a multiple of LANES
-    alpha_inf: np.ndarray  # (n_heads, 2, n)
-    A: np.ndarray  # (n_heads, 2, n_symbols, n, n)
-    A_transposed: np.ndarray  # the last two axes exchanged
-    roots: np.ndarray  # (n_symbols,): the value of being the one root
-
-
-def lane_grammar(operators, codes):
-    """Take the operators that a text needs, in the layout of the fast chart.
-
-    Parameters
-    ----------
-    operators : Operators
-        Of a grammar.
-    codes : int ndarray
-        All codes of the text.
-
-    Returns
-    -------
-    grammar : LaneGrammar or None
-        None if entries are so large that the fast chart cannot take them.
-    place : int ndarray of shape (n_heads,)
-        The code in `grammar` of each code. The root symbol is the last head.
-    """
-    n_heads, _, n_states = operators.alpha_1.shape
-    used = np.flatnonzero(np.bincount(codes, minlength=n_heads)[:-1])
-    place = np.zeros(n_heads, dtype=np.int64)
-    place[used], place[-1] = np.arange(used.size), used.size
-    heads = np.append(used, n_heads - 1)
-    alpha_1, alpha_inf = operators.alpha_1[heads], operators.alpha_inf[heads]
-    A = operators.A[heads[:, None, None], [[0], [1]], used]
-    if not all(np.all(np.abs(part) <= LARGEST) for part in (alpha_1, alpha_inf, A)):
-        return None, place
-    roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
-    if n_states == 1:
-        A = np.ascontiguousarray(A)  # for kernels that are compiled for this layout
-        return LaneGrammar(alpha_1, alpha_inf, A, A, roots), place
-    parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
-    parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
-    return LaneGrammar(*parts, roots), place
-
-
-def _pad(values, leading):
-    """Pad the axes of states, which follow the leading ones, with zeros to a multiple of LANES."""
-    axes = values.shape[len(leading) :]
-    out = aligned((*leading, *(size + -size % LANES for size in axes)))
-    out[...] = 0.0
-    out[(..., *map(slice, axes))] = values
-    return out
 
 
 def run_fast(grammar, codes, indptr, which, results):
@@ -107,10 +42,7 @@ def run_fast(grammar, codes, indptr, which, results):
     done : bool ndarray of the shape of `which`
         Where it is False, the chart with exponents must tell.
     """
-    # Other processes get large arrays read-only, which would be another type to the kernels.
-    grammar = LaneGrammar(
-        *(part if part.flags.writeable else _pad(part, part.shape) for part in grammar)
-    )
+    grammar = writable(grammar)
     n_states = grammar.alpha_1.shape[2]
     run, n_states, n_lanes = (
         (_in_lockstep, LANES, LANES) if n_states == 1 else (_one_by_one, n_states, 1)
@@ -268,102 +200,20 @@ def _solve(sentence, vectors, numbers, marginals, lanes, results, tile):
     decides by itself whether it is in range, not those before or beside it.
     """
     n_tokens = sentence.starts.shape[0] - 1
-    n_probed = N_PROBED if _begin_unscaled(lanes) else 0
+    n_probed = N_PROBED if begin_unscaled(lanes) else 0
     retried = False
     while True:  # one call of `inside`, since each is compiled
         inside(sentence, min(n_probed, n_tokens) if n_probed else n_tokens, tile, vectors, numbers)
         if n_probed:
-            _probe(lanes, n_probed)
+            probe(lanes, n_probed)
             n_probed = 0
         else:
             _attach_roots(lanes)
-            if _all_in_range(vectors, lanes, n_tokens) or retried:
+            if all_in_range(vectors, lanes, n_tokens) or retried:
                 break
             n_probed, retried = N_PROBED_AGAIN, True
     if results.marginals.size:
         outside(sentence, n_tokens, tile, vectors, numbers, marginals)
-
-
-@inlined_kernel
-def _begin_unscaled(lanes):
-    """Set all powers to 0, and return whether a sentence is so long that it needs another."""
-    n_long = 0
-    for lane in range(lanes.lengths.size):
-        lanes.exponents[lane] = 0
-        lanes.n_wrong[lane] = lanes.lengths[lane] > LONGEST_UNSCALED
-        n_long += lanes.n_wrong[lane]
-    return n_long > 0
-
-
-@inlined_kernel
-def _scale(lanes, lane, exponent):
-    """Divide arcs by two to the power `exponent` from now on."""
-    factor = 2.0 ** (lanes.exponents[lane] - exponent)
-    lanes.exponents[lane] = exponent
-    for h in range(1, lanes.arc_scores.shape[0]):
-        for m in range(1, lanes.arc_scores.shape[1]):
-            lanes.arc_scores[h, m, lane] *= factor
-
-
-@table_kernel
-def _probe(lanes, n_probed):
-    """Set the powers, where they are wrong, by what each of the first tokens contributes to Z."""
-    for lane in range(lanes.lengths.size):
-        if not lanes.n_wrong[lane]:
-            continue
-        n = min(n_probed, lanes.lengths[lane])
-        largest = 0.0
-        for m in range(1, n + 1):
-            left = lanes.numbers[CLOSED, m, 1, lane]
-            largest = max(largest, abs(left * lanes.numbers[CLOSED, m, n + 1, lane]))
-        exponent = lanes.exponents[lane]
-        if 0.0 < largest < np.inf:
-            exponent += round(np.log2(largest) / n)
-        _scale(lanes, lane, min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT))
-
-
-@table_kernel
-def _all_in_range(vectors, lanes, n_tokens):
-    """Whether nothing is lost in the chart; count, by lane, the entries that say otherwise.
-
-    What is lost in a vector beside larger entries is negligible, and where the whole of it is,
-    the closed half that it leads to is too small.
-    """
-    n_lanes, width = lanes.lengths.size, vectors.shape[2] * vectors.shape[3]
-    for lane in range(n_lanes):
-        lanes.n_wrong[lane] = _is_out_of_range(lanes.z[lane], SMALLEST)
-    for h in range(1, n_tokens + 1):
-        # There is a boundary behind the last token, but no modifier.
-        for table, end in ((COMPLETE, n_tokens + 2), (INCOMPLETE, n_tokens + 1)):
-            row = vectors[table, h].reshape(width)
-            row = row[vectors.shape[3] : end * vectors.shape[3]]
-            _count_out_of_range(row, 0.0, lanes.n_wrong)
-        row = lanes.numbers[CLOSED, h].reshape(lanes.numbers.shape[2] * n_lanes)
-        _count_out_of_range(row[n_lanes : (n_tokens + 2) * n_lanes], SMALLEST, lanes.n_wrong)
-    n_wrong = 0
-    for lane in range(n_lanes):
-        n_wrong += lanes.n_wrong[lane]
-    return n_wrong == 0
-
-
-@inlined_kernel
-def _count_out_of_range(values, smallest, n_wrong):
-    if n_wrong.size == 1:
-        count = 0  # in a register
-        for k in range(values.size):
-            count += _is_out_of_range(values[k], smallest)
-        n_wrong[0] += count
-        return
-    for k in range(0, values.size, LANES):
-        for lane in range(LANES):
-            n_wrong[lane] += _is_out_of_range(values[k + lane], smallest)
-
-
-@inlined_kernel
-def _is_out_of_range(value, smallest):
-    # Without branches, so that several are compared at once; NaN is not equal to itself.
-    size = abs(value)
-    return (size != 0.0) & ((size < smallest) | (size > LARGEST) | (size != size))
 
 
 @table_kernel
