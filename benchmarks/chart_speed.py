@@ -47,8 +47,8 @@ def chart(n_states, codes):
     """A function that computes the arc marginals of sentences of equal length."""
     n_sentences, n_tokens = codes.shape
     indptr = n_tokens * np.arange(n_sentences + 1)
-    grammar, backoff = random_grammar(n_states), random_grammar(1)
-    return lambda: marginals(grammar, backoff, codes.ravel(), indptr, 1)
+    grammar, fallback = random_grammar(n_states), random_grammar(1)
+    return lambda: marginals(grammar, fallback, codes.ravel(), indptr, 1)
 
 
 def operations(n_states, n_tokens):

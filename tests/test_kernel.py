@@ -236,7 +236,7 @@ compiler.compile_extra = tell
 
 
 def test_fallbacks_are_called_only_where_a_sentence_needs_them(english, monkeypatch):
-    """So they are compiled only there: the chart with exponents is a third of all there is."""
+    """So they are compiled only there: the scaled chart is a third of all there is."""
     calls = []
 
     def run_scaled(*arguments):

@@ -1,4 +1,4 @@
-"""The inside-outside chart against enumeration, counting numbers and invariants."""
+"""The scaled chart against enumeration, counting numbers and invariants."""
 
 import numba
 import numpy as np

@@ -8,7 +8,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chunks import over_chunks, split, unsort
 from sklearn_shag.parsing._decoding import decode_derivations, decode_trees
 from sklearn_shag.parsing._ladder import SMALLEST_MARGINAL, parse_chunk, repair
-from sklearn_shag.parsing._packed_grammar import lane_grammar
+from sklearn_shag.parsing._packed_grammar import pack_grammar
 from sklearn_shag.parsing._results import ROUTES
 
 __all__ = ["decode", "log_partitions", "marginal_report", "marginals"]
@@ -32,24 +32,24 @@ def _decode_task(grammars, first, codes, indptr, logarithm):
     return np.delete(heads, indptr[:-1])
 
 
-def _viterbi_task(log_operators, log_backoff, codes, indptr):
+def _viterbi_task(log_operators, log_fallback, codes, indptr):
     heads = np.full(codes.size, -1)
-    decode_derivations(log_operators, log_backoff, codes, indptr, heads)
+    decode_derivations(log_operators, log_fallback, codes, indptr, heads)
     return np.delete(heads, indptr[:-1])
 
 
 def _parse(task, grammars, codes, indptr, n_jobs, verbose, **options):
     """Run a task on chunks, for which the first grammar is prepared once."""
-    task = partial(task, grammars, lane_grammar(grammars[0], codes), **options)
+    task = partial(task, grammars, pack_grammar(grammars[0], codes), **options)
     return over_chunks(task, codes, indptr, _root(grammars[0]), n_jobs, verbose)
 
 
-def marginals(operators, backoff, codes, indptr, n_jobs=None, verbose=0):
+def marginals(operators, fallback, codes, indptr, n_jobs=None, verbose=0):
     """Compute the arc marginals of encoded sentences.
 
     Parameters
     ----------
-    operators, backoff : Operators
+    operators, fallback : Operators
         A grammar, and the positive one for sentences where its Z is zero or not finite.
     codes, indptr : int ndarrays
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
@@ -61,18 +61,18 @@ def marginals(operators, backoff, codes, indptr, n_jobs=None, verbose=0):
     marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
         Positive, rows sum to 1.
     """
-    chunks, order = _parse(_repair_task, (operators, backoff), codes, indptr, n_jobs, verbose)
+    chunks, order = _parse(_repair_task, (operators, fallback), codes, indptr, n_jobs, verbose)
     lengths = np.diff(indptr)
     parts = split(chunks, lengths * (lengths + 1), order)
     return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths.tolist(), strict=True)]
 
 
-def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None, verbose=0):
+def decode(operators, fallback, codes, indptr, decoder="mbr", n_jobs=None, verbose=0):
     """Find the best tree of encoded sentences.
 
     Parameters
     ----------
-    operators, backoff : Operators
+    operators, fallback : Operators
         A grammar, and the positive one for sentences where its Z is zero or not finite.
     codes, indptr : int ndarrays
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
@@ -89,11 +89,11 @@ def decode(operators, backoff, codes, indptr, decoder="mbr", n_jobs=None, verbos
     """
     if decoder == "viterbi":
         with np.errstate(divide="ignore"):
-            logs = [Operators(*map(np.log, grammar)) for grammar in (operators, backoff)]
+            logs = [Operators(*map(np.log, grammar)) for grammar in (operators, fallback)]
         task = partial(_viterbi_task, *logs)
         chunks, order = over_chunks(task, codes, indptr, _root(operators), n_jobs, verbose)
     else:
-        grammars, logarithm = (operators, backoff), decoder == "mbr"
+        grammars, logarithm = (operators, fallback), decoder == "mbr"
         chunks, order = _parse(
             _decode_task, grammars, codes, indptr, n_jobs, verbose, logarithm=logarithm
         )

@@ -17,12 +17,12 @@ def decode_trees(scores, begins, indptr, heads):
 
 
 @kernel
-def decode_derivations(log_operators, log_backoff, codes, indptr, heads):
+def decode_derivations(log_operators, log_fallback, codes, indptr, heads):
     """Find the most probable derivation of every sentence."""
     for s in range(indptr.size - 1):
         sentence = codes[indptr[s] : indptr[s + 1]]
         arc_scores = np.zeros((sentence.size, sentence.size))
-        for grammar in (log_operators, log_backoff):
+        for grammar in (log_operators, log_fallback):
             score = viterbi(grammar, sentence, arc_scores, heads[indptr[s] + 1 : indptr[s + 1]])
             if score > -np.inf:
                 break

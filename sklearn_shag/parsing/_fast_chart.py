@@ -1,13 +1,13 @@
-"""The chart in plain doubles: fast, for sentences whose values neither under- nor overflow.
+"""The fast chart: plain doubles, for sentences whose values neither under- nor overflow.
 
 Recurrences and names are those of :mod:`_scaled_chart`, for trees with one root. The outside pass
 gathers: each derivative is one sum over the larger spans that use its entry, and so takes the same
 form as the inside sums, factors along a row of one table times vectors along a row of another.
 
-Vectors are lanes of a register (:mod:`sklearn_shag.utils._simd`). One source serves two regimes:
+Vectors are those of :mod:`sklearn_shag.utils._simd`. One source serves two regimes:
 
-- lanes are states, padded to a multiple of LANES: one sentence at a time;
-- lanes are sentences, LANES of them in lockstep, of automata with one state. Tables of numbers have
+- they hold states, padded to a multiple of LANES: one sentence at a time;
+- they hold sentences, LANES of them in lockstep, of automata with one state. Tables of numbers have
   one axis more. Shorter sentences end where they end; what lies behind is zero.
 
 Spans i..j are visited tile by tile, i in rows and j in columns. Split points between the rows and

@@ -1,4 +1,4 @@
-"""Chunks of sentences through the fast chart: one by one, or in lockstep."""
+"""Sentences of a chunk through the fast chart: one by one, or in lockstep."""
 
 import math
 from typing import NamedTuple
@@ -28,7 +28,7 @@ def run_fast(grammar, codes, indptr, which, results):
 
     Parameters
     ----------
-    grammar : LaneGrammar
+    grammar : PackedGrammar
     codes, indptr : int ndarrays
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``, in codes of the grammar; its first code is
         the root symbol's.
@@ -40,15 +40,15 @@ def run_fast(grammar, codes, indptr, which, results):
     Returns
     -------
     done : bool ndarray of the shape of `which`
-        Where it is False, the chart with exponents must tell.
+        Where it is False, the scaled chart must tell.
     """
     grammar = writable(grammar)
     n_states = grammar.alpha_1.shape[2]
-    run, n_states, n_lanes = (
+    run, width, n_members = (
         (_in_lockstep, LANES, LANES) if n_states == 1 else (_one_by_one, n_states, 1)
     )
     longest = indptr[which[-1] + 1] - indptr[which[-1]] - 1
-    workspace = _new_workspace(longest, n_states, n_lanes)
+    workspace = _new_workspace(longest, width, n_members)
     done = np.empty(which.size, dtype=bool)
     run(grammar, codes, indptr, which, results, workspace, done)
     return done
@@ -76,53 +76,53 @@ class Workspace(NamedTuple):
     n_wrong: np.ndarray
 
 
-def _new_workspace(n_tokens, n_states, n_lanes):
+def _new_workspace(n_tokens, width, n_members):
     p, n = _padded(n_tokens), n_tokens + 1
     return Workspace(
-        vectors=aligned(5 * p * (p + 1) * n_states),
-        numbers=aligned(3 * (p + 1) ** 2 * n_lanes),
-        starts=aligned(2 * n * n_states),
-        stops=aligned(2 * n * n_states),
-        roots=aligned(n * n_lanes),
-        arc_scores=aligned(n * n * n_lanes),
-        marginals=aligned((n - 1) * n * n_lanes),
-        lengths=np.empty(n_lanes, dtype=np.int64),
-        z=np.empty(n_lanes),
-        exponents=np.zeros(n_lanes, dtype=np.int64),
-        n_wrong=np.empty(n_lanes, dtype=np.int64),
+        vectors=aligned(5 * p * (p + 1) * width),
+        numbers=aligned(3 * (p + 1) ** 2 * n_members),
+        starts=aligned(2 * n * width),
+        stops=aligned(2 * n * width),
+        roots=aligned(n * n_members),
+        arc_scores=aligned(n * n * n_members),
+        marginals=aligned((n - 1) * n * n_members),
+        lengths=np.empty(n_members, dtype=np.int64),
+        z=np.empty(n_members),
+        exponents=np.zeros(n_members, dtype=np.int64),
+        n_wrong=np.empty(n_members, dtype=np.int64),
     )
 
 
-class Lanes(NamedTuple):
-    """Sentences side by side: LANES of them in lockstep, else one. The last axis counts them."""
+class SentenceGroup(NamedTuple):
+    """Sentences side by side: LANES members in lockstep, else one. The last axis counts them."""
 
-    lengths: np.ndarray  # (n_lanes,)
-    roots: np.ndarray  # (N + 1, n_lanes)
-    arc_scores: np.ndarray  # (N + 1, N + 1, n_lanes)
-    numbers: np.ndarray  # (3, P + 1, P + 1, n_lanes)
-    marginals: np.ndarray  # (N, N + 1, n_lanes)
-    z: np.ndarray  # (n_lanes,), set by the chart
-    exponents: np.ndarray  # (n_lanes,): arcs are divided by 2 to their power
-    n_wrong: np.ndarray  # (n_lanes,): how many entries of the chart are out of range
+    lengths: np.ndarray  # (n_members,)
+    roots: np.ndarray  # (N + 1, n_members)
+    arc_scores: np.ndarray  # (N + 1, N + 1, n_members)
+    numbers: np.ndarray  # (3, P + 1, P + 1, n_members)
+    marginals: np.ndarray  # (N, N + 1, n_members)
+    z: np.ndarray  # (n_members,), set by the chart
+    exponents: np.ndarray  # (n_members,): arcs are divided by 2 to their power
+    n_wrong: np.ndarray  # (n_members,): how many entries of the chart are out of range
 
 
 @table_kernel
 def _one_by_one(grammar, codes, indptr, which, results, space, done):
-    """Parse sentences with states in lanes; tell which of `which` are done."""
+    """Parse sentences one by one; tell which of `which` are done."""
     n_states = grammar.alpha_1.shape[2]
     for k in range(which.size):
         s = which[k]
         tokens = codes[indptr[s] : indptr[s + 1]]
         n, p = tokens.size, _padded(tokens.size - 1)
-        lanes = _lanes(space, n, p, 1)
-        arc_scores = lanes.arc_scores.reshape((n, n))
-        numbers = lanes.numbers.reshape((3, p + 1, p + 1))
-        marginals = lanes.marginals.reshape((n - 1, n))
+        group = _group(space, n, p, 1)
+        arc_scores = group.arc_scores.reshape((n, n))
+        numbers = group.numbers.reshape((3, p + 1, p + 1))
+        marginals = group.marginals.reshape((n - 1, n))
         starts = space.starts[: 2 * n * n_states].reshape((n, 2, n_states))
         stops = space.stops[: 2 * n * n_states].reshape((n, 2, n_states))
-        lanes.lengths[0] = n - 1
+        group.lengths[0] = n - 1
         for m in range(1, n):
-            lanes.roots[m, 0] = grammar.roots[tokens[m]]
+            group.roots[m, 0] = grammar.roots[tokens[m]]
             for direction in range(2):
                 for q in range(n_states):
                     starts[m, direction, q] = grammar.alpha_1[tokens[m], direction, q]
@@ -132,8 +132,8 @@ def _one_by_one(grammar, codes, indptr, which, results, space, done):
         vectors = space.vectors[: 5 * p * (p + 1) * n_states].reshape((5, p, p + 1, n_states))
         sentence = Sentence(tokens, starts, stops, grammar.A, grammar.A_transposed, arc_scores)
         tile = n - 1 if n - 1 <= LONGEST_UNCUT else TILE
-        _solve(sentence, vectors, numbers, marginals, lanes, results, tile)
-        done[k] = _put_result(lanes, 0, s, results)
+        _solve(sentence, vectors, numbers, marginals, group, results, tile)
+        done[k] = _put_result(group, 0, s, results)
 
 
 @table_kernel
@@ -143,47 +143,47 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, done):
         end = min(first + LANES, which.size)
         n = indptr[which[end - 1] + 1] - indptr[which[end - 1]]  # the last is the longest
         p = _padded(n - 1)
-        lanes = _lanes(space, n, p, LANES)
+        group = _group(space, n, p, LANES)
         starts = space.starts[: 2 * n * LANES].reshape((n, 2, LANES))
         stops = space.stops[: 2 * n * LANES].reshape((n, 2, LANES))
-        for lane in range(LANES):
-            k = min(first + lane, end - 1)  # the last fills lanes that would be empty
+        for member in range(LANES):
+            k = min(first + member, end - 1)  # the last fills places that would be empty
             tokens = codes[indptr[which[k]] : indptr[which[k] + 1]]
-            lanes.lengths[lane] = tokens.size - 1
+            group.lengths[member] = tokens.size - 1
             for h in range(1, n):
                 present = h < tokens.size
-                lanes.roots[h, lane] = grammar.roots[tokens[h]] if present else 0.0
+                group.roots[h, member] = grammar.roots[tokens[h]] if present else 0.0
                 for direction in range(2):
                     start, stop = 0.0, 0.0
                     if present:
                         start = grammar.alpha_1[tokens[h], direction, 0]
                         stop = grammar.alpha_inf[tokens[h], direction, 0]
-                    starts[h, direction, lane], stops[h, direction, lane] = start, stop
+                    starts[h, direction, member], stops[h, direction, member] = start, stop
                 for m in range(1, n):
                     score = 0.0
                     if present and m < tokens.size:
                         direction = RIGHT if m > h else LEFT
                         score = grammar.A[tokens[h], direction, tokens[m], 0, 0]
-                    lanes.arc_scores[h, m, lane] = score
+                    group.arc_scores[h, m, member] = score
         vectors = space.vectors[: 5 * p * (p + 1) * LANES].reshape((5, p, p + 1, LANES))
         # Codes are for operators, which arcs have in them already.
-        sentence = Sentence(which, starts, stops, None, None, lanes.arc_scores)
-        numbers, marginals = lanes.numbers, lanes.marginals
+        sentence = Sentence(which, starts, stops, None, None, group.arc_scores)
+        numbers, marginals = group.numbers, group.marginals
         # Always in tiles: the order of sums must not depend on how long the others are.
-        _solve(sentence, vectors, numbers, marginals, lanes, results, TILE)
+        _solve(sentence, vectors, numbers, marginals, group, results, TILE)
         for k in range(first, end):
-            done[k] = _put_result(lanes, k - first, which[k], results)
+            done[k] = _put_result(group, k - first, which[k], results)
 
 
 @inlined_kernel
-def _lanes(space, n, p, n_lanes):
+def _group(space, n, p, n_members):
     """Cut what sentences side by side need from the workspace."""
-    return Lanes(
+    return SentenceGroup(
         space.lengths,
-        space.roots[: n * n_lanes].reshape((n, n_lanes)),
-        space.arc_scores[: n * n * n_lanes].reshape((n, n, n_lanes)),
-        space.numbers[: 3 * (p + 1) ** 2 * n_lanes].reshape((3, p + 1, p + 1, n_lanes)),
-        space.marginals[: (n - 1) * n * n_lanes].reshape((n - 1, n, n_lanes)),
+        space.roots[: n * n_members].reshape((n, n_members)),
+        space.arc_scores[: n * n * n_members].reshape((n, n, n_members)),
+        space.numbers[: 3 * (p + 1) ** 2 * n_members].reshape((3, p + 1, p + 1, n_members)),
+        space.marginals[: (n - 1) * n * n_members].reshape((n - 1, n, n_members)),
         space.z,
         space.exponents,
         space.n_wrong,
@@ -191,7 +191,7 @@ def _lanes(space, n, p, n_lanes):
 
 
 @merged_kernel
-def _solve(sentence, vectors, numbers, marginals, lanes, results, tile):
+def _solve(sentence, vectors, numbers, marginals, group, results, tile):
     """Fill Z and, if there is room for them, marginals, and tell what is out of range.
 
     Arcs are divided by a power of two, so that the value of a sentence is near 1. That rounds
@@ -200,16 +200,16 @@ def _solve(sentence, vectors, numbers, marginals, lanes, results, tile):
     decides by itself whether it is in range, not those before or beside it.
     """
     n_tokens = sentence.starts.shape[0] - 1
-    n_probed = N_PROBED if begin_unscaled(lanes) else 0
+    n_probed = N_PROBED if begin_unscaled(group) else 0
     retried = False
     while True:  # one call of `inside`, since each is compiled
         inside(sentence, min(n_probed, n_tokens) if n_probed else n_tokens, tile, vectors, numbers)
         if n_probed:
-            probe(lanes, n_probed)
+            probe(group, n_probed)
             n_probed = 0
         else:
-            _attach_roots(lanes)
-            if all_in_range(vectors, lanes, n_tokens) or retried:
+            _attach_roots(group)
+            if all_in_range(vectors, group, n_tokens) or retried:
                 break
             n_probed, retried = N_PROBED_AGAIN, True
     if results.marginals.size:
@@ -217,39 +217,39 @@ def _solve(sentence, vectors, numbers, marginals, lanes, results, tile):
 
 
 @table_kernel
-def _attach_roots(lanes):
+def _attach_roots(group):
     """Z = sum_m w(m) closed[m, 1] closed[m, N + 1] and its derivatives (eqs. 23, 24)."""
-    numbers = lanes.numbers
+    numbers = group.numbers
     d_closed = numbers[D_CLOSED].reshape(numbers[D_CLOSED].size)
     for k in range(d_closed.size):
         d_closed[k] = 0.0
-    for lane in range(lanes.lengths.size):
-        n = lanes.lengths[lane] + 1
-        scale = 2.0 ** -lanes.exponents[lane]
+    for member in range(group.lengths.size):
+        n = group.lengths[member] + 1
+        scale = 2.0 ** -group.exponents[member]
         z = 0.0
         for m in range(1, n):
-            closed = numbers[CLOSED, m, 1, lane] * numbers[CLOSED, m, n, lane]
-            z += scale * lanes.roots[m, lane] * closed
-        lanes.z[lane] = z
+            closed = numbers[CLOSED, m, 1, member] * numbers[CLOSED, m, n, member]
+            z += scale * group.roots[m, member] * closed
+        group.z[member] = z
         for m in range(1, n):
-            factor = scale * lanes.roots[m, lane] / z if z != 0.0 else 0.0
-            left, right = numbers[CLOSED, m, 1, lane], numbers[CLOSED, m, n, lane]
-            numbers[D_CLOSED, m, 1, lane] += factor * right
-            numbers[D_CLOSED, m, n, lane] += factor * left
-            lanes.marginals[m - 1, 0, lane] = factor * left * right
+            factor = scale * group.roots[m, member] / z if z != 0.0 else 0.0
+            left, right = numbers[CLOSED, m, 1, member], numbers[CLOSED, m, n, member]
+            numbers[D_CLOSED, m, 1, member] += factor * right
+            numbers[D_CLOSED, m, n, member] += factor * left
+            group.marginals[m - 1, 0, member] = factor * left * right
 
 
 @table_kernel
-def _put_result(lanes, lane, s, results):
+def _put_result(group, member, s, results):
     """Keep the results of one sentence; return whether it is done."""
-    z, n_tokens = lanes.z[lane], lanes.lengths[lane]
-    if lanes.n_wrong[lane] or z == 0.0:
+    z, n_tokens = group.z[member], group.lengths[member]
+    if group.n_wrong[member] or z == 0.0:
         return False
     if results.marginals.size:
         total, place = 0.0, results.begins[s]
         for m in range(n_tokens):
             for h in range(n_tokens + 1):
-                marginal = lanes.marginals[m, h, lane] if h != m + 1 else 0.0
+                marginal = group.marginals[m, h, member] if h != m + 1 else 0.0
                 results.marginals[place] = marginal
                 total += abs(marginal)
                 place += 1
@@ -258,6 +258,6 @@ def _put_result(lanes, lane, s, results):
     results.sign[s] = np.sign(z)
     # Taken apart, so that the power of two decides over no bit.
     mantissa, exponent = math.frexp(abs(z))
-    exponent += lanes.exponents[lane] * n_tokens
+    exponent += group.exponents[member] * n_tokens
     results.log_abs_z[s] = np.log(mantissa) + np.log(2.0) * exponent
     return True

@@ -8,7 +8,7 @@ from sklearn_shag.utils._simd import LANES
 
 # A chart is in range if no entry is larger, and no closed half, nor Z, is smaller unless it is 0:
 # then whatever vanished in a product is negligible. Operators may be small, but not larger.
-SMALLEST, LARGEST = 1e-90, 1e90
+SMALLEST_IN_RANGE, LARGEST_IN_RANGE = 1e-90, 1e90
 # Of the scale of a token, as a power of two.
 LARGEST_EXPONENT = 100
 # Sentences up to this length seldom need a scale.
@@ -19,64 +19,65 @@ N_PROBED, N_PROBED_AGAIN = np.int64(12), np.int64(48)
 
 
 @inlined_kernel
-def begin_unscaled(lanes):
+def begin_unscaled(group):
     """Set all powers to 0, and return whether a sentence is so long that it needs another."""
     n_long = 0
-    for lane in range(lanes.lengths.size):
-        lanes.exponents[lane] = 0
-        lanes.n_wrong[lane] = lanes.lengths[lane] > LONGEST_UNSCALED
-        n_long += lanes.n_wrong[lane]
+    for member in range(group.lengths.size):
+        group.exponents[member] = 0
+        group.n_wrong[member] = group.lengths[member] > LONGEST_UNSCALED
+        n_long += group.n_wrong[member]
     return n_long > 0
 
 
 @inlined_kernel
-def _scale(lanes, lane, exponent):
+def _scale(group, member, exponent):
     """Divide arcs by two to the power `exponent` from now on."""
-    factor = 2.0 ** (lanes.exponents[lane] - exponent)
-    lanes.exponents[lane] = exponent
-    for h in range(1, lanes.arc_scores.shape[0]):
-        for m in range(1, lanes.arc_scores.shape[1]):
-            lanes.arc_scores[h, m, lane] *= factor
+    factor = 2.0 ** (group.exponents[member] - exponent)
+    group.exponents[member] = exponent
+    for h in range(1, group.arc_scores.shape[0]):
+        for m in range(1, group.arc_scores.shape[1]):
+            group.arc_scores[h, m, member] *= factor
 
 
 @table_kernel
-def probe(lanes, n_probed):
+def probe(group, n_probed):
     """Set the powers, where they are wrong, by what each of the first tokens contributes to Z."""
-    for lane in range(lanes.lengths.size):
-        if not lanes.n_wrong[lane]:
+    for member in range(group.lengths.size):
+        if not group.n_wrong[member]:
             continue
-        n = min(n_probed, lanes.lengths[lane])
+        n = min(n_probed, group.lengths[member])
         largest = 0.0
         for m in range(1, n + 1):
-            left = lanes.numbers[CLOSED, m, 1, lane]
-            largest = max(largest, abs(left * lanes.numbers[CLOSED, m, n + 1, lane]))
-        exponent = lanes.exponents[lane]
+            left = group.numbers[CLOSED, m, 1, member]
+            largest = max(largest, abs(left * group.numbers[CLOSED, m, n + 1, member]))
+        exponent = group.exponents[member]
         if 0.0 < largest < np.inf:
             exponent += round(np.log2(largest) / n)
-        _scale(lanes, lane, min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT))
+        _scale(group, member, min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT))
 
 
 @table_kernel
-def all_in_range(vectors, lanes, n_tokens):
-    """Whether nothing is lost in the chart; count, by lane, the entries that say otherwise.
+def all_in_range(vectors, group, n_tokens):
+    """Whether nothing is lost in the chart; count, by member, the entries that say otherwise.
 
     What is lost in a vector beside larger entries is negligible, and where the whole of it is,
     the closed half that it leads to is too small.
     """
-    n_lanes, width = lanes.lengths.size, vectors.shape[2] * vectors.shape[3]
-    for lane in range(n_lanes):
-        lanes.n_wrong[lane] = _is_out_of_range(lanes.z[lane], SMALLEST)
+    n_members, width = group.lengths.size, vectors.shape[2] * vectors.shape[3]
+    for member in range(n_members):
+        group.n_wrong[member] = _is_out_of_range(group.z[member], SMALLEST_IN_RANGE)
     for h in range(1, n_tokens + 1):
         # There is a boundary behind the last token, but no modifier.
         for table, end in ((COMPLETE, n_tokens + 2), (INCOMPLETE, n_tokens + 1)):
             row = vectors[table, h].reshape(width)
             row = row[vectors.shape[3] : end * vectors.shape[3]]
-            _count_out_of_range(row, 0.0, lanes.n_wrong)
-        row = lanes.numbers[CLOSED, h].reshape(lanes.numbers.shape[2] * n_lanes)
-        _count_out_of_range(row[n_lanes : (n_tokens + 2) * n_lanes], SMALLEST, lanes.n_wrong)
+            _count_out_of_range(row, 0.0, group.n_wrong)
+        row = group.numbers[CLOSED, h].reshape(group.numbers.shape[2] * n_members)
+        row = row[n_members : (n_tokens + 2) * n_members]
+        _count_out_of_range(row, SMALLEST_IN_RANGE, group.n_wrong)
     n_wrong = 0
-    for lane in range(n_lanes):
-        n_wrong += lanes.n_wrong[lane]
+    for member in range(n_members):
+        n_wrong += group.n_wrong[member]
     return n_wrong == 0
 
 
@@ -89,12 +90,12 @@ def _count_out_of_range(values, smallest, n_wrong):
         n_wrong[0] += count
         return
     for k in range(0, values.size, LANES):
-        for lane in range(LANES):
-            n_wrong[lane] += _is_out_of_range(values[k + lane], smallest)
+        for member in range(LANES):
+            n_wrong[member] += _is_out_of_range(values[k + member], smallest)
 
 
 @inlined_kernel
 def _is_out_of_range(value, smallest):
     # Without branches, so that several are compared at once; NaN is not equal to itself.
     size = abs(value)
-    return (size != 0.0) & ((size < smallest) | (size > LARGEST) | (size != size))
+    return (size != 0.0) & ((size < smallest) | (size > LARGEST_IN_RANGE) | (size != size))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_shag.parsing._fast_driver import run_fast
-from sklearn_shag.parsing._packed_grammar import lane_grammar
+from sklearn_shag.parsing._packed_grammar import pack_grammar
 from sklearn_shag.parsing._results import ROUTES, new_results
 from sklearn_shag.parsing._scaled_driver import run_scaled
 from sklearn_shag.utils._kernel import kernel
@@ -15,7 +15,7 @@ SMALLEST_MARGINAL = 1e-12
 def parse_chunk(grammars, first, codes, indptr, with_marginals=True):
     """Parse a chunk, each sentence with the first of the grammars that has mass for it.
 
-    `first` is the :func:`lane_grammar` of the first, made once for all chunks; the others are
+    `first` is the :func:`pack_grammar` of the first, made once for all chunks; the others are
     seldom needed.
     """
     results = new_results(indptr, with_marginals)
@@ -23,12 +23,12 @@ def parse_chunk(grammars, first, codes, indptr, with_marginals=True):
     for k, operators in enumerate(grammars):
         if not pending.size:
             break
-        lanes, place = first
+        packed, place = first
         if k:
             of_pending = [codes[indptr[s] : indptr[s + 1]] for s in pending]
-            lanes, place = lane_grammar(operators, np.concatenate(of_pending))
-        if lanes is not None:
-            done = run_fast(lanes, place[codes], indptr, pending, results)
+            packed, place = pack_grammar(operators, np.concatenate(of_pending))
+        if packed is not None:
+            done = run_fast(packed, place[codes], indptr, pending, results)
             pending = _take_route("fallback" if k else "fast", done, pending, results)
         if pending.size:
             # Out of range, or without mass, which only this chart is sure of.

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.parsing._fast_range import LARGEST
+from sklearn_shag.parsing._fast_range import LARGEST_IN_RANGE
 from sklearn_shag.sequences import RIGHT
 from sklearn_shag.utils._simd import LANES, aligned
 
 
-class LaneGrammar(NamedTuple):
+class PackedGrammar(NamedTuple):
     """Operators in the layout of the fast chart, of the symbols that a text has."""
 
     alpha_1: np.ndarray  # (n_heads, 2, n), states padded to a multiple of LANES
@@ -19,7 +19,7 @@ class LaneGrammar(NamedTuple):
     roots: np.ndarray  # (n_symbols,): the value of being the one root
 
 
-def lane_grammar(operators, codes):
+def pack_grammar(operators, codes):
     """Take the operators that a text needs, in the layout of the fast chart.
 
     Parameters
@@ -31,7 +31,7 @@ def lane_grammar(operators, codes):
 
     Returns
     -------
-    grammar : LaneGrammar or None
+    grammar : PackedGrammar or None
         None if entries are so large that the fast chart cannot take them.
     place : int ndarray of shape (n_heads,)
         The code in `grammar` of each code. The root symbol is the last head.
@@ -43,20 +43,20 @@ def lane_grammar(operators, codes):
     heads = np.append(used, n_heads - 1)
     alpha_1, alpha_inf = operators.alpha_1[heads], operators.alpha_inf[heads]
     A = operators.A[heads[:, None, None], [[0], [1]], used]
-    if not all(np.all(np.abs(part) <= LARGEST) for part in (alpha_1, alpha_inf, A)):
+    if not all(np.all(np.abs(part) <= LARGEST_IN_RANGE) for part in (alpha_1, alpha_inf, A)):
         return None, place
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
     if n_states == 1:
         A = np.ascontiguousarray(A)  # for kernels that are compiled for this layout
-        return LaneGrammar(alpha_1, alpha_inf, A, A, roots), place
+        return PackedGrammar(alpha_1, alpha_inf, A, A, roots), place
     parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
     parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
-    return LaneGrammar(*parts, roots), place
+    return PackedGrammar(*parts, roots), place
 
 
 def writable(grammar):
     """Copy what is read-only, as other processes get large arrays: another type to the kernels."""
-    return LaneGrammar(
+    return PackedGrammar(
         *(part if part.flags.writeable else _pad(part, part.shape) for part in grammar)
     )
 

@@ -1,4 +1,4 @@
-"""The inside-outside chart of a split head-automata grammar (theory, eqs. 14-26).
+"""The scaled chart: inside-outside with an exponent for every entry (theory, eqs. 14-26).
 
 One sentence with positions 0..N; position 0 is the root symbol. A half-constituent is addressed by
 its head and by the boundary where it ends: boundary b lies left of token b, so the right half of
@@ -28,8 +28,8 @@ from sklearn_shag.utils._kernel import kernel
 LOG2_BASE = 256
 # Entries are renormalised when they leave [1/sqrt(BASE), sqrt(BASE)]: a product of three of them,
 # or of two and an operator or score of up to 1e200, still fits a double.
-LARGEST = 2.0 ** (LOG2_BASE // 2)
-SMALLEST = 2.0 ** (-LOG2_BASE // 2)
+LARGEST_NORMALISED = 2.0 ** (LOG2_BASE // 2)
+SMALLEST_NORMALISED = 2.0 ** (-LOG2_BASE // 2)
 BASE = 2.0**LOG2_BASE
 # The exponent of an empty sum: below that of every other entry.
 ZERO_EXPONENT = -(2**24)
@@ -72,12 +72,12 @@ def _power(exponent):
 
 @kernel
 def _excess(size):
-    """How often `size` must be divided by BASE to lie in [SMALLEST, LARGEST]; 0 if it is 0."""
+    """How often `size` must be divided by BASE to be normalised; 0 if it is 0."""
     excess = 0
-    while LARGEST < size < np.inf:
+    while LARGEST_NORMALISED < size < np.inf:
         size /= BASE
         excess += 1
-    while 0.0 < size < SMALLEST:
+    while 0.0 < size < SMALLEST_NORMALISED:
         size *= BASE
         excess -= 1
     return excess

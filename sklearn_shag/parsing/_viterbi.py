@@ -10,7 +10,7 @@ from sklearn_shag.sequences import RIGHT
 from sklearn_shag.utils._kernel import kernel
 
 # What an entry of the agenda of `_backtrack` stands for; numba makes no literals of this type.
-COMPLETE, INCOMPLETE = np.int64(0), np.int64(1)
+COMPLETE_HALF, INCOMPLETE_HALF = np.int64(0), np.int64(1)
 
 
 @kernel
@@ -119,25 +119,25 @@ def _backtrack(root, closed_from, complete_from, incomplete_from, awaiting_from,
     """Follow the best choices from the two closed halves of the root."""
     n_tokens = heads.size
     agenda = np.empty((2 * n_tokens + 2, 4), dtype=np.int64)  # kind, head, end, state
-    _put(agenda, 0, COMPLETE, root, 1, closed_from[root, 1])
-    _put(agenda, 1, COMPLETE, root, n_tokens + 1, closed_from[root, n_tokens + 1])
+    _put(agenda, 0, COMPLETE_HALF, root, 1, closed_from[root, 1])
+    _put(agenda, 1, COMPLETE_HALF, root, n_tokens + 1, closed_from[root, n_tokens + 1])
     size = 2
     while size:
         size -= 1
         kind, head = agenda[size, 0], agenda[size, 1]
         end, state = agenda[size, 2], agenda[size, 3]
-        if kind == COMPLETE:
+        if kind == COMPLETE_HALF:
             if end != head and end != head + 1:
                 modifier = complete_from[head, end, state]
-                _put(agenda, size, INCOMPLETE, head, modifier, state)
-                _put(agenda, size + 1, COMPLETE, modifier, end, closed_from[modifier, end])
+                _put(agenda, size, INCOMPLETE_HALF, head, modifier, state)
+                _put(agenda, size + 1, COMPLETE_HALF, modifier, end, closed_from[modifier, end])
                 size += 2
         else:
             heads[end - 1] = head
             before = incomplete_from[head, end, state]
             boundary = awaiting_from[head, end, before]
-            _put(agenda, size, COMPLETE, head, boundary, before)
-            _put(agenda, size + 1, COMPLETE, end, boundary, closed_from[end, boundary])
+            _put(agenda, size, COMPLETE_HALF, head, boundary, before)
+            _put(agenda, size + 1, COMPLETE_HALF, end, boundary, closed_from[end, boundary])
             size += 2
 
 
