@@ -10,7 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import _bulk, _chunks, _fast_chart, _scaled_chart, eisner, inside_outside
-from sklearn_shag.parsing._fast_chart import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Sentence
+from sklearn_shag.parsing._fast_chart import (
+    CLOSED,
+    COMPLETE,
+    D_CLOSED,
+    INCOMPLETE,
+    Sentence,
+    Tables,
+)
 from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
 from sklearn_shag.parsing._fast_range import N_PROBED
 from sklearn_shag.parsing._packed_grammar import pack_grammar
@@ -175,7 +182,8 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
     vectors, numbers = aligned((5, p, p + 1, starts.shape[2])), aligned((3, p + 1, p + 1, *shape))
     marginals = aligned((n_tokens, n, *shape))
     vectors[...], numbers[...], marginals[...] = np.nan, np.nan, np.nan
-    _fast_chart.inside(sentence, n_tokens, tile, vectors, numbers)
+    tables = Tables(vectors, numbers)
+    _fast_chart.inside(sentence, n_tokens, tile, tables)
     inside_vectors = vectors[[COMPLETE, INCOMPLETE]].copy()
     numbers[D_CLOSED] = 0.0
     for s, codes in enumerate(sentences):
@@ -186,7 +194,7 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
         z = np.sum(roots * closed[here, 1] * closed[here, end])
         derivatives[here, 1] += roots * closed[here, end] / z
         derivatives[here, end] += roots * closed[here, 1] / z
-    _fast_chart.outside(sentence, n_tokens, tile, vectors, numbers, marginals)
+    _fast_chart.outside(sentence, n_tokens, tile, tables, marginals)
     return inside_vectors, numbers, marginals
 
 

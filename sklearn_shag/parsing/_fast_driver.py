@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.parsing._fast_chart import CLOSED, D_CLOSED, Sentence, inside, outside
+from sklearn_shag.parsing._fast_chart import CLOSED, D_CLOSED, Sentence, Tables, inside, outside
 from sklearn_shag.parsing._fast_range import (
     N_PROBED,
     N_PROBED_AGAIN,
@@ -132,7 +132,7 @@ def _one_by_one(grammar, codes, indptr, which, results, space, done):
         vectors = space.vectors[: 5 * p * (p + 1) * n_states].reshape((5, p, p + 1, n_states))
         sentence = Sentence(tokens, starts, stops, grammar.A, grammar.A_transposed, arc_scores)
         tile = n - 1 if n - 1 <= LONGEST_UNCUT else TILE
-        _solve(sentence, vectors, numbers, marginals, group, results, tile)
+        _solve(sentence, Tables(vectors, numbers), marginals, group, results, tile)
         done[k] = _put_result(group, 0, s, results)
 
 
@@ -168,9 +168,9 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, done):
         vectors = space.vectors[: 5 * p * (p + 1) * LANES].reshape((5, p, p + 1, LANES))
         # Codes are for operators, which arcs have in them already.
         sentence = Sentence(which, starts, stops, None, None, group.arc_scores)
-        numbers, marginals = group.numbers, group.marginals
+        tables = Tables(vectors, group.numbers)
         # Always in tiles: the order of sums must not depend on how long the others are.
-        _solve(sentence, vectors, numbers, marginals, group, results, TILE)
+        _solve(sentence, tables, group.marginals, group, results, TILE)
         for k in range(first, end):
             done[k] = _put_result(group, k - first, which[k], results)
 
@@ -191,7 +191,7 @@ def _group(space, n, p, n_members):
 
 
 @merged_kernel
-def _solve(sentence, vectors, numbers, marginals, group, results, tile):
+def _solve(sentence, tables, marginals, group, results, tile):
     """Fill Z and, if there is room for them, marginals, and tell what is out of range.
 
     Arcs are divided by a power of two, so that the value of a sentence is near 1. That rounds
@@ -203,17 +203,17 @@ def _solve(sentence, vectors, numbers, marginals, group, results, tile):
     n_probed = N_PROBED if begin_unscaled(group) else 0
     retried = False
     while True:  # one call of `inside`, since each is compiled
-        inside(sentence, min(n_probed, n_tokens) if n_probed else n_tokens, tile, vectors, numbers)
+        inside(sentence, min(n_probed, n_tokens) if n_probed else n_tokens, tile, tables)
         if n_probed:
             probe(group, n_probed)
             n_probed = 0
         else:
             _attach_roots(group)
-            if all_in_range(vectors, group, n_tokens) or retried:
+            if all_in_range(tables.vectors, group, n_tokens) or retried:
                 break
             n_probed, retried = N_PROBED_AGAIN, True
     if results.marginals.size:
-        outside(sentence, n_tokens, tile, vectors, numbers, marginals)
+        outside(sentence, n_tokens, tile, tables, marginals)
 
 
 @table_kernel
