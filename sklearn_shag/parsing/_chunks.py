@@ -27,19 +27,8 @@ def over_chunks(task, codes, indptr, root, n_jobs, verbose):
     order : int ndarray of shape (n_sentences,)
         The sentences in the order in which they were taken: the shortest first.
     """
-    lengths = np.diff(indptr)
-    order = np.argsort(lengths, kind="stable")
-    codes = np.insert(codes, indptr[:-1], root)
-    begins, sizes = (indptr[:-1] + np.arange(lengths.size))[order], lengths[order] + 1
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    codes = codes[np.repeat(begins - indptr[:-1], sizes) + np.arange(codes.size)]
-    # Of the chart with 8 states, measured: cubic only for long sentences.
-    cost = np.cumsum(sizes**2 * (sizes + 30.0))
-    n_workers = count_workers(n_jobs)
-    n_chunks = CHUNKS_PER_WORKER * n_workers if n_workers > 1 else 1
-    n_chunks = max(n_chunks, int(np.sum(sizes**2.0) / LARGEST_CHUNK))
-    cuts = np.searchsorted(cost, cost[-1] * np.arange(1, n_chunks) / n_chunks)
-    cuts = np.unique(np.concatenate([[0], cuts, [lengths.size]]))
+    codes, indptr, order = _shortest_first(codes, indptr, root)
+    cuts = _cut(np.diff(indptr), n_jobs)
     tasks = (
         delayed(task)(
             codes=codes[indptr[start] : indptr[stop]],
@@ -48,8 +37,29 @@ def over_chunks(task, codes, indptr, root, n_jobs, verbose):
         for start, stop in pairwise(cuts.tolist())
     )
     sentences = np.diff(cuts).tolist()
-    with progress("Parsing", lengths.size, "sentences", verbose) as advance:
+    with progress("Parsing", order.size, "sentences", verbose) as advance:
         return run_parallel(tasks, n_jobs, lambda k: advance(sentences[k])), order
+
+
+def _shortest_first(codes, indptr, root):
+    """Sort sentences by their lengths, and put the root symbol before each."""
+    lengths = np.diff(indptr)
+    order = np.argsort(lengths, kind="stable")
+    codes = np.insert(codes, indptr[:-1], root)
+    begins, sizes = (indptr[:-1] + np.arange(lengths.size))[order], lengths[order] + 1
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    return codes[np.repeat(begins - indptr[:-1], sizes) + np.arange(codes.size)], indptr, order
+
+
+def _cut(sizes, n_jobs):
+    """Find where chunks of about equal cost begin, and the last one ends."""
+    # Of the chart with 8 states, measured: cubic only for long sentences.
+    cost = np.cumsum(sizes**2 * (sizes + 30.0))
+    n_workers = count_workers(n_jobs)
+    n_chunks = CHUNKS_PER_WORKER * n_workers if n_workers > 1 else 1
+    n_chunks = max(n_chunks, int(np.sum(sizes**2.0) / LARGEST_CHUNK))
+    cuts = np.searchsorted(cost, cost[-1] * np.arange(1, n_chunks) / n_chunks)
+    return np.unique(np.concatenate([[0], cuts, [sizes.size]]))
 
 
 def split(chunks, sizes, order):

@@ -56,7 +56,7 @@ def run_fast(grammar, codes, indptr, which, results):
 
 @inlined_kernel
 def _padded(n_tokens):
-    """P of the tables: room for groups of four, and rows that begin in different cache sets."""
+    """P of the tables: room for four rows at once, and rows that begin in different cache sets."""
     return (n_tokens + 5 + 3) // 4 * 4
 
 
@@ -149,22 +149,7 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, done):
         for member in range(LANES):
             k = min(first + member, end - 1)  # the last fills places that would be empty
             tokens = codes[indptr[which[k]] : indptr[which[k] + 1]]
-            group.lengths[member] = tokens.size - 1
-            for h in range(1, n):
-                present = h < tokens.size
-                group.roots[h, member] = grammar.roots[tokens[h]] if present else 0.0
-                for direction in range(2):
-                    start, stop = 0.0, 0.0
-                    if present:
-                        start = grammar.alpha_1[tokens[h], direction, 0]
-                        stop = grammar.alpha_inf[tokens[h], direction, 0]
-                    starts[h, direction, member], stops[h, direction, member] = start, stop
-                for m in range(1, n):
-                    score = 0.0
-                    if present and m < tokens.size:
-                        direction = RIGHT if m > h else LEFT
-                        score = grammar.A[tokens[h], direction, tokens[m], 0, 0]
-                    group.arc_scores[h, m, member] = score
+            _put_member(grammar, tokens, member, group, starts, stops)
         vectors = space.vectors[: 5 * p * (p + 1) * LANES].reshape((5, p, p + 1, LANES))
         # Codes are for operators, which arcs have in them already.
         sentence = Sentence(which, starts, stops, None, None, group.arc_scores)
@@ -173,6 +158,28 @@ def _in_lockstep(grammar, codes, indptr, which, results, space, done):
         _solve(sentence, tables, group.marginals, group, results, TILE)
         for k in range(first, end):
             done[k] = _put_result(group, k - first, which[k], results)
+
+
+@inlined_kernel
+def _put_member(grammar, tokens, member, group, starts, stops):
+    """Put one of the sentences in lockstep in its place. Behind its end all is zero."""
+    n = starts.shape[0]
+    group.lengths[member] = tokens.size - 1
+    for h in range(1, n):
+        present = h < tokens.size
+        group.roots[h, member] = grammar.roots[tokens[h]] if present else 0.0
+        for direction in range(2):
+            start, stop = 0.0, 0.0
+            if present:
+                start = grammar.alpha_1[tokens[h], direction, 0]
+                stop = grammar.alpha_inf[tokens[h], direction, 0]
+            starts[h, direction, member], stops[h, direction, member] = start, stop
+        for m in range(1, n):
+            score = 0.0
+            if present and m < tokens.size:
+                direction = RIGHT if m > h else LEFT
+                score = grammar.A[tokens[h], direction, tokens[m], 0, 0]
+            group.arc_scores[h, m, member] = score
 
 
 @inlined_kernel
