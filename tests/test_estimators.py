@@ -98,7 +98,7 @@ def test_marginals_are_the_clipped_and_renormalised_ones_of_the_chart(english):
     assert negative > 0
 
 
-def test_sentences_without_mass_are_parsed_with_the_backoff_grammar():
+def test_sentences_without_mass_are_parsed_with_the_fallback_grammar():
     """B is only ever a left modifier, so that a final B has no analysis."""
     model = DeterministicSHAG().fit([["B", "A"], ["A"]], [[2, 0], [0]])
     sentence = ["A", "B"]

@@ -8,7 +8,7 @@ from sklearn_shag.utils._kernel import kernel
 
 @kernel
 def run_scaled(operators, codes, indptr, which, results, done):
-    """Parse sentences of a chunk as :func:`run_fast` does; at less speed, but of any magnitude."""
+    """Parse sentences of a chunk, as :func:`run_fast` does, whatever the size of their values."""
     for k in range(which.size):
         s = which[k]
         sentence = codes[indptr[s] : indptr[s + 1]]
