@@ -634,7 +634,7 @@ class TestDemo:
 
     def test_no_chart_but_the_fast_one(self, run, monkeypatch):
         """Nobody should wait for a compilation that the demo can do without."""
-        monkeypatch.setattr("sklearn_shag.parsing._batch._run_exactly", None)
+        monkeypatch.setattr("sklearn_shag.parsing._ladder.run_scaled", None)
         run("demo")
 
     @pytest.mark.parametrize("options", [[], ["--n-states", "2", "--smoothing", "4"]], ids=str)

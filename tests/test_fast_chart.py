@@ -1,4 +1,4 @@
-"""The chart in plain doubles against enumeration and the chart with exponents."""
+"""The fast chart against enumeration and the scaled chart."""
 
 from functools import cache
 from itertools import pairwise
@@ -9,11 +9,20 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import _batch, _chart, _fast_chart, eisner, inside_outside
-from sklearn_shag.parsing._fast_chart import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Sentence
-from sklearn_shag.parsing._fast_chunk import LONGEST_UNCUT, N_PROBED, lane_grammar, run_fast
+from sklearn_shag.parsing import _bulk, _chunks, _fast_chart, _scaled_chart, eisner, inside_outside
+from sklearn_shag.parsing._fast_chart import (
+    CLOSED,
+    COMPLETE,
+    D_CLOSED,
+    INCOMPLETE,
+    Sentence,
+    Tables,
+)
+from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
+from sklearn_shag.parsing._fast_range import N_PROBED
+from sklearn_shag.parsing._packed_grammar import pack_grammar
 from sklearn_shag.parsing._results import new_results
-from sklearn_shag.utils._lanes import LANES, aligned
+from sklearn_shag.utils._simd import LANES, aligned
 from tests import oracles
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
@@ -65,7 +74,7 @@ def run(operators, sentences, with_marginals=True):
     """Give sentences to the fast chart alone: which are done, sign, log |Z| and marginals."""
     codes, _ = encoded(sentences)
     positions, indptr = encoded([with_root(sentence) for sentence in sentences])
-    grammar, place = lane_grammar(operators, codes)
+    grammar, place = pack_grammar(operators, codes)
     results = new_results(indptr, with_marginals)
     which = np.argsort(np.diff(indptr), kind="stable")
     done = np.zeros(len(sentences), dtype=bool)
@@ -80,14 +89,14 @@ def run(operators, sentences, with_marginals=True):
     return done, results.sign, results.log_abs_z, parts
 
 
-def assert_agrees_with_the_exact_chart(operators, sentences, rtol=1e-8):
+def assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-8):
     done, sign, log_abs_z, marginals = run(operators, sentences)
     assert done.all()
     for k, sentence in enumerate(sentences):
-        exact = inside_outside(operators, sentence)
-        assert sign[k] == exact.sign
-        assert_allclose(log_abs_z[k], exact.log_abs_z, rtol=rtol)
-        assert_allclose(marginals[k], exact.marginals, rtol=rtol, atol=1e-14)
+        scaled = inside_outside(operators, sentence)
+        assert sign[k] == scaled.sign
+        assert_allclose(log_abs_z[k], scaled.log_abs_z, rtol=rtol)
+        assert_allclose(marginals[k], scaled.marginals, rtol=rtol, atol=1e-14)
 
 
 def repaired(marginals):
@@ -131,17 +140,17 @@ def has_mass(operators, sentence):
 
 
 @pytest.mark.parametrize("n_states", [1, 2, 8, 9])
-def test_agrees_with_the_exact_chart_at_any_length(n_states):
+def test_agrees_with_the_scaled_chart_at_any_length(n_states):
     longest = 12 if numba.config.DISABLE_JIT else 30
     sentences = sentences_of(range(1, longest + 1))
-    assert_agrees_with_the_exact_chart(even_grammar(0, n_states), sentences)
+    assert_agrees_with_the_scaled_chart(even_grammar(0, n_states), sentences)
 
 
 @compiled
 @pytest.mark.parametrize("n_states", [1, 2, 8, 9])
 @pytest.mark.parametrize("n_tokens", [*CUT, *PROBED, 100])
-def test_agrees_with_the_exact_chart_around_limits(n_states, n_tokens):
-    assert_agrees_with_the_exact_chart(even_grammar(1, n_states), sentences_of([n_tokens]))
+def test_agrees_with_the_scaled_chart_around_limits(n_states, n_tokens):
+    assert_agrees_with_the_scaled_chart(even_grammar(1, n_states), sentences_of([n_tokens]))
 
 
 def solve_in_tiles(operators, sentences, tile, in_lockstep):
@@ -173,7 +182,8 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
     vectors, numbers = aligned((5, p, p + 1, starts.shape[2])), aligned((3, p + 1, p + 1, *shape))
     marginals = aligned((n_tokens, n, *shape))
     vectors[...], numbers[...], marginals[...] = np.nan, np.nan, np.nan
-    _fast_chart.inside(sentence, n_tokens, tile, vectors, numbers)
+    tables = Tables(vectors, numbers)
+    _fast_chart.inside(sentence, n_tokens, tile, tables)
     inside_vectors = vectors[[COMPLETE, INCOMPLETE]].copy()
     numbers[D_CLOSED] = 0.0
     for s, codes in enumerate(sentences):
@@ -184,23 +194,23 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
         z = np.sum(roots * closed[here, 1] * closed[here, end])
         derivatives[here, 1] += roots * closed[here, end] / z
         derivatives[here, end] += roots * closed[here, 1] / z
-    _fast_chart.outside(sentence, n_tokens, tile, vectors, numbers, marginals)
+    _fast_chart.outside(sentence, n_tokens, tile, tables, marginals)
     return inside_vectors, numbers, marginals
 
 
-def assert_tables_are_those_of_the_exact_chart(operators, codes, vectors, numbers, marginals):
+def assert_tables_are_those_of_the_scaled_chart(operators, codes, vectors, numbers, marginals):
     n, n_states = len(codes) + 1, operators.alpha_1.shape[2]
     ones = np.ones((n, n)), np.ones((n, 2))
-    exact, _, _ = _chart.inside(operators, with_root(codes), *ones, True)
-    assert (exact.closed.exponent[1:, 1:] == 0).all()  # its numbers are what they say
+    scaled, _, _ = _scaled_chart.inside(operators, with_root(codes), *ones, True)
+    assert (scaled.closed.exponent[1:, 1:] == 0).all()  # its numbers are what they say
     complete, incomplete = vectors[:, 1:n, 1 : n + 1]
-    exact_complete = exact.complete.values[1:, 1:]
-    assert_allclose(complete[..., :n_states], exact_complete, rtol=1e-11)
-    exact_incomplete = exact.incomplete.values[1:, 1:]
-    assert_allclose(incomplete[:, :-1, :n_states], exact_incomplete, rtol=1e-11)
+    scaled_complete = scaled.complete.values[1:, 1:]
+    assert_allclose(complete[..., :n_states], scaled_complete, rtol=1e-11)
+    scaled_incomplete = scaled.incomplete.values[1:, 1:]
+    assert_allclose(incomplete[:, :-1, :n_states], scaled_incomplete, rtol=1e-11)
     assert_array_equal(complete[..., n_states:], 0.0)
     assert_array_equal(incomplete[:, :-1, n_states:], 0.0)
-    assert_allclose(numbers[CLOSED, 1:n, 1 : n + 1], exact.closed.values[1:, 1:], rtol=1e-11)
+    assert_allclose(numbers[CLOSED, 1:n, 1 : n + 1], scaled.closed.values[1:, 1:], rtol=1e-11)
     expected = inside_outside(operators, codes).marginals[:, 1:]
     of_itself = np.eye(n - 1, dtype=bool)
     assert_allclose(marginals[:, 1:n][~of_itself], expected[~of_itself], rtol=1e-9, atol=1e-14)
@@ -216,14 +226,14 @@ TILES += [(7, 8), (8, 8), (9, 8), (11, 8), (15, 8), (16, 8), (17, 8), (19, 8), (
 
 @pytest.mark.parametrize(("n_tokens", "tile"), TILES)
 @pytest.mark.parametrize("n_states", [2, 9])
-def test_tiles_of_any_size_give_the_tables_of_the_exact_chart(n_tokens, tile, n_states):
+def test_tiles_of_any_size_give_the_tables_of_the_scaled_chart(n_tokens, tile, n_states):
     operators, (codes,) = even_grammar(2, n_states), sentences_of([n_tokens])
     tables = solve_in_tiles(operators, [codes], tile, in_lockstep=False)
-    assert_tables_are_those_of_the_exact_chart(operators, codes, *tables)
+    assert_tables_are_those_of_the_scaled_chart(operators, codes, *tables)
 
 
 @pytest.mark.parametrize(("n_tokens", "tile"), TILES)
-def test_tiles_in_lockstep_give_the_tables_of_the_exact_chart(n_tokens, tile):
+def test_tiles_in_lockstep_give_the_tables_of_the_scaled_chart(n_tokens, tile):
     operators = even_grammar(3, 1)
     lengths = sorted({1, 2, 3, 5, 8, 13, n_tokens})[: LANES - 1]
     lengths = [n for n in lengths if n <= n_tokens]
@@ -231,7 +241,7 @@ def test_tiles_in_lockstep_give_the_tables_of_the_exact_chart(n_tokens, tile):
     vectors, numbers, marginals = solve_in_tiles(operators, sentences, tile, in_lockstep=True)
     for s, codes in enumerate(sentences):
         tables = vectors[..., s, None], numbers[..., s], marginals[: len(codes), ..., s]
-        assert_tables_are_those_of_the_exact_chart(operators, codes, *tables)
+        assert_tables_are_those_of_the_scaled_chart(operators, codes, *tables)
 
 
 LONG, VERY_LONG = (8, 14) if numba.config.DISABLE_JIT else (50, 90)
@@ -259,7 +269,7 @@ def test_sentences_in_lockstep_do_not_disturb_each_other(lengths):
     assert_allclose(together[2], [log_abs_z[0] for _, _, log_abs_z, _ in alone], rtol=1e-12)
     for found, (_, _, _, (expected,)) in zip(together[3], alone, strict=True):
         assert_allclose(found, expected, rtol=1e-9, atol=1e-14)
-    assert_agrees_with_the_exact_chart(operators, sentences)
+    assert_agrees_with_the_scaled_chart(operators, sentences)
 
 
 @compiled
@@ -269,7 +279,7 @@ def test_sentences_in_lockstep_do_not_disturb_each_other(lengths):
 def test_long_sentences_are_scaled(factor, n_states, lengths):
     operators = even_grammar(5, n_states)
     operators = operators._replace(A=operators.A * factor)
-    assert_agrees_with_the_exact_chart(operators, sentences_of(lengths), rtol=1e-7)
+    assert_agrees_with_the_scaled_chart(operators, sentences_of(lengths), rtol=1e-7)
 
 
 @compiled
@@ -279,7 +289,7 @@ def test_sentences_in_lockstep_are_scaled_each_by_its_own_factor():
     powers = 10.0 ** np.array([-23, -1, 2, 5])
     operators = operators._replace(A=operators.A * powers.reshape(4, 1, 1))
     sentences = [np.full(n, symbol) for n, symbol in zip([9, 70, 150, 150], range(4), strict=True)]
-    assert_agrees_with_the_exact_chart(operators, sentences, rtol=1e-7)
+    assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-7)
 
 
 def test_without_marginals_z_is_the_same():
@@ -294,9 +304,9 @@ def test_without_marginals_z_is_the_same():
 
 
 @pytest.mark.parametrize("n_states", [1, 2, 8, 9])
-def test_lane_grammars_have_the_symbols_of_the_text(n_states):
+def test_packed_grammars_have_the_symbols_of_the_text(n_states):
     operators = even_grammar(8, n_states)
-    grammar, place = lane_grammar(operators, np.array([3, 1, 1]))
+    grammar, place = pack_grammar(operators, np.array([3, 1, 1]))
     n = n_states if n_states == 1 else -(-n_states // LANES) * LANES
     assert grammar.A.shape == (3, 2, 2, n, n)
     assert place[[1, 3, ROOT]].tolist() == [0, 1, 2]
@@ -312,37 +322,37 @@ def test_lane_grammars_have_the_symbols_of_the_text(n_states):
 @pytest.mark.parametrize("n_states", [1, 2])
 @pytest.mark.parametrize("codes", [[0], [0, 2], [3, 2, 1, 0]])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_lane_grammars_have_one_memory_layout(n_states, codes, order):
+def test_packed_grammars_have_one_memory_layout(n_states, codes, order):
     """Kernels would be compiled anew for another."""
     operators = Operators(*(np.asarray(part, order=order) for part in even_grammar(8, n_states)))
-    grammar, _ = lane_grammar(operators, np.array(codes))
+    grammar, _ = pack_grammar(operators, np.array(codes))
     assert all(part.flags.c_contiguous for part in grammar)
 
 
-class TestFallingBack:
-    """What the fast chart refuses the exact one computes, and impossible sentences nobody."""
+class TestLadder:
+    """What the fast chart refuses the scaled one computes, and impossible sentences nobody."""
 
     @staticmethod
-    def assert_results_are_exact(operators, backoff, sentences):
+    def assert_bulk_agrees(operators, fallback, sentences):
         codes, indptr = encoded(sentences)
-        logs = _batch.log_partitions(operators, codes, indptr)
-        signs, share, mass, _ = _batch.marginal_report(operators, codes, indptr)
-        marginals = _batch.marginals(operators, backoff, codes, indptr)
-        mbr = _batch.decode(operators, backoff, codes, indptr)
-        largest = _batch.decode(operators, backoff, codes, indptr, "max_marginal")
+        logs = _bulk.log_partitions(operators, codes, indptr)
+        signs, share, mass, _ = _bulk.marginal_report(operators, codes, indptr)
+        marginals = _bulk.marginals(operators, fallback, codes, indptr)
+        mbr = _bulk.decode(operators, fallback, codes, indptr)
+        largest = _bulk.decode(operators, fallback, codes, indptr, "max_marginal")
         for k, sentence in enumerate(sentences):
-            exact = inside_outside(operators, sentence)
-            assert signs[k] == exact.sign
-            expected = exact.log_abs_z if exact.sign > 0 else -np.inf
+            scaled = inside_outside(operators, sentence)
+            assert signs[k] == scaled.sign
+            expected = scaled.log_abs_z if scaled.sign > 0 else -np.inf
             assert_allclose(logs[k], expected, rtol=1e-9)
-            negative = np.where(exact.marginals < -1e-12, exact.marginals, 0.0)
+            negative = np.where(scaled.marginals < -1e-12, scaled.marginals, 0.0)
             assert_allclose(share[k], np.count_nonzero(negative) / len(sentence) ** 2)
             assert_allclose(mass[k], -negative.sum() / len(sentence), rtol=1e-7, atol=1e-12)
-            if exact.sign == 0:
-                exact = inside_outside(backoff, sentence)
+            if scaled.sign == 0:
+                scaled = inside_outside(fallback, sentence)
             expected = np.ones((len(sentence), len(sentence) + 1))
-            if exact.sign != 0:
-                expected = exact.marginals
+            if scaled.sign != 0:
+                expected = scaled.marginals
             expected = repaired(expected)
             assert_allclose(marginals[k], expected, rtol=1e-7, atol=1e-11)
             assert_allclose(marginals[k].sum(axis=1), 1.0, rtol=1e-12)
@@ -356,35 +366,35 @@ class TestFallingBack:
     @pytest.mark.parametrize("n_states", [1, 2])
     @quiet
     def test_operators_out_of_range(self, magnitude, part, n_states):
-        operators, backoff = even_grammar(9, n_states), even_grammar(10, n_states)
+        operators, fallback = even_grammar(9, n_states), even_grammar(10, n_states)
         getattr(operators, part)[1, 1] *= magnitude
-        grammar, _ = lane_grammar(operators, np.array([0, 2, 3]))
+        grammar, _ = pack_grammar(operators, np.array([0, 2, 3]))
         assert grammar is not None  # symbol 1 is not there
         sentences = sentences_of([1, 2, 3, 5, 6, 6])
-        grammar, _ = lane_grammar(operators, np.concatenate(sentences))
+        grammar, _ = pack_grammar(operators, np.concatenate(sentences))
         assert (grammar is None) == (abs(magnitude) > 1)
-        self.assert_results_are_exact(operators, backoff, sentences)
+        self.assert_bulk_agrees(operators, fallback, sentences)
 
     @pytest.mark.parametrize("factor", [1e-60, 1e60])
     @pytest.mark.parametrize("n_states", [1, 2])
     @quiet
     def test_values_out_of_range(self, factor, n_states):
         """Only of longer sentences: of the others in lockstep with them too, it seems."""
-        operators, backoff = even_grammar(11, n_states), even_grammar(12, n_states)
+        operators, fallback = even_grammar(11, n_states), even_grammar(12, n_states)
         operators = operators._replace(A=operators.A * factor)
         sentences = sentences_of([1, 1, 8, 2, 8, 1])
         done = run(operators, sentences)[0]
         assert_array_equal(done[[2, 4]], False)
         if n_states > 1:
             assert_array_equal(done[[0, 1, 3, 5]], True)
-        signs = self.assert_results_are_exact(operators, backoff, sentences)
+        signs = self.assert_bulk_agrees(operators, fallback, sentences)
         assert_array_equal(signs, 1)
 
     @pytest.mark.parametrize("size", [1e-70, 1e70])
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_vectors_out_of_range_whose_numbers_are_not(self, n_states, size):
         """As if states were measured in other units, of which arcs take more."""
-        operators, backoff = even_grammar(24, n_states), even_grammar(25, n_states)
+        operators, fallback = even_grammar(24, n_states), even_grammar(25, n_states)
         parts = operators.alpha_1 * size, operators.alpha_inf / size, operators.A
         one_unit = Operators(*parts)
         sentences = sentences_of([1, 2, 2])
@@ -392,36 +402,36 @@ class TestFallingBack:
         operators = one_unit._replace(A=one_unit.A * size)
         if size > 1:  # small vectors are no matter as long as no number is
             assert_array_equal(run(operators, sentences)[0][1:], False)
-        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+        assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
     @pytest.mark.parametrize("size", [1e-80, 1e80])
     @pytest.mark.parametrize("direction", [oracles.LEFT, oracles.RIGHT])
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_one_number_out_of_range(self, n_states, direction, size):
-        operators, backoff = even_grammar(26, n_states), even_grammar(27, n_states)
+        operators, fallback = even_grammar(26, n_states), even_grammar(27, n_states)
         operators.alpha_1[:ROOT, direction] *= size
         operators.alpha_inf[:ROOT, direction] *= size
         sentences = sentences_of([1, 1])
         assert_array_equal(run(operators, sentences)[0], False)
-        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+        assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
     @pytest.mark.parametrize("direction", [oracles.LEFT, oracles.RIGHT])
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_products_that_vanish_at_the_end(self, n_states, direction):
         """Of the half of the root that covers the whole sentence."""
-        operators, backoff = even_grammar(28, n_states), even_grammar(29, n_states)
+        operators, fallback = even_grammar(28, n_states), even_grammar(29, n_states)
         operators.alpha_inf[:2, direction] *= 1e-80
         operators.A[0, direction, 1] *= 1e-80
         operators.A[ROOT, oracles.RIGHT, 1] = 0.0
         codes = np.array([0, 1] if direction == oracles.RIGHT else [1, 0])
         assert_array_equal(run(operators, [codes])[0], False)
-        assert_array_equal(self.assert_results_are_exact(operators, backoff, [codes]), 1)
+        assert_array_equal(self.assert_bulk_agrees(operators, fallback, [codes]), 1)
 
     @pytest.mark.parametrize("n_states", [1, 2])
     @quiet
     def test_derivatives_that_overflow(self, n_states):
         """Of what is impossible by what is large: 1 cannot take 0 as a modifier."""
-        operators, backoff = even_grammar(30, n_states), even_grammar(31, n_states)
+        operators, fallback = even_grammar(30, n_states), even_grammar(31, n_states)
         operators.A[1, oracles.LEFT, 0] = 0.0
         operators.A[0, oracles.RIGHT, 1] *= 1e-174
         operators.alpha_1[1, oracles.RIGHT] *= 1e89
@@ -433,18 +443,18 @@ class TestFallingBack:
         assert done.all()
         done, _, _, _ = run(operators, sentences)
         assert not done.any()
-        marginals = _batch.marginals(operators, backoff, *encoded(sentences))[0]
-        assert_allclose(marginals, repaired(inside_outside(backoff, [0, 1]).marginals), rtol=1e-9)
+        marginals = _bulk.marginals(operators, fallback, *encoded(sentences))[0]
+        assert_allclose(marginals, repaired(inside_outside(fallback, [0, 1]).marginals), rtol=1e-9)
 
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_products_that_vanish(self, n_states):
         """If entries of the chart might be as small as those of the operators here."""
-        operators, backoff = even_grammar(20, n_states), even_grammar(21, n_states)
+        operators, fallback = even_grammar(20, n_states), even_grammar(21, n_states)
         operators = operators._replace(A=operators.A * 1e-80)
         operators.alpha_1[:ROOT] *= 1e-80
         sentences = sentences_of([1, 2, 2, 3, 4])
         assert_array_equal(run(operators, sentences)[0][1:], False)
-        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+        assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
     @pytest.mark.parametrize(
         ("size", "taken"), [(1e-10, True), (1e-30, False), (1e-60, False), (1e-90, False)]
@@ -452,17 +462,17 @@ class TestFallingBack:
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_z_near_the_end_of_the_range_of_doubles(self, n_states, size, taken):
         """Z is a product of three entries of the root symbol and four of the one token."""
-        operators, backoff = even_grammar(22, n_states), even_grammar(23, n_states)
+        operators, fallback = even_grammar(22, n_states), even_grammar(23, n_states)
         operators.alpha_1[...] *= size
         operators.alpha_inf[ROOT] *= size
         operators.A[ROOT] *= 1e-28
         sentences = sentences_of([1, 1, 1])
         assert_array_equal(run(operators, sentences)[0], taken)
-        assert_array_equal(self.assert_results_are_exact(operators, backoff, sentences), 1)
+        assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
     @pytest.mark.parametrize("n_states", [1, 3])
-    def test_backoff_where_there_is_no_mass(self, n_states):
-        operators, backoff = even_grammar(13, n_states), even_grammar(14, n_states)
+    def test_the_fallback_stands_in_where_there_is_no_mass(self, n_states):
+        operators, fallback = even_grammar(13, n_states), even_grammar(14, n_states)
         operators.A[:, :, 1] = 0.0  # nothing has symbol 1 as a modifier
         sentences = [np.array(s) for s in ([0, 2], [1], [0, 1, 2], [3], [2, 1], [2, 3, 0])]
         done, sign, log_abs_z, _ = run(operators, sentences)
@@ -470,13 +480,13 @@ class TestFallingBack:
         assert_array_equal(done, ~impossible)
         assert_array_equal(sign, ~impossible)
         assert_array_equal(log_abs_z[impossible], -np.inf)
-        signs = self.assert_results_are_exact(operators, backoff, sentences)
+        signs = self.assert_bulk_agrees(operators, fallback, sentences)
         assert_array_equal(signs, ~impossible)
 
     @pytest.mark.parametrize("factors", [(1e-200, 1.0), (1.0, 1e-200), (1e-200, 1e-200)])
     @pytest.mark.parametrize("n_states", [1, 3])
-    def test_backoff_where_a_grammar_is_out_of_range(self, n_states, factors):
-        operators, backoff = (
+    def test_the_fallback_stands_in_where_a_grammar_is_out_of_range(self, n_states, factors):
+        operators, fallback = (
             grammar._replace(A=grammar.A * factor)
             for grammar, factor in zip(
                 (even_grammar(13, n_states), even_grammar(14, n_states)), factors, strict=True
@@ -484,27 +494,27 @@ class TestFallingBack:
         )
         operators.A[:, :, 1] = 0.0
         sentences = [np.array(s) for s in ([0, 2], [2], [0, 1, 2], [3], [2, 1], [1, 3, 0])]
-        signs = self.assert_results_are_exact(operators, backoff, sentences)
+        signs = self.assert_bulk_agrees(operators, fallback, sentences)
         assert_array_equal(signs, [1 not in sentence for sentence in sentences])
 
     @pytest.mark.parametrize("n_states", [1, 3])
     def test_all_heads_are_equal_where_no_grammar_has_mass(self, n_states):
-        operators, backoff = even_grammar(15, n_states), even_grammar(16, n_states)
+        operators, fallback = even_grammar(15, n_states), even_grammar(16, n_states)
         operators.A[:, :, 1] = 0.0
-        backoff.A[:, :, 1] = 0.0
+        fallback.A[:, :, 1] = 0.0
         sentences = [np.array(s) for s in ([0, 2], [1], [0, 1, 2], [3], [2, 3, 0])]
-        self.assert_results_are_exact(operators, backoff, sentences)
+        self.assert_bulk_agrees(operators, fallback, sentences)
         codes, indptr = encoded(sentences)
-        marginals = _batch.marginals(operators, backoff, codes, indptr)[2]
+        marginals = _bulk.marginals(operators, fallback, codes, indptr)[2]
         assert_allclose(marginals, (1 - np.eye(3, 4, 1)) / 3, rtol=1e-15)
-        heads = _batch.decode(operators, backoff, codes, indptr)[2]
+        heads = _bulk.decode(operators, fallback, codes, indptr)[2]
         assert tuple(heads) in oracles.projective_trees(3)
 
     @pytest.mark.parametrize("n_states", [1, 3])
     def test_signs_of_negative_sums(self, any_grammar, n_states):
-        operators, backoff = any_grammar(17, n_states, signed=True), even_grammar(17, n_states)
+        operators, fallback = any_grammar(17, n_states, signed=True), even_grammar(17, n_states)
         sentences = sentences_of([1, 2, 3, 4, 5] * 4)
-        signs = self.assert_results_are_exact(operators, backoff, sentences)
+        signs = self.assert_bulk_agrees(operators, fallback, sentences)
         expected = [
             np.sign(oracles.partition_and_marginals(operators, with_root(s))[0]) for s in sentences
         ]
@@ -512,45 +522,45 @@ class TestFallingBack:
         assert set(signs.tolist()) == {-1, 1}
 
 
-def results_of(operators, backoff, sentences, n_jobs):
+def results_of(operators, fallback, sentences, n_jobs):
     """All that is computed in bulk: a list for each function."""
     codes, indptr = encoded(sentences)
-    results = [_batch.log_partitions(operators, codes, indptr, n_jobs)]
-    results.extend(_batch.marginal_report(operators, codes, indptr, n_jobs))
-    results.append(_batch.marginals(operators, backoff, codes, indptr, n_jobs))
+    results = [_bulk.log_partitions(operators, codes, indptr, n_jobs)]
+    results.extend(_bulk.marginal_report(operators, codes, indptr, n_jobs))
+    results.append(_bulk.marginals(operators, fallback, codes, indptr, n_jobs))
     for decoder in ("mbr", "max_marginal", "viterbi"):
-        results.append(_batch.decode(operators, backoff, codes, indptr, decoder, n_jobs))
+        results.append(_bulk.decode(operators, fallback, codes, indptr, decoder, n_jobs))
     return [list(result) for result in results]
 
 
 @cache
 def bulk(n_states):
     """Sentences in no order of their lengths, some of them impossible for one grammar or both."""
-    operators, backoff = even_grammar(18, n_states), even_grammar(19, n_states)
+    operators, fallback = even_grammar(18, n_states), even_grammar(19, n_states)
     operators.A[:, :, 1] = 0.0
-    backoff.A[:, :, 1] = 0.0
+    fallback.A[:, :, 1] = 0.0
     operators.A[:, :, 2, 0] = 0.0
     rng = np.random.default_rng(0)
     lengths = rng.permutation(np.concatenate([np.arange(1, 12), [1, 1, 2, 3, 3, 3, 5, 8]]))
     sentences = [rng.choice(4, size=n, p=[0.4, 0.05, 0.1, 0.45]) for n in lengths]
-    return operators, backoff, sentences
+    return operators, fallback, sentences
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, None])
 @pytest.mark.parametrize("n_states", [1, 2])
 def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
-    operators, backoff, sentences = bulk(n_states)
+    operators, fallback, sentences = bulk(n_states)
     logs, signs, _, _, routes, marginals, heads, largest, _ = results_of(*bulk(n_states), n_jobs)
     n_impossible = 0
     for k, sentence in enumerate(sentences):
-        exact = inside_outside(operators, sentence)
-        assert signs[k] == exact.sign
-        assert routes[k] == ("fast" if exact.sign else "none")
-        assert_allclose(logs[k], exact.log_abs_z, rtol=1e-9)
-        if exact.sign == 0:
+        scaled = inside_outside(operators, sentence)
+        assert signs[k] == scaled.sign
+        assert routes[k] == ("fast" if scaled.sign else "none")
+        assert_allclose(logs[k], scaled.log_abs_z, rtol=1e-9)
+        if scaled.sign == 0:
             n_impossible += 1
-            exact = inside_outside(backoff, sentence)
-        expected = exact.marginals if exact.sign != 0 else np.ones_like(exact.marginals)
+            scaled = inside_outside(fallback, sentence)
+        expected = scaled.marginals if scaled.sign != 0 else np.ones_like(scaled.marginals)
         expected = repaired(expected)
         assert_allclose(marginals[k], expected, rtol=1e-7, atol=1e-11)
         assert_array_equal(heads[k], eisner(np.log(np.maximum(marginals[k], 1e-300)))[0])
@@ -560,13 +570,13 @@ def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
 
 def test_viterbi_comes_in_the_order_of_sentences():
     """Compared with the most probable of all trees; with one state a tree is a derivation."""
-    operators, backoff, sentences = bulk(1)
-    *_, heads = results_of(operators, backoff, sentences, 2)
+    operators, fallback, sentences = bulk(1)
+    *_, heads = results_of(operators, fallback, sentences, 2)
     for sentence, found in zip(sentences, heads, strict=True):
         assert found.shape == sentence.shape
         if len(sentence) > 5:
             continue
-        for grammar in (operators, backoff):
+        for grammar in (operators, fallback):
             values = {
                 tree: oracles.tree_value(grammar, with_root(sentence), tree)
                 for tree in oracles.projective_trees(len(sentence))
@@ -591,10 +601,10 @@ def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, largest_chunk, chu
         n_chunks.append(len(tasks))
         return original(tasks, *options)
 
-    original = _batch.run_parallel
-    monkeypatch.setattr(_batch, "run_parallel", run_parallel)
-    monkeypatch.setattr(_batch, "LARGEST_CHUNK", largest_chunk)
-    monkeypatch.setattr(_batch, "CHUNKS_PER_WORKER", chunks_per_worker)
+    original = _chunks.run_parallel
+    monkeypatch.setattr(_chunks, "run_parallel", run_parallel)
+    monkeypatch.setattr(_chunks, "LARGEST_CHUNK", largest_chunk)
+    monkeypatch.setattr(_chunks, "CHUNKS_PER_WORKER", chunks_per_worker)
     found = results_of(*bulk(n_states), n_jobs)
     assert min(n_chunks) > 1
     for one, other in zip(found, expected, strict=True):

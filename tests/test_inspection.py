@@ -80,7 +80,7 @@ def test_ordinary_sentences_take_the_fast_route(model, english):
     assert (report.routes == "fast").mean() > 0.99
 
 
-def test_numbers_out_of_range_take_the_other_chart(english):
+def test_numbers_out_of_range_take_the_scaled_chart(english):
     model = DeterministicSHAG().fit(english)
     expected = inspect_marginals(model, english[:20])
     model.operators_ = model.operators_._replace(A=1e-60 * model.operators_.A)

@@ -17,7 +17,7 @@ import pytest
 import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators._expectation import expected_uses
-from sklearn_shag.parsing import _batch
+from sklearn_shag.parsing import _ladder
 from sklearn_shag.utils import _kernel
 from sklearn_shag.utils._kernel import kernel
 
@@ -49,7 +49,7 @@ class TestFirstCall:
 import pickle, pkgutil, sys
 import sklearn_shag
 for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
-    if not info.name.endswith(("__main__", "_lanes_compiled")):
+    if not info.name.endswith(("__main__", "_simd_compiled")):
         __import__(info.name)
 from sklearn.base import clone
 for name in ("DeterministicSHAG", "EMSHAG", "SpectralSHAG", "SpectralSHAGCV"):
@@ -237,15 +237,15 @@ compiler.compile_extra = tell
 
 
 def test_fallbacks_are_called_only_where_a_sentence_needs_them(english, monkeypatch):
-    """So they are compiled only there: the chart with exponents is a third of all there is."""
+    """So they are compiled only there: the scaled chart is a third of all there is."""
     calls = []
 
-    def run_exactly(*arguments):
+    def run_scaled(*arguments):
         calls.append(arguments)
         return original(*arguments)
 
-    original = _batch._run_exactly
-    monkeypatch.setattr(_batch, "_run_exactly", run_exactly)
+    original = _ladder.run_scaled
+    monkeypatch.setattr(_ladder, "run_scaled", run_scaled)
     for model in (DeterministicSHAG("single"), DeterministicSHAG("first"), SpectralSHAG()):
         model.fit(english)
         model.predict(english[:100]), model.predict_marginals(english[:100])
@@ -315,14 +315,14 @@ print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\
 class TestStaleCache:
     """Kernels are changed while the machine code of those that call them lies in the cache."""
 
-    # Compiled are `decode_trees` and, as part of it, `eisner` of another file.
+    # Compiled are `decode_trees` and, as part of it, `best_tree` of another file.
     DECODE = """
 import numpy as np
-from sklearn_shag.parsing import _results
+from sklearn_shag.parsing import _decoding
 heads = np.full(4, -1)
 scores = np.array([0, 0, 9, 0, 9, 0, 0, 0, 0, 0, 9, 0], dtype=float)
-_results.decode_trees(scores, np.array([0, 12]), np.array([0, 4]), heads)
-print(heads[1:].tolist(), sum(_results.decode_trees.dispatcher.stats.cache_hits.values()))
+_decoding.decode_trees(scores, np.array([0, 12]), np.array([0, 4]), heads)
+print(heads[1:].tolist(), sum(_decoding.decode_trees.dispatcher.stats.cache_hits.values()))
 """
 
     @pytest.fixture

@@ -1,6 +1,7 @@
 """Charts: inside-outside sums, arc marginals, and Eisner decoding."""
 
-from sklearn_shag.parsing._inside_outside import InsideOutside, eisner, inside_outside
+from sklearn_shag.parsing._eisner import eisner
+from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
 
 __all__ = [
     "InsideOutside",

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
+from sklearn_shag.utils._typing import ArrayLike, IntArray
 
 # What an entry of the agenda of `_backtrack` stands for: both halves between two positions, or one.
 BETWEEN, RIGHT_HALF, LEFT_HALF = np.int64(0), np.int64(1), np.int64(2)
@@ -11,8 +12,53 @@ BETWEEN, RIGHT_HALF, LEFT_HALF = np.int64(0), np.int64(1), np.int64(2)
 _without_nan = {"nnan", "nsz"}
 
 
+def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
+    """Find the projective tree with one root whose arcs have the largest sum of scores.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_tokens, n_tokens + 1)
+        ``scores[m - 1, h]`` for head h (0 the root symbol) of token m, as in `marginals`. -inf
+        forbids an arc.
+
+    Returns
+    -------
+    heads : int ndarray of shape (n_tokens,)
+        1-based, 0 for the root.
+    score : float
+        The sum; -inf if every tree has a forbidden arc.
+
+    Raises
+    ------
+    ValueError
+        If `scores` has another shape, is empty or contains NaN.
+
+    References
+    ----------
+    Eisner (2000), Bilexical grammars and their cubic-time parsing algorithms.
+
+    Examples
+    --------
+    >>> from sklearn_shag.parsing import eisner
+    >>> eisner([[0, 0, 2, 0], [1, 0, 0, 3], [2, 0, 1, 0]])
+    (array([2, 3, 0]), 7.0)
+    """
+    scores = np.asarray(scores, dtype=float)
+    if scores.ndim != 2 or scores.size == 0 or scores.shape[1] != scores.shape[0] + 1:
+        raise ValueError(
+            f"scores must have the shape (n_tokens, n_tokens + 1), at least one token, got "
+            f"{scores.shape}."
+        )
+    if np.isnan(scores).any():
+        token, head = np.argwhere(np.isnan(scores))[0]
+        raise ValueError(f"The score of head {head} of token {token + 1} is NaN.")
+    heads = np.empty(scores.shape[0], dtype=np.int64)
+    score = best_tree(np.ascontiguousarray(scores), heads)
+    return heads, float(score)
+
+
 @kernel(fastmath=_without_nan)
-def eisner(scores, heads):
+def best_tree(scores, heads):
     """Find the projective tree with one root of the largest sum of arc scores.
 
     Halves are stored by their head and by their end, so that all sums run along rows. Only values

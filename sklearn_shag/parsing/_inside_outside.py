@@ -1,14 +1,14 @@
-"""The public face of the chart: one sentence, everything that the chart knows about it."""
+"""The public face of the scaled chart: all that it knows about one sentence."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import _chart, _eisner
-from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArrayLike
+from sklearn_shag.parsing import _scaled_chart
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
-__all__ = ["InsideOutside", "eisner", "inside_outside"]
+__all__ = ["InsideOutside", "inside_outside"]
 
 
 class InsideOutside(NamedTuple):
@@ -101,7 +101,7 @@ def inside_outside(
     codes, arc_scores, stop_scores = _check_sentence(operators, codes, arc_scores, stop_scores)
     n_tokens = codes.size - 1
     sentence = (operators, codes, arc_scores, stop_scores, single_root)
-    chart, z, exponent = _chart.inside(*sentence)
+    chart, z, exponent = _scaled_chart.inside(*sentence)
     marginals = np.full((n_tokens, n_tokens + 1), np.nan)
     counts = Operators(*(np.zeros_like(part) for part in operators))
     if not np.isfinite(z):
@@ -112,10 +112,10 @@ def inside_outside(
     if z == 0:
         counts = Operators(*(np.full_like(part, np.nan) for part in operators))
         return InsideOutside(0.0, -np.inf, marginals, counts)
-    adjoint = _chart.outside(*sentence, chart, z, exponent)
-    _chart.arc_marginals(chart, adjoint, marginals)
-    _chart.add_expected_counts(*sentence, chart, adjoint, counts)
-    log_abs_z = np.log(abs(z)) + exponent * _chart.LOG2_BASE * np.log(2.0)
+    adjoint = _scaled_chart.outside(*sentence, chart, z, exponent)
+    _scaled_chart.arc_marginals(chart, adjoint, marginals)
+    _scaled_chart.add_expected_counts(*sentence, chart, adjoint, counts)
+    log_abs_z = np.log(abs(z)) + exponent * _scaled_chart.LOG2_BASE * np.log(2.0)
     return InsideOutside(float(np.sign(z)), float(log_abs_z), marginals, counts)
 
 
@@ -151,48 +151,3 @@ def _check_scores(scores, shape, name):
     if not np.isfinite(scores).all():
         raise ValueError(f"{name} holds values that are not finite.")
     return scores
-
-
-def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
-    """Find the projective tree with one root whose arcs have the largest sum of scores.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_tokens, n_tokens + 1)
-        ``scores[m - 1, h]`` for head h (0 the root symbol) of token m, as in `marginals`. -inf
-        forbids an arc.
-
-    Returns
-    -------
-    heads : int ndarray of shape (n_tokens,)
-        1-based, 0 for the root.
-    score : float
-        The sum; -inf if every tree has a forbidden arc.
-
-    Raises
-    ------
-    ValueError
-        If `scores` has another shape, is empty or contains NaN.
-
-    References
-    ----------
-    Eisner (2000), Bilexical grammars and their cubic-time parsing algorithms.
-
-    Examples
-    --------
-    >>> from sklearn_shag.parsing import eisner
-    >>> eisner([[0, 0, 2, 0], [1, 0, 0, 3], [2, 0, 1, 0]])
-    (array([2, 3, 0]), 7.0)
-    """
-    scores = np.asarray(scores, dtype=float)
-    if scores.ndim != 2 or scores.size == 0 or scores.shape[1] != scores.shape[0] + 1:
-        raise ValueError(
-            f"scores must have the shape (n_tokens, n_tokens + 1), at least one token, got "
-            f"{scores.shape}."
-        )
-    if np.isnan(scores).any():
-        token, head = np.argwhere(np.isnan(scores))[0]
-        raise ValueError(f"The score of head {head} of token {token + 1} is NaN.")
-    heads = np.empty(scores.shape[0], dtype=np.int64)
-    score = _eisner.eisner(np.ascontiguousarray(scores), heads)
-    return heads, float(score)

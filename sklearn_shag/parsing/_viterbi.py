@@ -1,15 +1,31 @@
-"""Best derivations: the chart of :mod:`_chart` with (max, +) in place of (+, x) (theory, eq. 27).
+"""Best derivations: a chart with (max, +) in place of (+, x) (theory, eq. 27).
 
-The automaton's state stays an index, and the best split or predecessor of every entry is kept.
+Otherwise the recurrences are those of :mod:`_scaled_chart`. The automaton's state stays an index,
+and the best split or predecessor of every entry is kept.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.sequences import RIGHT
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
 
 # What an entry of the agenda of `_backtrack` stands for; numba makes no literals of this type.
-COMPLETE, INCOMPLETE = np.int64(0), np.int64(1)
+COMPLETE_HALF, INCOMPLETE_HALF = np.int64(0), np.int64(1)
+
+
+class Derivations(NamedTuple):
+    """The best derivations of one sentence of N tokens: their scores, and what they chose last."""
+
+    complete: np.ndarray  # (N + 1, N + 2, n)
+    incomplete: np.ndarray  # (N + 1, N + 1, n)
+    closed: np.ndarray  # (N + 1, N + 2)
+    awaiting: np.ndarray  # (n,), of one half at a time
+    complete_from: np.ndarray  # the outermost modifier
+    incomplete_from: np.ndarray  # the state before the modifier
+    closed_from: np.ndarray  # the state before STOP
+    awaiting_from: np.ndarray  # (N + 1, N + 1, n), the boundary before the modifier
 
 
 @kernel
@@ -33,21 +49,12 @@ def viterbi(log_operators, codes, log_arc_scores, heads):
         -inf, with `heads` a tree of impossible arcs, where no tree is possible.
     """
     n = codes.size
-    n_states = log_operators.alpha_1.shape[2]
-    complete = np.full((n, n + 1, n_states), -np.inf)
-    incomplete = np.full((n, n, n_states), -np.inf)
-    closed = np.full((n, n + 1), -np.inf)
-    complete_from = np.zeros((n, n + 1, n_states), dtype=np.int64)  # outermost modifier
-    closed_from = np.zeros((n, n + 1), dtype=np.int64)  # state before STOP
-    incomplete_from = np.zeros((n, n, n_states), dtype=np.int64)  # state before the modifier
-    awaiting_from = np.zeros((n, n, n_states), dtype=np.int64)  # boundary before the modifier
-    awaiting = np.empty(n_states)
+    best = _new_derivations(n, log_operators.alpha_1.shape[2])
     for h in range(1, n):
         for direction in range(2):
-            for q in range(n_states):
-                complete[h, h + direction, q] = log_operators.alpha_1[codes[h], direction, q]
-            stop = log_operators.alpha_inf[codes[h], direction]
-            _close(complete, closed, closed_from, h, h + direction, stop)
+            for q in range(best.awaiting.size):
+                best.complete[h, h + direction, q] = log_operators.alpha_1[codes[h], direction, q]
+            _close(best, log_operators.alpha_inf[codes[h], direction], h, h + direction)
     for width in range(1, n):
         for i in range(1, n - width):
             j = i + width
@@ -56,34 +63,81 @@ def viterbi(log_operators, codes, log_arc_scores, heads):
                     head, modifier, boundary, low = i, j, j + 1, i + 1
                 else:
                     head, modifier, boundary, low = j, i, i, i
-                # g[h, m] = max_b C[h, b] + closed[m, b]
-                for q in range(n_states):
-                    awaiting[q] = -np.inf
-                    awaiting_from[head, modifier, q] = i + 1
-                    for b in range(i + 1, j + 1):
-                        score = complete[head, b, q] + closed[modifier, b]
-                        if score > awaiting[q]:
-                            awaiting[q] = score
-                            awaiting_from[head, modifier, q] = b
-                # I[h, m] = arc[h, m] + max_q A[h, m] + g[h, m]
+                _await(best, head, modifier, i + 1, j + 1)
                 matrix = log_operators.A[codes[head], direction, codes[modifier]]
-                for p in range(n_states):
-                    for q in range(n_states):
-                        score = log_arc_scores[head, modifier] + matrix[p, q] + awaiting[q]
-                        if score > incomplete[head, modifier, p]:
-                            incomplete[head, modifier, p] = score
-                            incomplete_from[head, modifier, p] = q
-                # C[h, b] = max_m I[h, m] + closed[m, b]
-                for q in range(n_states):
-                    complete_from[head, boundary, q] = modifier
-                    for m in range(low, low + width):
-                        score = incomplete[head, m, q] + closed[m, boundary]
-                        if score > complete[head, boundary, q]:
-                            complete[head, boundary, q] = score
-                            complete_from[head, boundary, q] = m
-                stop = log_operators.alpha_inf[codes[head], direction]
-                _close(complete, closed, closed_from, head, boundary, stop)
-    # The single root: max_m w(m) + closed[m, 1] + closed[m, N + 1]
+                _emit(best, matrix, log_arc_scores[head, modifier], head, modifier)
+                _complete(best, head, modifier, boundary, low, low + width)
+                _close(best, log_operators.alpha_inf[codes[head], direction], head, boundary)
+    root, score = _best_root(best, log_operators, codes, log_arc_scores)
+    heads[root - 1] = 0
+    _backtrack(root, best, heads)
+    return score
+
+
+@kernel
+def _new_derivations(n, n_states):
+    return Derivations(
+        np.full((n, n + 1, n_states), -np.inf),
+        np.full((n, n, n_states), -np.inf),
+        np.full((n, n + 1), -np.inf),
+        np.empty(n_states),
+        np.zeros((n, n + 1, n_states), dtype=np.int64),
+        np.zeros((n, n, n_states), dtype=np.int64),
+        np.zeros((n, n + 1), dtype=np.int64),
+        np.zeros((n, n, n_states), dtype=np.int64),
+    )
+
+
+@inlined_kernel
+def _await(best, head, modifier, low, high):
+    # g[h, m] = max_b C[h, b] + closed[m, b]
+    for q in range(best.awaiting.size):
+        best.awaiting[q] = -np.inf
+        best.awaiting_from[head, modifier, q] = low
+        for b in range(low, high):
+            score = best.complete[head, b, q] + best.closed[modifier, b]
+            if score > best.awaiting[q]:
+                best.awaiting[q] = score
+                best.awaiting_from[head, modifier, q] = b
+
+
+@inlined_kernel
+def _emit(best, matrix, log_arc_score, head, modifier):
+    # I[h, m] = arc[h, m] + max_q A[h, m] + g[h, m]
+    for p in range(best.awaiting.size):
+        for q in range(best.awaiting.size):
+            score = log_arc_score + matrix[p, q] + best.awaiting[q]
+            if score > best.incomplete[head, modifier, p]:
+                best.incomplete[head, modifier, p] = score
+                best.incomplete_from[head, modifier, p] = q
+
+
+@inlined_kernel
+def _complete(best, head, modifier, boundary, low, high):
+    # C[h, b] = max_m I[h, m] + closed[m, b]
+    for q in range(best.awaiting.size):
+        best.complete_from[head, boundary, q] = modifier
+        for m in range(low, high):
+            score = best.incomplete[head, m, q] + best.closed[m, boundary]
+            if score > best.complete[head, boundary, q]:
+                best.complete[head, boundary, q] = score
+                best.complete_from[head, boundary, q] = m
+
+
+@inlined_kernel
+def _close(best, stop, head, boundary):
+    # closed[h, b] = max_q alpha_inf + C[h, b]
+    for q in range(stop.size):
+        score = stop[q] + best.complete[head, boundary, q]
+        if score > best.closed[head, boundary]:
+            best.closed[head, boundary] = score
+            best.closed_from[head, boundary] = q
+
+
+@table_kernel
+def _best_root(best, log_operators, codes, log_arc_scores):
+    """Find the single root: max_m w(m) + closed[m, 1] + closed[m, N + 1]."""
+    n, n_states = codes.size, best.awaiting.size
     best_score, root = -np.inf, np.int64(1)
     for m in range(1, n):
         emitted = -np.inf
@@ -95,48 +149,36 @@ def viterbi(log_operators, codes, log_arc_scores, heads):
                     + log_operators.alpha_1[codes[0], RIGHT, q]
                 )
                 emitted = max(emitted, score)
-        score = emitted + log_arc_scores[0, m] + closed[m, 1] + closed[m, n]
+        score = emitted + log_arc_scores[0, m] + best.closed[m, 1] + best.closed[m, n]
         if score > best_score:
             best_score, root = score, m
-    heads[root - 1] = 0
-    _backtrack(root, closed_from, complete_from, incomplete_from, awaiting_from, heads)
-    return best_score
+    return root, best_score
 
 
 @kernel
-def _close(complete, closed, closed_from, head, boundary, stop):
-    # closed[h, b] = max_q alpha_inf + C[h, b]
-    for q in range(stop.size):
-        score = stop[q] + complete[head, boundary, q]
-        if score > closed[head, boundary]:
-            closed[head, boundary] = score
-            closed_from[head, boundary] = q
-
-
-@kernel
-def _backtrack(root, closed_from, complete_from, incomplete_from, awaiting_from, heads):
+def _backtrack(root, best, heads):
     """Follow the best choices from the two closed halves of the root."""
-    n_tokens = heads.size
+    n_tokens, closed_from = heads.size, best.closed_from
     agenda = np.empty((2 * n_tokens + 2, 4), dtype=np.int64)  # kind, head, end, state
-    _put(agenda, 0, COMPLETE, root, 1, closed_from[root, 1])
-    _put(agenda, 1, COMPLETE, root, n_tokens + 1, closed_from[root, n_tokens + 1])
+    _put(agenda, 0, COMPLETE_HALF, root, 1, closed_from[root, 1])
+    _put(agenda, 1, COMPLETE_HALF, root, n_tokens + 1, closed_from[root, n_tokens + 1])
     size = 2
     while size:
         size -= 1
         kind, head = agenda[size, 0], agenda[size, 1]
         end, state = agenda[size, 2], agenda[size, 3]
-        if kind == COMPLETE:
+        if kind == COMPLETE_HALF:
             if end != head and end != head + 1:
-                modifier = complete_from[head, end, state]
-                _put(agenda, size, INCOMPLETE, head, modifier, state)
-                _put(agenda, size + 1, COMPLETE, modifier, end, closed_from[modifier, end])
+                modifier = best.complete_from[head, end, state]
+                _put(agenda, size, INCOMPLETE_HALF, head, modifier, state)
+                _put(agenda, size + 1, COMPLETE_HALF, modifier, end, closed_from[modifier, end])
                 size += 2
         else:
             heads[end - 1] = head
-            before = incomplete_from[head, end, state]
-            boundary = awaiting_from[head, end, before]
-            _put(agenda, size, COMPLETE, head, boundary, before)
-            _put(agenda, size + 1, COMPLETE, end, boundary, closed_from[end, boundary])
+            before = best.incomplete_from[head, end, state]
+            boundary = best.awaiting_from[head, end, before]
+            _put(agenda, size, COMPLETE_HALF, head, boundary, before)
+            _put(agenda, size + 1, COMPLETE_HALF, end, boundary, closed_from[end, boundary])
             size += 2
 
 

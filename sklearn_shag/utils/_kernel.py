@@ -76,7 +76,7 @@ class Kernel:
 def _decorate(function, options):
     from numba import config, njit
 
-    from sklearn_shag.utils import _lanes_compiled  # noqa: F401 (numba learns of vectors)
+    from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
 
     _announce_compilation()
     try:
@@ -98,7 +98,7 @@ def _sources():
     package = Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
-        if any(word in source for word in (b"_kernel", b"_lanes", b"numba")):
+        if any(word in source for word in (b"_kernel", b"_simd", b"numba")):
             digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source + b"\0")
     return digest.hexdigest()
 

@@ -6,7 +6,7 @@ say what they mean with the functions below sums stay in registers. A vector has
 register with AVX-512, two with AVX, four with SSE or Neon.
 
 The functions below are the definitions, as interpreted kernels run them (``NUMBA_DISABLE_JIT=1``).
-What they compile to is in :mod:`sklearn_shag.utils._lanes_compiled`, under the same names. Indices
+What they compile to is in :mod:`sklearn_shag.utils._simd_compiled`, under the same names. Indices
 are trusted: they count from 0, and LANES values follow where a vector is meant.
 """
 

@@ -1,4 +1,4 @@
-"""What the functions of :mod:`sklearn_shag.utils._lanes` compile to, for numba."""
+"""What the functions of :mod:`sklearn_shag.utils._simd` compile to, for numba."""
 
 import inspect
 
@@ -7,7 +7,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, models, register_model, type_callable
 
-from sklearn_shag.utils._lanes import (
+from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
     load,
@@ -21,21 +21,21 @@ from sklearn_shag.utils._lanes import (
 )
 
 
-class LanesType(types.Type):
+class VectorType(types.Type):
     """What numba knows a vector as."""
 
     def __init__(self):
-        super().__init__(name=f"Lanes({LANES})")
+        super().__init__(name=f"Vector({LANES})")
 
 
-LANES_TYPE = LanesType()
+VECTOR_TYPE = VectorType()
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _INT32 = ir.IntType(32)
 
 
-@register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):
+@register_model(VectorType)
+class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager, numba_type):
         super().__init__(manager, numba_type, _VECTOR)
 
@@ -70,23 +70,23 @@ def _shuffle(builder, vector, lanes):
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
 
 
-@_compiled(zeros, LANES_TYPE)
+@_compiled(zeros, VECTOR_TYPE)
 def _zeros(context, builder, signature, arguments):
     return ir.Constant(_VECTOR, [0.0] * LANES)
 
 
-@_compiled(load, LANES_TYPE, types.Array, types.BaseTuple)
+@_compiled(load, VECTOR_TYPE, types.Array, types.BaseTuple)
 def _load(context, builder, signature, arguments):
     return builder.load(_pointer(context, builder, signature, arguments), align=8)
 
 
-@_compiled(store, types.void, types.Array, types.BaseTuple, LanesType)
+@_compiled(store, types.void, types.Array, types.BaseTuple, VectorType)
 def _store(context, builder, signature, arguments):
     builder.store(arguments[2], _pointer(context, builder, signature, arguments), align=8)
     return context.get_dummy_value()
 
 
-@_compiled(weight, LANES_TYPE, types.Array, types.BaseTuple)
+@_compiled(weight, VECTOR_TYPE, types.Array, types.BaseTuple)
 def _weight(context, builder, signature, arguments):
     if _a_value_a_lane(signature):
         return _load(context, builder, signature, arguments)
@@ -96,12 +96,12 @@ def _weight(context, builder, signature, arguments):
     return _shuffle(builder, vector, [0] * LANES)
 
 
-@_compiled(multiply, LANES_TYPE, LanesType, LanesType)
+@_compiled(multiply, VECTOR_TYPE, VectorType, VectorType)
 def _multiply(context, builder, signature, arguments):
     return builder.fmul(*arguments)
 
 
-@_compiled(multiply_add, LANES_TYPE, LanesType, LanesType, LanesType)
+@_compiled(multiply_add, VECTOR_TYPE, VectorType, VectorType, VectorType)
 def _multiply_add(context, builder, signature, arguments):
     one, other, total = arguments
     # "contract": rounded once where the machine can.
@@ -116,14 +116,14 @@ def _sum_and_place(context, builder, signature, arguments):
     return vector, _pointer(context, builder, signature, arguments, element_type)
 
 
-@_compiled(put_sum, types.void, types.Array, types.BaseTuple, LanesType)
+@_compiled(put_sum, types.void, types.Array, types.BaseTuple, VectorType)
 def _put_sum(context, builder, signature, arguments):
     total, place = _sum_and_place(context, builder, signature, arguments)
     builder.store(total, place, align=8)
     return context.get_dummy_value()
 
 
-@_compiled(add_sum, types.void, types.Array, types.BaseTuple, LanesType)
+@_compiled(add_sum, types.void, types.Array, types.BaseTuple, VectorType)
 def _add_sum(context, builder, signature, arguments):
     total, place = _sum_and_place(context, builder, signature, arguments)
     builder.store(builder.fadd(builder.load(place, align=8), total), place, align=8)

@@ -1,4 +1,4 @@
-"""The inside-outside chart of a split head-automata grammar (theory, eqs. 14-26).
+"""The scaled chart: inside-outside with an exponent for every entry (theory, eqs. 14-26).
 
 One sentence with positions 0..N; position 0 is the root symbol. A half-constituent is addressed by
 its head and by the boundary where it ends: boundary b lies left of token b, so the right half of
@@ -28,8 +28,8 @@ from sklearn_shag.utils._kernel import kernel
 LOG2_BASE = 256
 # Entries are renormalised when they leave [1/sqrt(BASE), sqrt(BASE)]: a product of three of them,
 # or of two and an operator or score of up to 1e200, still fits a double.
-LARGEST = 2.0 ** (LOG2_BASE // 2)
-SMALLEST = 2.0 ** (-LOG2_BASE // 2)
+LARGEST_NORMALISED = 2.0 ** (LOG2_BASE // 2)
+SMALLEST_NORMALISED = 2.0 ** (-LOG2_BASE // 2)
 BASE = 2.0**LOG2_BASE
 # The exponent of an empty sum: below that of every other entry.
 ZERO_EXPONENT = -(2**24)
@@ -64,6 +64,14 @@ class Outside(NamedTuple):
     incomplete: np.ndarray  # (N + 1, N + 1, n)
 
 
+class WeightedSum(NamedTuple):
+    """The tables of out[head, column] = sum_k weights[column, k] vectors[head, k], or adjoints."""
+
+    weights: Table | np.ndarray
+    vectors: Table | np.ndarray
+    out: Table | np.ndarray
+
+
 @kernel
 def _power(exponent):
     """BASE ** exponent."""
@@ -72,12 +80,12 @@ def _power(exponent):
 
 @kernel
 def _excess(size):
-    """How often `size` must be divided by BASE to lie in [SMALLEST, LARGEST]; 0 if it is 0."""
+    """How often `size` must be divided by BASE to be normalised; 0 if it is 0."""
     excess = 0
-    while LARGEST < size < np.inf:
+    while LARGEST_NORMALISED < size < np.inf:
         size /= BASE
         excess += 1
-    while 0.0 < size < SMALLEST:
+    while 0.0 < size < SMALLEST_NORMALISED:
         size *= BASE
         excess -= 1
     return excess
@@ -94,8 +102,9 @@ def _divide(value, times):
 
 
 @kernel
-def _weighted_sum(weights, vectors, out, head, column, low, high):
-    """Set out[head, column] = sum_k weights[column, k] vectors[head, k] over low <= k < high."""
+def _sum_up(tables, head, column, low, high):
+    """Set a weighted sum to its terms low <= k < high."""
+    weights, vectors, out = tables
     # Only terms that are not zero may set the scale of a sum: beside the scale of another they
     # could vanish. A sum of zeros has that of its terms, since its derivatives need not vanish.
     exponent, exponent_of_zeros = ZERO_EXPONENT, ZERO_EXPONENT
@@ -134,10 +143,10 @@ def _any(values, row, column):
 
 
 @kernel
-def _weighted_sum_adjoint(
-    weights, vectors, out, weight_adjoint, vector_adjoint, out_adjoint, head, column, low, high
-):
+def _sum_up_adjoint(tables, adjoints, head, column, low, high):
     """Add what the adjoint of a weighted sum contributes to the adjoints of its terms."""
+    weights, vectors, out = tables
+    weight_adjoint, vector_adjoint, out_adjoint = adjoints
     for k in range(low, high):
         term_exponent = weights.exponent[column, k] + vectors.exponent[head, k]
         shift = term_exponent - out.exponent[head, column]
@@ -234,6 +243,7 @@ def inside(operators, codes, arc_scores, stop_scores, single_root):
     """
     n_tokens = codes.size - 1
     chart = _new_chart(n_tokens, operators.alpha_1.shape[2])
+    awaiting, complete = _sums(chart)
     first = 1 if single_root else 0
     for h in range(first, n_tokens + 1):
         # C[h, h] = C[h, h + 1] = alpha_1                                              (eq. 15)
@@ -250,25 +260,24 @@ def inside(operators, codes, arc_scores, stop_scores, single_root):
             for direction in range(LEFT if i > 0 else RIGHT, RIGHT + 1):
                 head, modifier, boundary, low = _ends(i, j, direction)
                 # g[h, m] = sum_b closed[m, b] C[h, b]    over boundaries between them (eq. 16)
-                _weighted_sum(
-                    chart.closed, chart.complete, chart.awaiting, head, modifier, i + 1, j + 1
-                )
+                _sum_up(awaiting, head, modifier, i + 1, j + 1)
                 _emit(chart, operators, codes, arc_scores, head, modifier)
                 # C[h, b] = sum_m closed[m, b] I[h, m]     over the outermost modifier (eq. 18)
-                _weighted_sum(
-                    chart.closed_by_boundary,
-                    chart.incomplete,
-                    chart.complete,
-                    head,
-                    boundary,
-                    low,
-                    low + width,
-                )
+                _sum_up(complete, head, boundary, low, low + width)
                 _close(chart, operators, codes, stop_scores, head, boundary)
     if single_root:
         return _single_root(chart, operators, codes, arc_scores, stop_scores)
     z, exponent = chart.closed.values[0, n_tokens + 1], chart.closed.exponent[0, n_tokens + 1]
     return chart, z, np.int64(exponent)
+
+
+@kernel
+def _sums(tables):
+    """Return the sums that a chart, or what is outside of it, consists of (eqs. 16 and 18)."""
+    return (
+        WeightedSum(tables.closed, tables.complete, tables.awaiting),
+        WeightedSum(tables.closed_by_boundary, tables.incomplete, tables.complete),
+    )
 
 
 @kernel
@@ -328,6 +337,8 @@ def outside(operators, codes, arc_scores, stop_scores, single_root, chart, z, z_
         _single_root_adjoint(chart, operators, codes, stop_scores, z, z_exponent, adjoint)
     else:
         adjoint.closed[0, n_tokens + 1] = 1.0 / z
+    awaiting, complete = _sums(chart)
+    d_awaiting, d_complete = _sums(adjoint)
     first = 1 if single_root else 0
     for width in range(n_tokens, 0, -1):
         for i in range(first, n_tokens + 1 - width):
@@ -337,33 +348,11 @@ def outside(operators, codes, arc_scores, stop_scores, single_root, chart, z, z_
                 _close_adjoint(chart, adjoint, operators, codes, stop_scores, head, boundary)
                 # dI[h, m] += closed[m, b] dC[h, b]
                 # dclosed[m, b] += dC[h, b] . I[h, m]                                  (eq. 20)
-                _weighted_sum_adjoint(
-                    chart.closed_by_boundary,
-                    chart.incomplete,
-                    chart.complete,
-                    adjoint.closed_by_boundary,
-                    adjoint.incomplete,
-                    adjoint.complete,
-                    head,
-                    boundary,
-                    low,
-                    low + width,
-                )
+                _sum_up_adjoint(complete, d_complete, head, boundary, low, low + width)
                 _emit_adjoint(adjoint, operators, codes, arc_scores, head, modifier)
                 # dC[h, b] += closed[m, b] dg[h, m]
                 # dclosed[m, b] += dg[h, m] . C[h, b]                                  (eq. 22)
-                _weighted_sum_adjoint(
-                    chart.closed,
-                    chart.complete,
-                    chart.awaiting,
-                    adjoint.closed,
-                    adjoint.complete,
-                    adjoint.awaiting,
-                    head,
-                    modifier,
-                    i + 1,
-                    j + 1,
-                )
+                _sum_up_adjoint(awaiting, d_awaiting, head, modifier, i + 1, j + 1)
     for h in range(first, n_tokens + 1):
         for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
             _close_adjoint(chart, adjoint, operators, codes, stop_scores, h, h + direction)
@@ -377,7 +366,7 @@ def _single_root_adjoint(chart, operators, codes, stop_scores, z, z_exponent, ad
     for m in range(1, n_tokens + 1):
         left, right = chart.closed.values[m, 1], chart.closed.values[m, n_tokens + 1]
         exponent = chart.closed.exponent[m, 1] + chart.closed.exponent[m, n_tokens + 1]
-        if exponent - z_exponent > MAX_SHIFT:  # as in `_weighted_sum_adjoint`
+        if exponent - z_exponent > MAX_SHIFT:  # as in `_sum_up_adjoint`
             continue
         scale = _power(exponent - z_exponent) / z
         weight = 0.0

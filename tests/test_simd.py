@@ -6,8 +6,8 @@ import pytest
 from numba import njit
 from numpy.testing import assert_array_equal
 
-from sklearn_shag.utils import _lanes_compiled  # noqa: F401 (numba learns of vectors)
-from sklearn_shag.utils._lanes import (
+from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
+from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
     aligned,

@@ -1,4 +1,4 @@
-"""The inside-outside chart against enumeration, counting numbers and invariants."""
+"""The scaled chart against enumeration, counting numbers and invariants."""
 
 import numba
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.operators import Operators, change_basis
-from sklearn_shag.parsing import _chart, inside_outside
+from sklearn_shag.parsing import _scaled_chart, inside_outside
 from tests import oracles
 
 
@@ -192,10 +192,10 @@ def test_invariants_of_signed_charts(seed, n_tokens, n_states, single_root):
     )
     codes = with_root(operators, rng.integers(4, size=n_tokens))
     ones = np.ones((n_tokens + 1, n_tokens + 1)), np.ones((n_tokens + 1, 2))
-    chart, z, exponent = _chart.inside(operators, codes, *ones, single_root)
-    adjoint = _chart.outside(operators, codes, *ones, single_root, chart, z, exponent)
+    chart, z, exponent = _scaled_chart.inside(operators, codes, *ones, single_root)
+    adjoint = _scaled_chart.outside(operators, codes, *ones, single_root, chart, z, exponent)
     marginals = np.empty((n_tokens, n_tokens + 1))
-    _chart.arc_marginals(chart, adjoint, marginals)
+    _scaled_chart.arc_marginals(chart, adjoint, marginals)
     scale = np.abs(marginals).max()
     assert_allclose(marginals.sum(axis=1), 1.0, rtol=0, atol=1e-9 * scale)
     if single_root:
