@@ -272,12 +272,22 @@ def test_nothing_warns_at_any_rank(english):
         (X, [Y[0], [-1, 0, 2], [0]], ValueError, r"y\[1\].*head -1 is outside"),
         (X, [[2, 1, 0], *Y[1:]], ValueError, r"y\[0\].*cycle"),
         (X, [[2, 3, 1], *Y[1:]], ValueError, r"y\[0\].*no root"),
-        (X, [[2, 3, 0.5], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
-        (X, [[2, 3, None], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
-        (X, [[2, 3, np.nan], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
-        (X, [[2, 3, np.inf], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
+        (X, [[2, 3, 0.5], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),
+        (X, [[2, 3, None], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),
+        (
+            X,
+            [[2, 3, np.nan], *Y[1:]],
+            ValueError,
+            r"y\[0\] must be a flat sequence of whole numbers",
+        ),
+        (
+            X,
+            [[2, 3, np.inf], *Y[1:]],
+            ValueError,
+            r"y\[0\] must be a flat sequence of whole numbers",
+        ),
         (X, [[[2], [3, 1], [0]], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence"),
-        (X, ["230", *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of integers"),
+        (X, ["230", *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),
     ],
 )
 @pytest.mark.parametrize("model", [DeterministicSHAG(), SpectralSHAG()], ids=["det", "spectral"])

@@ -64,6 +64,14 @@ class TestConstructor:
         assert DependencyTree(list("ab"), [0, 0]).is_projective
         assert not DependencyTree(list("abcd"), [3, 4, 0, 3]).is_projective
 
+    @pytest.mark.parametrize("dtype", [float, object, np.uint8, np.int32, np.float32])
+    def test_heads_are_whole_numbers_of_any_type(self, dtype):
+        given = np.array([2, 0, 2], dtype=dtype)
+        tree = DependencyTree(["a", "b", "c"], given)
+        assert tree.heads.dtype == np.intp
+        assert tree.heads.tolist() == [2, 0, 2]
+        assert given.flags.writeable
+
     @pytest.mark.parametrize("forms", [[], (), np.array([], dtype=str)])
     def test_no_tokens(self, forms):
         with pytest.raises(ValueError, match="at least one token"):
@@ -112,12 +120,15 @@ class TestConstructor:
             ([2, 3, 1], "no root"),
             ([0, 3, 2], r"token 2 \('b'\).*cycle"),
             ([0, 2, 1], r"token 2 \('b'\).*cycle"),
-            ([0, 1], "shape .2,., but the sentence has 3 tokens"),
-            ([[0, 1, 1]], "shape .1, 3."),
-            ([0.0, 1.0, 1.0], "must be integers"),
-            ([True, False, False], "must be integers"),
-            ([None, 0, 1], "must be integers, or None for an unlabelled sentence"),
-            (["0", "1", "1"], "must be integers"),
+            ([0, 1], "heads holds 2 heads for a sentence of 3 tokens"),
+            ([[0, 1, 1]], "must be a flat sequence of whole numbers"),
+            ([0.0, 1.5, 1.0], "must be a flat sequence of whole numbers"),
+            ([0, np.nan, 1], "must be a flat sequence of whole numbers"),
+            ([0, np.inf, 1], "must be a flat sequence of whole numbers"),
+            ([0, True, 1], "must be a flat sequence of whole numbers"),
+            ([True, False, False], "must be a flat sequence of whole numbers"),
+            ([None, 0, 1], "must be a flat sequence of whole numbers"),
+            (["0", "1", "1"], "must be a flat sequence of whole numbers"),
         ],
     )
     def test_bad_heads(self, heads, message):
@@ -256,7 +267,7 @@ class TestChangedTrees:
     @pytest.mark.parametrize(
         ("heads", "deprels", "message"),
         [
-            ([0, 1], None, "heads has shape"),
+            ([0, 1], None, "heads holds 2 heads for a sentence of 4 tokens"),
             ([1, 1, 1, 1], None, "not a tree"),
             ([0, 1, 1, 1], ["x"], "deprels has length 1"),
             ([0, 1, 1, 1], ["x", "", "x", "x"], "deprels has '' for token 2"),

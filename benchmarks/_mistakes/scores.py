@@ -7,12 +7,14 @@ UAS = "unlabeled_attachment_score"
 MISTAKES = [
     Mistake(f"{UAS}(y, y[:-1])", raises(ValueError, r"same number of sentences", r"60 and 59")),
     Mistake(f"{UAS}(y, y[::-1])", raises(ValueError, r"y_pred\[0\] has", r"y_true\[0\] has 8")),
-    Mistake(f"{UAS}(y[0], y[0])", raises(ValueError, r"y_true\[0\]", r"sequence of integers")),
+    Mistake(f"{UAS}(y[0], y[0])", raises(ValueError, r"y_true\[0\]", r"sequence of whole numbers")),
     Mistake(f"{UAS}(trees[0], trees[0])", raises(TypeError, r"y_true", r"list|sequence")),
-    Mistake(f"{UAS}(tags, y)", raises(ValueError, r"y_true\[0\]", r"integers")),
-    Mistake(f"{UAS}([['2', '0']], [[2, 0]])", raises(ValueError, r"y_true\[0\]", r"integers")),
-    Mistake(f"{UAS}([[2., 0.]], [[2, 0]])", raises(ValueError, r"y_true\[0\]", r"integers")),
-    Mistake(f"{UAS}([[2, 0]], [[np.nan, 0]])", raises(ValueError, r"y_pred\[0\]", r"integers")),
+    Mistake(f"{UAS}(tags, y)", raises(ValueError, r"y_true\[0\]", r"whole numbers")),
+    Mistake(f"{UAS}([['2', '0']], [[2, 0]])", raises(ValueError, r"y_true\[0\]", r"whole numbers")),
+    Mistake(f"{UAS}([[2.5, 0.]], [[2, 0]])", raises(ValueError, r"y_true\[0\]", r"whole numbers")),
+    Mistake(
+        f"{UAS}([[2, 0]], [[np.nan, 0]])", raises(ValueError, r"y_pred\[0\]", r"whole numbers")
+    ),
     Mistake(f"{UAS}([[2, 0]], [[[2], [0]]])", raises(ValueError, r"y_pred\[0\]", r"flat")),
     Mistake(f"{UAS}([], [])", raises(ValueError, r"at least one")),
     Mistake(f"{UAS}(None, y)", raises(TypeError, r"y_true", r"None")),
@@ -23,7 +25,7 @@ MISTAKES = [
     ),
     Mistake(
         f"{UAS}(trees, model.predict_marginals(trees))",
-        raises(ValueError, r"y_pred\[0\]", r"flat", r"integers"),
+        raises(ValueError, r"y_pred\[0\]", r"flat", r"whole numbers"),
     ),
     Mistake(f"{UAS}(iter(y), iter(y))", works("result == 1.0")),
     Mistake(
@@ -77,7 +79,9 @@ MISTAKES = [
     Mistake(
         "SpectralSHAG().fit(trees, None, [1.0] * 3)", raises(ValueError, r"sample_weight|3.*60")
     ),
-    Mistake("SpectralSHAG().fit(trees, [1.0] * 60)", raises(ValueError, r"y\[0\]", r"integers")),
+    Mistake(
+        "SpectralSHAG().fit(trees, [1.0] * 60)", raises(ValueError, r"y\[0\]", r"whole numbers")
+    ),
     Mistake(
         "SpectralSHAG().fit(trees, sample_weight=[-1.0] * 60)",
         raises(ValueError, r"negative.*sample_weight"),

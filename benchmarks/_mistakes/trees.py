@@ -2,7 +2,7 @@
 
 from _mistakes._replay import Mistake, raises, works
 
-FLAT = (r"y\[0\]", r"integers")
+FLAT = (r"y\[0\]", r"whole numbers")
 
 MISTAKES = [
     Mistake("SpectralSHAG().fit(tags)", raises(ValueError, r"X\[0\] has no heads", r"as y")),
@@ -86,8 +86,10 @@ MISTAKES = [
     Mistake("DependencyTree([1, 2], [2, 0])", raises(TypeError, r"forms", r"token 1")),
     Mistake("DependencyTree(['a', ''], [2, 0])", raises(ValueError, r"forms", "token 2", "empty")),
     Mistake("DependencyTree(['a b\\n'], [0])", raises(ValueError, r"forms", "token 1", "line end")),
-    Mistake("DependencyTree(['dog', 'barks'], ['NOUN', 'VERB'])", raises(ValueError, r"integers")),
-    Mistake("DependencyTree(['dog', 'barks'], [2.0, 0.0])", raises(ValueError, r"integers")),
+    Mistake(
+        "DependencyTree(['dog', 'barks'], ['NOUN', 'VERB'])", raises(ValueError, r"whole numbers")
+    ),
+    Mistake("DependencyTree(['dog', 'barks'], [2.5, 0.0])", raises(ValueError, r"whole numbers")),
     Mistake("DependencyTree(['dog', 'barks'], [2])", raises(ValueError, r"heads", r"2 tokens")),
     Mistake(
         "DependencyTree(['dog', 'barks'], [1, -1])",

@@ -11,6 +11,7 @@ from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.treebank._typing import Heads
 from sklearn_shag.treebank._unknown import MISSING
 from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._heads import as_heads
 from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, BoolArray, FloatArray, ObjectArray
 from sklearn_shag.utils._warnings import warn
@@ -288,9 +289,9 @@ def _heads(item, where):
         if item.heads is None:
             raise ValueError(f"{where} is a tree without heads.")
         return item.heads
-    heads = _as_array(item)
-    if heads.ndim != 1 or heads.size == 0 or heads.dtype.kind not in "iu":
-        raise ValueError(f"{where} must be a flat, non-empty sequence of integers; got {item!r}.")
+    heads = as_heads(item, where)
+    if not heads.size:
+        raise ValueError(f"{where} holds no heads; remove empty sentences.")
     return heads
 
 

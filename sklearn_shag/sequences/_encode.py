@@ -10,7 +10,7 @@ from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.treebank._unknown import MISSING, check_share
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import find_head_error
+from sklearn_shag.utils._heads import as_heads, find_head_error
 from sklearn_shag.utils._param_validation import check_sample_weight
 
 __all__ = [
@@ -210,24 +210,9 @@ def _sentence_heads(heads, n_tokens, where):
         if heads.heads is None:
             raise ValueError(f"{where} is a tree without heads.")
         heads = heads.heads
-    try:
-        given = np.asarray(heads)
-        if given.dtype == object:  # integers in an array of objects are integers all the same
-            given = np.asarray(given.tolist())
-    except ValueError:
-        given = np.empty(0, dtype=object)
-    if (
-        given.ndim != 1
-        or given.dtype.kind not in "iuf"
-        or not np.isfinite(given).all()
-        or np.any(given != np.floor(given))
-    ):
-        raise ValueError(
-            f"{where} must be a flat sequence of integers, the head of each token; got {heads!r}."
-        )
+    given = as_heads(heads, where)
     if given.size != n_tokens:
         raise ValueError(f"{where} holds {given.size} heads for a sentence of {n_tokens} tokens.")
-    given = given.astype(np.int64)
     error = find_head_error(given.tolist())
     if error:
         token, message = error

@@ -2,10 +2,8 @@
 
 import re
 
-import numpy as np
-
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import find_head_error
+from sklearn_shag.utils._heads import as_heads, find_head_error
 
 __all__ = [
     "ATTRIBUTES",
@@ -141,14 +139,9 @@ def check_heads(heads, forms):
     """Check that `heads`, unless None, is a tree over `forms` and return a new array."""
     if heads is None:
         return None
-    heads = np.asarray(heads)
-    if heads.ndim != 1 or len(heads) != len(forms):
-        raise ValueError(f"heads has shape {heads.shape}, but the sentence has {len(forms)} tokens")
-    if heads.dtype.kind not in "iu":
-        raise ValueError(
-            f"heads must be integers, or None for an unlabelled sentence, got {heads.tolist()!r}"
-        )
-    heads = heads.astype(np.intp)
+    heads = as_heads(heads, "heads")
+    if heads.size != len(forms):
+        raise ValueError(f"heads holds {heads.size} heads for a sentence of {len(forms)} tokens")
     error = find_head_error(heads.tolist())
     if error is not None:
         token, message = error

@@ -1,6 +1,49 @@
 """What makes a sequence of heads a dependency tree."""
 
-__all__ = ["find_head_error", "is_projective"]
+import numpy as np
+
+__all__ = ["as_heads", "find_head_error", "is_projective"]
+
+
+def as_heads(values, where):
+    """Make an array of heads of whole numbers of any numeric type.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_tokens,)
+        Integers, or floats without a fraction; no booleans, which numpy would take for 0 and 1.
+    where : str
+        What the message calls them.
+
+    Returns
+    -------
+    heads : int64 ndarray of shape (n_tokens,), not `values` itself
+
+    Raises
+    ------
+    ValueError
+        If they are anything else. Whether they are a tree is another question.
+    """
+    try:
+        # Numbers in an array of objects are numbers all the same.
+        items = values.tolist() if getattr(values, "dtype", None) == np.object_ else values
+        given = np.asarray(items)
+        if not isinstance(items, np.ndarray):
+            given = given if not any(isinstance(item, bool | np.bool_) for item in items) else None
+    except (TypeError, ValueError):  # no sequence, or a ragged one
+        given = None
+    if (
+        given is None
+        or given.ndim != 1
+        or given.dtype.kind not in "iuf"
+        or not np.isfinite(given).all()
+        or np.any(given != np.floor(given))
+    ):
+        raise ValueError(
+            f"{where} must be a flat sequence of whole numbers, the head of each token; got "
+            f"{values!r:.100}"
+        )
+    return given.astype(np.int64)
 
 
 def find_head_error(heads):
