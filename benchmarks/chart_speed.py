@@ -18,7 +18,7 @@ from _measure import Report, make_dgemm, measured, medians, read_arguments
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._bulk import marginals
+from sklearn_shag.parsing import marginals
 
 N_SYMBOLS = 17  # as many as there are universal parts of speech
 STATES = (1, 4, 8, 10, 16)

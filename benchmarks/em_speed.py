@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag import EMSHAG
+from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences
 from sklearn_shag.sequences import extract_sequences
-from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
 from sklearn_shag.treebank import read_conllu
 
 try:

@@ -17,10 +17,10 @@ from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag._base import Learned
 from sklearn_shag._spectral import N_BASELINE_STATES, PUBLISHED, leading_states
 from sklearn_shag.datasets import fetch_treebank
+from sklearn_shag.encoding import encode_sentences
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.operators import fallback_grammar, join_automata
 from sklearn_shag.parsing import eisner, inside_outside
-from sklearn_shag.sequences._encode import encode_sentences
 
 TREEBANKS = (
     "UD_Afrikaans-AfriBooms",

@@ -31,9 +31,9 @@ from _measure import Report, measured, medians, read_arguments
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _base
-from sklearn_shag.parsing._bulk import decode, marginals
+from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences
+from sklearn_shag.parsing import decode, marginals
 from sklearn_shag.sequences import collect_statistics, count_treebank, extract_sequences
-from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
 from sklearn_shag.treebank import read_conllu
 
 MODELS = (

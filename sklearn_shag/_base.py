@@ -9,13 +9,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.operators import Operators, log_values, sample_trees
-from sklearn_shag.parsing._bulk import decode, log_partitions, marginals
+from sklearn_shag.parsing import decode, log_partitions, marginals
 from sklearn_shag.sequences import extract_sequences
-from sklearn_shag.sequences._encode import check_heads, check_sentences, encode_sentences
-from sklearn_shag.treebank import DependencyTree
-from sklearn_shag.treebank._typing import Heads, Sentences
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,

@@ -18,8 +18,7 @@ from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
-from sklearn_shag.treebank import TokenFeature, read_conllu, write_conllu
-from sklearn_shag.treebank._sources import list_sources
+from sklearn_shag.treebank import TokenFeature, list_sources, read_conllu, write_conllu
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 from sklearn_shag.utils._progress import progress
 

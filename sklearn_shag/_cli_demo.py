@@ -13,8 +13,7 @@ from sklearn_shag._em import EMSHAG
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.datasets import load_english
 from sklearn_shag.metrics import exact_match_score, unlabeled_attachment_score
-from sklearn_shag.treebank import read_conllu
-from sklearn_shag.treebank._drawing import display_width
+from sklearn_shag.treebank import display_width, read_conllu
 
 __all__ = ["demo"]
 

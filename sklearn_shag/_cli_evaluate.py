@@ -15,9 +15,7 @@ from sklearn_shag.metrics import (
     is_punctuation,
     unlabeled_attachment_score,
 )
-from sklearn_shag.treebank import DependencyTree, read_conllu
-from sklearn_shag.treebank._sources import list_sources
-from sklearn_shag.treebank._unknown import MISSING
+from sklearn_shag.treebank import MISSING, DependencyTree, list_sources, read_conllu
 from sklearn_shag.utils._io import STANDARD
 
 __all__ = ["evaluate"]

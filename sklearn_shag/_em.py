@@ -11,10 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn_shag._base import Learned
 from sklearn_shag._em_starts import deterministic_start, moments_start, random_start
 from sklearn_shag._tree_learner import TreeLearner
-from sklearn_shag.operators import Operators, join_automata, operators_from_counts
-from sklearn_shag.operators._expectation import expected_uses
-from sklearn_shag.sequences import build_prefix_trees, extract_sequences, pair_moments
-from sklearn_shag.sequences._prefixes import take_sequences
+from sklearn_shag.operators import Operators, expected_uses, join_automata, operators_from_counts
+from sklearn_shag.sequences import (
+    build_prefix_trees,
+    extract_sequences,
+    pair_moments,
+    take_sequences,
+)
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 from sklearn_shag.utils._progress import progress

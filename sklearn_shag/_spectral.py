@@ -11,8 +11,7 @@ from sklearn.utils.extmath import svd_flip
 from sklearn_shag._base import Learned
 from sklearn_shag._deterministic import deterministic_automaton
 from sklearn_shag._tree_learner import StatisticsLearner
-from sklearn_shag.operators import Operators, join_automata, mixture
-from sklearn_shag.operators._grammar import learn_automata
+from sklearn_shag.operators import Operators, join_automata, learn_automata, mixture
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._param_validation import Interval
 from sklearn_shag.utils._typing import FloatArray

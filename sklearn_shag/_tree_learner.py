@@ -4,11 +4,15 @@ from abc import abstractmethod
 from typing import Self
 
 from sklearn_shag._base import BaseSHAG
+from sklearn_shag.encoding import encode_trees
 from sklearn_shag.operators import fallback_grammar
-from sklearn_shag.sequences import TreebankStatistics, merge_statistics
-from sklearn_shag.sequences._encode import encode_trees
-from sklearn_shag.sequences._statistics import check_statistics, count_trees
-from sklearn_shag.treebank._typing import Heads, Sentences
+from sklearn_shag.sequences import (
+    TreebankStatistics,
+    check_statistics,
+    count_trees,
+    merge_statistics,
+)
+from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import ArrayLike
 

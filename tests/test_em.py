@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_shag import EMSHAG, DeterministicSHAG, _em
 from sklearn_shag._deterministic import deterministic_automaton
 from sklearn_shag._em_starts import deterministic_start, moments_start, random_start
+from sklearn_shag.encoding import encode_trees
 from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
 from sklearn_shag.operators._expectation import expected_uses
 from sklearn_shag.sequences import (
@@ -22,7 +23,6 @@ from sklearn_shag.sequences import (
     extract_sequences,
     pair_moments,
 )
-from sklearn_shag.sequences._encode import encode_trees
 from sklearn_shag.sequences._prefixes import take_sequences
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank

@@ -5,9 +5,9 @@ from typing import NamedTuple
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.parsing._bulk import marginal_report
-from sklearn_shag.sequences._encode import check_sentences, encode_sentences
-from sklearn_shag.treebank._typing import Sentences
+from sklearn_shag.encoding import check_sentences, encode_sentences
+from sklearn_shag.parsing import marginal_report
+from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, StrArray
 
 __all__ = ["MarginalReport", "inspect_marginals"]

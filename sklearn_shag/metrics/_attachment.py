@@ -7,9 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_shag.treebank import DependencyTree
-from sklearn_shag.treebank._typing import Heads
-from sklearn_shag.treebank._unknown import MISSING
+from sklearn_shag.treebank import MISSING, DependencyTree, Heads
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads
 from sklearn_shag.utils._param_validation import check_sample_weight

@@ -7,8 +7,7 @@ from collections.abc import Collection
 from typing import Any, Protocol
 
 from sklearn_shag.metrics._attachment import exact_match_score, unlabeled_attachment_score
-from sklearn_shag.treebank import heads
-from sklearn_shag.treebank._typing import Heads, Sentence
+from sklearn_shag.treebank import Heads, Sentence, heads
 from sklearn_shag.utils._typing import ArrayLike
 
 __all__ = ["exact_match_scorer", "uas_scorer"]

@@ -1,9 +1,11 @@
 """Operator models: values of sequences, algebra, and the grammar that they make up."""
 
+from sklearn_shag.operators._expectation import expected_uses
 from sklearn_shag.operators._grammar import (
     complete_grammar,
     fallback_grammar,
     join_automata,
+    learn_automata,
     learn_grammar,
 )
 from sklearn_shag.operators._operators import (

@@ -6,8 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from sklearn_shag.operators._operators import Operators
-from sklearn_shag.sequences import LEFT, RIGHT, assemble_trees
-from sklearn_shag.sequences._extract import breadth_first_sequences
+from sklearn_shag.sequences import LEFT, RIGHT, assemble_trees, breadth_first_sequences
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._typing import ObjectArray
 

@@ -5,19 +5,23 @@ from sklearn_shag.sequences._extract import (
     RIGHT,
     HeadModifierSequences,
     assemble_trees,
+    breadth_first_sequences,
     extract_sequences,
 )
 from sklearn_shag.sequences._prefixes import (
     PrefixTree,
     build_prefix_trees,
     collapse_sequences,
+    take_sequences,
 )
 from sklearn_shag.sequences._statistics import (
     Moments,
     SequenceStatistics,
     TreebankStatistics,
+    check_statistics,
     collect_statistics,
     count_treebank,
+    count_trees,
     merge_statistics,
     pair_moments,
 )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.sequences._encode import encode_trees
+from sklearn_shag.encoding import encode_trees
 from sklearn_shag.sequences._extract import (
     LEFT,
     RIGHT,
@@ -14,7 +14,7 @@ from sklearn_shag.sequences._extract import (
     extract_sequences,
 )
 from sklearn_shag.sequences._prefixes import collapse_sequences, take_sequences
-from sklearn_shag.treebank._typing import Heads, Sentences
+from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray
 

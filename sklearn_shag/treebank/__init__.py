@@ -9,10 +9,13 @@ the y of trees to tools of scikit-learn that ask for one.
 """
 
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
+from sklearn_shag.treebank._drawing import display_width
+from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
 from sklearn_shag.treebank._tree import DependencyTree, heads
-from sklearn_shag.treebank._unknown import UnknownSymbolWarning
+from sklearn_shag.treebank._typing import Heads, Sentence, Sentences
+from sklearn_shag.treebank._unknown import MISSING, UnknownSymbolWarning, check_share
 
 __all__ = [
     "ConlluError",

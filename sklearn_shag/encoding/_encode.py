@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.sequences._hints import advise_on_sentences, advise_on_symbol
-from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.encoding._hints import advise_on_sentences, advise_on_symbol
+from sklearn_shag.treebank import MISSING, DependencyTree, check_share
 from sklearn_shag.treebank import heads as heads_of
-from sklearn_shag.treebank._unknown import MISSING, check_share
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads, find_head_error
 from sklearn_shag.utils._param_validation import check_sample_weight

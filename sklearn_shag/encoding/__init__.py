@@ -1,0 +1,13 @@
+"""Sentences as users give them, checked once and turned into arrays: the public edge.
+
+What other folders use of it is listed here; users have no need of it.
+"""
+
+from sklearn_shag.encoding._encode import (
+    check_heads,
+    check_sentences,
+    encode_sentences,
+    encode_trees,
+)
+
+__all__ = []
