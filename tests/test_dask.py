@@ -104,7 +104,6 @@ def test_learning_and_parsing_on_the_cluster_are_the_local_ones(client, english,
     assert_array_equal(log_likelihoods, local.log_likelihood(test))
 
 
-@pytest.mark.exhaustive
 def test_files_counted_on_the_cluster_add_up_to_one_fit(client, english, tmp_path):
     interjection = DependencyTree(["Oh", "dear", "!"], [2, 0, 2], upos=["INTJ2", "INTJ", "PUNCT"])
     foreign = DependencyTree(["Ach", "so"], [0, 1], upos=["ACH", "ZZZ"])

@@ -138,6 +138,9 @@ def test_long_sentences(n_tokens):
     ("scores", "message"),
     [
         (np.zeros((2, 2)), "must have the shape"),
+        (np.zeros((3, 2)), "must have the shape"),
+        (np.zeros((2, 4)), "must have the shape"),
+        (np.zeros(6), "must have the shape"),
         (np.zeros((0, 1)), "at least one token"),
         ([[0.0, 0.0, np.nan], [0.0, 0.0, 0.0]], "head 2 of token 1 is NaN"),
     ],
