@@ -78,8 +78,15 @@ def run_parallel(tasks, n_jobs, on_done=None):
     with _thread_pools().limit(limits=1, user_api="blas"):
         if n_workers > 1 and isinstance(backend, ThreadingBackend):
             return _run_in_threads(list(tasks), n_workers, backend, on_done)
-        where = {"backend": "sequential"} if n_workers == 1 else {"prefer": "threads"}
-        return list(Parallel(n_jobs=n_jobs, **where)(_reporting(tasks, on_done)))
+        if n_workers == 1:  # joblib takes longer to call one function than a short sentence does
+            return [_call(task) for task in _reporting(tasks, on_done)]
+        return list(Parallel(n_jobs=n_jobs, prefer="threads")(_reporting(tasks, on_done)))
+
+
+def _call(task):
+    function, args, kwargs = task
+    # Called as it is: `delayed` of scikit-learn asks for its own Parallel.
+    return function.__wrapped__(*args, **kwargs)
 
 
 def _reporting(tasks, on_done):
@@ -105,12 +112,11 @@ def _run_in_threads(tasks, n_workers, backend, on_done):
         with parallel_config(backend=nested_backend, n_jobs=n_nested), config_context(**config):
             while queue:
                 try:
-                    k, (function, args, kwargs) = queue.popleft()
+                    k, task = queue.popleft()
                 except IndexError:  # another thread has taken the last one
                     return
                 try:
-                    # Called as it is: `delayed` of scikit-learn asks for its own Parallel.
-                    results[k] = function.__wrapped__(*args, **kwargs)
+                    results[k] = _call(task)
                     if on_done is not None:
                         on_done(k)
                 except BaseException:
