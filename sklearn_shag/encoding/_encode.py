@@ -249,5 +249,5 @@ def encode_sentences(symbols, known):
     codes = map(code_of.get, chain.from_iterable(symbols), repeat(unknown))
     codes = np.fromiter(codes, dtype=np.int64, count=indptr[-1])
     meaningless = (codes == unknown) | (codes == code_of.get(MISSING, unknown))
-    check_share(np.count_nonzero(meaningless), symbols, known)
+    check_share(np.count_nonzero(meaningless), codes.size, symbols, known)
     return EncodedSentences(codes, indptr)

@@ -44,13 +44,15 @@ class UnknownSymbolWarning(UserWarning):
     """
 
 
-def check_share(n_meaningless, symbols, known):
+def check_share(n_meaningless, n_tokens, symbols, known):
     """Warn of symbols that say nothing to a grammar, and refuse sentences without any others.
 
     Parameters
     ----------
     n_meaningless : int
         How many of the symbols are ``_`` or not known.
+    n_tokens : int
+        How many there are.
     symbols : list of sequences of str
         The symbols of each sentence.
     known : sequence of str
@@ -61,7 +63,6 @@ def check_share(n_meaningless, symbols, known):
     ValueError
         If all symbols are ``_``.
     """
-    n_tokens = sum(map(len, symbols))
     if n_meaningless <= LARGEST_SHARE * n_tokens:
         return
     counts = Counter(chain.from_iterable(symbols))
