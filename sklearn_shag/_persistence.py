@@ -159,7 +159,9 @@ def _attributes(cls):
     """The kind of every fitted attribute of an estimator, from its annotation."""
     hints = get_type_hints(cls)
     kinds = {name: KINDS.get(hint, "plain") for name, hint in hints.items() if name.endswith("_")}
-    return kinds | {name: "results" for name in kinds if name == "cv_results_"}
+    if "cv_results_" in kinds:  # a table, unlike other dictionaries
+        kinds["cv_results_"] = "results"
+    return kinds
 
 
 def _describe(model, prefix, arrays):

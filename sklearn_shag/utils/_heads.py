@@ -28,12 +28,13 @@ def as_heads(values, where):
         # Numbers in an array of objects are numbers all the same.
         items = values.tolist() if getattr(values, "dtype", None) == np.object_ else values
         given = np.asarray(items)
-        if not isinstance(items, np.ndarray):
-            given = given if not any(isinstance(item, bool | np.bool_) for item in items) else None
+        holds_booleans = not isinstance(items, np.ndarray) and any(
+            isinstance(item, bool | np.bool_) for item in items
+        )
     except (TypeError, ValueError):  # no sequence, or a ragged one
-        given = None
+        given, holds_booleans = np.empty(0, dtype=object), False
     if (
-        given is None
+        holds_booleans
         or given.ndim != 1
         or given.dtype.kind not in "iuf"
         or not np.isfinite(given).all()
