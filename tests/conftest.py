@@ -5,9 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from sklearn_shag.datasets import fetch_treebank, load_english
 from sklearn_shag.operators import Operators
+
+# A time limit per example measures the machine: a busy one fails a test that compiles or waits.
+settings.register_profile("sklearn_shag", deadline=None)
+settings.load_profile("sklearn_shag")
 
 
 @pytest.fixture(scope="session")

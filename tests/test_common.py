@@ -423,7 +423,7 @@ def test_only_learners_from_counts_learn_in_parts(estimator):
 
 
 @pytest.mark.parametrize("name", COUNTING)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_chunks_in_any_order_are_one_fit(name, english, data):
     trees = english[:40]

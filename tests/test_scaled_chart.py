@@ -177,7 +177,7 @@ def test_what_overflows_is_refused(random_grammar):
                 inside_outside(operators, [0])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     n_tokens=st.integers(1, 12),

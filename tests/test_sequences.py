@@ -78,7 +78,7 @@ def naive_tuples(sentences):
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), projective=st.booleans())
 def test_extraction_agrees_with_naive_loops(seed, projective):
     sentences = random_treebank(seed, projective)
@@ -98,7 +98,7 @@ def test_a_sentence_s_weight_is_that_of_all_its_sequences():
     assert as_tuples(sequences) == sorted(expected)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6))
 def test_projective_trees_come_back_exactly(seed):
     codes, heads, indptr = flatten(random_treebank(seed, projective=True))
@@ -108,7 +108,7 @@ def test_projective_trees_come_back_exactly(seed):
     assert_array_equal(found_heads, heads)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6))
 def test_non_projective_trees_come_back_projective_with_the_same_sequences(seed):
     codes, heads, indptr = flatten(random_treebank(seed, projective=False))
@@ -122,7 +122,7 @@ def test_non_projective_trees_come_back_projective_with_the_same_sequences(seed)
         assert_array_equal(one, other)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6))
 def test_collapsing_adds_up_equal_sequences(seed):
     sequences = extract_sequences(*flatten(random_treebank(seed, projective=False)), N_SYMBOLS)

@@ -12,7 +12,7 @@ from sklearn_shag.parsing import _viterbi, eisner
 from tests import oracles
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), n_tokens=st.integers(1, 6))
 def test_eisner_finds_the_best_tree(seed, n_tokens):
     scores = np.random.default_rng(seed).normal(size=(n_tokens, n_tokens + 1))
@@ -22,7 +22,7 @@ def test_eisner_finds_the_best_tree(seed, n_tokens):
     assert_allclose(score, scores[np.arange(n_tokens), list(expected)].sum(), rtol=1e-12)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 10**6),
     n_tokens=st.integers(1, 6),
