@@ -1,45 +1,91 @@
-"""What is kept of the sentences of a chunk, and by which route it came."""
+"""What a chart finds of sentences, and by which route."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.operators import Operators
+from sklearn_shag.utils._typing import FloatArray, IntArray
+
+__all__ = ["ChartResults"]
+
 # Where the results of a sentence come from: the fast chart or, where it is out of range, the scaled
-# one; a fallback grammar, in either chart, where the first has no mass; or no grammar has.
+# one; a parser's fallback grammar, in either chart, where its first has no mass; or none has.
 ROUTES = ("fast", "scaled", "fallback", "none")
 
 
+class ChartResults(NamedTuple):
+    """Sums over all trees, and the expected uses of every factor that went in.
+
+    Attributes
+    ----------
+    sign : int8 ndarray of shape (n_sentences,)
+        Of Z, the total value of all trees; 0 where it vanishes.
+    log_abs_z : ndarray of shape (n_sentences,)
+        Logarithm of the absolute value of Z, in nats; -inf where Z vanishes.
+    route : uint8 ndarray of shape (n_sentences,)
+        0 where the fast chart did it; 1 where numbers left its range and the scaled one did; 3
+        where Z vanishes, or it or an expected use is not finite.
+    arcs : None or ndarray of shape (n_arcs,)
+        Expected uses of arcs, in the layout of ``Potentials.arcs``: the raw marginals, which for
+        signed operators may leave [0, 1].
+    arc_memory : None or ndarray of shape (n_arcs, n_classes)
+        Expected uses of ``Potentials.arc_memory``; None if there was none.
+    stop_memory : None or ndarray of shape (n_tokens, 2, n_classes)
+        Expected uses of ``Potentials.stop_memory``; None if there was none.
+    counts : None or Operators
+        Expected uses of the operators, summed over sentences times their weights.
+
+    Notes
+    -----
+    The derivative of log Z by the logarithm of a factor is its expected use. Uses are NaN where
+    the sign is 0, and such sentences add nothing to `counts`.
+    """
+
+    sign: IntArray
+    log_abs_z: FloatArray
+    route: IntArray
+    arcs: FloatArray | None
+    arc_memory: FloatArray | None
+    stop_memory: FloatArray | None
+    counts: Operators | None
+
+
 class Results(NamedTuple):
-    """Room for the results of all sentences of a chunk."""
+    """Room for the results of the sentences of a chunk; what is not wanted is empty."""
 
-    route: np.ndarray  # (n_sentences,), the place in ROUTES of where the results come from
-    sign: np.ndarray  # (n_sentences,), of Z; 0 where no grammar had mass
-    log_abs_z: np.ndarray  # (n_sentences,), in nats
-    marginals: np.ndarray  # (N, N + 1) of every sentence, one after the other; empty if not wanted
-    begins: np.ndarray  # (n_sentences + 1,), where those of each begin
+    route: np.ndarray  # (n_sentences,), the place in ROUTES
+    sign: np.ndarray  # (n_sentences,) int8
+    log_abs_z: np.ndarray  # (n_sentences,)
+    arcs: np.ndarray  # (n_arcs,), NaN until they are set, as the uses below
+    arc_memory: np.ndarray  # (n_arcs, n_classes)
+    stop_memory: np.ndarray  # (n_tokens, 2, n_classes)
 
 
-def new_results(indptr, with_marginals):
+def new_results(factors, with_uses):
     """Allocate results for a chunk.
 
     Parameters
     ----------
-    indptr : int ndarray of shape (n_sentences + 1,)
-        Where sentences begin; the first position of each is the root symbol's.
-    with_marginals : bool
+    factors : Factors
+    with_uses : bool
+        Whether expected uses are wanted, of arcs and of all factors that are given.
 
     Returns
     -------
     results : Results
-        Marginals are all equal, for sentences that no grammar has mass for.
+        Without mass, by no route.
     """
-    sizes = np.diff(indptr)
-    begins = np.concatenate([[0], np.cumsum(sizes * (sizes - 1))])
-    n_sentences = sizes.size
+    n_sentences = factors.indptr.size - 1
+
+    def room(like):
+        return np.full(like.shape if with_uses else (0, *like.shape[1:]), np.nan)
+
     return Results(
         np.full(n_sentences, ROUTES.index("none"), dtype=np.uint8),
-        np.zeros(n_sentences),
+        np.zeros(n_sentences, dtype=np.int8),
         np.full(n_sentences, -np.inf),
-        np.ones(begins[-1] if with_marginals else 0),
-        begins,
+        np.full(factors.begins[-1] if with_uses else 0, np.nan),
+        room(factors.arc_memory),
+        room(factors.stop_memory),
     )

@@ -1,0 +1,199 @@
+"""What the chart is told of sentences, beside the grammar: codes and factors."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.operators import Operators
+from sklearn_shag.utils._typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["Potentials"]
+
+
+class Potentials(NamedTuple):
+    """Sentences as a chart sees them: symbol codes, and factors of arcs, memories and stops.
+
+    The value of a tree is the product of those of its head-modifier sequences. With the modifiers
+    m_1 ... m_T of head h on one side, head outwards, that of a sequence is::
+
+        alpha_inf . A[m_T] @ ... @ A[m_1] @ alpha_1            operators of the grammar, by codes
+            * prod_t exp(arcs[m_t, h]) * arc_memory[m_t, h, j_t]
+            * stop_memory[h, side, j_(T + 1)]
+
+    where j_1 = 0 and j_(t + 1) = memory[m_t]: the *memory* of an automaton is the class of its last
+    modifier. The root symbol takes one modifier m, with the factor ``root(m) * exp(arcs[m, 0]) *
+    arc_memory[m, 0, 0]``. A factor that is not given is 1.
+
+    Attributes
+    ----------
+    indptr : int ndarray of shape (n_sentences + 1,)
+        The tokens of sentence s are ``indptr[s]:indptr[s + 1]``, without the root symbol.
+    codes : None or int ndarray of shape (n_tokens,)
+        Symbols as the grammar counts them; the unknown one is ``n_symbols``. None without a
+        grammar.
+    arcs : None or float ndarray of shape (n_arcs,)
+        Logarithms, sentence by sentence in the layout of marginals: row m - 1 and column h of an
+        array of shape (N, N + 1), column 0 for the root symbol. -inf forbids an arc.
+    memory : None or int ndarray of shape (n_tokens,)
+        The class of each token, from 0 to ``n_classes - 1``. None for class 0 of one.
+    arc_memory : None or float ndarray of shape (n_arcs, n_classes)
+        Not negative.
+    stop_memory : None or float ndarray of shape (n_tokens, 2, n_classes)
+        Not negative; side 0 is left, 1 right.
+
+    See Also
+    --------
+    chart : Sums over all trees.
+    best_trees : The tree of the largest value.
+    tree_values : The values of given trees.
+    """
+
+    indptr: IntArray
+    codes: IntArray | None = None
+    arcs: FloatArray | None = None
+    memory: IntArray | None = None
+    arc_memory: FloatArray | None = None
+    stop_memory: FloatArray | None = None
+
+
+def check_potentials(potentials, n_symbols):
+    """Check potentials, and give all their arrays one type and layout.
+
+    Parameters
+    ----------
+    potentials : Potentials
+    n_symbols : int or None
+        Codes are smaller; None without a grammar.
+
+    Returns
+    -------
+    potentials : Potentials
+        Contiguous; `codes` are given, 0 without a grammar; absent factors stay None.
+
+    Raises
+    ------
+    ValueError
+        If a shape, a type or a number is not what :class:`Potentials` says; sentences are named.
+    """
+    indptr = _integers(potentials.indptr, "indptr")
+    if indptr.ndim != 1 or indptr.size < 2 or indptr[0] != 0 or np.any(np.diff(indptr) < 1):
+        raise ValueError(
+            f"indptr must begin with 0 and grow by the number of tokens, at least 1, of each "
+            f"sentence; got {potentials.indptr!r:.60}."
+        )
+    n_tokens, lengths = indptr[-1], np.diff(indptr)
+    n_arcs = np.sum(lengths * (lengths + 1))
+    codes = _check_codes(potentials.codes, n_tokens, n_symbols)
+    arcs = potentials.arcs
+    if arcs is not None:
+        arcs = _floats(arcs, (n_arcs,), "arcs", "n_arcs")
+        _refuse(np.isnan(arcs) | (arcs == np.inf), arc_begins(indptr), "arcs", "NaN or +inf")
+    factors = potentials.arc_memory, potentials.stop_memory
+    if potentials.memory is None:
+        n_classes = 1
+        memory = None
+    else:
+        memory = _integers(potentials.memory, "memory")
+        if memory.shape != (n_tokens,):
+            raise ValueError(f"memory must have the shape ({n_tokens},), got {memory.shape}.")
+        n_classes = max([np.shape(part)[-1] for part in factors if np.ndim(part)], default=1)
+        if all(part is None for part in factors):
+            memory = None  # nothing depends on it
+        elif memory.min() < 0 or memory.max() >= n_classes:
+            raise ValueError(
+                f"memory must lie in 0..{n_classes - 1}, as the last axis of its factors does; got "
+                f"{memory.min()}..{memory.max()}."
+            )
+    arc_memory, stop_memory = factors
+    if arc_memory is not None:
+        arc_memory = _floats(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
+        _refuse(~_is_factor(arc_memory), arc_begins(indptr), "arc_memory", "negative or not finite")
+    if stop_memory is not None:
+        shape = (n_tokens, 2, n_classes)
+        stop_memory = _floats(stop_memory, shape, "stop_memory", "(n_tokens, 2, n_classes)")
+        _refuse(~_is_factor(stop_memory), indptr, "stop_memory", "negative or not finite")
+    return Potentials(indptr, codes, arcs, memory, arc_memory, stop_memory)
+
+
+def _integers(values, name):
+    values = np.asarray(values)
+    if values.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold whole numbers, got the dtype {values.dtype}.")
+    return np.ascontiguousarray(values, dtype=np.int64)
+
+
+def _floats(values, shape, name, meaning):
+    values = np.ascontiguousarray(values, dtype=float)
+    if values.shape != shape:
+        raise ValueError(
+            f"{name} must have the shape {meaning} = {shape} for these sentences, got "
+            f"{values.shape}."
+        )
+    return values
+
+
+def _check_codes(codes, n_tokens, n_symbols):
+    if n_symbols is None:
+        if codes is not None:
+            raise ValueError("codes stand for symbols of a grammar, but there is none.")
+        return np.zeros(n_tokens, dtype=np.int64)
+    if codes is None:
+        raise ValueError("A grammar needs the symbol codes of the sentences: codes is None.")
+    codes = _integers(codes, "codes")
+    if codes.shape != (n_tokens,):
+        raise ValueError(f"codes must have the shape ({n_tokens},), got {codes.shape}.")
+    if codes.min() < 0 or codes.max() >= n_symbols:
+        raise ValueError(
+            f"codes must lie in 0..{n_symbols - 1}, the symbols of the operators; got "
+            f"{codes.min()}..{codes.max()}."
+        )
+    return codes
+
+
+def _is_factor(values) -> BoolArray:
+    return (values >= 0) & (values < np.inf)
+
+
+def _refuse(wrong, begins, name, what):
+    if wrong.any():
+        place = np.argwhere(wrong)[0, 0]
+        sentence = np.searchsorted(begins, place, side="right") - 1
+        raise ValueError(f"{name} of sentence {sentence} hold values that are {what}.")
+
+
+class Factors(NamedTuple):
+    """The same for kernels, of one type whatever is given: what is not is empty."""
+
+    indptr: np.ndarray  # (n_sentences + 1,)
+    begins: np.ndarray  # (n_sentences + 1,), where the arcs of each sentence begin
+    codes: np.ndarray  # (n_tokens,)
+    arcs: np.ndarray  # (n_arcs,) or (0,)
+    memory: np.ndarray  # (n_tokens,) or (0,): class 0
+    arc_memory: np.ndarray  # (n_arcs, n_classes) or (0, 1)
+    stop_memory: np.ndarray  # (n_tokens, 2, n_classes) or (0, 2, 1)
+
+
+def as_factors(potentials):
+    """Make the factors of potentials that have been checked."""
+    _, codes, arcs, memory, arc_memory, stop_memory = potentials
+    return Factors(
+        potentials.indptr,
+        arc_begins(potentials.indptr),
+        codes,
+        np.empty(0) if arcs is None else arcs,
+        np.empty(0, dtype=np.int64) if memory is None else memory,
+        np.empty((0, 1)) if arc_memory is None else arc_memory,
+        np.empty((0, 2, 1)) if stop_memory is None else stop_memory,
+    )
+
+
+def arc_begins(indptr):
+    """Where the arcs of each sentence begin, and the last ones end."""
+    lengths = np.diff(indptr)
+    return np.concatenate([[0], np.cumsum(lengths * (lengths + 1))])
+
+
+def unit_grammar():
+    """Make the grammar that gives every tree the value 1, for sentences of one symbol."""
+    ones = np.ones((3, 2, 1))
+    return Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
