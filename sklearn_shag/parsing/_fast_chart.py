@@ -10,20 +10,45 @@ Vectors are those of :mod:`sklearn_shag.utils._simd`. One source serves two regi
 - they hold sentences, LANES of them in lockstep, of automata with one state. Tables of numbers have
   one axis more. Shorter sentences end where they end; what lies behind is zero.
 
+With memory, in lockstep, the class of a modifier differs from lane to lane: halves that have just
+emitted one have the states of all classes, and zeros but for its own.
+
 Spans i..j are visited tile by tile, i in rows and j in columns. Split points between the rows and
 the columns of a tile are common to all its spans: their share of every sum is taken for four rows
 of factors at once, as in a product of matrices. The few split points left, the edges, are added
 span by span. If all is one tile, all of it is edges.
 
 All tables lie in two arrays, so that offsets within them are computed once and not once a table.
-Inner loops count with :func:`opaque`: the compiler would unroll them, and then keep an address in
-memory for every table and step.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.parsing._fast_sums import (
+    AWAITING,
+    BEGUN,
+    CLOSED,
+    CLOSED_BY_BOUNDARY,
+    COMPLETE,
+    D_AWAITING,
+    D_CLOSED,
+    D_COMPLETE,
+    D_INCOMPLETE,
+    INCOMPLETE,
+    NOT_BEGUN,
+    REMEMBERED,
+    SUM_AWAITING,
+    SUM_COMPLETE,
+    SUM_D_COMPLETE,
+    SUM_D_INCOMPLETE,
+    Memory,
+    add_inner_products,
+    four_sums,
+    place_of,
+    states_of,
+    sum_up,
+)
 from sklearn_shag.sequences import LEFT as LEFT_CODE
 from sklearn_shag.sequences import RIGHT as RIGHT_CODE
 from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
@@ -33,6 +58,7 @@ from sklearn_shag.utils._simd import (
     load,
     multiply,
     multiply_add,
+    ones,
     opaque,
     put_sum,
     store,
@@ -40,38 +66,9 @@ from sklearn_shag.utils._simd import (
     zeros,
 )
 
-# Constants are of a type of which numba makes no literals: it would compile the functions below
-# anew for each. They are folded all the same, since the functions are inlined.
+# Of a type of which numba makes no literals, as in :mod:`_fast_sums`.
 LEFT, RIGHT = np.int64(LEFT_CODE), np.int64(RIGHT_CODE)
-BEGUN, NOT_BEGUN = np.bool_(True), np.bool_(False)  # sums of a tile, at their common points
-# Tables of vectors. D_ are derivatives of log Z. Nobody needs what awaited a modifier once it is
-# emitted; its derivatives take its place.
-COMPLETE, AWAITING, INCOMPLETE, D_COMPLETE, D_AWAITING = map(np.int64, range(5))
-D_INCOMPLETE = AWAITING
-# Tables of numbers.
-CLOSED, CLOSED_BY_BOUNDARY, D_CLOSED = map(np.int64, range(3))
-
-
-class Tables(NamedTuple):
-    """The chart: what each half sums up to, by table, head and end, and the derivatives."""
-
-    vectors: np.ndarray  # (5, P, P + 1, n); P is at least N + 5
-    numbers: np.ndarray  # (3, P + 1, P + 1), in lockstep (3, P + 1, P + 1, LANES)
-
-
-class Sum(NamedTuple):
-    """The tables of out[head, end] = sum_k factors[end, k] terms[head, k]."""
-
-    factors: np.int64
-    terms: np.int64
-    out: np.int64
-    shift: np.int64  # of ends: 1 if they are boundaries, behind modifiers in right halves; else 0
-
-
-SUM_AWAITING = Sum(CLOSED, COMPLETE, AWAITING, np.int64(0))  # (eq. 16)
-SUM_COMPLETE = Sum(CLOSED_BY_BOUNDARY, INCOMPLETE, COMPLETE, np.int64(1))  # (eq. 18)
-SUM_D_INCOMPLETE = Sum(CLOSED, D_COMPLETE, D_INCOMPLETE, np.int64(0))  # (eq. 20)
-SUM_D_COMPLETE = Sum(CLOSED_BY_BOUNDARY, D_AWAITING, D_COMPLETE, np.int64(1))  # (eq. 22)
+OF_CLASS, NOT_OF_CLASS = np.bool_(True), np.bool_(False)
 
 
 class Half(NamedTuple):
@@ -86,12 +83,16 @@ class Half(NamedTuple):
 class Sentence(NamedTuple):
     """What the chart has to know of one sentence of N tokens, or of several in lockstep."""
 
-    codes: np.ndarray  # (N + 1,)
+    codes: np.ndarray  # (N,)
     starts: np.ndarray  # alpha_1 of every position and direction, (N + 1, 2, n)
     stops: np.ndarray  # alpha_inf likewise
     A: np.ndarray | None  # (n_heads, 2, n_symbols, n, n); None in lockstep
     A_transposed: np.ndarray | None  # the last two axes exchanged: both products run along rows
-    arc_scores: np.ndarray  # (N + 1, N + 1), in lockstep (N + 1, N + 1, LANES) with A in them
+    # (N + 1, N + 1, n_classes), of the class before; in lockstep with A in them and one axis more.
+    arc_scores: np.ndarray
+    n_classes: int | None  # None without memory
+    memory: Memory | None  # None without memory, and in lockstep
+    in_class: np.ndarray  # for memory in lockstep: 1 or 0, (N + 1, n_classes, LANES)
 
 
 @inlined_kernel
@@ -101,54 +102,75 @@ def _halves(i, j):
 
 
 @inlined_kernel
-def _add_terms(tables, sums, i, j, q, low, high, right, left):
-    """Add terms low <= k < high to a sum of the right half of i..j, and as many to the left half's.
-
-    k are boundaries or, in sums whose ends are boundaries, modifiers: of the left half one less.
-    """
-    k = low
-    while k < high:
-        factor = weight(tables.numbers, (sums.factors, j + sums.shift, k))
-        right = multiply_add(factor, load(tables.vectors, (sums.terms, i, k, q)), right)
-        factor = weight(tables.numbers, (sums.factors, i, k - sums.shift))
-        left = multiply_add(factor, load(tables.vectors, (sums.terms, j, k - sums.shift, q)), left)
-        k = opaque(k + 1)
-    return right, left
-
-
-@inlined_kernel
-def _sum_up(tables, sums, i, j, low, high, begun):
-    """Take a sum for both halves of i..j; if `begun`, but for split points low <= k < high."""
-    vectors = tables.vectors
-    for q in range(0, vectors.shape[3], LANES):
-        right = load(vectors, (sums.out, i, j + sums.shift, q)) if begun else zeros()
-        left = load(vectors, (sums.out, j, i, q)) if begun else zeros()
-        end = low + sums.shift if begun else low
-        right, left = _add_terms(tables, sums, i, j, q, i + 1, end, right, left)
-        if begun:
-            start = max(high, end)
-            right, left = _add_terms(tables, sums, i, j, q, start, j + 1, right, left)
-        store(vectors, (sums.out, i, j + sums.shift, q), right)
-        store(vectors, (sums.out, j, i, q), left)
-
-
-@inlined_kernel
-def _emit(sentence, vectors, matrices, before, after, half):
-    """Set after[h, m] = score(h, m) sum_p matrices[h, m][p] before[h, m, p]."""
+def _apply(sentence, vectors, matrices, before, after, half, score):
+    """Set after[h, m] = score sum_p matrices[h, m][p] before[h, m, p]."""
     head, modifier, codes = half.head, half.modifier, sentence.codes
-    score = weight(sentence.arc_scores, (head, modifier))
-    for q in range(0, vectors.shape[3], LANES):
-        if matrices is None:
-            total = multiply(score, load(vectors, (before, head, modifier, q)))
-        else:
-            even, odd = zeros(), zeros()  # two sums: one would wait for itself
-            for p in range(0, vectors.shape[3], 2):
-                row = load(matrices, (codes[head], half.direction, codes[modifier], p, q))
-                even = multiply_add(weight(vectors, (before, head, modifier, p)), row, even)
-                row = load(matrices, (codes[head], half.direction, codes[modifier], p + 1, q))
-                odd = multiply_add(weight(vectors, (before, head, modifier, p + 1)), row, odd)
-            total = multiply_add(score, even, multiply(score, odd))
+    code, symbol = codes[head - 1], codes[modifier - 1]
+    for q in range(0, matrices.shape[4], LANES):
+        even, odd = zeros(), zeros()  # two sums: one would wait for itself
+        for p in range(0, matrices.shape[4], 2):
+            row = load(matrices, (code, half.direction, symbol, p, q))
+            even = multiply_add(weight(vectors, (before, head, modifier, p)), row, even)
+            row = load(matrices, (code, half.direction, symbol, p + 1, q))
+            odd = multiply_add(weight(vectors, (before, head, modifier, p + 1)), row, odd)
+        total = multiply_add(score, even, multiply(score, odd))
         store(vectors, (after, head, modifier, q), total)
+
+
+@inlined_kernel
+def _emit(sentence, matrices, n_classes, vectors, half):
+    """Set I[h, m] = A[h, m] g[h, m] w[h, m], where w are the scores of the arc (eq. 17)."""
+    scores, head, modifier = sentence.arc_scores, half.head, half.modifier
+    if n_classes is None:
+        score = weight(scores, (head, modifier, 0))
+        if matrices is None:
+            total = multiply(score, load(vectors, (AWAITING, head, modifier, 0)))
+            store(vectors, (INCOMPLETE, head, modifier, 0), total)
+        else:
+            _apply(sentence, vectors, matrices, AWAITING, INCOMPLETE, half, score)
+        return
+    n_states = vectors.shape[3] // n_classes
+    for q in range(0, n_states, LANES):
+        total = zeros()
+        for c in range(n_classes):
+            awaiting = load(vectors, (AWAITING, head, modifier, c * n_states + q))
+            total = multiply_add(weight(scores, (head, modifier, c)), awaiting, total)
+        store(vectors, (REMEMBERED, head, modifier, q), total)
+    if matrices is None:
+        remembered = load(vectors, (REMEMBERED, head, modifier, 0))
+        for c in range(n_classes):
+            total = multiply(weight(sentence.in_class, (modifier, c)), remembered)
+            store(vectors, (INCOMPLETE, head, modifier, c * n_states), total)
+    else:
+        _apply(sentence, vectors, matrices, REMEMBERED, INCOMPLETE, half, ones())
+
+
+@inlined_kernel
+def _differentiate_emission(sentence, matrices, n_classes, vectors, half):
+    """Set dg[h, m] = A[h, m]^T dI[h, m] w[h, m]^T (eq. 21)."""
+    scores, head, modifier = sentence.arc_scores, half.head, half.modifier
+    if n_classes is None:
+        score = weight(scores, (head, modifier, 0))
+        if matrices is None:
+            total = multiply(score, load(vectors, (D_INCOMPLETE, head, modifier, 0)))
+            store(vectors, (D_AWAITING, head, modifier, 0), total)
+        else:
+            _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, score)
+        return
+    n_states = vectors.shape[3] // n_classes
+    if matrices is None:
+        total = zeros()
+        for c in range(n_classes):
+            dI = load(vectors, (D_INCOMPLETE, head, modifier, c * n_states))
+            total = multiply_add(weight(sentence.in_class, (modifier, c)), dI, total)
+        store(vectors, (D_AWAITING, head, modifier, 0), total)
+    else:
+        _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, ones())
+    for q in range(0, n_states, LANES):
+        remembered = load(vectors, (D_AWAITING, head, modifier, q))
+        for c in range(n_classes):
+            total = multiply(weight(scores, (head, modifier, c)), remembered)
+            store(vectors, (D_AWAITING, head, modifier, c * n_states + q), total)
 
 
 @inlined_kernel
@@ -178,37 +200,37 @@ def _inside_span(sentence, tables, i, j, low, high, begun):
     """Build both halves of i..j; if `begun`, but for split points low <= k < high."""
     i, j = opaque(i), opaque(j)
     right, left = _halves(i, j)
+    memory, n_classes, matrices = sentence.memory, sentence.n_classes, sentence.A_transposed
     # g[h, m] = sum_b closed[m, b] C[h, b]    over boundaries between them             (eq. 16)
-    _sum_up(tables, SUM_AWAITING, i, j, low, high, begun)
+    sum_up(tables, SUM_AWAITING, memory, i, j, low, high, begun)
     # I[h, m] = score(h, m) A[h, m] g[h, m]                                            (eq. 17)
-    _emit(sentence, tables.vectors, sentence.A_transposed, AWAITING, INCOMPLETE, right)
-    _emit(sentence, tables.vectors, sentence.A_transposed, AWAITING, INCOMPLETE, left)
+    _emit(sentence, matrices, n_classes, tables.vectors, right)
+    _emit(sentence, matrices, n_classes, tables.vectors, left)
     # C[h, b] = sum_m closed[m, b] I[h, m]    over the outermost modifier              (eq. 18)
-    _sum_up(tables, SUM_COMPLETE, i, j, low, high, begun)
+    sum_up(tables, SUM_COMPLETE, memory, i, j, low, high, begun)
     _close(sentence, tables, right)
     _close(sentence, tables, left)
 
 
 @merged_kernel
-def inside(sentence, n_tokens, tile, tables):
-    """Fill the chart of tokens 1..N (eqs. 14-18).
+def inside(sentence, first, n, tile, tables):
+    """Fill the chart of some tokens, as if there were no others (eqs. 14-18).
 
     Parameters
     ----------
     sentence : Sentence
-    n_tokens : int
-        N; the sentence may go on behind it.
+    first, n : int
+        The tokens are first <= m < n.
     tile : int
-        Rows and columns of a tile: N or more for one tile, else a multiple of four.
+        Rows and columns of a tile: n - 1 or more for one tile, else a multiple of four.
     tables : Tables
         Undefined on entry.
     """
-    n = n_tokens + 1
-    for j0 in range(1, n, tile):
-        for i0 in range(j0, 0, -tile):
+    for j0 in range(first, n, tile):
+        for i0 in range(j0, first - 1, -tile):
             begun = i0 < j0
             if begun:
-                _inside_common(tables, i0, j0, tile, n)
+                _inside_common(tables, sentence.memory, i0, j0, tile, n)
             for j in range(j0, min(j0 + tile, n)):
                 for i in range(min(i0 + tile - 1, j), i0 - 1, -1):
                     if begun:
@@ -222,32 +244,37 @@ def inside(sentence, n_tokens, tile, tables):
 
 
 @inlined_kernel
-def _add_beyond(tables, half, other, q, low, high, begun, own, across):
+def _add_beyond(tables, memory, half, other, q, low, high, begun, of_class, own, across):
     """Add what larger spans, from their heads or to ends k, contribute to derivatives of one half.
 
-    `own` is the derivative of closed[head, boundary], `across` that of closed[modifier, other].
+    `own` is the derivative of closed[head, boundary], `across` that of closed[modifier, other];
+    `of_class` says whether q are also states of what has those of one class only.
     """
     vectors, numbers = tables.vectors, tables.numbers
     head, modifier, boundary, direction = half
+    place = place_of(memory, SUM_D_INCOMPLETE, q, modifier)
     dC = load(vectors, (D_COMPLETE, head, boundary, q)) if begun else zeros()
-    dI = load(vectors, (D_INCOMPLETE, head, modifier, q)) if begun else zeros()
+    dI = load(vectors, (D_INCOMPLETE, head, modifier, q)) if begun and of_class else zeros()
     k = low
     while k < high:
         # dclosed[h, b] += dg[k, h] . C[k, b]    over heads k beyond b                   (eq. 22)
         vector = load(vectors, (D_AWAITING, k, head, q))
         own = multiply_add(vector, load(vectors, (COMPLETE, k, boundary, q)), own)
-        # dclosed[m, b'] += I[k, m] . dC[k, b']    over the same heads                   (eq. 20)
-        vector = load(vectors, (INCOMPLETE, k, modifier, q))
-        across = multiply_add(vector, load(vectors, (D_COMPLETE, k, other, q)), across)
         # dC[h, b] += closed[k, b] dg[h, k]    over modifiers k beyond b                 (eq. 22)
         factor = weight(numbers, (CLOSED_BY_BOUNDARY, boundary, k))
         dC = multiply_add(factor, load(vectors, (D_AWAITING, head, k, q)), dC)
-        # dI[h, m] += closed[m, k] dC[h, k]    over boundaries k beyond b                (eq. 20)
-        factor = weight(numbers, (CLOSED, modifier, k + direction))
-        dI = multiply_add(factor, load(vectors, (D_COMPLETE, head, k + direction, q)), dI)
+        if of_class:
+            # dclosed[m, b'] += I[k, m] . dC[k, b']    over the same heads               (eq. 20)
+            vector = load(vectors, (INCOMPLETE, k, modifier, q))
+            across = multiply_add(vector, load(vectors, (D_COMPLETE, k, other, place)), across)
+            # dI[h, m] += closed[m, k] dC[h, k]    over boundaries k beyond b            (eq. 20)
+            factor = weight(numbers, (CLOSED, modifier, k + direction))
+            vector = load(vectors, (D_COMPLETE, head, k + direction, place))
+            dI = multiply_add(factor, vector, dI)
         k = opaque(k + 1)
     store(vectors, (D_COMPLETE, head, boundary, q), dC)
-    store(vectors, (D_INCOMPLETE, head, modifier, q), dI)
+    if of_class:
+        store(vectors, (D_INCOMPLETE, head, modifier, q), dI)
     return own, across
 
 
@@ -255,20 +282,33 @@ def _add_beyond(tables, half, other, q, low, high, begun, own, across):
 def _outside_span(sentence, tables, marginals, i, j, far, end, begun):
     """Differentiate by both halves of i..j and the arcs between i and j."""
     i, j = opaque(i), opaque(j)
-    b = j + 1
+    b, memory = j + 1, sentence.memory
     right, left = _halves(i, j)
     d_right, d_left = zeros(), zeros()
-    for q in range(0, tables.vectors.shape[3], LANES):
-        d_right, d_left = _add_beyond(tables, right, i, q, b, end, begun, d_right, d_left)
-        d_left, d_right = _add_beyond(tables, left, b, q, far, i, begun, d_left, d_right)
+    width = states_of(tables.vectors, memory, SUM_D_INCOMPLETE)
+    for q in range(0, width, LANES):
+        d_right, d_left = _add_beyond(
+            tables, memory, right, i, q, b, end, begun, OF_CLASS, d_right, d_left
+        )
+        d_left, d_right = _add_beyond(
+            tables, memory, left, b, q, far, i, begun, OF_CLASS, d_left, d_right
+        )
+    if memory is not None:
+        for q in range(width, tables.vectors.shape[3], LANES):
+            d_right, d_left = _add_beyond(
+                tables, memory, right, i, q, b, end, begun, NOT_OF_CLASS, d_right, d_left
+            )
+            d_left, d_right = _add_beyond(
+                tables, memory, left, b, q, far, i, begun, NOT_OF_CLASS, d_left, d_right
+            )
     add_sum(tables.numbers, (D_CLOSED, i, b), d_right)
     add_sum(tables.numbers, (D_CLOSED, j, i), d_left)
-    _finish_half(sentence, tables, marginals, right)
-    _finish_half(sentence, tables, marginals, left)
+    _finish_half(sentence, memory, tables, marginals, right)
+    _finish_half(sentence, memory, tables, marginals, left)
 
 
 @inlined_kernel
-def _finish_half(sentence, tables, marginals, half):
+def _finish_half(sentence, memory, tables, marginals, half):
     # dC[h, b] += dclosed[h, b] alpha_inf                                              (eq. 19)
     # dI[h, m] += closed[m, b] dC[h, b]    where b is the boundary behind m            (eq. 20)
     vectors, numbers = tables.vectors, tables.numbers
@@ -279,17 +319,18 @@ def _finish_half(sentence, tables, marginals, half):
         stop = load(sentence.stops, (head, direction, q))
         dC = multiply_add(d_closed, stop, load(vectors, (D_COMPLETE, head, boundary, q)))
         store(vectors, (D_COMPLETE, head, boundary, q), dC)
+    if head == modifier:
+        return
+    # The posterior of the arc is dI[h, m] . I[h, m]                                   (eq. 25)
+    total = zeros()
+    for q in range(0, states_of(vectors, memory, SUM_D_INCOMPLETE), LANES):
+        place = place_of(memory, SUM_D_INCOMPLETE, q, modifier)
+        dC = load(vectors, (D_COMPLETE, head, boundary, place))
         dI = multiply_add(closed, dC, load(vectors, (D_INCOMPLETE, head, modifier, q)))
         store(vectors, (D_INCOMPLETE, head, modifier, q), dI)
-    if head != modifier:
-        # dg[h, m] = score(h, m) A[h, m]^T dI[h, m]                                    (eq. 21)
-        _emit(sentence, vectors, sentence.A, D_INCOMPLETE, D_AWAITING, half)
-        # The posterior of the arc is dI[h, m] . I[h, m]                               (eq. 25)
-        total = zeros()
-        for q in range(0, vectors.shape[3], LANES):
-            dI = load(vectors, (D_INCOMPLETE, head, modifier, q))
-            total = multiply_add(dI, load(vectors, (INCOMPLETE, head, modifier, q)), total)
-        put_sum(marginals, (modifier - 1, head), total)
+        total = multiply_add(dI, load(vectors, (INCOMPLETE, head, modifier, q)), total)
+    put_sum(marginals, (modifier - 1, head), total)
+    _differentiate_emission(sentence, sentence.A, sentence.n_classes, vectors, half)
 
 
 @merged_kernel
@@ -309,7 +350,7 @@ def outside(sentence, n_tokens, tile, tables, marginals):
         for i0 in range(1, j0 + 1, tile):
             begun, end = i0 < j0, min(j0 + tile, n)
             if begun:
-                _outside_common(tables, i0, j0, tile, n)
+                _outside_common(tables, sentence.memory, i0, j0, tile, n)
             for j in range(end - 1, j0 - 1, -1):
                 for i in range(i0, min(i0 + tile - 1, j) + 1):
                     if begun:
@@ -319,90 +360,36 @@ def outside(sentence, n_tokens, tile, tables, marginals):
                         _outside_span(sentence, tables, marginals, i, j, first, n, NOT_BEGUN)
 
 
-@inlined_kernel
-def _four_sums(tables, sums, head, end, low, high):
-    """Set a sum of a head to its terms low <= k < high, for four ends from `end` on."""
-    vectors, numbers, factors = tables.vectors, tables.numbers, sums.factors
-    for q in range(0, vectors.shape[3], LANES):
-        sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
-        k = low
-        while k < high:
-            vector = load(vectors, (sums.terms, head, k, q))
-            sum_0 = multiply_add(weight(numbers, (factors, end, k)), vector, sum_0)
-            sum_1 = multiply_add(weight(numbers, (factors, end + 1, k)), vector, sum_1)
-            sum_2 = multiply_add(weight(numbers, (factors, end + 2, k)), vector, sum_2)
-            sum_3 = multiply_add(weight(numbers, (factors, end + 3, k)), vector, sum_3)
-            k = opaque(k + 1)
-        store(vectors, (sums.out, head, end, q), sum_0)
-        store(vectors, (sums.out, head, end + 1, q), sum_1)
-        store(vectors, (sums.out, head, end + 2, q), sum_2)
-        store(vectors, (sums.out, head, end + 3, q), sum_3)
-
-
-@inlined_kernel
-def _inner_products(tables, lefts, x, rights, y, low, high):
-    """Add sum_h lefts[h, x + r] . rights[h, y + s], low <= h < high, to dclosed[x + r, y + s]."""
-    vectors, numbers = tables.vectors, tables.numbers
-    for r in range(x, x + 4, 2):
-        sum_00, sum_01, sum_02, sum_03 = zeros(), zeros(), zeros(), zeros()
-        sum_10, sum_11, sum_12, sum_13 = zeros(), zeros(), zeros(), zeros()
-        h = low
-        while h < high:
-            for q in range(0, vectors.shape[3], LANES):
-                left_0 = load(vectors, (lefts, h, r, q))
-                left_1 = load(vectors, (lefts, h, r + 1, q))
-                right = load(vectors, (rights, h, y, q))
-                sum_00 = multiply_add(left_0, right, sum_00)
-                sum_10 = multiply_add(left_1, right, sum_10)
-                right = load(vectors, (rights, h, y + 1, q))
-                sum_01 = multiply_add(left_0, right, sum_01)
-                sum_11 = multiply_add(left_1, right, sum_11)
-                right = load(vectors, (rights, h, y + 2, q))
-                sum_02 = multiply_add(left_0, right, sum_02)
-                sum_12 = multiply_add(left_1, right, sum_12)
-                right = load(vectors, (rights, h, y + 3, q))
-                sum_03 = multiply_add(left_0, right, sum_03)
-                sum_13 = multiply_add(left_1, right, sum_13)
-            h = opaque(h + 1)
-        add_sum(numbers, (D_CLOSED, r, y), sum_00)
-        add_sum(numbers, (D_CLOSED, r, y + 1), sum_01)
-        add_sum(numbers, (D_CLOSED, r, y + 2), sum_02)
-        add_sum(numbers, (D_CLOSED, r, y + 3), sum_03)
-        add_sum(numbers, (D_CLOSED, r + 1, y), sum_10)
-        add_sum(numbers, (D_CLOSED, r + 1, y + 1), sum_11)
-        add_sum(numbers, (D_CLOSED, r + 1, y + 2), sum_12)
-        add_sum(numbers, (D_CLOSED, r + 1, y + 3), sum_13)
-
-
 @table_kernel
-def _inside_common(tables, i0, j0, tile, n):
+def _inside_common(tables, memory, i0, j0, tile, n):
     """Begin the sums of :func:`_inside_span` for all spans of a tile, at their common points."""
     low, high = i0 + tile, j0
     for i in range(i0, i0 + tile):
         for j in range(j0, min(j0 + tile, n), 4):
-            _four_sums(tables, SUM_AWAITING, i, j, low, high)
-            _four_sums(tables, SUM_COMPLETE, i, j + 1, low + 1, high)
+            four_sums(tables, SUM_AWAITING, memory, i, j, low, high)
+            four_sums(tables, SUM_COMPLETE, memory, i, j + 1, low + 1, high)
     for j in range(j0, min(j0 + tile, n)):
         for i in range(i0, i0 + tile, 4):
-            _four_sums(tables, SUM_AWAITING, j, i, low, high)
-            _four_sums(tables, SUM_COMPLETE, j, i, low, high - 1)
+            four_sums(tables, SUM_AWAITING, memory, j, i, low, high)
+            four_sums(tables, SUM_COMPLETE, memory, j, i, low, high - 1)
 
 
 @table_kernel
-def _outside_common(tables, i0, j0, tile, n):
+def _outside_common(tables, memory, i0, j0, tile, n):
     """Begin the sums of :func:`_outside_span` for all spans of a tile, beyond rows and columns."""
     behind = j0 + tile
     for i in range(i0, i0 + tile):
         for j in range(j0, min(behind, n), 4):
-            _four_sums(tables, SUM_D_COMPLETE, i, j + 1, behind, n)
-            _four_sums(tables, SUM_D_INCOMPLETE, i, j, behind + 1, n + 1)
+            four_sums(tables, SUM_D_COMPLETE, memory, i, j + 1, behind, n)
+            four_sums(tables, SUM_D_INCOMPLETE, memory, i, j, behind + 1, n + 1)
     for j in range(j0, min(behind, n)):
         for i in range(i0, i0 + tile, 4):
-            _four_sums(tables, SUM_D_COMPLETE, j, i, 1, i0)
-            _four_sums(tables, SUM_D_INCOMPLETE, j, i, 1, i0)
+            four_sums(tables, SUM_D_COMPLETE, memory, j, i, 1, i0)
+            four_sums(tables, SUM_D_INCOMPLETE, memory, j, i, 1, i0)
+    awaiting, incomplete = SUM_D_COMPLETE, SUM_D_INCOMPLETE
     for j in range(j0, min(behind, n), 4):
         for i in range(i0, i0 + tile, 4):
-            _inner_products(tables, D_AWAITING, i, COMPLETE, j + 1, behind, n)
-            _inner_products(tables, INCOMPLETE, i, D_COMPLETE, j + 1, 1, i0)
-            _inner_products(tables, D_AWAITING, j, COMPLETE, i, 1, i0)
-            _inner_products(tables, INCOMPLETE, j, D_COMPLETE, i, behind, n)
+            add_inner_products(tables, awaiting, memory, D_AWAITING, i, COMPLETE, j + 1, behind, n)
+            add_inner_products(tables, incomplete, memory, INCOMPLETE, i, D_COMPLETE, j + 1, 1, i0)
+            add_inner_products(tables, awaiting, memory, D_AWAITING, j, COMPLETE, i, 1, i0)
+            add_inner_products(tables, incomplete, memory, INCOMPLETE, j, D_COMPLETE, i, behind, n)

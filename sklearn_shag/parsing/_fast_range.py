@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from sklearn_shag.parsing._fast_chart import CLOSED, COMPLETE, INCOMPLETE
+from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, INCOMPLETE
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
-from sklearn_shag.utils._simd import LANES
+from sklearn_shag.utils._simd import LANES, shaped
 
 # A chart is in range if no entry is larger, and no closed half, nor Z, is smaller unless it is 0:
 # then whatever vanished in a product is negligible. Operators may be small, but not larger.
@@ -13,67 +13,97 @@ SMALLEST_IN_RANGE, LARGEST_IN_RANGE = 1e-90, 1e90
 LARGEST_EXPONENT = 100
 # Sentences up to this length seldom need a scale.
 LONGEST_UNSCALED = 24
-# So many tokens tell by what factor the value of a sentence changes with each; where they were not
-# enough, so many.
-N_PROBED, N_PROBED_AGAIN = np.int64(12), np.int64(48)
+# So many tokens tell by what factor the value of a sentence changes with each. Up to the longest
+# scaled by them, it is not tried whether that is enough.
+N_PROBED, LONGEST_SCALED_ALIKE = np.int64(12), 200
+# Where it was not enough, windows of so many tokens each tell it of their own; then longer ones.
+WINDOW, NEXT_WINDOW = np.int64(48), np.int64(4)
 
 
 @inlined_kernel
-def begin_unscaled(group):
-    """Set all powers to 0, and return whether a sentence is so long that it needs another."""
+def choose_longer(group, longest):
+    """Note which sentences are longer, as those to be scaled; return whether any is."""
     n_long = 0
     for member in range(group.lengths.size):
-        group.exponents[member] = 0
-        group.n_wrong[member] = group.lengths[member] > LONGEST_UNSCALED
+        group.n_wrong[member] = group.lengths[member] > longest
         n_long += group.n_wrong[member]
     return n_long > 0
 
 
-@inlined_kernel
-def _scale(group, member, exponent):
-    """Divide arcs by two to the power `exponent` from now on."""
-    factor = 2.0 ** (group.exponents[member] - exponent)
-    group.exponents[member] = exponent
+@table_kernel
+def _scale(group, member, m, exponent):
+    """Divide arcs to a token by two to the power `exponent`, in all."""
+    exponent = min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
+    factor = 2.0 ** (group.exponents[m, member] - exponent)
+    group.exponents[m, member] = exponent
+    group.roots[m, member] *= factor
     for h in range(1, group.arc_scores.shape[0]):
-        for m in range(1, group.arc_scores.shape[1]):
-            group.arc_scores[h, m, member] *= factor
+        for c in range(group.arc_scores.shape[2]):
+            group.arc_scores[h, m, c, member] *= factor
 
 
 @table_kernel
-def probe(group, n_probed):
-    """Set the powers, where they are wrong, by what each of the first tokens contributes to Z."""
+def scale_by_first_tokens(group, n):
+    """Scale sentences by what each of their first tokens, 1 <= m < n, contributes to Z."""
     for member in range(group.lengths.size):
         if not group.n_wrong[member]:
             continue
-        n = min(n_probed, group.lengths[member])
-        largest = 0.0
-        for m in range(1, n + 1):
-            left = group.numbers[CLOSED, m, 1, member]
-            largest = max(largest, abs(left * group.numbers[CLOSED, m, n + 1, member]))
-        exponent = group.exponents[member]
-        if 0.0 < largest < np.inf:
-            exponent += round(np.log2(largest) / n)
-        _scale(group, member, min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT))
+        end = min(n, group.lengths[member] + 1)
+        exponent = round(_log2_value(group, member, np.int64(1), end) / (end - 1))
+        for m in range(1, group.lengths[member] + 1):
+            _scale(group, member, m, group.exponents[m, member] + exponent)
 
 
 @table_kernel
-def all_in_range(vectors, group, n_tokens):
+def scale_by_window(group, first, n, window):
+    """Scale the tokens first <= m < n by what they alone contribute to Z, if there are more."""
+    for member in range(group.lengths.size):
+        end = min(n, group.lengths[member] + 1)
+        longer = window == WINDOW or window < group.lengths[member]
+        if not (group.n_wrong[member] and longer and first < end):
+            continue
+        # Spread evenly: to a part of the tokens one more.
+        exponent = round(_log2_value(group, member, first, end))
+        each, n_more = divmod(exponent, end - first)
+        for m in range(first, end):
+            more = 1 if m - first < n_more else 0
+            _scale(group, member, m, group.exponents[m, member] + each + more)
+
+
+@table_kernel
+def _log2_value(group, member, first, end):
+    """Logarithm of the largest value that a tree of the tokens first <= m < end contributes."""
+    largest = 0.0
+    for m in range(first, end):
+        left = group.numbers[CLOSED, m, first, member]
+        largest = max(largest, abs(left * group.numbers[CLOSED, m, end, member]))
+    return np.log2(largest) if 0.0 < largest < np.inf else 0.0
+
+
+@table_kernel
+def all_in_range(group, n_tokens, n_incomplete):
     """Whether nothing is lost in the chart; count, by member, the entries that say otherwise.
 
     What is lost in a vector beside larger entries is negligible, and where the whole of it is,
-    the closed half that it leads to is too small.
+    the closed half that it leads to is too small. `n_incomplete` is the size of the vectors of what
+    has just emitted a modifier; with memory it is smaller than that of the others.
     """
-    n_members, width = group.lengths.size, vectors.shape[2] * vectors.shape[3]
+    vectors, n_members = group.vectors, group.lengths.size
+    size = vectors.shape[3]
     for member in range(n_members):
         group.n_wrong[member] = _is_out_of_range(group.z[member], SMALLEST_IN_RANGE)
     for h in range(1, n_tokens + 1):
         # There is a boundary behind the last token, but no modifier.
-        for table, end in ((COMPLETE, n_tokens + 2), (INCOMPLETE, n_tokens + 1)):
-            row = vectors[table, h].reshape(width)
-            row = row[vectors.shape[3] : end * vectors.shape[3]]
+        row = shaped(vectors[COMPLETE, h], ((n_tokens + 2) * size,))[size:]
+        _count_out_of_range(row, 0.0, group.n_wrong)
+        if n_incomplete == size:
+            row = shaped(vectors[INCOMPLETE, h], ((n_tokens + 1) * size,))[size:]
             _count_out_of_range(row, 0.0, group.n_wrong)
-        row = group.numbers[CLOSED, h].reshape(group.numbers.shape[2] * n_members)
-        row = row[n_members : (n_tokens + 2) * n_members]
+        else:
+            for m in range(1, n_tokens + 1):
+                row = vectors[INCOMPLETE, h, m, :n_incomplete]
+                _count_out_of_range(row, 0.0, group.n_wrong)
+        row = shaped(group.numbers[CLOSED, h], ((n_tokens + 2) * n_members,))[n_members:]
         _count_out_of_range(row, SMALLEST_IN_RANGE, group.n_wrong)
     n_wrong = 0
     for member in range(n_members):

@@ -1,16 +1,17 @@
-"""Operators repacked for the fast chart."""
+"""A grammar as the charts need it."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._fast_range import LARGEST_IN_RANGE
 from sklearn_shag.sequences import RIGHT
 from sklearn_shag.utils._simd import LANES, aligned
 
 
-class PackedGrammar(NamedTuple):
-    """Operators in the layout of the fast chart, of the symbols that a text has."""
+class FastGrammar(NamedTuple):
+    """Operators in the layout of the fast chart."""
 
     alpha_1: np.ndarray  # (n_heads, 2, n), states padded to a multiple of LANES
     alpha_inf: np.ndarray  # (n_heads, 2, n)
@@ -19,44 +20,42 @@ class PackedGrammar(NamedTuple):
     roots: np.ndarray  # (n_symbols,): the value of being the one root
 
 
-def pack_grammar(operators, codes):
-    """Take the operators that a text needs, in the layout of the fast chart.
+class PackedGrammar(NamedTuple):
+    """Operators in the layouts of both charts."""
+
+    operators: Operators
+    fast: FastGrammar | None  # None where entries are so large that the fast chart cannot take them
+
+
+def pack_grammar(operators):
+    """Lay out the operators of a grammar as the charts need them.
 
     Parameters
     ----------
-    operators : Operators
-        Of a grammar.
-    codes : int ndarray
-        All codes of the text.
+    operators : Operators or PackedGrammar
 
     Returns
     -------
-    grammar : PackedGrammar or None
-        None if entries are so large that the fast chart cannot take them.
-    place : int ndarray of shape (n_heads,)
-        The code in `grammar` of each code. The root symbol is the last head.
+    grammar : PackedGrammar
     """
-    n_heads, _, n_states = operators.alpha_1.shape
-    used = np.flatnonzero(np.bincount(codes, minlength=n_heads)[:-1])
-    place = np.zeros(n_heads, dtype=np.int64)
-    place[used], place[-1] = np.arange(used.size), used.size
-    heads = np.append(used, n_heads - 1)
-    alpha_1, alpha_inf = operators.alpha_1[heads], operators.alpha_inf[heads]
-    A = operators.A[heads[:, None, None], [[0], [1]], used]
-    if not all(np.all(np.abs(part) <= LARGEST_IN_RANGE) for part in (alpha_1, alpha_inf, A)):
-        return None, place
+    if isinstance(operators, PackedGrammar):
+        return operators
+    # Contiguous, for kernels that are compiled for this layout.
+    operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
+    alpha_1, alpha_inf, A = operators
+    if not all(np.all(np.abs(part) <= LARGEST_IN_RANGE) for part in operators):
+        return PackedGrammar(operators, None)
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
-    if n_states == 1:
-        A = np.ascontiguousarray(A)  # for kernels that are compiled for this layout
-        return PackedGrammar(alpha_1, alpha_inf, A, A, roots), place
+    if alpha_1.shape[2] == 1:
+        return PackedGrammar(operators, FastGrammar(alpha_1, alpha_inf, A, A, roots))
     parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
     parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
-    return PackedGrammar(*parts, roots), place
+    return PackedGrammar(operators, FastGrammar(*parts, roots))
 
 
 def writable(grammar):
     """Copy what is read-only, as other processes get large arrays: another type to the kernels."""
-    return PackedGrammar(
+    return type(grammar)(
         *(part if part.flags.writeable else _pad(part, part.shape) for part in grammar)
     )
 
@@ -64,7 +63,8 @@ def writable(grammar):
 def _pad(values, leading):
     """Pad the axes of states, which follow the leading ones, with zeros to a multiple of LANES."""
     axes = values.shape[len(leading) :]
-    out = aligned((*leading, *(size + -size % LANES for size in axes)))
+    shape = (*leading, *(size + -size % LANES for size in axes))
+    out = aligned(int(np.prod(shape))).reshape(shape)
     out[...] = 0.0
     out[(..., *map(slice, axes))] = values
     return out

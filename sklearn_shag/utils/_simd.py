@@ -10,25 +10,42 @@ What they compile to is in :mod:`sklearn_shag.utils._simd_compiled`, under the s
 are trusted: they count from 0, and LANES values follow where a vector is meant.
 """
 
+import math
+
 import numpy as np
+
+from sklearn_shag.utils._kernel import kernel
 
 LANES = 8
 
 
-def aligned(shape):
-    """Allocate an undefined array whose rows of LANES values share no cache line with others.
+@kernel
+def aligned(size):
+    """Allocate undefined values whose first lies at the begin of a cache line.
 
     Vectors that lie across two lines take twice as long to load, everywhere.
     """
-    size = np.prod(np.asarray(shape))
     values = np.empty(size + LANES)
-    skipped = -(values.ctypes.data // values.itemsize) % LANES
-    return values[skipped : skipped + size].reshape(shape)
+    skipped = -(values.ctypes.data // 8) % LANES
+    return values[skipped : skipped + size]
+
+
+def shaped(values, shape):
+    """View the first values of a contiguous array in another shape, a tuple.
+
+    It is `reshape` without a check, and so without the message of one in every kernel.
+    """
+    return values.reshape(-1)[: math.prod(shape)].reshape(shape)
 
 
 def zeros():
     """Make a vector of zeros."""
     return np.zeros(LANES)
+
+
+def ones():
+    """Make a vector of ones."""
+    return np.ones(LANES)
 
 
 def load(array, index):

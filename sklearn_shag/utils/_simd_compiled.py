@@ -6,6 +6,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, models, register_model, type_callable
+from numba.np.arrayobj import populate_array
 
 from sklearn_shag.utils._simd import (
     LANES,
@@ -13,8 +14,10 @@ from sklearn_shag.utils._simd import (
     load,
     multiply,
     multiply_add,
+    ones,
     opaque,
     put_sum,
+    shaped,
     store,
     weight,
     zeros,
@@ -73,6 +76,11 @@ def _shuffle(builder, vector, lanes):
 @_compiled(zeros, VECTOR_TYPE)
 def _zeros(context, builder, signature, arguments):
     return ir.Constant(_VECTOR, [0.0] * LANES)
+
+
+@_compiled(ones, VECTOR_TYPE)
+def _ones(context, builder, signature, arguments):
+    return ir.Constant(_VECTOR, [1.0] * LANES)
 
 
 @_compiled(load, VECTOR_TYPE, types.Array, types.BaseTuple)
@@ -141,6 +149,32 @@ def _lane_sum(builder, vector):
         low, high = list(range(width)), list(range(width, 2 * width))
         vector = builder.fadd(_shuffle(builder, vector, low), _shuffle(builder, vector, high))
     return builder.extract_element(vector, ir.Constant(_INT32, 0))
+
+
+@type_callable(shaped)
+def _type_shaped(context):
+    def typer(values, shape):
+        return types.Array(values.dtype, len(shape), "C")
+
+    return typer
+
+
+@lower_builtin(shaped, types.Array, types.BaseTuple)
+def _shaped(context, builder, signature, arguments):
+    # Without a reference of its own: in kernels that count none, their callers hold the values.
+    values = context.make_array(signature.args[0])(context, builder, arguments[0])
+    shape = [
+        context.cast(builder, size, kind, types.intp)
+        for size, kind in zip(
+            cgutils.unpack_tuple(builder, arguments[1]), signature.args[1], strict=True
+        )
+    ]
+    strides = [values.itemsize]
+    for size in shape[:0:-1]:
+        strides.insert(0, builder.mul(size, strides[0]))
+    view = context.make_array(signature.return_type)(context, builder)
+    populate_array(view, values.data, shape, strides, values.itemsize, meminfo=None)
+    return view._getvalue()
 
 
 @_compiled(opaque, types.intp, types.Integer)

@@ -1,0 +1,198 @@
+"""Sentences side by side, as the fast chart takes them: LANES in lockstep, else one."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.parsing._fast_sums import N_NUMBER_TABLES, N_VECTOR_TABLES
+from sklearn_shag.sequences import LEFT, RIGHT
+from sklearn_shag.utils._kernel import kernel, table_kernel
+from sklearn_shag.utils._simd import aligned, shaped
+
+
+class Workspace(NamedTuple):
+    """Memory for the longest sentences of a chunk, used for all of them."""
+
+    vectors: np.ndarray
+    numbers: np.ndarray
+    starts: np.ndarray
+    stops: np.ndarray
+    roots: np.ndarray
+    arc_scores: np.ndarray
+    marginals: np.ndarray
+    in_class: np.ndarray
+    lengths: np.ndarray
+    log_shifts: np.ndarray
+    z: np.ndarray
+    exponents: np.ndarray
+    n_wrong: np.ndarray
+
+
+class SentenceGroup(NamedTuple):
+    """Sentences side by side. The last axis counts them: LANES members in lockstep, else one.
+
+    States and members share an axis, of the size ``n_classes * n_states * n_members``: there are
+    several states or several members.
+    """
+
+    lengths: np.ndarray  # (n_members,)
+    starts: np.ndarray  # (N + 1, 2, size)
+    stops: np.ndarray  # (N + 1, 2, size)
+    roots: np.ndarray  # (N + 1, n_members)
+    arc_scores: np.ndarray  # (N + 1, N + 1, n_classes, n_members)
+    vectors: np.ndarray  # (6, P, P + 1, size)
+    numbers: np.ndarray  # (3, P + 1, P + 1, n_members)
+    marginals: np.ndarray  # (N, N + 1, n_members)
+    in_class: np.ndarray  # (N + 1, n_classes, n_members): 1 or 0
+    log_shifts: np.ndarray  # (n_members,): to be added to log Z
+    z: np.ndarray  # (n_members,), set by the chart
+    exponents: np.ndarray  # (N + 1, n_members): arcs to a token are divided by 2 to their power
+    n_wrong: np.ndarray  # (n_members,): how many entries of the chart are out of range
+
+
+@table_kernel
+def padded(n_tokens):
+    """P of the tables: room for four rows at once, and rows that begin in different cache sets."""
+    return (n_tokens + 5 + 3) // 4 * 4
+
+
+@table_kernel
+def classes_of(factors):
+    """How many classes of memory there are, at least 1."""
+    return max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
+
+
+@kernel
+def new_workspace(n_tokens, n_states, n_classes, n_members):
+    """Allocate what the chart needs of sentences of up to N tokens."""
+    p, n, size = padded(n_tokens), n_tokens + 1, n_states * n_classes * n_members
+    return Workspace(
+        aligned(N_VECTOR_TABLES * p * (p + 1) * size),
+        aligned(N_NUMBER_TABLES * (p + 1) ** 2 * n_members),
+        aligned(2 * n * size),
+        aligned(2 * n * size),
+        aligned(n * n_members),
+        aligned(n * n * n_classes * n_members),
+        aligned((n - 1) * n * n_members),
+        aligned(n * n_classes * n_members),
+        np.empty(n_members, dtype=np.int64),
+        np.empty(n_members),
+        np.empty(n_members),
+        np.empty(n * n_members, dtype=np.int64),
+        np.empty(n_members, dtype=np.int64),
+    )
+
+
+@table_kernel
+def group_of(space, n_tokens, n_states, n_classes, n_members):
+    """Cut what sentences side by side, the longest of N tokens, need from the workspace."""
+    p, n, size = padded(n_tokens), n_tokens + 1, n_states * n_classes * n_members
+    return SentenceGroup(
+        space.lengths,
+        shaped(space.starts, (n, 2, size)),
+        shaped(space.stops, (n, 2, size)),
+        shaped(space.roots, (n, n_members)),
+        shaped(space.arc_scores, (n, n, n_classes, n_members)),
+        shaped(space.vectors, (N_VECTOR_TABLES, p, p + 1, size)),
+        shaped(space.numbers, (N_NUMBER_TABLES, p + 1, p + 1, n_members)),
+        shaped(space.marginals, (n - 1, n, n_members)),
+        shaped(space.in_class, (n, n_classes, n_members)),
+        space.log_shifts,
+        space.z,
+        shaped(space.exponents, (n, n_members)),
+        space.n_wrong,
+    )
+
+
+@table_kernel
+def put_sentence(grammar, factors, s, group, member):
+    """Put a sentence in its place. Behind its end all is zero."""
+    begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
+    group.lengths[member], group.log_shifts[member] = n_tokens, 0.0
+    for m in range(1, group.roots.shape[0]):
+        group.exponents[m, member] = 0
+        group.roots[m, member] = 0.0
+        for direction in range(2):
+            _put_states(grammar, factors, begin, n_tokens, group, m, direction, member)
+        for h in range(group.roots.shape[0]):
+            for c in range(group.arc_scores.shape[2]):
+                group.arc_scores[h, m, c, member] = 0.0
+        if m <= n_tokens:
+            _put_arcs(grammar, factors, s, n_tokens, group, m, member)
+            for c in range(group.in_class.shape[1]):
+                in_class = factors.memory.size > 0 and factors.memory[begin + m - 1] == c
+                group.in_class[m, c, member] = 1.0 if in_class else 0.0
+
+
+@table_kernel
+def _put_states(grammar, factors, begin, n_tokens, group, h, direction, member):
+    """Put alpha_1, of class 0, and alpha_inf times the stop factors of every class."""
+    n_states, n_members = grammar.alpha_1.shape[2], group.lengths.size
+    n_classes, factor, largest = group.arc_scores.shape[2], 1.0, 1.0
+    given = h <= n_tokens and factors.stop_memory.shape[0] > 0
+    if given:
+        largest = 0.0
+        for c in range(n_classes):
+            largest = max(largest, factors.stop_memory[begin + h - 1, direction, c])
+        largest = largest if largest > 0.0 else 1.0
+        group.log_shifts[member] += np.log(largest)
+    for c in range(n_classes):
+        if given:
+            factor = factors.stop_memory[begin + h - 1, direction, c] / largest
+        for q in range(n_states):
+            start, stop = 0.0, 0.0
+            if h <= n_tokens:
+                code = factors.codes[begin + h - 1]
+                start = grammar.alpha_1[code, direction, q] if c == 0 else 0.0
+                stop = grammar.alpha_inf[code, direction, q] * factor
+            place = (c * n_states + q) * n_members + member
+            group.starts[h, direction, place] = start
+            group.stops[h, direction, place] = stop
+
+
+@table_kernel
+def _put_arcs(grammar, factors, s, n_tokens, group, m, member):
+    """Put the factors of all arcs to a token, divided by the largest of them."""
+    codes, first = factors.codes[factors.indptr[s] :], factors.begins[s] + (m - 1) * (n_tokens + 1)
+    n_classes, in_lockstep = group.arc_scores.shape[2], group.lengths.size > 1
+    arcs, arc_memory = factors.arcs.size > 0, factors.arc_memory.shape[0] > 0
+    log_largest, largest = 0.0, 1.0
+    if arcs:
+        log_largest = -np.inf
+        for h in range(n_tokens + 1):
+            log_largest = max(log_largest, factors.arcs[first + h] if h != m else -np.inf)
+        log_largest = log_largest if log_largest > -np.inf else 0.0
+    if arc_memory:
+        largest = 0.0
+        for h in range(n_tokens + 1):
+            for c in range(n_classes):
+                largest = max(largest, factors.arc_memory[first + h, c] if h != m else 0.0)
+        largest = largest if largest > 0.0 else 1.0
+    group.log_shifts[member] += log_largest + np.log(largest)
+    for h in range(n_tokens + 1):
+        if h == m:
+            continue
+        of_arc = np.exp(factors.arcs[first + h] - log_largest) if arcs else 1.0
+        if in_lockstep and h > 0:  # where there is one state, operators are factors of arcs
+            direction = RIGHT if m > h else LEFT
+            of_arc *= grammar.A[codes[h - 1], direction, codes[m - 1], 0, 0]
+        for c in range(n_classes):
+            factor = of_arc * factors.arc_memory[first + h, c] / largest if arc_memory else of_arc
+            group.arc_scores[h, m, c, member] = factor
+    group.roots[m, member] = grammar.roots[codes[m - 1]] * group.arc_scores[0, m, 0, member]
+
+
+@table_kernel
+def put_memory(factors, s, memory):
+    """Set where the states of the class of each token begin, and the next token of each class."""
+    begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
+    n_columns = padded(n_tokens)
+    for m in range(n_columns):
+        inside = 1 <= m <= n_tokens
+        memory.columns[m] = factors.memory[begin + m - 1] * memory.n_states if inside else 0
+    for c in range(memory.following.shape[0]):
+        next_one = n_columns
+        for m in range(n_columns - 1, -1, -1):
+            if 1 <= m <= n_tokens and memory.columns[m] == c * memory.n_states:
+                next_one = m
+            memory.following[c, m] = next_one
