@@ -1,6 +1,7 @@
 """Sentences in, trees out: what all parsers share, and what those with a grammar share."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -9,10 +10,27 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences
+from sklearn_shag.encoding import (
+    check_allowed,
+    check_heads,
+    check_sentences,
+    encode_sentences,
+)
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.operators import Operators, log_values, sample_trees
-from sklearn_shag.parsing import decode, log_partitions, marginals
+from sklearn_shag.parsing import (
+    Batch,
+    Potentials,
+    find_impossible,
+    log_grammar,
+    over_chunks,
+    pack_grammar,
+    parse_derivations,
+    parse_heads,
+    parse_log_partitions,
+    parse_marginals,
+    report_marginals,
+)
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._param_validation import (
@@ -20,17 +38,18 @@ from sklearn_shag.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray, RandomSeed
+from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray, RandomSeed
 from sklearn_shag.utils._warnings import warn
 
 __all__ = ["BaseParser", "BaseSHAG", "Learned"]
 
 
 class BaseParser(BaseEstimator, ABC):
-    """Parser: everything but what it knows of sentences, and how it came to know it.
+    """Parser by a chart: everything but what it knows of sentences, and how it came to know it.
 
-    A subclass has the parameters `decoder`, `n_jobs` and `verbose`, and three hooks. Each takes
-    the sentences as they were given and the symbols of each.
+    A subclass has the parameters `decoder`, `n_jobs` and `verbose`. It says what it knows in three
+    hooks: of sentences in `_encode` their symbols and in `_potentials`, a chunk at a time, the
+    rest; in `_grammars` what they have in common.
     """
 
     _parameter_constraints = {
@@ -68,30 +87,55 @@ class BaseParser(BaseEstimator, ABC):
         """
 
     @abstractmethod
-    def _decode(self, sentences, symbols):
-        """List the heads of the best tree of each sentence: projective, with one root."""
+    def _grammars(self):
+        """Return packed grammars, each for sentences that those before have no mass for."""
 
     @abstractmethod
-    def _marginals(self, sentences, symbols):
-        """List the arc marginals of each sentence, of shape (n_tokens_i, n_tokens_i + 1)."""
+    def _encode(self, symbols):
+        """Return the symbol codes of all sentences, and where those of each begin."""
 
-    @abstractmethod
-    def _log_partitions(self, sentences, symbols):
-        """Compute log Z of each sentence, -inf where Z is not positive."""
+    @staticmethod
+    def _potentials(batch):
+        """Return the Potentials of a Batch of sentences: by default their codes."""
+        return Potentials(batch.indptr, batch.codes)
 
-    def predict(self, X: Sentences) -> ObjectArray:
+    def _batch(self, X, allowed=None):
+        check_is_fitted(self)
+        self._check_parsing()
+        sentences, symbols = check_sentences(X)
+        codes, indptr = self._encode(symbols)
+        if allowed is not None:
+            allowed = check_allowed(allowed, np.diff(indptr).tolist())
+            impossible = find_impossible(allowed)
+            if impossible is not None:
+                raise ValueError(
+                    f"X[{impossible}] has no projective tree with one root whose arcs are all "
+                    f"allowed: allow more of them in allowed[{impossible}]."
+                )
+        return Batch(sentences, codes, indptr, allowed)
+
+    def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Parse sentences.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             ``X[i]`` is a DependencyTree, whose heads are not looked at, or a sequence of symbols.
+        allowed : None or sequence of length n_sentences, default=None
+            Which arcs may be used: ``allowed[i]`` is a boolean array of the shape of marginals,
+            (n_tokens_i, n_tokens_i + 1), or None for all. A token with a known head has one True
+            in its row.
 
         Returns
         -------
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_tokens_i,): 1-based head positions, 0 for the
             root. Always a projective tree with one root.
+
+        Raises
+        ------
+        ValueError
+            If `allowed` has other shapes, or leaves a sentence no projective tree with one root.
 
         Notes
         -----
@@ -100,16 +144,24 @@ class BaseParser(BaseEstimator, ABC):
         up to a multiple of 8, and twice as much for automata with one state, of which eight
         sentences are parsed together.
         """
-        self._check_ready()
-        return _object_array(self._decode(*check_sentences(X)))
+        batch = self._batch(X, allowed)
+        if self.decoder == "viterbi":
+            logs = [log_grammar(grammar.operators) for grammar in self._grammars()]
+            task = partial(parse_derivations, logs, self._potentials)
+        else:
+            logarithm = self.decoder == "mbr"
+            task = partial(parse_heads, self._grammars(), self._potentials, logarithm=logarithm)
+        return _object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
-    def predict_marginals(self, X: Sentences) -> ObjectArray:
+    def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Compute how probable each token is as the head of each other.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             As for :meth:`predict`.
+        allowed : None or sequence of length n_sentences, default=None
+            As for :meth:`predict`. What is not allowed has the probability 0.
 
         Returns
         -------
@@ -126,8 +178,9 @@ class BaseParser(BaseEstimator, ABC):
         mass of the trees of a sentence, is zero, or it or a marginal is not finite, the
         grammar in `fallback_operators_` is used.
         """
-        self._check_ready()
-        return _object_array(self._marginals(*check_sentences(X)))
+        batch = self._batch(X, allowed)
+        task = partial(parse_marginals, self._grammars(), self._potentials)
+        return _object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
@@ -148,7 +201,7 @@ class BaseParser(BaseEstimator, ABC):
         score : float
             Share of tokens, punctuation included, with the right head, in [0, 1].
         """
-        self._check_ready()
+        check_is_fitted(self)
         sentences, symbols = check_sentences(X)
         true_heads = check_heads(sentences, y)
         cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
@@ -169,15 +222,52 @@ class BaseParser(BaseEstimator, ABC):
         log_likelihoods : ndarray of shape (n_sentences,)
             In nats. -inf where the estimate is not positive.
         """
-        self._check_ready()
-        return self._log_partitions(*check_sentences(X))
+        sign, log_abs_z = self._log_partitions(self._batch(X))
+        return np.where(sign > 0, log_abs_z, -np.inf)
 
-    def parse(self, X: Sentences) -> list[DependencyTree]:
+    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            In nats: log Z of the tree alone, less log Z of all trees. -inf for trees that are not
+            projective or have several roots, and where the estimate is not positive.
+        """
+        batch = self._batch(X)
+        known = np.split(check_heads(batch.sentences, y), batch.indptr[1:-1])
+        sign, log_abs_z = self._log_partitions(batch)
+        allowed = [np.arange(heads.size + 1) == heads[:, None] for heads in known]
+        sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed))
+        possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
+        return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
+
+    def _log_partitions(self, batch):
+        """Compute sign and log |Z| of every sentence."""
+        task = partial(parse_log_partitions, self._grammars()[:1], self._potentials)
+        results = over_chunks(task, batch, self.n_jobs, self.verbose)
+        return tuple(map(np.array, zip(*results, strict=True)))
+
+    def _report_marginals(self, X):
+        """List what :class:`~sklearn_shag.inspection.MarginalReport` says of each sentence."""
+        task = partial(report_marginals, self._grammars()[:1], self._potentials)
+        return over_chunks(task, self._batch(X), self.n_jobs, self.verbose)
+
+    def parse(self, X: Sentences, *, allowed: Allowed | None = None) -> list[DependencyTree]:
         """Parse sentences into trees that can be drawn or written as CoNLL-U.
 
         Parameters
         ----------
         X : sequence of length n_sentences
+            As for :meth:`predict`.
+        allowed : None or sequence of length n_sentences, default=None
             As for :meth:`predict`.
 
         Returns
@@ -186,18 +276,15 @@ class BaseParser(BaseEstimator, ABC):
             The trees of X with predicted heads and no relation labels; for a plain sequence of
             symbols a tree whose forms are the symbols.
         """
-        self._check_ready()
         sentences, _ = check_sentences(X)
         return [
             sentence.with_heads(heads)
             if isinstance(sentence, DependencyTree)
             else DependencyTree(sentence, heads)
-            for sentence, heads in zip(sentences, self.predict(sentences), strict=True)
+            for sentence, heads in zip(
+                sentences, self.predict(sentences, allowed=allowed), strict=True
+            )
         ]
-
-    def _check_ready(self):
-        check_is_fitted(self)
-        self._check_parsing()
 
     def _check_parsing(self):
         """Check the parameters of parsing, which set_params may have changed since fit."""
@@ -237,17 +324,6 @@ class BaseSHAG(BaseParser):
     operators_: Operators
     fallback_operators_: Operators
 
-    def _decode(self, sentences, symbols):
-        options = self.decoder, self.n_jobs, self.verbose
-        return decode(*self._grammars(), *self._encode(symbols), *options)
-
-    def _marginals(self, sentences, symbols):
-        return marginals(*self._grammars(), *self._encode(symbols), self.n_jobs, self.verbose)
-
-    def _log_partitions(self, sentences, symbols):
-        encoded = self._encode(symbols)
-        return log_partitions(self.operators_, *encoded, self.n_jobs, self.verbose)
-
     def _become_fitted(self, statistics, learned, fallback, **others):
         """Take over what was learned.
 
@@ -265,7 +341,16 @@ class BaseSHAG(BaseParser):
         )
 
     def _grammars(self):
-        return self.operators_, self.fallback_operators_
+        # Packed once: that takes longer than to parse a sentence.
+        operators, fallback = self.operators_, self.fallback_operators_
+        kept = vars(self).get("_packed")
+        if kept is None or kept[0] is not operators or kept[1] is not fallback:
+            kept = operators, fallback, (pack_grammar(operators), pack_grammar(fallback))
+            self._packed = kept
+        return kept[2]
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != "_packed"}
 
     def _encode(self, symbols):
         return encode_sentences(symbols, self.symbols_)
@@ -292,7 +377,7 @@ class BaseSHAG(BaseParser):
         although the grammar generates its words in another order. An unknown symbol counts as a
         missing observation: the probability is summed over what it may stand for.
         """
-        self._check_ready()
+        check_is_fitted(self)
         sentences, symbols = check_sentences(X)
         heads = check_heads(sentences, y)
         codes, indptr = self._encode(symbols)
@@ -329,7 +414,7 @@ class BaseSHAG(BaseParser):
         -----
         Where a learned automaton estimates a probability below zero, it counts as zero.
         """
-        self._check_ready()
+        check_is_fitted(self)
         for name, number in (("n_samples", n_samples), ("max_length", max_length)):
             if not isinstance(number, Integral) or number < 1:
                 raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")

@@ -4,6 +4,7 @@ What other folders use of it is listed here; users have no need of it.
 """
 
 from sklearn_shag.encoding._encode import (
+    check_allowed,
     check_heads,
     check_sentences,
     encode_sentences,

@@ -15,6 +15,7 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 __all__ = [
     "EncodedSentences",
     "EncodedTrees",
+    "check_allowed",
     "check_heads",
     "check_sentences",
     "encode_sentences",
@@ -217,6 +218,43 @@ def _sentence_heads(heads, n_tokens, where):
         token, message = error
         raise ValueError(f"{where} is not a tree: at token {token}, {message}.")
     return given
+
+
+def check_allowed(allowed, lengths):
+    """Check which arcs of sentences are allowed.
+
+    Parameters
+    ----------
+    allowed : sequence
+        For each sentence a boolean array of the shape (n_tokens, n_tokens + 1), or None for all.
+    lengths : list of int
+        Number of tokens of each sentence.
+
+    Returns
+    -------
+    allowed : list of bool ndarrays
+
+    Raises
+    ------
+    ValueError
+        If their number, a shape or a type is another.
+    """
+    if not is_collection(allowed) or len(allowed) != len(lengths):
+        raise ValueError(
+            f"allowed must hold a boolean array, or None, for each of {len(lengths)} sentences; "
+            f"got {type(allowed).__name__} {allowed!r:.60}."
+        )
+    checked = []
+    for index, (arcs, n) in enumerate(zip(allowed, lengths, strict=True)):
+        arcs = np.ones((n, n + 1), dtype=bool) if arcs is None else np.asarray(arcs)
+        if arcs.dtype != bool or arcs.shape != (n, n + 1):
+            raise ValueError(
+                f"allowed[{index}] must be a boolean array of the shape ({n}, {n + 1}) for a "
+                f"sentence of {n} tokens, column 0 for the root; got {arcs.dtype} of the shape "
+                f"{arcs.shape}."
+            )
+        checked.append(arcs)
+    return checked
 
 
 def encode_sentences(symbols, known):

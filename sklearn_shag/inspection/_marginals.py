@@ -2,11 +2,9 @@
 
 from typing import NamedTuple
 
+import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.encoding import check_sentences, encode_sentences
-from sklearn_shag.parsing import marginal_report
 from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, StrArray
 
@@ -83,6 +81,4 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
             f"{type(model).__name__}. Of a pipeline pass both parts: "
             f"inspect_marginals(pipeline[-1], pipeline[:-1].transform(X))."
         )
-    check_is_fitted(model)
-    encoded = encode_sentences(check_sentences(X)[1], model.symbols_)
-    return MarginalReport(*marginal_report(model.operators_, *encoded, model.n_jobs, model.verbose))
+    return MarginalReport(*map(np.array, zip(*model._report_marginals(X), strict=True)))

@@ -1,11 +1,27 @@
 """Charts: inside-outside sums, arc marginals, and Eisner decoding."""
 
-from sklearn_shag.parsing._bulk import decode, log_partitions, marginal_report, marginals
+from sklearn_shag.parsing._chart import chart
+from sklearn_shag.parsing._chunks import Batch, over_chunks
 from sklearn_shag.parsing._eisner import eisner
 from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
+from sklearn_shag.parsing._packed_grammar import pack_grammar
+from sklearn_shag.parsing._parse import (
+    find_impossible,
+    parse_derivations,
+    parse_heads,
+    parse_log_partitions,
+    parse_marginals,
+    report_marginals,
+)
+from sklearn_shag.parsing._potentials import Potentials
+from sklearn_shag.parsing._results import ChartResults
+from sklearn_shag.parsing._viterbi import log_grammar
 
 __all__ = [
+    "ChartResults",
     "InsideOutside",
+    "Potentials",
+    "chart",
     "eisner",
     "inside_outside",
 ]

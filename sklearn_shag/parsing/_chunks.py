@@ -1,78 +1,84 @@
 """Chunks of sentences: how a text is cut into them, handed to workers, and put together again."""
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
+from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._progress import progress
 
-# So many that workers end at about the same time.
-CHUNKS_PER_WORKER = 5
-# Marginals of a chunk, about: few enough for a treebank of any size, and to see progress.
-LARGEST_CHUNK = 2**20
+# Of a chunk, about, in the units of `_cut`: a hundredth of a second with 8 states. Little beside
+# what it takes to hand out a chunk, and enough of them for many workers, and to see progress.
+CHUNK_COST = 8e6
 
 
-def over_chunks(task, codes, indptr, root, n_jobs, verbose):
+class Batch(NamedTuple):
+    """Sentences that are to be parsed."""
+
+    sentences: list  # as they were given
+    codes: np.ndarray  # (n_tokens,)
+    indptr: np.ndarray  # (n_sentences + 1,)
+    allowed: list | None  # which arcs of each sentence may be used, (N, N + 1); None for all
+
+
+def over_chunks(task, batch, n_jobs, verbose):
     """Run a task on chunks of sentences of about equal length, and chunks of about equal cost.
 
-    Tasks see the root symbol at the first position of every sentence. Kernels release the
-    interpreter lock, so threads suffice; tasks share nothing but their arguments, so any joblib
-    backend will do.
+    Kernels release the interpreter lock, so threads suffice; tasks share nothing but their
+    arguments, so any joblib backend will do.
+
+    Parameters
+    ----------
+    task : callable
+        Takes a Batch and returns a list with a result for each of its sentences.
+    batch : Batch
+    n_jobs : int or None
+    verbose : int
 
     Returns
     -------
     results : list
-        What the task returned for each chunk.
-    order : int ndarray of shape (n_sentences,)
-        The sentences in the order in which they were taken: the shortest first.
+        For each sentence of the batch.
     """
-    codes, indptr, order = _shortest_first(codes, indptr, root)
-    cuts = _cut(np.diff(indptr), n_jobs)
-    tasks = (
-        delayed(task)(
-            codes=codes[indptr[start] : indptr[stop]],
-            indptr=indptr[start : stop + 1] - indptr[start],
-        )
-        for start, stop in pairwise(cuts.tolist())
-    )
-    sentences = np.diff(cuts).tolist()
-    with progress("Parsing", order.size, "sentences", verbose) as advance:
-        return run_parallel(tasks, n_jobs, lambda k: advance(sentences[k])), order
+    chunks = cut(np.diff(batch.indptr))
+    if len(chunks) == 1:
+        return task(batch)
+    tasks = (delayed(task)(_take(batch, chosen)) for chosen in chunks)
+    with progress("Parsing", batch.indptr.size - 1, "sentences", verbose) as advance:
+        parts = run_parallel(tasks, n_jobs, lambda k: advance(chunks[k].size))
+    results = [None] * (batch.indptr.size - 1)
+    for chosen, part in zip(chunks, parts, strict=True):
+        for s, result in zip(chosen.tolist(), part, strict=True):
+            results[s] = result
+    return results
 
 
-def _shortest_first(codes, indptr, root):
-    """Sort sentences by their lengths, and put the root symbol before each."""
-    lengths = np.diff(indptr)
-    order = np.argsort(lengths, kind="stable")
-    codes = np.insert(codes, indptr[:-1], root)
-    begins, sizes = (indptr[:-1] + np.arange(lengths.size))[order], lengths[order] + 1
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    return codes[np.repeat(begins - indptr[:-1], sizes) + np.arange(codes.size)], indptr, order
+def cut(lengths):
+    """Cut sentences into chunks, the shortest first: a list of int arrays.
 
-
-def _cut(sizes, n_jobs):
-    """Find where chunks of about equal cost begin, and the last one ends."""
+    The cuts depend on the lengths only, so that sums over sentences do not depend on the workers.
+    """
     # Of the chart with 8 states, measured: cubic only for long sentences.
-    cost = np.cumsum(sizes**2 * (sizes + 30.0))
-    n_workers = count_workers(n_jobs)
-    n_chunks = CHUNKS_PER_WORKER * n_workers if n_workers > 1 else 1
-    n_chunks = max(n_chunks, int(np.sum(sizes**2.0) / LARGEST_CHUNK))
-    cuts = np.searchsorted(cost, cost[-1] * np.arange(1, n_chunks) / n_chunks)
-    return np.unique(np.concatenate([[0], cuts, [sizes.size]]))
+    cost = (lengths + 1) ** 2 * (lengths + 31.0)
+    total = cost.sum()
+    if total <= CHUNK_COST:
+        return [np.arange(lengths.size)]
+    order = np.argsort(lengths, kind="stable")
+    n_chunks = int(total / CHUNK_COST) + 1
+    cuts = np.searchsorted(np.cumsum(cost[order]), total * np.arange(1, n_chunks) / n_chunks)
+    cuts = np.unique(np.concatenate([[0], cuts, [lengths.size]]))
+    return [order[start:stop] for start, stop in pairwise(cuts.tolist())]
 
 
-def split(chunks, sizes, order):
-    """Cut joined results into those of each sentence, in the order of the sentences."""
-    flat = np.concatenate(chunks)
-    ends = [0, *np.cumsum(sizes[order]).tolist()]
-    parts = [None] * order.size
-    for s, begin, end in zip(order.tolist(), ends, ends[1:], strict=False):
-        parts[s] = flat[begin:end]
-    return parts
+def _take(batch, chosen):
+    indptr, places = places_of(batch.indptr, chosen)
+    allowed = None if batch.allowed is None else [batch.allowed[s] for s in chosen]
+    return Batch([batch.sentences[s] for s in chosen], batch.codes[places], indptr, allowed)
 
 
-def unsort(chunks, order):
-    values = np.concatenate(chunks)
-    values[order] = values.copy()
-    return values
+def places_of(indptr, chosen):
+    """Where what belongs to the chosen sentences is, and where that of each begins among it."""
+    sizes = np.diff(indptr)[chosen]
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    return begins, np.repeat(indptr[chosen] - begins[:-1], sizes) + np.arange(begins[-1])

@@ -162,9 +162,9 @@ def _solve(sentence, tables, marginals, group, with_uses, tile, n_incomplete):
     """Fill Z and, if they are wanted, marginals, and tell what is out of range.
 
     Arcs to a token are divided by a power of two, so that the value of any part of a sentence is
-    near 1. That rounds nothing: results are the same to the last bit for any powers. They come from
-    the first tokens of the sentence and, where that turns out not to do, from all of them, window by
-    window. So a sentence decides by itself whether it is in range, not those before or beside it.
+    near 1. That rounds nothing: results are the same to the last bit for any powers. They come
+    from the first tokens of the sentence and, where that turns out not to do, from all of them,
+    window by window. So a sentence decides by itself whether it is in range, not those beside it.
     """
     n = group.roots.shape[0]
     window = N_PROBED if choose_longer(group, LONGEST_UNSCALED) else np.int64(0)

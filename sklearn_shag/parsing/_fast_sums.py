@@ -103,7 +103,7 @@ def next_term(memory, sums, q, k):
 
 @inlined_kernel
 def _add_terms_of_class(tables, sums, memory, head, end, q, low, high, total):
-    """Add to a sum of one half its terms low <= k < high, modifiers of the class of its states q."""
+    """Add terms low <= k < high to a sum of one half: modifiers of the class of the states q."""
     place = place_of(memory, sums, q, end)
     k = next_term(memory, sums, q, low)
     while k < high:

@@ -1,5 +1,7 @@
 """Expected uses of memory and stop factors and of operators, from the tables of the fast chart."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sklearn_shag.operators import Operators
@@ -12,6 +14,7 @@ from sklearn_shag.parsing._fast_sums import (
     D_COMPLETE,
     D_INCOMPLETE,
 )
+from sklearn_shag.parsing._packed_grammar import FastGrammar
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._simd import LANES, load, multiply, multiply_add, store, weight, zeros
@@ -140,25 +143,41 @@ def add_counts_of_arcs(factors, s, weights, results, counts):
         place += n_tokens + 1
 
 
-def new_counts(grammar):
-    """Allocate room for what sentences use of the operators of a FastGrammar."""
-    return type(grammar)(
-        *(np.zeros_like(part) for part in grammar[:3]), None, np.zeros_like(grammar.roots)
-    )
+class Counts(NamedTuple):
+    """Room for expected uses of operators, summed over the sentences of a chunk."""
+
+    fast: FastGrammar | None  # what the fast chart counts, in the layout of its grammar
+    scaled: Operators  # what the scaled one does; empty, with None, where no counts are wanted
+
+
+def new_counts(grammar=None):
+    """Allocate counts of the operators of a PackedGrammar, or no room for any."""
+    if grammar is None:
+        return Counts(
+            None, Operators(np.empty((0, 2, 1)), np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1)))
+        )
+    fast = grammar.fast
+    if fast is not None:
+        parts = [np.zeros_like(part) for part in (fast.alpha_1, fast.alpha_inf, fast.A)]
+        fast = FastGrammar(*parts, parts[2], np.zeros_like(fast.roots))
+    return Counts(fast, Operators(*(np.zeros_like(part) for part in grammar.operators)))
 
 
 def finish_counts(counts, operators):
-    """Make counts of operators of what was added up in the layout of the fast chart."""
+    """Add up the counts of both charts; see :func:`add_counts` for those of the fast one."""
+    if counts.fast is None:
+        return counts.scaled
     n_states = operators.alpha_1.shape[2]
-    alpha_1, alpha_inf = counts.alpha_1[..., :n_states], counts.alpha_inf[..., :n_states].copy()
-    A = counts.A[..., :n_states, :n_states]
+    alpha_1, alpha_inf = (part[..., :n_states] for part in counts.fast[:2])
+    A = counts.fast.A[..., :n_states, :n_states]
     if n_states > 1:
         alpha_1, A = alpha_1 * operators.alpha_1, A * operators.A
     # The root: its one modifier tells the states before and after.
     root = -1, RIGHT
     moves = operators.alpha_inf[root][:, None] * operators.A[root] * operators.alpha_1[root]
     values = moves.sum(axis=(1, 2))
-    shares = np.divide(counts.roots, values, out=np.zeros_like(values), where=values != 0)
+    shares = np.divide(counts.fast.roots, values, out=np.zeros_like(values), where=values != 0)
     A[root] = moves * shares[:, None, None]
     alpha_1[root], alpha_inf[root] = A[root].sum(axis=(0, 1)), A[root].sum(axis=(0, 2))
-    return Operators(alpha_1, alpha_inf, A)
+    parts = zip((alpha_1, alpha_inf, A), counts.scaled, strict=True)
+    return Operators(*(fast + scaled for fast, scaled in parts))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
+    "Allowed",
     "ArrayLike",
     "BoolArray",
     "FilePath",
@@ -28,5 +29,6 @@ ObjectArray: TypeAlias = NDArray[np.object_]
 StrArray: TypeAlias = NDArray[np.str_]
 
 IntArrayLike: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]
+Allowed: TypeAlias = Sequence[BoolArray | None]
 FilePath: TypeAlias = str | os.PathLike[str]
 RandomSeed: TypeAlias = int | np.random.RandomState | None

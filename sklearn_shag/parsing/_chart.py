@@ -1,0 +1,179 @@
+"""The chart, public: potentials of sentences in, log Z and expected uses out."""
+
+from functools import partial
+
+import numpy as np
+
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing._chunks import cut, places_of
+from sklearn_shag.parsing._fast_uses import finish_counts, new_counts
+from sklearn_shag.parsing._ladder import climb
+from sklearn_shag.parsing._packed_grammar import PackedGrammar, pack_grammar
+from sklearn_shag.parsing._potentials import (
+    Potentials,
+    arc_begins,
+    as_factors,
+    check_potentials,
+    unit_grammar,
+)
+from sklearn_shag.parsing._results import ChartResults, Results, new_results
+from sklearn_shag.utils._parallel import delayed, run_parallel
+from sklearn_shag.utils._typing import ArrayLike
+
+__all__ = ["chart"]
+
+
+def chart(
+    grammar: Operators | None,
+    potentials: Potentials,
+    *,
+    marginals: bool = True,
+    counts: bool = False,
+    weights: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> ChartResults:
+    """Sum over all projective trees with one root: every factor in, its expected use out.
+
+    Parameters
+    ----------
+    grammar : Operators or None
+        Of a grammar; entries of any sign. See the Notes of
+        :class:`~sklearn_shag.operators.Operators` for its axes. None for the factors alone.
+    potentials : Potentials
+        The sentences.
+    marginals : bool, default=True
+        Whether expected uses are wanted of arcs, and of all other factors that are given. Without
+        them it takes a third of the time.
+    counts : bool, default=False
+        Whether those of the operators are wanted as well, summed over sentences.
+    weights : None or array-like of shape (n_sentences,), default=None
+        How often the uses of each sentence count in `counts`.
+    n_jobs : int or None, default=None
+        Number of joblib workers, over chunks of sentences. No result depends on it.
+
+    Returns
+    -------
+    results : ChartResults
+
+    Raises
+    ------
+    ValueError
+        If shapes, types or numbers are not what :class:`Potentials` says, or operators are not
+        finite, or counts are wanted without a grammar.
+
+    See Also
+    --------
+    best_trees : The best tree in place of the sum.
+    tree_values : Given trees in place of all.
+    inside_outside : One sentence, operators and scores of any sign.
+
+    Notes
+    -----
+    Eqs. 14-26 of the theory page. O(n N^3 + n^2 N^2) time for a sentence of N tokens and automata
+    with n states, (k + 1) / 2 times as much for k classes of memory, and O(n k N^2) memory for each
+    worker. A sentence without mass gets the sign 0: no other grammar stands in for it, and nothing
+    is repaired.
+
+    References
+    ----------
+    Luque, Quattoni, Balle and Carreras (2012), eqs. 15-20.
+
+    Examples
+    --------
+    Three tokens have 7 trees with one root, and 3 of them are left if token 2 is the root:
+
+    >>> import numpy as np
+    >>> from sklearn_shag.parsing import Potentials, chart
+    >>> indptr = np.array([0, 3])
+    >>> np.exp(chart(None, Potentials(indptr)).log_abs_z).round(6)
+    array([7.])
+    >>> arcs = np.zeros((3, 4))
+    >>> arcs[[0, 2], 0] = -np.inf
+    >>> result = chart(None, Potentials(indptr, arcs=arcs.ravel()))
+    >>> result.arcs.reshape(3, 4).round(2)
+    array([[0.  , 0.  , 1.  , 0.  ],
+           [1.  , 0.  , 0.  , 0.  ],
+           [0.  , 0.  , 1.  , 0.  ]])
+    """
+    n_symbols = None if grammar is None else _n_symbols(grammar)
+    potentials = check_potentials(potentials, n_symbols)
+    if counts and grammar is None:
+        raise ValueError("counts are those of operators: they need a grammar.")
+    n_sentences = potentials.indptr.size - 1
+    weights = np.ones(n_sentences) if weights is None else np.asarray(weights, dtype=float)
+    if weights.shape != (n_sentences,) or not np.isfinite(weights).all():
+        raise ValueError(f"weights must be {n_sentences} finite numbers, one a sentence.")
+    packed = pack_grammar(unit_grammar() if grammar is None else grammar)
+    chunks = cut(np.diff(potentials.indptr))
+    task = partial(_chart_task, packed, with_uses=marginals, with_counts=counts)
+    parts = run_parallel(
+        (delayed(task)(_take(potentials, chosen), weights[chosen]) for chosen in chunks), n_jobs
+    )
+    results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
+    total = None
+    if counts:  # in the order of chunks, which do not depend on workers
+        total = Operators(*map(sum, zip(*(of_chunk for _, of_chunk in parts), strict=True)))
+    given = potentials.arc_memory, potentials.stop_memory
+    return ChartResults(
+        results.sign,
+        results.log_abs_z,
+        results.route,
+        results.arcs if marginals else None,
+        *(
+            uses if marginals and like is not None else None
+            for uses, like in zip(results[4:], given, strict=True)
+        ),
+        total,
+    )
+
+
+def _n_symbols(grammar):
+    operators = grammar.operators if isinstance(grammar, PackedGrammar) else grammar
+    n_heads, n_states = np.shape(operators.alpha_1)[0], np.shape(operators.alpha_1)[-1]
+    vectors, matrices = (n_heads, 2, n_states), (n_heads, 2, n_heads - 1, n_states, n_states)
+    shapes = [np.shape(part) for part in operators]
+    if shapes != [vectors, vectors, matrices]:
+        raise ValueError(
+            f"The operators of a grammar over V symbols have leading axes (V + 2, 2) and V + 1 "
+            f"matrices; got the shapes {shapes}."
+        )
+    if not all(np.isfinite(part).all() for part in operators):
+        raise ValueError("The operators hold values that are not finite.")
+    return n_heads - 1
+
+
+def _chart_task(packed, potentials, weights, with_uses, with_counts):
+    factors = as_factors(potentials)
+    results = new_results(factors, with_uses or with_counts)
+    counts = new_counts(packed) if with_counts else None
+    climb((packed,), factors, results, weights, counts)
+    return results, finish_counts(counts, packed.operators) if with_counts else None
+
+
+def _take(potentials, chosen):
+    """Take the potentials of some sentences."""
+    indptr, tokens = places_of(potentials.indptr, chosen)
+    _, arcs = places_of(arc_begins(potentials.indptr), chosen)
+    by = (None, tokens, arcs, tokens, arcs, tokens)
+    return Potentials(
+        indptr,
+        *(
+            None if part is None else part[places]
+            for part, places in zip(potentials[1:], by[1:], strict=True)
+        ),
+    )
+
+
+def _put_together(potentials, parts, chunks, with_uses):
+    """Put the results of chunks in the places of their sentences."""
+    results = new_results(as_factors(potentials), with_uses)
+    for part, chosen in zip(parts, chunks, strict=True):
+        places = [chosen] * 3
+        if with_uses:
+            _, arcs = places_of(arc_begins(potentials.indptr), chosen)
+            _, tokens = places_of(potentials.indptr, chosen)
+            places += [arcs, arcs, tokens]
+        for whole, values, where in zip(results, part, places, strict=False):
+            if whole.size:
+                whole[where] = values
+    return Results(*results)

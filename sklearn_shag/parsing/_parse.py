@@ -1,0 +1,148 @@
+"""What parsers ask of a chunk of sentences: marginals that are probabilities, best trees, log Z."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from sklearn_shag.parsing._eisner import best_tree
+from sklearn_shag.parsing._ladder import climb
+from sklearn_shag.parsing._potentials import as_factors
+from sklearn_shag.parsing._results import ROUTES, new_results
+from sklearn_shag.parsing._viterbi import best_derivations
+from sklearn_shag.utils._kernel import kernel
+
+# Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
+SMALLEST_MARGINAL = 1e-12
+
+
+def _factors(potentials, allowed):
+    """Make the factors of a chunk, and forbid what is not allowed."""
+    if allowed is not None:
+        arcs = np.where(np.concatenate([part.ravel() for part in allowed]), 0.0, -np.inf)
+        arcs = arcs if potentials.arcs is None else arcs + potentials.arcs
+        potentials = potentials._replace(arcs=arcs)
+    return as_factors(potentials)
+
+
+def _solve(grammars, make_potentials, batch, with_marginals=True):
+    factors = _factors(make_potentials(batch), batch.allowed)
+    results = new_results(factors, with_marginals)
+    climb(grammars, factors, results)
+    return factors, results
+
+
+def _split(flat, indptr):
+    return [flat[begin:end] for begin, end in pairwise(indptr.tolist())]
+
+
+def parse_marginals(grammars, make_potentials, batch):
+    """List arc marginals: positive where arcs are allowed, rows sum to 1.
+
+    Parameters
+    ----------
+    grammars : sequence of PackedGrammar
+        The second and further ones are for sentences that those before have no mass for.
+    make_potentials : callable
+        Takes the batch and returns its Potentials.
+    batch : Batch
+
+    Returns
+    -------
+    marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+    """
+    factors, results = _solve(grammars, make_potentials, batch)
+    repair(results.arcs, factors)
+    lengths = np.diff(batch.indptr).tolist()
+    parts = _split(results.arcs, factors.begins)
+    return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths, strict=True)]
+
+
+def parse_heads(grammars, make_potentials, batch, logarithm):
+    """List the heads of the trees with the largest sum of marginals, or of their logarithms."""
+    factors, results = _solve(grammars, make_potentials, batch)
+    repair(results.arcs, factors)
+    scores = results.arcs
+    if logarithm:
+        with np.errstate(divide="ignore"):  # what is forbidden, and no token is its own head
+            scores = np.log(scores)
+    elif factors.arcs.size:
+        scores[factors.arcs == -np.inf] = -np.inf
+    return decode_marginals(scores, batch.indptr, factors.begins)
+
+
+def decode_marginals(scores, indptr, begins):
+    """List the heads of the best trees by the scores of arcs, in the layout of marginals."""
+    heads = np.empty(indptr[-1], dtype=np.int64)
+    _decode(scores, begins, indptr, heads)
+    return _split(heads, indptr)
+
+
+def parse_derivations(grammars, make_potentials, batch):
+    """List the heads of the most probable derivations; `grammars` are LogGrammars."""
+    factors = _factors(make_potentials(batch), batch.allowed)
+    pending = np.arange(batch.indptr.size - 1)
+    heads, scores = np.empty(batch.indptr[-1], dtype=np.int64), np.full(pending.size, -np.inf)
+    for grammar in grammars:
+        if pending.size:
+            best_derivations(grammar, factors, pending, heads, scores)
+            pending = pending[scores[pending] == -np.inf]
+    return _split(heads, batch.indptr)
+
+
+def parse_log_partitions(grammars, make_potentials, batch):
+    """List sign and log |Z| of every sentence."""
+    _, results = _solve(grammars, make_potentials, batch, with_marginals=False)
+    return list(zip(results.sign.tolist(), results.log_abs_z.tolist(), strict=True))
+
+
+def report_marginals(grammars, make_potentials, batch):
+    """List what is negative before it is repaired: see :class:`MarginalReport` for the fields."""
+    factors, results = _solve(grammars, make_potentials, batch)
+    report, sizes = [], np.diff(batch.indptr).tolist()
+    for s, (part, n) in enumerate(zip(_split(results.arcs, factors.begins), sizes, strict=True)):
+        negative = part[part < -SMALLEST_MARGINAL]  # nothing where they are NaN
+        share, mass = negative.size / n**2, -negative.sum() / n
+        report.append((int(results.sign[s]), share, mass, ROUTES[results.route[s]]))
+    return report
+
+
+def find_impossible(allowed):
+    """Find the first sentence whose allowed arcs make no projective tree with one root, or None."""
+    for s, arcs in enumerate(allowed):
+        heads = np.empty(arcs.shape[0], dtype=np.int64)
+        if best_tree(np.where(arcs, 0.0, -np.inf), heads) == -np.inf:
+            return s
+    return None
+
+
+@kernel
+def repair(marginals, factors):
+    """Make signed marginals a distribution over heads for every token: clip, then renormalise.
+
+    Their rows sum to 1 as they are, also where Z is negative. What is clipped here is what
+    decoding and users see alike. What is forbidden stays 0, and without mass all else is equal.
+    """
+    for s in range(factors.indptr.size - 1):
+        n_tokens = factors.indptr[s + 1] - factors.indptr[s]
+        place = factors.begins[s]
+        for m in range(1, n_tokens + 1):
+            total = 0.0
+            for h in range(n_tokens + 1):
+                marginal = marginals[place + h]
+                marginal = max(marginal, SMALLEST_MARGINAL) if marginal == marginal else 1.0
+                if h == m or (factors.arcs.size and factors.arcs[place + h] == -np.inf):
+                    marginal = 0.0
+                marginals[place + h] = marginal
+                total += marginal
+            for h in range(n_tokens + 1):
+                marginals[place + h] /= total
+            place += n_tokens + 1
+
+
+@kernel
+def _decode(scores, begins, indptr, heads):
+    """Decode every sentence from the scores of its arcs, in the layout of marginals (eq. 28)."""
+    for s in range(indptr.size - 1):
+        n = indptr[s + 1] - indptr[s]
+        of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
+        best_tree(of_sentence, heads[indptr[s] : indptr[s + 1]])
