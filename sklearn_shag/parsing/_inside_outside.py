@@ -12,7 +12,7 @@ from sklearn_shag.parsing._scaled_chart import (
     inside,
     normalise_scores,
 )
-from sklearn_shag.parsing._scaled_outside import add_expected_counts, outside, uses_of_arcs
+from sklearn_shag.parsing._scaled_outside import outside, uses_of_arcs
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
 __all__ = ["InsideOutside", "inside_outside"]
@@ -117,9 +117,8 @@ def inside_outside(
         counts = Operators(*(np.full_like(part, np.nan) for part in operators))
         return InsideOutside(0.0, -np.inf, np.full((n_tokens, n_tokens + 1), np.nan), counts)
     counts = Operators(*(np.zeros_like(part) for part in operators))
-    adjoint = outside(operators, sentence, single_root, chart, z, exponent)
+    adjoint = outside(operators, sentence, single_root, chart, z, exponent, counts)
     marginals = uses_of_arcs(sentence, adjoint)[:, :, 0]
-    add_expected_counts(operators, sentence, single_root, chart, adjoint, counts)
     log_abs_z = np.log(abs(z)) + exponent * LOG_BASE
     return InsideOutside(float(np.sign(z)), float(log_abs_z), marginals, counts)
 

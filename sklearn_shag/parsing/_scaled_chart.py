@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import kernel, table_kernel
 
 LOG2_BASE = 256
 LOG_BASE = LOG2_BASE * float(np.log(2.0))
@@ -75,13 +75,13 @@ class Terms(NamedTuple):
     is_term: np.ndarray  # (n_terms,)
 
 
-@kernel
+@table_kernel
 def power(exponent):
     """BASE ** exponent."""
     return 1.0 if exponent == 0 else 2.0 ** (float(LOG2_BASE) * exponent)
 
 
-@kernel
+@table_kernel
 def excess_of(size):
     """How often `size` must be divided by BASE to be normalised; 0 if it is 0."""
     excess = 0
@@ -94,7 +94,7 @@ def excess_of(size):
     return excess
 
 
-@kernel
+@table_kernel
 def divide(value, times):
     """Divide by BASE so many times, in steps that cannot overflow."""
     for _ in range(times):
@@ -113,7 +113,7 @@ def normalise_scores(scores):
         scores.exponent[i, j, k] += excess
 
 
-@kernel
+@table_kernel
 def _normalise(vector):
     """Divide a vector by a power of BASE, and return its exponent."""
     largest = 0.0
@@ -126,7 +126,7 @@ def _normalise(vector):
     return excess
 
 
-@kernel
+@table_kernel
 def sum_up(terms, out):
     """Set `out` to the sum of weights times vectors, and return its exponent."""
     weights, vectors, is_term = terms
@@ -153,7 +153,7 @@ def sum_up(terms, out):
     return exponent + _normalise(out)
 
 
-@kernel
+@table_kernel
 def _any(vectors, row):
     for q in range(vectors.shape[1]):  # noqa: SIM110 (compiled: no generators)
         if vectors[row, q] != 0.0:
@@ -161,7 +161,7 @@ def _any(vectors, row):
     return False
 
 
-@kernel
+@table_kernel
 def stopping(chart, sentence, head, boundary):
     """Give the terms of S[h, b] = sum_j stop(h, j) C_j[h, b] (eq. 14)."""
     side = RIGHT if boundary > head else LEFT
@@ -173,7 +173,7 @@ def stopping(chart, sentence, head, boundary):
     )
 
 
-@kernel
+@table_kernel
 def between(chart, head, modifier, low, high, j):
     """Give the terms of g_j[h, m] = sum_b closed[m, b] C_j[h, b], low <= b < high (eq. 16)."""
     closed, complete = chart.closed, chart.complete
@@ -184,7 +184,7 @@ def between(chart, head, modifier, low, high, j):
     )
 
 
-@kernel
+@table_kernel
 def emitting(chart, sentence, head, modifier):
     """Give the terms of g[h, m] = sum_j score(h, m, j) g_j[h, m] (eq. 17)."""
     scores, awaiting = sentence.arc_scores, chart.awaiting
@@ -195,7 +195,7 @@ def emitting(chart, sentence, head, modifier):
     )
 
 
-@kernel
+@table_kernel
 def outermost(chart, head, boundary, low, high, j):
     """Give the terms of C_j[h, b] = sum_m closed[m, b] I[h, m], m of class j (eq. 18)."""
     closed, incomplete = chart.closed_by_boundary, chart.incomplete
@@ -206,15 +206,17 @@ def outermost(chart, head, boundary, low, high, j):
     )
 
 
-@kernel
-def _start(chart, operators, sentence, head, direction):
-    # C_0[h, h] = C_0[h, h + 1] = alpha_1, the others are 0                            (eq. 15)
-    start = chart.complete.values[head, head + direction, 0]
-    start[:] = operators.alpha_1[sentence.codes[head], direction]
-    chart.complete.exponent[head, head + direction, :] = _normalise(start)
+@table_kernel
+def _start(table, row, column, alpha_1):
+    # C_0[h, h] = C_0[h, h + 1] = alpha_1, the others are 0; likewise g of the root  (eqs. 15, 23)
+    for q in range(alpha_1.size):
+        table.values[row, column, 0, q] = alpha_1[q]
+    exponent = _normalise(table.values[row, column, 0])
+    for j in range(table.exponent.shape[2]):
+        table.exponent[row, column, j] = exponent
 
 
-@kernel
+@table_kernel
 def _close(chart, operators, sentence, head, boundary):
     # closed[h, b] = alpha_inf . S[h, b]                                               (eq. 14)
     direction = RIGHT if boundary > head else LEFT
@@ -230,7 +232,7 @@ def _close(chart, operators, sentence, head, boundary):
     chart.closed_by_boundary.exponent[boundary, head] = exponent
 
 
-@kernel
+@table_kernel
 def _emit(chart, operators, sentence, head, modifier):
     # I[h, m] = A[h, m] g[h, m]                                                        (eq. 17)
     direction = RIGHT if modifier > head else LEFT
@@ -282,12 +284,23 @@ def inside(operators, sentence, single_root):
         Z is ``z * BASE ** exponent``.
     exponent : int
     """
-    n_tokens, n_classes = sentence.codes.size - 1, sentence.arc_scores.values.shape[2]
     chart = _new_chart(sentence, operators.alpha_1.shape[2])
+    _fill(chart, operators, sentence, single_root)
+    if single_root:
+        z, exponent = _single_root(chart, operators, sentence)
+        return chart, z, exponent
+    end = sentence.codes.size
+    return chart, chart.closed.values[0, end], chart.closed.exponent[0, end]
+
+
+@table_kernel
+def _fill(chart, operators, sentence, single_root):
+    n_tokens, n_classes = sentence.codes.size - 1, sentence.arc_scores.values.shape[2]
     first = 1 if single_root else 0
     for h in range(first, n_tokens + 1):
         for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
-            _start(chart, operators, sentence, h, direction)
+            alpha_1 = operators.alpha_1[sentence.codes[h], direction]
+            _start(chart.complete, h, h + direction, alpha_1)
             _close(chart, operators, sentence, h, h + direction)
     for width in range(1, n_tokens + 1):
         for i in range(first, n_tokens + 1 - width):
@@ -304,13 +317,9 @@ def inside(operators, sentence, single_root):
                     out = chart.complete.values[head, boundary, c]
                     chart.complete.exponent[head, boundary, c] = sum_up(terms, out)
                 _close(chart, operators, sentence, head, boundary)
-    if single_root:
-        z, exponent = _single_root(chart, operators, sentence)
-        return chart, z, exponent
-    return chart, chart.closed.values[0, n_tokens + 1], chart.closed.exponent[0, n_tokens + 1]
 
 
-@kernel
+@table_kernel
 def ends(i, j, direction):
     """Head, modifier, far boundary and first possible modifier of the half that covers i..j."""
     if direction == RIGHT:
@@ -318,15 +327,13 @@ def ends(i, j, direction):
     return j, i, i, i
 
 
-@kernel
+@table_kernel
 def _single_root(chart, operators, sentence):
     """Z = sum_m w(m) closed[m, 1] closed[m, N + 1], one root m (eq. 23)."""
     n_tokens, root = sentence.codes.size - 1, np.int64(0)
     z, z_exponent = 0.0, ZERO_EXPONENT
     for m in range(1, n_tokens + 1):
-        start = chart.awaiting.values[root, m, 0]
-        start[:] = operators.alpha_1[sentence.codes[0], RIGHT]
-        chart.awaiting.exponent[root, m, :] = _normalise(start)
+        _start(chart.awaiting, root, m, operators.alpha_1[sentence.codes[0], RIGHT])
         _emit(chart, operators, sentence, root, m)
         value, exponent = root_term(chart, operators, sentence, m)
         if value != 0.0:
@@ -339,7 +346,7 @@ def _single_root(chart, operators, sentence):
     return divide(z, excess), z_exponent + excess
 
 
-@kernel
+@table_kernel
 def root_term(chart, operators, sentence, m):
     """Value and exponent of the trees with the root m."""
     end = sentence.codes.size
@@ -348,14 +355,14 @@ def root_term(chart, operators, sentence, m):
     return weight * chart.closed.values[m, 1] * chart.closed.values[m, end], exponent
 
 
-@kernel
+@table_kernel
 def root_weight(chart, operators, sentence, m):
-    """Value and exponent of w(m) = stop(0) alpha_inf . I[0, m], and the part that was divided out."""
+    """Value and exponent of w(m) = stop(0) alpha_inf . I[0, m], and what was divided out."""
     stop = sentence.stop_scores.values[0, RIGHT, sentence.memory[m]]
     exponent = sentence.stop_scores.exponent[0, RIGHT, sentence.memory[m]]
-    weight = 0.0
-    for q in range(operators.alpha_inf.shape[2]):
-        weight += operators.alpha_inf[sentence.codes[0], RIGHT, q] * chart.incomplete.values[0, m, q]
+    alpha_inf, weight = operators.alpha_inf[sentence.codes[0], RIGHT], 0.0
+    for q in range(alpha_inf.size):
+        weight += alpha_inf[q] * chart.incomplete.values[0, m, q]
     excess = excess_of(abs(stop * weight))
     exponent += chart.incomplete.exponent[0, m] + excess
     return divide(stop * weight, excess), exponent, excess

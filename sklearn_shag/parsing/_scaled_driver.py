@@ -10,7 +10,7 @@ from sklearn_shag.parsing._scaled_chart import (
     inside,
     normalise_scores,
 )
-from sklearn_shag.parsing._scaled_outside import add_expected_counts, outside, uses_of_arcs
+from sklearn_shag.parsing._scaled_outside import outside, uses_of_arcs
 from sklearn_shag.utils._kernel import kernel
 
 # Further below the largest score of its token an arc counts as forbidden: there, a logarithm in
@@ -50,13 +50,11 @@ def run_scaled(operators, factors, which, results, done, weights, counts):
         chart, z, exponent = inside(operators, sentence, True)
         done[k] = z != 0.0 and np.isfinite(z)
         if done[k] and (results.arcs.size or with_counts):
-            adjoint = outside(operators, sentence, True, chart, z, exponent)
+            adjoint = outside(operators, sentence, True, chart, z, exponent, of_sentence)
             arcs = uses_of_arcs(sentence, adjoint)
             stops = adjoint.stop_scores * sentence.stop_scores.values
             done[k] = np.isfinite(arcs).all() and np.isfinite(stops).all()
-            if done[k] and with_counts:
-                add_expected_counts(operators, sentence, True, chart, adjoint, of_sentence)
-                done[k] = _move(of_sentence, weights[s], counts)
+            done[k] = _move(of_sentence, done[k], weights[s], counts)
             if done[k] and results.arcs.size:
                 _note_uses(factors, s, arcs, stops, results)
         if done[k]:
@@ -121,9 +119,8 @@ def _multiply_arcs(scores, arcs, m):
 
 
 @kernel
-def _move(of_sentence, weight, counts):
-    """Move the counts of a sentence times its weight to `counts`; tell whether all are finite."""
-    finite = True
+def _move(of_sentence, finite, weight, counts):
+    """Move the counts of a sentence times its weight to `counts`, if they are finite as well."""
     for part in of_sentence:
         finite = finite and np.isfinite(part).all()
     for part, total in zip(of_sentence, counts):  # noqa: B905 (compiled: no `strict`)

@@ -22,7 +22,7 @@ from sklearn_shag.parsing._scaled_chart import (
     sum_up,
 )
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import kernel, table_kernel
 
 # By how much a term that is not zero can exceed a sum: terms cancel to 1e-16 of their size at best.
 MAX_SHIFT = 2
@@ -41,7 +41,7 @@ class Outside(NamedTuple):
     sum: np.ndarray  # (n,), for that by a sum that is not kept
 
 
-@kernel
+@table_kernel
 def _sum_up_adjoint(terms, exponent, d_out, d_weights, d_vectors):
     """Add what the adjoint of a weighted sum contributes to the adjoints of its terms."""
     weights, vectors, is_term = terms
@@ -59,36 +59,48 @@ def _sum_up_adjoint(terms, exponent, d_out, d_weights, d_vectors):
 
 
 @kernel
-def outside(operators, sentence, single_root, chart, z, z_exponent):
+def outside(operators, sentence, single_root, chart, z, z_exponent, counts):
     """Differentiate log Z by every entry of the chart, and every score (eqs. 19-22, 24).
 
     `chart`, `z` and `z_exponent` are what :func:`inside` returned for the other arguments; z must
-    be finite and not zero.
+    be finite and not zero. The expected uses of every entry of the operators are added to `counts`
+    (eq. 26), an Operators of their shape, or empty where they are not wanted.
 
     Returns
     -------
     outside : Outside
     """
-    n_tokens = sentence.codes.size - 1
     adjoint = _new_outside(chart, sentence)
     if single_root:
-        _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent)
+        _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent, counts)
     else:
-        adjoint.closed[0, n_tokens + 1] = 1.0 / z
-    first = 1 if single_root else 0
+        adjoint.closed[0, sentence.codes.size] = 1.0 / z
+    _fill(chart, adjoint, operators, sentence, single_root, counts)
+    return adjoint
+
+
+@table_kernel
+def _fill(chart, adjoint, operators, sentence, single_root, counts):
+    n_tokens, first = sentence.codes.size - 1, 1 if single_root else 0
     for width in range(n_tokens, 0, -1):
         for i in range(first, n_tokens + 1 - width):
             j = i + width
             for direction in range(LEFT if i > 0 else RIGHT, RIGHT + 1):
                 head, modifier, boundary, low = ends(i, j, direction)
-                _close_adjoint(chart, adjoint, operators, sentence, head, boundary)
+                _close_adjoint(chart, adjoint, operators, sentence, head, boundary, counts)
                 _outermost_adjoint(chart, adjoint, head, boundary, low, low + width)
-                _emit_adjoint(chart, adjoint, operators, sentence, head, modifier)
+                _emit_adjoint(chart, adjoint, operators, sentence, head, modifier, counts)
                 _between_adjoint(chart, adjoint, head, modifier, i + 1, j + 1)
     for h in range(first, n_tokens + 1):
         for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
-            _close_adjoint(chart, adjoint, operators, sentence, h, h + direction)
-    return adjoint
+            _close_adjoint(chart, adjoint, operators, sentence, h, h + direction, counts)
+            if counts.A.size:
+                d_start, start = (
+                    adjoint.complete[h, h + direction, 0],
+                    chart.complete.values[h, h + direction, 0],
+                )
+                for q in range(start.size):
+                    counts.alpha_1[sentence.codes[h], direction, q] += d_start[q] * start[q]
 
 
 @kernel
@@ -105,10 +117,10 @@ def _new_outside(chart, sentence):
     )
 
 
-@kernel
-def _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent):
+@table_kernel
+def _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent, counts):
     """Differentiate log Z by the root's attachment and the two halves beside it (eq. 24)."""
-    end, root = sentence.codes.size, np.int64(0)
+    end, root = sentence.codes.size, sentence.codes[0]
     for m in range(1, end):
         weight, _, excess = root_weight(chart, operators, sentence, m)
         _, exponent = root_term(chart, operators, sentence, m)
@@ -120,54 +132,59 @@ def _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent):
         adjoint.closed[m, end] += scale * weight * left
         stop = scale * left * right * sentence.stop_scores.values[0, RIGHT, sentence.memory[m]]
         for q in range(chart.sum.size):
-            use = stop * operators.alpha_inf[sentence.codes[0], RIGHT, q]
-            adjoint.incomplete[root, m, q] = divide(use, excess)
-        _emit_adjoint(chart, adjoint, operators, sentence, root, m)
+            use = divide(stop * operators.alpha_inf[root, RIGHT, q], excess)
+            adjoint.incomplete[0, m, q] = use
+            if counts.A.size:
+                counts.alpha_inf[root, RIGHT, q] += use * chart.incomplete.values[0, m, q]
+        _emit_adjoint(chart, adjoint, operators, sentence, np.int64(0), m, counts)
+        if counts.A.size:
+            for q in range(chart.sum.size):
+                counts.alpha_1[root, RIGHT, q] += adjoint.sum[q] * chart.sum[q]
 
 
-@kernel
-def _close_adjoint(chart, adjoint, operators, sentence, head, boundary):
+@table_kernel
+def _close_adjoint(chart, adjoint, operators, sentence, head, boundary, counts):
     # dS[h, b] = dclosed[h, b] alpha_inf
     # dC_j[h, b] += stop(h, j) dS[h, b],  dstop(h, j) += dS[h, b] . C_j[h, b]          (eq. 19)
-    direction = RIGHT if boundary > head else LEFT
+    code, direction = sentence.codes[head], RIGHT if boundary > head else LEFT
     adjoint.closed[head, boundary] += adjoint.closed_by_boundary[boundary, head]
     terms = stopping(chart, sentence, head, boundary)
-    exponent = _stop_uses(chart, adjoint, operators, sentence, head, boundary)
+    exponent = sum_up(terms, chart.sum)
+    # What was divided out of closed[h, b] beyond the scale of S[h, b] comes back here.
+    excess = chart.closed.exponent[head, boundary] - exponent
+    for q in range(chart.sum.size):
+        stop = operators.alpha_inf[code, direction, q]
+        adjoint.sum[q] = divide(adjoint.closed[head, boundary] * stop, excess)
+        if counts.A.size:
+            counts.alpha_inf[code, direction, q] += adjoint.sum[q] * chart.sum[q]
     d_stops, d_complete = adjoint.stop_scores[head, direction], adjoint.complete[head, boundary]
     _sum_up_adjoint(terms, exponent, adjoint.sum, d_stops, d_complete)
 
 
-@kernel
-def _stop_uses(chart, adjoint, operators, sentence, head, boundary):
-    """Set ``chart.sum`` to S[h, b] and ``adjoint.sum`` to dS[h, b]; return the exponent of S."""
-    direction = RIGHT if boundary > head else LEFT
-    exponent = sum_up(stopping(chart, sentence, head, boundary), chart.sum)
-    # What was divided out of closed[h, b] beyond the scale of S[h, b] comes back here.
-    excess = chart.closed.exponent[head, boundary] - exponent
-    for q in range(chart.sum.size):
-        stop = operators.alpha_inf[sentence.codes[head], direction, q]
-        adjoint.sum[q] = divide(adjoint.closed[head, boundary] * stop, excess)
-    return exponent
-
-
-@kernel
-def _emit_adjoint(chart, adjoint, operators, sentence, head, modifier):
+@table_kernel
+def _emit_adjoint(chart, adjoint, operators, sentence, head, modifier, counts):
     # dg[h, m] = A[h, m]^T dI[h, m]
     # dg_j[h, m] = score(h, m, j) dg[h, m],  dscore(h, m, j) = dg[h, m] . g_j[h, m]    (eq. 21)
     direction = RIGHT if modifier > head else LEFT
-    matrix = operators.A[sentence.codes[head], direction, sentence.codes[modifier]]
+    code, symbol = sentence.codes[head], sentence.codes[modifier]
     terms = emitting(chart, sentence, head, modifier)
     exponent = sum_up(terms, chart.sum)
     excess = chart.incomplete.exponent[head, modifier] - exponent
     for j in range(chart.sum.size):
         adjoint.sum[j] = 0.0
         for i in range(chart.sum.size):
-            adjoint.sum[j] += divide(adjoint.incomplete[head, modifier, i] * matrix[i, j], excess)
+            move = (
+                adjoint.incomplete[head, modifier, i] * operators.A[code, direction, symbol, i, j]
+            )
+            move = divide(move, excess)
+            adjoint.sum[j] += move
+            if counts.A.size:
+                counts.A[code, direction, symbol, i, j] += move * chart.sum[j]
     d_scores, d_awaiting = adjoint.arc_scores[head, modifier], adjoint.awaiting[head, modifier]
     _sum_up_adjoint(terms, exponent, adjoint.sum, d_scores, d_awaiting)
 
 
-@kernel
+@table_kernel
 def _outermost_adjoint(chart, adjoint, head, boundary, low, high):
     # dI[h, m] += closed[m, b] dC_j[h, b],  dclosed[m, b] += dC_j[h, b] . I[h, m]      (eq. 20)
     for j in range(adjoint.complete.shape[2]):
@@ -180,7 +197,7 @@ def _outermost_adjoint(chart, adjoint, head, boundary, low, high):
         )
 
 
-@kernel
+@table_kernel
 def _between_adjoint(chart, adjoint, head, modifier, low, high):
     # dC_j[h, b] += closed[m, b] dg_j[h, m],  dclosed[m, b] += dg_j[h, m] . C_j[h, b]  (eq. 22)
     for j in range(adjoint.awaiting.shape[2]):
@@ -207,51 +224,3 @@ def uses_of_arcs(sentence, adjoint):
                 score = sentence.arc_scores.values[h, m, j]
                 uses[m - 1, h, j] = adjoint.arc_scores[h, m, j] * score
     return uses
-
-
-@kernel
-def add_expected_counts(operators, sentence, single_root, chart, adjoint, counts):
-    """Add the expected uses of every operator entry in one sentence to `counts` (eq. 26).
-
-    `counts` is an Operators of the shape of `operators`.
-    """
-    n_tokens = sentence.codes.size - 1
-    for h in range(1 if single_root else 0, n_tokens + 1):
-        # The root emits left of nothing; with a single root its uses follow its one modifier.
-        for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
-            _count_start_and_stops(operators, sentence, chart, adjoint, counts, h, direction)
-    for h in range(n_tokens + 1):
-        for m in range(1, n_tokens + 1):
-            if m != h:
-                _count_moves(operators, sentence, single_root, chart, adjoint, counts, h, m)
-
-
-@kernel
-def _count_start_and_stops(operators, sentence, chart, adjoint, counts, h, direction):
-    starts = counts.alpha_1[sentence.codes[h], direction]
-    stops = counts.alpha_inf[sentence.codes[h], direction]
-    for q in range(starts.size):
-        start = chart.complete.values[h, h + direction, 0, q]
-        starts[q] += adjoint.complete[h, h + direction, 0, q] * start
-    low, high = (1, h + 1) if direction == LEFT else (h + 1, sentence.codes.size + 1)
-    for b in range(low, high):
-        _stop_uses(chart, adjoint, operators, sentence, h, b)
-        for q in range(stops.size):
-            stops[q] += adjoint.sum[q] * chart.sum[q]
-
-
-@kernel
-def _count_moves(operators, sentence, single_root, chart, adjoint, counts, h, m):
-    code, direction = sentence.codes[h], LEFT if m < h else RIGHT
-    matrix = operators.A[code, direction, sentence.codes[m]]
-    moves = counts.A[code, direction, sentence.codes[m]]
-    exponent = sum_up(emitting(chart, sentence, h, m), chart.sum)
-    excess = chart.incomplete.exponent[h, m] - exponent
-    for i in range(chart.sum.size):
-        for j in range(chart.sum.size):
-            after = divide(adjoint.incomplete[h, m, i] * matrix[i, j], excess)
-            use = after * chart.sum[j]
-            moves[i, j] += use
-            if h == 0 and single_root:
-                counts.alpha_1[code, RIGHT, j] += use
-                counts.alpha_inf[code, RIGHT, i] += use
