@@ -5,7 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import _scaled_chart
+from sklearn_shag.parsing._scaled_chart import (
+    LOG_BASE,
+    Sentence,
+    Table,
+    inside,
+    normalise_scores,
+)
+from sklearn_shag.parsing._scaled_outside import outside, uses_of_arcs
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
 __all__ = ["InsideOutside", "inside_outside"]
@@ -98,24 +105,21 @@ def inside_outside(
     """
     # Contiguous, so that the kernels compile for one memory layout only.
     operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
-    codes, arc_scores, stop_scores = _check_sentence(operators, codes, arc_scores, stop_scores)
-    n_tokens = codes.size - 1
-    sentence = (operators, codes, arc_scores, stop_scores, single_root)
-    chart, z, exponent = _scaled_chart.inside(*sentence)
-    marginals = np.full((n_tokens, n_tokens + 1), np.nan)
-    counts = Operators(*(np.zeros_like(part) for part in operators))
+    sentence = _check_sentence(operators, codes, arc_scores, stop_scores)
+    chart, z, exponent = inside(operators, sentence, single_root)
     if not np.isfinite(z):
         raise ValueError(
             "The sum over all trees overflows: entries of the operators or scores are too large. "
             "Divide the operators of each symbol by a constant; the marginals stay the same."
         )
     if z == 0:
+        n_tokens = sentence.codes.size - 1
         counts = Operators(*(np.full_like(part, np.nan) for part in operators))
-        return InsideOutside(0.0, -np.inf, marginals, counts)
-    adjoint = _scaled_chart.outside(*sentence, chart, z, exponent)
-    _scaled_chart.arc_marginals(chart, adjoint, marginals)
-    _scaled_chart.add_expected_counts(*sentence, chart, adjoint, counts)
-    log_abs_z = np.log(abs(z)) + exponent * _scaled_chart.LOG2_BASE * np.log(2.0)
+        return InsideOutside(0.0, -np.inf, np.full((n_tokens, n_tokens + 1), np.nan), counts)
+    counts = Operators(*(np.zeros_like(part) for part in operators))
+    adjoint = outside(operators, sentence, single_root, chart, z, exponent, counts)
+    marginals = uses_of_arcs(sentence, adjoint)[:, :, 0]
+    log_abs_z = np.log(abs(z)) + exponent * LOG_BASE
     return InsideOutside(float(np.sign(z)), float(log_abs_z), marginals, counts)
 
 
@@ -133,21 +137,22 @@ def _check_sentence(operators, codes, arc_scores, stop_scores):
     if not all(np.isfinite(part).all() for part in operators):
         raise ValueError("The operators hold values that are not finite.")
     n = positions.size
-    return (
+    return Sentence(
         positions,
+        np.zeros_like(positions),
         _check_scores(arc_scores, (n, n), "arc_scores"),
         _check_scores(stop_scores, (n, 2), "stop_scores"),
     )
 
 
 def _check_scores(scores, shape, name):
-    if scores is None:
-        return np.ones(shape)
-    scores = np.ascontiguousarray(scores, dtype=float)
+    scores = np.ones(shape) if scores is None else np.array(scores, dtype=float)
     if scores.shape != shape:
         raise ValueError(
             f"{name} must have the shape {shape} for {shape[0] - 1} tokens, got {scores.shape}."
         )
     if not np.isfinite(scores).all():
         raise ValueError(f"{name} holds values that are not finite.")
-    return scores
+    table = Table(np.ascontiguousarray(scores[..., None]), np.zeros((*shape, 1), dtype=np.int64))
+    normalise_scores(table)
+    return table

@@ -2,31 +2,142 @@
 
 import numpy as np
 
-from sklearn_shag.parsing._scaled_chart import LOG2_BASE, arc_marginals, inside, outside
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing._scaled_chart import (
+    LOG_BASE,
+    Sentence,
+    Table,
+    inside,
+    normalise_scores,
+)
+from sklearn_shag.parsing._scaled_outside import outside, uses_of_arcs
 from sklearn_shag.utils._kernel import kernel
+
+# Further below the largest score of its token an arc counts as forbidden: there, a logarithm in
+# double precision is off by a tenth.
+LARGEST_GAP = 1e15
 
 
 @kernel
-def run_scaled(operators, codes, indptr, which, results, done):
-    """Parse sentences of a chunk, as :func:`run_fast` does, whatever the size of their values."""
+def run_scaled(operators, factors, which, results, done, weights, counts):
+    """Parse sentences of a chunk, as :func:`run_fast` does, whatever the size of their values.
+
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar.
+    factors : Factors
+        Of the chunk.
+    which : int array
+        The sentences to parse.
+    results : Results
+        Gets what is found of each, its expected uses where there is room for them.
+    done : bool array of the size of `which`
+        Is set to whether Z is not 0, and it and all expected uses are finite. Else the results
+        stay as they are.
+    weights : array of shape (n_sentences,)
+        Of sentences in `counts`.
+    counts : Operators
+        The expected uses of operators are added to it; none where it is empty.
+    """
+    with_counts = counts.A.size > 0
+    of_sentence = Operators(
+        np.zeros(counts.alpha_1.shape), np.zeros(counts.alpha_inf.shape), np.zeros(counts.A.shape)
+    )
     for k in range(which.size):
         s = which[k]
-        sentence = codes[indptr[s] : indptr[s + 1]]
-        arc_scores = np.ones((sentence.size, sentence.size))
-        stop_scores = np.ones((sentence.size, 2))
-        chart, z, exponent = inside(operators, sentence, arc_scores, stop_scores, True)
-        done[k] = False
-        if z == 0.0 or not np.isfinite(z):
-            continue
-        if results.marginals.size:
-            adjoint = outside(
-                operators, sentence, arc_scores, stop_scores, True, chart, z, exponent
-            )
-            out = np.zeros((sentence.size - 1, sentence.size))
-            arc_marginals(chart, adjoint, out)
-            if not np.isfinite(out).all():
-                continue
-            results.marginals[results.begins[s] : results.begins[s + 1]] = out.ravel()
-        done[k] = True
-        results.sign[s] = np.sign(z)
-        results.log_abs_z[s] = np.log(abs(z)) + exponent * LOG2_BASE * np.log(2.0)
+        sentence, offset = _sentence_of(factors, s, operators.A.shape[0] - 1)
+        chart, z, exponent = inside(operators, sentence, True)
+        done[k] = z != 0.0 and np.isfinite(z)
+        if done[k] and (results.arcs.size or with_counts):
+            adjoint = outside(operators, sentence, True, chart, z, exponent, of_sentence)
+            arcs = uses_of_arcs(sentence, adjoint)
+            stops = adjoint.stop_scores * sentence.stop_scores.values
+            done[k] = np.isfinite(arcs).all() and np.isfinite(stops).all()
+            done[k] = _move(of_sentence, done[k], weights[s], counts)
+            if done[k] and results.arcs.size:
+                _note_uses(factors, s, arcs, stops, results)
+        if done[k]:
+            results.sign[s] = np.sign(z)
+            results.log_abs_z[s] = np.log(abs(z)) + exponent * LOG_BASE + offset
+
+
+@kernel
+def _sentence_of(factors, s, root):
+    """Make the sentence of some factors; its log Z is to be increased by the number returned."""
+    low, high = factors.indptr[s], factors.indptr[s + 1]
+    n = high - low + 1
+    n_classes = max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
+    codes, memory = np.full(n, root), np.zeros(n, np.int64)
+    codes[1:] = factors.codes[low:high]
+    if factors.memory.size:
+        memory[1:] = factors.memory[low:high]
+    stop_scores = np.ones((n, 2, n_classes))
+    if factors.stop_memory.size:
+        stop_scores[1:] = factors.stop_memory[low:high]
+    arc_scores = np.ones((n, n, n_classes))
+    if factors.arc_memory.size:
+        for m in range(1, n):
+            row = factors.begins[s] + (m - 1) * n
+            arc_scores[:, m] = factors.arc_memory[row : row + n]
+    sentence = Sentence(
+        codes,
+        memory,
+        Table(arc_scores, np.zeros(arc_scores.shape, np.int64)),
+        Table(stop_scores, np.zeros(stop_scores.shape, np.int64)),
+    )
+    normalise_scores(sentence.arc_scores)
+    normalise_scores(sentence.stop_scores)
+    offset = 0.0
+    if factors.arcs.size:
+        for m in range(1, n):
+            row = factors.begins[s] + (m - 1) * n
+            offset += _multiply_arcs(sentence.arc_scores, factors.arcs[row : row + n], m)
+        normalise_scores(sentence.arc_scores)
+    return sentence, offset
+
+
+@kernel
+def _multiply_arcs(scores, arcs, m):
+    """Multiply the scores of the arcs to token m by given ones, logarithms, but for the largest.
+
+    Returns the largest, or 0 where all arcs are forbidden.
+    """
+    largest = -np.inf
+    for h in range(arcs.size):
+        if h != m:
+            largest = max(largest, arcs[h])
+    for h in range(arcs.size):
+        gap = arcs[h] - largest if h != m and arcs[h] > -np.inf else -np.inf
+        if gap < -LARGEST_GAP:
+            scores.values[h, m] = 0.0
+        else:
+            exponent = int(gap / LOG_BASE)
+            scores.values[h, m] *= np.exp(gap - exponent * LOG_BASE)
+            scores.exponent[h, m] += exponent
+    return largest if largest > -np.inf else 0.0
+
+
+@kernel
+def _move(of_sentence, finite, weight, counts):
+    """Move the counts of a sentence times its weight to `counts`, if they are finite as well."""
+    for part in of_sentence:
+        finite = finite and np.isfinite(part).all()
+    for part, total in zip(of_sentence, counts):  # noqa: B905 (compiled: no `strict`)
+        if finite:
+            total += weight * part
+        part[...] = 0.0
+    return finite
+
+
+@kernel
+def _note_uses(factors, s, arcs, stops, results):
+    n, row = arcs.shape[1], factors.begins[s]
+    for m in range(n - 1):
+        for h in range(n):
+            results.arcs[row] = arcs[m, h].sum()
+            if results.arc_memory.size:
+                results.arc_memory[row] = arcs[m, h]
+            row += 1
+    if results.stop_memory.size:
+        results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = stops[1:]
