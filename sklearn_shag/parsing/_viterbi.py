@@ -163,7 +163,8 @@ def _derive_left_halves(grammar, sentence, i, best):
 def _raise(row, other, score, begin, end):
     # row = max(row, other + score)
     if score > -np.inf:
-        for k in range(begin, end):
+        row, other = row[begin:end], other[begin:end]
+        for k in range(row.size):
             row[k] = max(row[k], other[k] + score)
 
 
@@ -172,8 +173,8 @@ def _begin(grammar, sentence, side, i, best):
     """Begin with the half of token i without modifiers, and nothing else that spans i first."""
     for q in range(best.awaiting.shape[0]):
         for c in range(best.awaiting.shape[1]):
-            best.awaiting[q, c, i : sentence.codes.size] = -np.inf
-            best.complete[side, i, q, c, i : sentence.codes.size] = -np.inf
+            for j in range(i, sentence.codes.size):
+                best.awaiting[q, c, j] = best.complete[side, i, q, c, j] = -np.inf
         best.complete[side, i, q, 0, i] = grammar.alpha_1[sentence.codes[i], side, q]
 
 
@@ -183,7 +184,8 @@ def _emit(grammar, sentence, side, head, modifier, best):
     low, high = min(head, modifier), max(head, modifier)
     matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
     arc_score = _arc_score(sentence, head, modifier)
-    best.emitted[:] = -np.inf
+    for q in range(best.emitted.size):
+        best.emitted[q] = -np.inf
     for q in range(best.emitted.size):
         before = -np.inf
         for c in range(best.awaiting.shape[1]):
