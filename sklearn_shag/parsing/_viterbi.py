@@ -12,9 +12,7 @@ import numpy as np
 
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
-
-# NaN never gets here. Without it in mind, the larger of two rows is taken several at a time.
-_without_nan = {"nnan", "nsz"}
+from sklearn_shag.utils._simd import LANES, larger_sum, load, store, weight
 
 
 class LogGrammar(NamedTuple):
@@ -107,16 +105,17 @@ def best_derivations(grammar, factors, which, heads, scores):
 
 @kernel
 def _new_derivations(n, n_states, n_classes):
+    width = n + LANES - 1  # the last vectors of a row end behind it
     return Derivations(
-        np.empty((2, n, n_states, n_classes, n)),
-        np.empty((2, n, n_states, n)),
-        np.empty((2, n, n)),
-        np.empty((n_states, n_classes, n)),
-        np.empty(n_states),
+        np.full((2, n, n_states, n_classes, width), -np.inf),
+        np.full((2, n, n_states, width), -np.inf),
+        np.full((2, n, width), -np.inf),
+        np.full((n_states, n_classes, width), -np.inf),
+        np.full(n_states, -np.inf),
     )
 
 
-@table_kernel(fastmath=_without_nan)
+@table_kernel
 def _derive_right_halves(grammar, sentence, i, best):
     """Derive the right halves of head i, through every token from it on."""
     n_states, n_classes, n = best.awaiting.shape[0], best.awaiting.shape[1], sentence.codes.size
@@ -129,16 +128,16 @@ def _derive_right_halves(grammar, sentence, i, best):
         # g[m'] = max_j C[j] + closed[j + 1, m']
         for q in range(n_states):
             for c in range(n_classes):
-                before = best.complete[RIGHT, i, q, c, j]
-                _raise(best.awaiting[q, c], best.closed[LEFT, m], before, m, n)
+                before = best.complete[RIGHT, i, q, c]
+                _raise(best.awaiting[q, c], best.closed[LEFT, m], before, j, m, n)
         _emit(grammar, sentence, RIGHT, i, m, best)
         # C[j'] = max_m I[m] + closed[m, j']
         for q in range(n_states):
             row = best.complete[RIGHT, i, q, _class(sentence, m)]
-            _raise(row, best.closed[RIGHT, m], best.emitted[q], m, n)
+            _raise(row, best.closed[RIGHT, m], best.emitted, q, m, n)
 
 
-@table_kernel(fastmath=_without_nan)
+@table_kernel
 def _derive_left_halves(grammar, sentence, i, best):
     """Derive the left halves through token i, of every head from it on."""
     n_states, n_classes, n = best.awaiting.shape[0], best.awaiting.shape[1], sentence.codes.size
@@ -148,7 +147,7 @@ def _derive_left_halves(grammar, sentence, i, best):
         for q in range(n_states):
             for c in range(n_classes):
                 before = best.complete[LEFT, k + 1, q, c]
-                _raise(best.awaiting[q, c], before, best.closed[RIGHT, i, k], k + 1, n)
+                _raise(best.awaiting[q, c], before, best.closed[RIGHT, i], k, k + 1, n)
     for j in range(i + 1, n):
         _emit(grammar, sentence, LEFT, j, i, best)
     # C[j] = max_m closed[i, m] + I[m, j]
@@ -156,16 +155,16 @@ def _derive_left_halves(grammar, sentence, i, best):
         best.closed[LEFT, i, m] = _best_end(grammar, sentence, LEFT, m, i, best)[0]
         for q in range(n_states):
             row = best.complete[LEFT, i, q, _class(sentence, m)]
-            _raise(row, best.incomplete[LEFT, m, q], best.closed[LEFT, i, m], m + 1, n)
+            _raise(row, best.incomplete[LEFT, m, q], best.closed[LEFT, i], m, m + 1, n)
 
 
-@inlined_kernel(fastmath=_without_nan)
-def _raise(row, other, score, begin, end):
-    # row = max(row, other + score)
-    if score > -np.inf:
-        row, other = row[begin:end], other[begin:end]
-        for k in range(row.size):
-            row[k] = max(row[k], other[k] + score)
+@inlined_kernel
+def _raise(row, other, scores, k, begin, end):
+    # row = max(row, other + scores[k])
+    if scores[k] > -np.inf:
+        score = weight(scores, (k,))
+        for j in range(begin, end, LANES):
+            store(row, (j,), larger_sum(load(other, (j,)), score, load(row, (j,))))
 
 
 @inlined_kernel
@@ -178,7 +177,7 @@ def _begin(grammar, sentence, side, i, best):
         best.complete[side, i, q, 0, i] = grammar.alpha_1[sentence.codes[i], side, q]
 
 
-@inlined_kernel(fastmath=_without_nan)
+@inlined_kernel
 def _emit(grammar, sentence, side, head, modifier, best):
     # I = arc + max_q A + max_c memory + g
     low, high = min(head, modifier), max(head, modifier)
@@ -191,7 +190,10 @@ def _emit(grammar, sentence, side, head, modifier, best):
         for c in range(best.awaiting.shape[1]):
             memory = _arc_memory(sentence, head, modifier, c)
             before = max(before, best.awaiting[q, c, high] + memory)
-        _raise(best.emitted, matrix[q], before + arc_score, 0, best.emitted.size)
+        before += arc_score
+        if before > -np.inf:
+            for p in range(best.emitted.size):
+                best.emitted[p] = max(best.emitted[p], matrix[q, p] + before)
     for q in range(best.emitted.size):
         best.incomplete[side, low, q, high] = best.emitted[q]
 
