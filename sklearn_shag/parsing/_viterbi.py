@@ -118,44 +118,44 @@ def _new_derivations(n, n_states, n_classes):
 @table_kernel
 def _derive_right_halves(grammar, sentence, i, best):
     """Derive the right halves of head i, through every token from it on."""
-    n_states, n_classes, n = best.awaiting.shape[0], best.awaiting.shape[1], sentence.codes.size
+    complete, closed, n = best.complete[RIGHT, i], best.closed[RIGHT], sentence.codes.size
+    closed_left = best.closed[LEFT]
     _begin(grammar, sentence, RIGHT, i, best)
-    for j in range(i, n):
-        best.closed[RIGHT, i, j] = _best_end(grammar, sentence, RIGHT, i, j, best)[0]
-        m = j + 1
+    for m in range(i + 1, n + 1):
+        closed[i, m - 1] = _best_end(grammar, sentence, RIGHT, i, m - 1, best)[0]
         if m == n:
             break
         # g[m'] = max_j C[j] + closed[j + 1, m']
-        for q in range(n_states):
-            for c in range(n_classes):
-                before = best.complete[RIGHT, i, q, c]
-                _raise(best.awaiting[q, c], best.closed[LEFT, m], before, j, m, n)
+        for q in range(complete.shape[0]):
+            for c in range(complete.shape[1]):
+                _raise(best.awaiting[q, c], closed_left[m], complete[q, c], m - 1, m, n)
         _emit(grammar, sentence, RIGHT, i, m, best)
         # C[j'] = max_m I[m] + closed[m, j']
-        for q in range(n_states):
-            row = best.complete[RIGHT, i, q, _class(sentence, m)]
-            _raise(row, best.closed[RIGHT, m], best.emitted, q, m, n)
+        last = _class(sentence, m)
+        for q in range(complete.shape[0]):
+            _raise(complete[q, last], closed[m], best.emitted, q, m, n)
 
 
 @table_kernel
 def _derive_left_halves(grammar, sentence, i, best):
     """Derive the left halves through token i, of every head from it on."""
-    n_states, n_classes, n = best.awaiting.shape[0], best.awaiting.shape[1], sentence.codes.size
+    complete, closed, n = best.complete[LEFT, i], best.closed[LEFT], sentence.codes.size
+    closed_right = best.closed[RIGHT, i]
     _begin(grammar, sentence, LEFT, i, best)
     # g[j] = max_k closed[i, k] + C[k + 1, j]
     for k in range(i, n - 1):
-        for q in range(n_states):
-            for c in range(n_classes):
-                before = best.complete[LEFT, k + 1, q, c]
-                _raise(best.awaiting[q, c], before, best.closed[RIGHT, i], k, k + 1, n)
+        behind = best.complete[LEFT, k + 1]
+        for q in range(complete.shape[0]):
+            for c in range(complete.shape[1]):
+                _raise(best.awaiting[q, c], behind[q, c], closed_right, k, k + 1, n)
     for j in range(i + 1, n):
         _emit(grammar, sentence, LEFT, j, i, best)
     # C[j] = max_m closed[i, m] + I[m, j]
     for m in range(i, n):
-        best.closed[LEFT, i, m] = _best_end(grammar, sentence, LEFT, m, i, best)[0]
-        for q in range(n_states):
-            row = best.complete[LEFT, i, q, _class(sentence, m)]
-            _raise(row, best.incomplete[LEFT, m, q], best.closed[LEFT, i], m, m + 1, n)
+        closed[i, m] = _best_end(grammar, sentence, LEFT, m, i, best)[0]
+        incomplete, last = best.incomplete[LEFT, m], _class(sentence, m)
+        for q in range(complete.shape[0]):
+            _raise(complete[q, last], incomplete[q], closed[i], m, m + 1, n)
 
 
 @inlined_kernel
@@ -230,7 +230,7 @@ def _best_root(grammar, sentence, best):
     return root, best_score
 
 
-@table_kernel
+@inlined_kernel
 def _best_end(grammar, sentence, side, head, end, best):
     """Find the last state and class of a half: max_(q, c) alpha_inf + stop memory + C."""
     low, high = min(head, end), max(head, end)
