@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, larger_sum, load, store, weight
 
 
@@ -64,7 +64,6 @@ def log_factors(factors):
         )
 
 
-@kernel
 def best_derivations(grammar, factors, which, heads, scores):
     """Find the best trees of sentences of a chunk.
 
@@ -81,13 +80,24 @@ def best_derivations(grammar, factors, which, heads, scores):
     scores : array of shape (n_sentences,)
         Set to the score of each tree, -inf where none is possible.
     """
-    indptr, begins = factors.indptr, factors.begins
-    longest = 0
-    for s in which:
-        longest = max(longest, indptr[s + 1] - indptr[s])
+    n = np.diff(factors.indptr)[which].max(initial=0)
+    n_states = grammar.alpha_1.shape[2]
     n_classes = max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
-    best = _new_derivations(longest, grammar.alpha_1.shape[2], n_classes)
-    agenda = np.empty((2 * longest + 2, 3), dtype=np.int64)
+    width = n + LANES - 1  # the last vectors of a row end behind it
+    best = Derivations(
+        np.full((2, n, n_states, n_classes, width), -np.inf),
+        np.full((2, n, n_states, width), -np.inf),
+        np.full((2, n, width), -np.inf),
+        np.full((n_states, n_classes, width), -np.inf),
+        np.full(n_states, -np.inf),
+    )
+    agenda = np.empty((2 * n, 3), dtype=np.int64)  # side, head and last token of a half
+    _find_all(grammar, factors, which, best, agenda, heads, scores)
+
+
+@table_kernel
+def _find_all(grammar, factors, which, best, agenda, heads, scores):
+    indptr, begins = factors.indptr, factors.begins
     for s in which:
         sentence = Sentence(
             factors.codes[indptr[s] : indptr[s + 1]],
@@ -103,19 +113,7 @@ def best_derivations(grammar, factors, which, heads, scores):
         _read_off(root, grammar, sentence, best, agenda, heads[indptr[s] : indptr[s + 1]])
 
 
-@kernel
-def _new_derivations(n, n_states, n_classes):
-    width = n + LANES - 1  # the last vectors of a row end behind it
-    return Derivations(
-        np.full((2, n, n_states, n_classes, width), -np.inf),
-        np.full((2, n, n_states, width), -np.inf),
-        np.full((2, n, width), -np.inf),
-        np.full((n_states, n_classes, width), -np.inf),
-        np.full(n_states, -np.inf),
-    )
-
-
-@table_kernel
+@merged_kernel
 def _derive_right_halves(grammar, sentence, i, best):
     """Derive the right halves of head i, through every token from it on."""
     complete, closed, n = best.complete[RIGHT, i], best.closed[RIGHT], sentence.codes.size
@@ -136,7 +134,7 @@ def _derive_right_halves(grammar, sentence, i, best):
             _raise(complete[q, last], closed[m], best.emitted, q, m, n)
 
 
-@table_kernel
+@merged_kernel
 def _derive_left_halves(grammar, sentence, i, best):
     """Derive the left halves through token i, of every head from it on."""
     complete, closed, n = best.complete[LEFT, i], best.closed[LEFT], sentence.codes.size
@@ -216,7 +214,7 @@ def _arc_memory(sentence, head, modifier, c):
     return sentence.arc_memory[row + head + 1, c] if sentence.arc_memory.size else 0.0
 
 
-@table_kernel
+@merged_kernel
 def _best_root(grammar, sentence, best):
     """Find the single root: max_m w(m) + closed[0, m] + closed[m, N - 1]."""
     last = sentence.codes.size - 1
@@ -246,7 +244,7 @@ def _best_end(grammar, sentence, side, head, end, best):
     return best_score, state, last
 
 
-@table_kernel
+@merged_kernel
 def _best_modifier(sentence, side, head, end, state, last, best):
     """Find the last modifier of a half: max_m I[h, m] + closed[m, end], of its class."""
     step = 1 if side == RIGHT else -1
@@ -260,7 +258,7 @@ def _best_modifier(sentence, side, head, end, state, last, best):
     return modifier
 
 
-@table_kernel
+@merged_kernel
 def _best_before(grammar, sentence, side, head, modifier, state, best):
     """Find what an arc was added to: max_(q, c, k) A + memory + C[h, k] + closed[k + 1, m]."""
     matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
@@ -278,7 +276,7 @@ def _best_before(grammar, sentence, side, head, modifier, state, best):
     return before, last, end
 
 
-@table_kernel
+@merged_kernel
 def _read_off(root, grammar, sentence, best, agenda, heads):
     """Follow the best choices, from the two halves of the root and from the last modifier of each.
 
