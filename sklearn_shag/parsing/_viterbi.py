@@ -1,188 +1,304 @@
 """Best derivations: a chart with (max, +) in place of (+, x) (theory, eq. 27).
 
-Otherwise the recurrences are those of :mod:`_scaled_chart`. The automaton's state stays an index,
-and the best split or predecessor of every entry is kept.
+The recurrences are those of the other charts, with the automaton's state, and the class of its last
+modifier, as indices. They run over the left ends of spans, from the last token to the first: then
+all that is done to halves that begin at one token is to raise rows by other rows. Only values are
+stored: what the best choice was is asked again where the tree is read off, N times in all.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.sequences import RIGHT
-from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
+from sklearn_shag.sequences import LEFT, RIGHT
+from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
+from sklearn_shag.utils._simd import LANES, larger_sum, load, store, weight
 
-# What an entry of the agenda of `_backtrack` stands for; numba makes no literals of this type.
-COMPLETE_HALF, INCOMPLETE_HALF = np.int64(0), np.int64(1)
+
+class LogGrammar(NamedTuple):
+    """Logarithms of the operators of a grammar over V symbols, -inf for zeros."""
+
+    alpha_1: np.ndarray  # (V + 2, 2, n_states)
+    alpha_inf: np.ndarray  # (V + 2, 2, n_states)
+    A: np.ndarray  # (V + 2, 2, V + 1, n_states, n_states), from a state (row) to another (column)
+    root: np.ndarray  # (V + 1,), the best derivation of each symbol as the root
+
+
+class Sentence(NamedTuple):
+    """What is known of one sentence of N tokens, as in Factors; all of it logarithms."""
+
+    codes: np.ndarray  # (N,)
+    arcs: np.ndarray  # (N * (N + 1),) or (0,)
+    memory: np.ndarray  # (N,) or (0,)
+    arc_memory: np.ndarray  # (N * (N + 1), n_classes) or (0, 1)
+    stop_memory: np.ndarray  # (N, 2, n_classes) or (0, 2, 1)
 
 
 class Derivations(NamedTuple):
-    """The best derivations of one sentence of N tokens: their scores, and what they chose last."""
+    """Scores of the best derivations of the parts of a sentence, by the tokens that they span.
 
-    complete: np.ndarray  # (N + 1, N + 2, n)
-    incomplete: np.ndarray  # (N + 1, N + 1, n)
-    closed: np.ndarray  # (N + 1, N + 2)
-    awaiting: np.ndarray  # (n,), of one half at a time
-    complete_from: np.ndarray  # the outermost modifier
-    incomplete_from: np.ndarray  # the state before the modifier
-    closed_from: np.ndarray  # the state before STOP
-    awaiting_from: np.ndarray  # (N + 1, N + 1, n), the boundary before the modifier
+    Axis 0 is the side; the first token comes next, the last one at the end.
+    """
+
+    complete: np.ndarray  # (2, N, n_states, n_classes, N), halves of the head at one end
+    incomplete: np.ndarray  # (2, N, n_states, N), which end with the arc to the other end
+    closed: np.ndarray  # (2, N, N), complete ones with STOP
+    awaiting: np.ndarray  # (n_states, n_classes, N), before arcs between one token and others
+    emitted: np.ndarray  # (n_states,), after one of them
 
 
-@kernel
-def viterbi(log_operators, codes, log_arc_scores, heads):
-    """Find the best tree with exactly one root, and its score.
+def log_grammar(operators):
+    """Take the logarithms of a grammar that is not negative, as :class:`LogGrammar`."""
+    with np.errstate(divide="ignore"):
+        alpha_1, alpha_inf, A = (np.log(np.ascontiguousarray(part)) for part in operators)
+    paths = alpha_inf[-1, RIGHT, :, None] + A[-1, RIGHT] + alpha_1[-1, RIGHT]
+    A = np.ascontiguousarray(np.swapaxes(A, -1, -2))
+    return LogGrammar(alpha_1, alpha_inf, A, paths.max(axis=(1, 2)))
+
+
+def log_factors(factors):
+    """Take the logarithms of the factors of memories; those of arcs are logarithms."""
+    with np.errstate(divide="ignore"):
+        return factors._replace(
+            arc_memory=np.log(factors.arc_memory), stop_memory=np.log(factors.stop_memory)
+        )
+
+
+def best_derivations(grammar, factors, which, heads, scores):
+    """Find the best trees of sentences of a chunk.
 
     Parameters
     ----------
-    log_operators : Operators
-        Logarithms of the operators of a grammar.
-    codes : int array of shape (N + 1,)
-        Symbol codes; ``codes[0]`` is the code of the root symbol.
-    log_arc_scores : array of shape (N + 1, N + 1)
-        Added for every arc from a head (row) to a modifier (column).
-    heads : int array of shape (N,)
-        Set to the heads of the best tree. Of equal trees the first met is kept.
-
-    Returns
-    -------
-    score : float
-        -inf, with `heads` a tree of impossible arcs, where no tree is possible.
+    grammar : LogGrammar
+    factors : Factors
+        From :func:`log_factors`.
+    which : int array
+        The sentences to parse.
+    heads : int array of shape (n_tokens,)
+        Set to the heads of the best tree of each, with one root: the first met of equal ones, and
+        some tree also where none is possible.
+    scores : array of shape (n_sentences,)
+        Set to the score of each tree, -inf where none is possible.
     """
-    n = codes.size
-    best = _new_derivations(n, log_operators.alpha_1.shape[2])
-    for h in range(1, n):
-        for direction in range(2):
-            for q in range(best.awaiting.size):
-                best.complete[h, h + direction, q] = log_operators.alpha_1[codes[h], direction, q]
-            _close(best, log_operators.alpha_inf[codes[h], direction], h, h + direction)
-    for width in range(1, n):
-        for i in range(1, n - width):
-            j = i + width
-            for direction in range(2):
-                if direction == RIGHT:
-                    head, modifier, boundary, low = i, j, j + 1, i + 1
-                else:
-                    head, modifier, boundary, low = j, i, i, i
-                _await(best, head, modifier, i + 1, j + 1)
-                matrix = log_operators.A[codes[head], direction, codes[modifier]]
-                _emit(best, matrix, log_arc_scores[head, modifier], head, modifier)
-                _complete(best, head, modifier, boundary, low, low + width)
-                _close(best, log_operators.alpha_inf[codes[head], direction], head, boundary)
-    root, score = _best_root(best, log_operators, codes, log_arc_scores)
-    heads[root - 1] = 0
-    _backtrack(root, best, heads)
-    return score
-
-
-@kernel
-def _new_derivations(n, n_states):
-    return Derivations(
-        np.full((n, n + 1, n_states), -np.inf),
-        np.full((n, n, n_states), -np.inf),
-        np.full((n, n + 1), -np.inf),
-        np.empty(n_states),
-        np.zeros((n, n + 1, n_states), dtype=np.int64),
-        np.zeros((n, n, n_states), dtype=np.int64),
-        np.zeros((n, n + 1), dtype=np.int64),
-        np.zeros((n, n, n_states), dtype=np.int64),
+    n = np.diff(factors.indptr)[which].max(initial=0)
+    n_states = grammar.alpha_1.shape[2]
+    n_classes = max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
+    width = n + LANES - 1  # the last vectors of a row end behind it
+    best = Derivations(
+        np.full((2, n, n_states, n_classes, width), -np.inf),
+        np.full((2, n, n_states, width), -np.inf),
+        np.full((2, n, width), -np.inf),
+        np.full((n_states, n_classes, width), -np.inf),
+        np.full(n_states, -np.inf),
     )
-
-
-@inlined_kernel
-def _await(best, head, modifier, low, high):
-    # g[h, m] = max_b C[h, b] + closed[m, b]
-    for q in range(best.awaiting.size):
-        best.awaiting[q] = -np.inf
-        best.awaiting_from[head, modifier, q] = low
-        for b in range(low, high):
-            score = best.complete[head, b, q] + best.closed[modifier, b]
-            if score > best.awaiting[q]:
-                best.awaiting[q] = score
-                best.awaiting_from[head, modifier, q] = b
-
-
-@inlined_kernel
-def _emit(best, matrix, log_arc_score, head, modifier):
-    # I[h, m] = arc[h, m] + max_q A[h, m] + g[h, m]
-    for p in range(best.awaiting.size):
-        for q in range(best.awaiting.size):
-            score = log_arc_score + matrix[p, q] + best.awaiting[q]
-            if score > best.incomplete[head, modifier, p]:
-                best.incomplete[head, modifier, p] = score
-                best.incomplete_from[head, modifier, p] = q
-
-
-@inlined_kernel
-def _complete(best, head, modifier, boundary, low, high):
-    # C[h, b] = max_m I[h, m] + closed[m, b]
-    for q in range(best.awaiting.size):
-        best.complete_from[head, boundary, q] = modifier
-        for m in range(low, high):
-            score = best.incomplete[head, m, q] + best.closed[m, boundary]
-            if score > best.complete[head, boundary, q]:
-                best.complete[head, boundary, q] = score
-                best.complete_from[head, boundary, q] = m
-
-
-@inlined_kernel
-def _close(best, stop, head, boundary):
-    # closed[h, b] = max_q alpha_inf + C[h, b]
-    for q in range(stop.size):
-        score = stop[q] + best.complete[head, boundary, q]
-        if score > best.closed[head, boundary]:
-            best.closed[head, boundary] = score
-            best.closed_from[head, boundary] = q
+    agenda = np.empty((2 * n, 3), dtype=np.int64)  # side, head and last token of a half
+    _find_all(grammar, factors, which, best, agenda, heads, scores)
 
 
 @table_kernel
-def _best_root(best, log_operators, codes, log_arc_scores):
-    """Find the single root: max_m w(m) + closed[m, 1] + closed[m, N + 1]."""
-    n, n_states = codes.size, best.awaiting.size
-    best_score, root = -np.inf, np.int64(1)
-    for m in range(1, n):
-        emitted = -np.inf
-        for p in range(n_states):
-            for q in range(n_states):
-                score = (
-                    log_operators.alpha_inf[codes[0], RIGHT, p]
-                    + log_operators.A[codes[0], RIGHT, codes[m], p, q]
-                    + log_operators.alpha_1[codes[0], RIGHT, q]
-                )
-                emitted = max(emitted, score)
-        score = emitted + log_arc_scores[0, m] + best.closed[m, 1] + best.closed[m, n]
+def _find_all(grammar, factors, which, best, agenda, heads, scores):
+    indptr, begins = factors.indptr, factors.begins
+    for s in which:
+        sentence = Sentence(
+            factors.codes[indptr[s] : indptr[s + 1]],
+            factors.arcs[begins[s] : begins[s + 1]],
+            factors.memory[indptr[s] : indptr[s + 1]],
+            factors.arc_memory[begins[s] : begins[s + 1]],
+            factors.stop_memory[indptr[s] : indptr[s + 1]],
+        )
+        for i in range(sentence.codes.size - 1, -1, -1):
+            _derive_right_halves(grammar, sentence, i, best)
+            _derive_left_halves(grammar, sentence, i, best)
+        root, scores[s] = _best_root(grammar, sentence, best)
+        _read_off(root, grammar, sentence, best, agenda, heads[indptr[s] : indptr[s + 1]])
+
+
+@merged_kernel
+def _derive_right_halves(grammar, sentence, i, best):
+    """Derive the right halves of head i, through every token from it on."""
+    complete, closed, n = best.complete[RIGHT, i], best.closed[RIGHT], sentence.codes.size
+    closed_left = best.closed[LEFT]
+    _begin(grammar, sentence, RIGHT, i, best)
+    for m in range(i + 1, n + 1):
+        closed[i, m - 1] = _best_end(grammar, sentence, RIGHT, i, m - 1, best)[0]
+        if m == n:
+            break
+        # g[m'] = max_j C[j] + closed[j + 1, m']
+        for q in range(complete.shape[0]):
+            for c in range(complete.shape[1]):
+                _raise(best.awaiting[q, c], closed_left[m], complete[q, c], m - 1, m, n)
+        _emit(grammar, sentence, RIGHT, i, m, best)
+        # C[j'] = max_m I[m] + closed[m, j']
+        last = _class(sentence, m)
+        for q in range(complete.shape[0]):
+            _raise(complete[q, last], closed[m], best.emitted, q, m, n)
+
+
+@merged_kernel
+def _derive_left_halves(grammar, sentence, i, best):
+    """Derive the left halves through token i, of every head from it on."""
+    complete, closed, n = best.complete[LEFT, i], best.closed[LEFT], sentence.codes.size
+    closed_right = best.closed[RIGHT, i]
+    _begin(grammar, sentence, LEFT, i, best)
+    # g[j] = max_k closed[i, k] + C[k + 1, j]
+    for k in range(i, n - 1):
+        behind = best.complete[LEFT, k + 1]
+        for q in range(complete.shape[0]):
+            for c in range(complete.shape[1]):
+                _raise(best.awaiting[q, c], behind[q, c], closed_right, k, k + 1, n)
+    for j in range(i + 1, n):
+        _emit(grammar, sentence, LEFT, j, i, best)
+    # C[j] = max_m closed[i, m] + I[m, j]
+    for m in range(i, n):
+        closed[i, m] = _best_end(grammar, sentence, LEFT, m, i, best)[0]
+        incomplete, last = best.incomplete[LEFT, m], _class(sentence, m)
+        for q in range(complete.shape[0]):
+            _raise(complete[q, last], incomplete[q], closed[i], m, m + 1, n)
+
+
+@inlined_kernel
+def _raise(row, other, scores, k, begin, end):
+    # row = max(row, other + scores[k])
+    if scores[k] > -np.inf:
+        score = weight(scores, (k,))
+        for j in range(begin, end, LANES):
+            store(row, (j,), larger_sum(load(other, (j,)), score, load(row, (j,))))
+
+
+@inlined_kernel
+def _begin(grammar, sentence, side, i, best):
+    """Begin with the half of token i without modifiers, and nothing else that spans i first."""
+    for q in range(best.awaiting.shape[0]):
+        for c in range(best.awaiting.shape[1]):
+            for j in range(i, sentence.codes.size):
+                best.awaiting[q, c, j] = best.complete[side, i, q, c, j] = -np.inf
+        best.complete[side, i, q, 0, i] = grammar.alpha_1[sentence.codes[i], side, q]
+
+
+@inlined_kernel
+def _emit(grammar, sentence, side, head, modifier, best):
+    # I = arc + max_q A + max_c memory + g
+    low, high = min(head, modifier), max(head, modifier)
+    matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
+    arc_score = _arc_score(sentence, head, modifier)
+    for q in range(best.emitted.size):
+        best.emitted[q] = -np.inf
+    for q in range(best.emitted.size):
+        before = -np.inf
+        for c in range(best.awaiting.shape[1]):
+            memory = _arc_memory(sentence, head, modifier, c)
+            before = max(before, best.awaiting[q, c, high] + memory)
+        before += arc_score
+        if before > -np.inf:
+            for p in range(best.emitted.size):
+                best.emitted[p] = max(best.emitted[p], matrix[q, p] + before)
+    for q in range(best.emitted.size):
+        best.incomplete[side, low, q, high] = best.emitted[q]
+
+
+@inlined_kernel
+def _class(sentence, token):
+    return sentence.memory[token] if sentence.memory.size else 0
+
+
+@inlined_kernel
+def _arc_score(sentence, head, modifier):
+    """The factor of an arc; head -1 is the root symbol."""
+    row = modifier * (sentence.codes.size + 1)
+    return sentence.arcs[row + head + 1] if sentence.arcs.size else 0.0
+
+
+@inlined_kernel
+def _arc_memory(sentence, head, modifier, c):
+    row = modifier * (sentence.codes.size + 1)
+    return sentence.arc_memory[row + head + 1, c] if sentence.arc_memory.size else 0.0
+
+
+@merged_kernel
+def _best_root(grammar, sentence, best):
+    """Find the single root: max_m w(m) + closed[0, m] + closed[m, N - 1]."""
+    last = sentence.codes.size - 1
+    best_score, root = -np.inf, 0
+    for m in range(last + 1):
+        score = grammar.root[sentence.codes[m]] + _arc_score(sentence, -1, m)
+        score += _arc_memory(sentence, -1, m, 0)
+        score += best.closed[LEFT, 0, m] + best.closed[RIGHT, m, last]
         if score > best_score:
             best_score, root = score, m
     return root, best_score
 
 
-@kernel
-def _backtrack(root, best, heads):
-    """Follow the best choices from the two closed halves of the root."""
-    n_tokens, closed_from = heads.size, best.closed_from
-    agenda = np.empty((2 * n_tokens + 2, 4), dtype=np.int64)  # kind, head, end, state
-    _put(agenda, 0, COMPLETE_HALF, root, 1, closed_from[root, 1])
-    _put(agenda, 1, COMPLETE_HALF, root, n_tokens + 1, closed_from[root, n_tokens + 1])
+@inlined_kernel
+def _best_end(grammar, sentence, side, head, end, best):
+    """Find the last state and class of a half: max_(q, c) alpha_inf + stop memory + C."""
+    low, high = min(head, end), max(head, end)
+    best_score, state, last = -np.inf, 0, 0
+    for q in range(best.awaiting.shape[0]):
+        for c in range(best.awaiting.shape[1]):
+            score = grammar.alpha_inf[sentence.codes[head], side, q]
+            if sentence.stop_memory.size:
+                score += sentence.stop_memory[head, side, c]
+            score += best.complete[side, low, q, c, high]
+            if score > best_score:
+                best_score, state, last = score, q, c
+    return best_score, state, last
+
+
+@merged_kernel
+def _best_modifier(sentence, side, head, end, state, last, best):
+    """Find the last modifier of a half: max_m I[h, m] + closed[m, end], of its class."""
+    step = 1 if side == RIGHT else -1
+    best_score, modifier = -np.inf, end
+    for m in range(head + step, end + step, step):
+        if _class(sentence, m) == last:
+            score = best.incomplete[side, min(head, m), state, max(head, m)]
+            score += best.closed[side, min(m, end), max(m, end)]
+            if score > best_score:
+                best_score, modifier = score, m
+    return modifier
+
+
+@merged_kernel
+def _best_before(grammar, sentence, side, head, modifier, state, best):
+    """Find what an arc was added to: max_(q, c, k) A + memory + C[h, k] + closed[k + 1, m]."""
+    matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
+    best_score, before, last, end = -np.inf, 0, 0, head
+    for k in range(min(head, modifier), max(head, modifier)):
+        # The half of the head goes up to `near`, the one of the modifier begins at `far`.
+        near, far = (k, k + 1) if side == RIGHT else (k + 1, k)
+        inner = best.closed[1 - side, min(far, modifier), max(far, modifier)]
+        for q in range(best.awaiting.shape[0]):
+            for c in range(best.awaiting.shape[1]):
+                score = matrix[q, state] + _arc_memory(sentence, head, modifier, c)
+                score += best.complete[side, min(head, near), q, c, max(head, near)] + inner
+                if score > best_score:
+                    best_score, before, last, end = score, q, c, near
+    return before, last, end
+
+
+@merged_kernel
+def _read_off(root, grammar, sentence, best, agenda, heads):
+    """Follow the best choices, from the two halves of the root and from the last modifier of each.
+
+    Where nothing is possible the first choice will do: any sequence of choices makes a tree.
+    """
+    heads[root] = 0
+    _put(agenda, 0, LEFT, root, 0)
+    _put(agenda, 1, RIGHT, root, heads.size - 1)
     size = 2
     while size:
         size -= 1
-        kind, head = agenda[size, 0], agenda[size, 1]
-        end, state = agenda[size, 2], agenda[size, 3]
-        if kind == COMPLETE_HALF:
-            if end != head and end != head + 1:
-                modifier = best.complete_from[head, end, state]
-                _put(agenda, size, INCOMPLETE_HALF, head, modifier, state)
-                _put(agenda, size + 1, COMPLETE_HALF, modifier, end, closed_from[modifier, end])
-                size += 2
-        else:
-            heads[end - 1] = head
-            before = best.incomplete_from[head, end, state]
-            boundary = best.awaiting_from[head, end, before]
-            _put(agenda, size, COMPLETE_HALF, head, boundary, before)
-            _put(agenda, size + 1, COMPLETE_HALF, end, boundary, closed_from[end, boundary])
+        side, head, end = agenda[size, 0], agenda[size, 1], agenda[size, 2]
+        _, state, last = _best_end(grammar, sentence, side, head, end, best)
+        while end != head:
+            m = _best_modifier(sentence, side, head, end, state, last, best)
+            heads[m] = head + 1
+            _put(agenda, size, side, m, end)
+            state, last, end = _best_before(grammar, sentence, side, head, m, state, best)
+            _put(agenda, size + 1, 1 - side, m, end + 1 if side == RIGHT else end - 1)
             size += 2
 
 
-@kernel
-def _put(agenda, row, kind, head, end, state):
-    agenda[row, 0], agenda[row, 1] = kind, head
-    agenda[row, 2], agenda[row, 3] = end, state
+@inlined_kernel
+def _put(agenda, row, side, head, end):
+    agenda[row, 0], agenda[row, 1], agenda[row, 2] = side, head, end

@@ -73,6 +73,11 @@ def multiply_add(one, other, total):
     return one * other + total
 
 
+def larger_sum(one, other, least):
+    """Return ``max(one + other, least)``, lane by lane."""
+    return np.maximum(one + other, least)
+
+
 def put_sum(array, index, vector):
     """Set what :func:`weight` would take: to the sum of all lanes, or lane by lane."""
     array[index] = vector.sum() if array.ndim == len(index) else vector

@@ -11,6 +11,7 @@ from numba.np.arrayobj import populate_array
 from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
+    larger_sum,
     load,
     multiply,
     multiply_add,
@@ -115,6 +116,13 @@ def _multiply_add(context, builder, signature, arguments):
     # "contract": rounded once where the machine can.
     product = builder.fmul(one, other, flags=("contract",))
     return builder.fadd(product, total, flags=("contract",))
+
+
+@_compiled(larger_sum, VECTOR_TYPE, VectorType, VectorType, VectorType)
+def _larger_sum(context, builder, signature, arguments):
+    one, other, least = arguments
+    total = builder.fadd(one, other)
+    return builder.select(builder.fcmp_ordered(">", total, least), total, least)
 
 
 def _sum_and_place(context, builder, signature, arguments):
