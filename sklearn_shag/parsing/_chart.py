@@ -104,14 +104,14 @@ def chart(
     if weights.shape != (n_sentences,) or not np.isfinite(weights).all():
         raise ValueError(f"weights must be {n_sentences} finite numbers, one a sentence.")
     packed = pack_grammar(unit_grammar() if grammar is None else grammar)
-    chunks = cut(np.diff(potentials.indptr))
+    chunks = cut(np.diff(potentials.indptr))  # by the sentences alone: so are the sums of counts
     task = partial(_chart_task, packed, with_uses=marginals, with_counts=counts)
     parts = run_parallel(
         (delayed(task)(_take(potentials, chosen), weights[chosen]) for chosen in chunks), n_jobs
     )
     results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
     total = None
-    if counts:  # in the order of chunks, which do not depend on workers
+    if counts:
         total = Operators(*map(sum, zip(*(of_chunk for _, of_chunk in parts), strict=True)))
     given = potentials.arc_memory, potentials.stop_memory
     return ChartResults(

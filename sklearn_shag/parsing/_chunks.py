@@ -5,12 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.utils._parallel import delayed, run_parallel
+from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 from sklearn_shag.utils._progress import progress
 
-# Of a chunk, about, in the units of `_cut`: a hundredth of a second with 8 states. Little beside
-# what it takes to hand out a chunk, and enough of them for many workers, and to see progress.
+# Of a chunk, about, in the units of `cut`: a hundredth of a second with 8 states. That is much
+# beside what it takes to hand one out, and makes enough of them for many workers.
 CHUNK_COST = 8e6
+# One worker has chunks so much larger: to see progress, and for results that fit into memory.
+CHUNK_COST_ALONE = 1e9
 
 
 class Batch(NamedTuple):
@@ -41,7 +43,8 @@ def over_chunks(task, batch, n_jobs, verbose):
     results : list
         For each sentence of the batch.
     """
-    chunks = cut(np.diff(batch.indptr))
+    cost = CHUNK_COST if count_workers(n_jobs) > 1 else CHUNK_COST_ALONE
+    chunks = cut(np.diff(batch.indptr), cost)
     if len(chunks) == 1:
         return task(batch)
     tasks = (delayed(task)(_take(batch, chosen)) for chosen in chunks)
@@ -54,18 +57,15 @@ def over_chunks(task, batch, n_jobs, verbose):
     return results
 
 
-def cut(lengths):
-    """Cut sentences into chunks, the shortest first: a list of int arrays.
-
-    The cuts depend on the lengths only, so that sums over sentences do not depend on the workers.
-    """
+def cut(lengths, chunk_cost=CHUNK_COST):
+    """Cut sentences into chunks of about some cost, the shortest first: a list of int arrays."""
     # Of the chart with 8 states, measured: cubic only for long sentences.
     cost = (lengths + 1) ** 2 * (lengths + 31.0)
     total = cost.sum()
-    if total <= CHUNK_COST:
+    if total <= chunk_cost:
         return [np.arange(lengths.size)]
     order = np.argsort(lengths, kind="stable")
-    n_chunks = int(total / CHUNK_COST) + 1
+    n_chunks = int(total / chunk_cost) + 1
     cuts = np.searchsorted(np.cumsum(cost[order]), total * np.arange(1, n_chunks) / n_chunks)
     cuts = np.unique(np.concatenate([[0], cuts, [lengths.size]]))
     return [order[start:stop] for start, stop in pairwise(cuts.tolist())]

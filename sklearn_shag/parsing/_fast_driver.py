@@ -27,7 +27,7 @@ from sklearn_shag.parsing._fast_range import (
 from sklearn_shag.parsing._fast_sums import CLOSED, D_CLOSED, N_NUMBER_TABLES, Memory, Tables
 from sklearn_shag.parsing._fast_uses import add_counts, add_counts_of_arcs, put_uses
 from sklearn_shag.parsing._packed_grammar import writable
-from sklearn_shag.utils._kernel import kernel, merged_kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, shaped
 
 # Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured.
@@ -99,7 +99,7 @@ def _in_lockstep(grammar, factors, which, results, n_classes, memory, weights, c
                 add_counts_of_arcs(factors, which[k], weights, results, counts)
 
 
-@table_kernel
+@inlined_kernel
 def _length(factors, s):
     return factors.indptr[s + 1] - factors.indptr[s]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_shag.parsing._fast_sums import N_NUMBER_TABLES, N_VECTOR_TABLES
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
 from sklearn_shag.utils._simd import aligned, shaped
 
 
@@ -50,13 +50,13 @@ class SentenceGroup(NamedTuple):
     n_wrong: np.ndarray  # (n_members,): how many entries of the chart are out of range
 
 
-@table_kernel
+@inlined_kernel
 def padded(n_tokens):
     """P of the tables: room for four rows at once, and rows that begin in different cache sets."""
     return (n_tokens + 5 + 3) // 4 * 4
 
 
-@table_kernel
+@inlined_kernel
 def classes_of(factors):
     """How many classes of memory there are, at least 1."""
     return max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
@@ -109,77 +109,96 @@ def put_sentence(grammar, factors, s, group, member):
     """Put a sentence in its place. Behind its end all is zero."""
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
     group.lengths[member], group.log_shifts[member] = n_tokens, 0.0
-    for m in range(1, group.roots.shape[0]):
-        group.exponents[m, member] = 0
-        group.roots[m, member] = 0.0
+    if group.lengths.size == 1:
+        scores = shaped(group.arc_scores, (group.arc_scores.size,))
+        for k in range(scores.size):
+            scores[k] = 1.0
+    for h in range(1, group.roots.shape[0]):
+        code = factors.codes[begin + h - 1] if h <= n_tokens else -1
+        group.roots[h, member] = grammar.roots[code] if code >= 0 else 0.0
+        group.exponents[h, member] = 0
         for direction in range(2):
-            _put_states(grammar, factors, begin, n_tokens, group, m, direction, member)
-        for h in range(group.roots.shape[0]):
-            for c in range(group.arc_scores.shape[2]):
-                group.arc_scores[h, m, c, member] = 0.0
-        if m <= n_tokens:
-            _put_arcs(grammar, factors, s, n_tokens, group, m, member)
-            for c in range(group.in_class.shape[1]):
-                in_class = factors.memory.size > 0 and factors.memory[begin + m - 1] == c
-                group.in_class[m, c, member] = 1.0 if in_class else 0.0
+            _put_states(grammar, code, group, h, direction, member)
+        if group.lengths.size > 1:
+            _put_row(grammar, factors, begin, n_tokens, group, h, member)
+    if factors.stop_memory.shape[0]:
+        _put_stop_factors(factors, begin, n_tokens, group, member)
+    if factors.arcs.size or factors.arc_memory.shape[0]:
+        for m in range(1, n_tokens + 1):
+            _put_arc_factors(factors, factors.begins[s], n_tokens, group, m, member)
 
 
-@table_kernel
-def _put_states(grammar, factors, begin, n_tokens, group, h, direction, member):
-    """Put alpha_1, of class 0, and alpha_inf times the stop factors of every class."""
+@inlined_kernel
+def _put_states(grammar, code, group, h, direction, member):
+    """Put alpha_1, of class 0, and alpha_inf, of every class."""
     n_states, n_members = grammar.alpha_1.shape[2], group.lengths.size
-    n_classes, factor, largest = group.arc_scores.shape[2], 1.0, 1.0
-    given = h <= n_tokens and factors.stop_memory.shape[0] > 0
-    if given:
-        largest = 0.0
-        for c in range(n_classes):
-            largest = max(largest, factors.stop_memory[begin + h - 1, direction, c])
-        largest = largest if largest > 0.0 else 1.0
-        group.log_shifts[member] += np.log(largest)
-    for c in range(n_classes):
-        if given:
-            factor = factors.stop_memory[begin + h - 1, direction, c] / largest
+    for c in range(group.arc_scores.shape[2]):
         for q in range(n_states):
-            start, stop = 0.0, 0.0
-            if h <= n_tokens:
-                code = factors.codes[begin + h - 1]
-                start = grammar.alpha_1[code, direction, q] if c == 0 else 0.0
-                stop = grammar.alpha_inf[code, direction, q] * factor
+            start = grammar.alpha_1[code, direction, q] if code >= 0 and c == 0 else 0.0
+            stop = grammar.alpha_inf[code, direction, q] if code >= 0 else 0.0
             place = (c * n_states + q) * n_members + member
             group.starts[h, direction, place] = start
             group.stops[h, direction, place] = stop
 
 
+@inlined_kernel
+def _put_row(grammar, factors, begin, n_tokens, group, h, member):
+    """Put the operators of a grammar of one state where in lockstep they are, in arcs."""
+    for m in range(1, group.roots.shape[0]):
+        score = 0.0
+        if h <= n_tokens and m <= n_tokens:
+            code, symbol = factors.codes[begin + h - 1], factors.codes[begin + m - 1]
+            score = grammar.A[code, RIGHT if m > h else LEFT, symbol, 0, 0]
+        for c in range(group.arc_scores.shape[2]):
+            group.arc_scores[h, m, c, member] = score
+    for c in range(group.in_class.shape[1]):
+        in_class = h <= n_tokens and factors.memory.size and factors.memory[begin + h - 1] == c
+        group.in_class[h, c, member] = 1.0 if in_class else 0.0
+
+
 @table_kernel
-def _put_arcs(grammar, factors, s, n_tokens, group, m, member):
-    """Put the factors of all arcs to a token, divided by the largest of them."""
-    codes, first = factors.codes[factors.indptr[s] :], factors.begins[s] + (m - 1) * (n_tokens + 1)
-    n_classes, in_lockstep = group.arc_scores.shape[2], group.lengths.size > 1
-    arcs, arc_memory = factors.arcs.size > 0, factors.arc_memory.shape[0] > 0
-    log_largest, largest = 0.0, 1.0
-    if arcs:
-        log_largest = -np.inf
-        for h in range(n_tokens + 1):
-            log_largest = max(log_largest, factors.arcs[first + h] if h != m else -np.inf)
-        log_largest = log_largest if log_largest > -np.inf else 0.0
-    if arc_memory:
-        largest = 0.0
-        for h in range(n_tokens + 1):
+def _put_stop_factors(factors, begin, n_tokens, group, member):
+    """Multiply what stops by its factors, divided by the largest of each token and side."""
+    n_classes, n_members = group.arc_scores.shape[2], group.lengths.size
+    n_states = group.stops.shape[2] // (n_classes * n_members)
+    for h in range(1, n_tokens + 1):
+        for direction in range(2):
+            of_half = factors.stop_memory[begin + h - 1, direction]
+            largest = 0.0
             for c in range(n_classes):
-                largest = max(largest, factors.arc_memory[first + h, c] if h != m else 0.0)
-        largest = largest if largest > 0.0 else 1.0
+                largest = max(largest, of_half[c])
+            largest = largest if largest > 0.0 else 1.0
+            group.log_shifts[member] += np.log(largest)
+            for c in range(n_classes):
+                for q in range(c * n_states, (c + 1) * n_states):
+                    group.stops[h, direction, q * n_members + member] *= of_half[c] / largest
+
+
+@inlined_kernel
+def _put_arc_factors(factors, first, n_tokens, group, m, member):
+    """Multiply the scores of all arcs to a token by their factors, divided by the largest."""
+    first += (m - 1) * (n_tokens + 1)
+    with_arcs, with_memory = factors.arcs.size > 0, factors.arc_memory.shape[0] > 0
+    log_largest, largest = -np.inf if with_arcs else 0.0, 0.0 if with_memory else 1.0
+    for h in range(n_tokens + 1):
+        if h != m and with_arcs:
+            log_largest = max(log_largest, factors.arcs[first + h])
+        if h != m and with_memory:
+            for factor in factors.arc_memory[first + h]:
+                largest = max(largest, factor)
+    # Where there is none, no arc will be possible, and nothing be NaN.
+    log_largest = log_largest if log_largest > -np.inf else 0.0
+    largest = largest if largest > 0.0 else 1.0
     group.log_shifts[member] += log_largest + np.log(largest)
     for h in range(n_tokens + 1):
-        if h == m:
-            continue
-        of_arc = np.exp(factors.arcs[first + h] - log_largest) if arcs else 1.0
-        if in_lockstep and h > 0:  # where there is one state, operators are factors of arcs
-            direction = RIGHT if m > h else LEFT
-            of_arc *= grammar.A[codes[h - 1], direction, codes[m - 1], 0, 0]
-        for c in range(n_classes):
-            factor = of_arc * factors.arc_memory[first + h, c] / largest if arc_memory else of_arc
-            group.arc_scores[h, m, c, member] = factor
-    group.roots[m, member] = grammar.roots[codes[m - 1]] * group.arc_scores[0, m, 0, member]
+        if h != m:
+            of_arc = np.exp(factors.arcs[first + h] - log_largest) if with_arcs else 1.0
+            for c in range(group.arc_scores.shape[2]):
+                of_class = factors.arc_memory[first + h, c] / largest if with_memory else 1.0
+                if h > 0:
+                    group.arc_scores[h, m, c, member] *= of_arc * of_class
+                elif c == 0:
+                    group.roots[m, member] *= of_arc * of_class
 
 
 @table_kernel

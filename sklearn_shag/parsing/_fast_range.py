@@ -30,7 +30,7 @@ def choose_longer(group, longest):
     return n_long > 0
 
 
-@table_kernel
+@inlined_kernel
 def _scale(group, member, m, exponent):
     """Divide arcs to a token by two to the power `exponent`, in all."""
     exponent = min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
@@ -70,7 +70,7 @@ def scale_by_window(group, first, n, window):
             _scale(group, member, m, group.exponents[m, member] + each + more)
 
 
-@table_kernel
+@inlined_kernel
 def _log2_value(group, member, first, end):
     """Logarithm of the largest value that a tree of the tokens first <= m < end contributes."""
     largest = 0.0

@@ -16,7 +16,7 @@ from sklearn_shag.parsing._fast_sums import (
 )
 from sklearn_shag.parsing._packed_grammar import FastGrammar
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, load, multiply, multiply_add, store, weight, zeros
 
 
@@ -43,7 +43,7 @@ def put_uses(factors, group, member, s, results, n_states):
                     results.stop_memory[factors.indptr[s] + h - 1, direction, c] = use
 
 
-@table_kernel
+@inlined_kernel
 def _product(group, one, other, h, m, c, n_states, member):
     """Inner product of the states of a class in two tables."""
     n_members, total = group.lengths.size, 0.0
@@ -53,7 +53,7 @@ def _product(group, one, other, h, m, c, n_states, member):
     return total
 
 
-@table_kernel
+@inlined_kernel
 def _ends(group, h, direction, member):
     """The range of the boundaries where halves of a head end."""
     if direction == LEFT:
@@ -61,7 +61,7 @@ def _ends(group, h, direction, member):
     return h + 1, group.lengths[member] + 2
 
 
-@table_kernel
+@inlined_kernel
 def _stop_use(group, h, direction, c, n_states, member):
     # sum_b dclosed[h, b] stop(h, c) alpha_inf . C[h, b, c]
     n_members, use = group.lengths.size, 0.0
@@ -99,7 +99,7 @@ def add_counts(grammar, factors, s, weights, space, counts):
         counts.roots[code] += weights[s] * group.marginals[h - 1, 0, 0]
 
 
-@table_kernel
+@inlined_kernel
 def _add_stops(group, h, code, direction, n_states, factor, counts):
     low, high = _ends(group, h, direction, 0)
     for b in range(low, high):
@@ -109,7 +109,7 @@ def _add_stops(group, h, code, direction, n_states, factor, counts):
             counts.alpha_inf[code, direction, place % n_states] += use
 
 
-@table_kernel
+@inlined_kernel
 def _add_moves(group, h, m, place, weights, s, counts):
     # dI[h, m, i] sum_c score(h, m, c) g[h, m, c, j]
     n_classes = group.arc_scores.shape[2]

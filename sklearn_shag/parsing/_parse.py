@@ -8,7 +8,7 @@ from sklearn_shag.parsing._eisner import best_tree
 from sklearn_shag.parsing._ladder import climb
 from sklearn_shag.parsing._potentials import as_factors
 from sklearn_shag.parsing._results import ROUTES, new_results
-from sklearn_shag.parsing._viterbi import best_derivations
+from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from sklearn_shag.utils._kernel import kernel
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
@@ -79,7 +79,7 @@ def decode_marginals(scores, indptr, begins):
 
 def parse_derivations(grammars, make_potentials, batch):
     """List the heads of the most probable derivations; `grammars` are LogGrammars."""
-    factors = _factors(make_potentials(batch), batch.allowed)
+    factors = log_factors(_factors(make_potentials(batch), batch.allowed))
     pending = np.arange(batch.indptr.size - 1)
     heads, scores = np.empty(batch.indptr[-1], dtype=np.int64), np.full(pending.size, -np.inf)
     for grammar in grammars:
@@ -123,20 +123,24 @@ def repair(marginals, factors):
     decoding and users see alike. What is forbidden stays 0, and without mass all else is equal.
     """
     for s in range(factors.indptr.size - 1):
-        n_tokens = factors.indptr[s + 1] - factors.indptr[s]
-        place = factors.begins[s]
-        for m in range(1, n_tokens + 1):
-            total = 0.0
-            for h in range(n_tokens + 1):
-                marginal = marginals[place + h]
-                marginal = max(marginal, SMALLEST_MARGINAL) if marginal == marginal else 1.0
-                if h == m or (factors.arcs.size and factors.arcs[place + h] == -np.inf):
-                    marginal = 0.0
-                marginals[place + h] = marginal
-                total += marginal
-            for h in range(n_tokens + 1):
-                marginals[place + h] /= total
-            place += n_tokens + 1
+        n = factors.indptr[s + 1] - factors.indptr[s] + 1
+        of_sentence = marginals[factors.begins[s] : factors.begins[s + 1]]
+        if np.isnan(of_sentence[0]):
+            of_sentence[:] = 1.0
+        for m in range(1, n):
+            row, total = of_sentence[(m - 1) * n : m * n], 0.0
+            if factors.arcs.size:
+                arcs = factors.arcs[factors.begins[s] + (m - 1) * n :]
+                for h in range(n):
+                    row[h] = max(row[h], SMALLEST_MARGINAL) if arcs[h] > -np.inf else 0.0
+            else:
+                for h in range(n):
+                    row[h] = max(row[h], SMALLEST_MARGINAL)
+            row[m] = 0.0
+            for h in range(n):
+                total += row[h]
+            for h in range(n):
+                row[h] /= total
 
 
 @kernel
