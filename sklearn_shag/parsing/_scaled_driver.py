@@ -112,13 +112,21 @@ def _multiply_arcs(scores, arcs, m):
 @inner_kernel
 def _move(of_sentence, finite, weight, counts):
     """Move the counts of a sentence times its weight to `counts`, if they are finite as well."""
-    for part in of_sentence:
-        finite = finite and np.isfinite(part).all()
-    for part, total in zip(of_sentence, counts):  # noqa: B905 (compiled: no `strict`)
-        if finite:
-            total += weight * part
-        part[...] = 0.0
+    finite = finite and np.isfinite(of_sentence.alpha_1).all()
+    finite = finite and np.isfinite(of_sentence.alpha_inf).all()
+    finite = finite and np.isfinite(of_sentence.A).all()
+    _move_part(of_sentence.alpha_1, finite, weight, counts.alpha_1)
+    _move_part(of_sentence.alpha_inf, finite, weight, counts.alpha_inf)
+    _move_part(of_sentence.A, finite, weight, counts.A)
     return finite
+
+
+@inner_kernel
+def _move_part(part, finite, weight, total):
+    for place in range(part.size):
+        if finite:
+            total.flat[place] += weight * part.flat[place]
+        part.flat[place] = 0.0
 
 
 @inner_kernel
