@@ -2,6 +2,7 @@
 
 import itertools
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -82,23 +83,134 @@ def expected_counts(operators, codes, single_root=True, arc_scores=None, stop_sc
     for heads in projective_trees(len(codes) - 1, single_root):
         value = tree_value(operators, codes, heads, arc_scores, stop_scores)
         z += value
-        for h, direction, modifiers in tree_sequences(heads):
-            key = codes[h], direction
-            matrices = [operators.A[(*key, codes[m])] for m in modifiers]
-            forward = [operators.alpha_1[key]]
-            for matrix in matrices:
-                forward.append(matrix @ forward[-1])
-            backward = [operators.alpha_inf[key]]
-            for matrix in matrices[::-1]:
-                backward.append(backward[-1] @ matrix)
-            backward = backward[::-1]
-            total = operators.alpha_inf[key] @ forward[-1]
-            counts[0][key] += value * backward[0] * operators.alpha_1[key] / total
-            counts[1][key] += value * forward[-1] * operators.alpha_inf[key] / total
-            for t, m in enumerate(modifiers):
-                use = np.outer(backward[t + 1], forward[t]) * matrices[t]
-                counts[2][(*key, codes[m])] += value * use / total
+        add_counts(counts, operators, codes, heads, value)
     return [count / z for count in counts]
+
+
+def add_counts(counts, operators, codes, heads, value):
+    """Add the uses of every operator entry in one tree, times its value."""
+    for h, direction, modifiers in tree_sequences(heads):
+        key = codes[h], direction
+        matrices = [operators.A[(*key, codes[m])] for m in modifiers]
+        forward = [operators.alpha_1[key]]
+        for matrix in matrices:
+            forward.append(matrix @ forward[-1])
+        backward = [operators.alpha_inf[key]]
+        for matrix in matrices[::-1]:
+            backward.append(backward[-1] @ matrix)
+        backward = backward[::-1]
+        total = operators.alpha_inf[key] @ forward[-1]
+        counts[0][key] += value * backward[0] * operators.alpha_1[key] / total
+        counts[1][key] += value * forward[-1] * operators.alpha_inf[key] / total
+        for t, m in enumerate(modifiers):
+            use = np.outer(backward[t + 1], forward[t]) * matrices[t]
+            counts[2][(*key, codes[m])] += value * use / total
+
+
+def tree_factors(heads, memory=None):
+    """Places of the factors that a tree uses, as in the layout of Potentials of one sentence.
+
+    Returns (m - 1, h, class before) of every arc and (h - 1, side, class at the end) of every
+    sequence of a token; the root symbol has no factor where its sequence ends.
+    """
+    arcs, stops = [], []
+    for h, side, modifiers in tree_sequences(heads):
+        state = 0
+        for m in modifiers:
+            arcs.append((m - 1, h, 0 if h == 0 else state))
+            state = 0 if memory is None else int(memory[m - 1])
+        if h > 0:
+            stops.append((h - 1, side, state))
+    return arcs, stops
+
+
+def log_factors(heads, arcs=None, memory=None, arc_memory=None, stop_memory=None):
+    """The logarithm of the product of all factors of a tree, operators apart."""
+    of_arcs, of_stops = tree_factors(heads, memory)
+    total = 0.0
+    with np.errstate(divide="ignore"):
+        for m, h, state in of_arcs:
+            total += 0.0 if arcs is None else arcs[m, h]
+            total += 0.0 if arc_memory is None else np.log(arc_memory[m, h, state])
+        for place in of_stops:
+            total += 0.0 if stop_memory is None else np.log(stop_memory[place])
+    return total
+
+
+class Uses(NamedTuple):
+    """A sentence by enumeration: Z, and expected uses in the layout of Potentials."""
+
+    z: float
+    arcs: np.ndarray  # (N, N + 1)
+    arc_memory: np.ndarray  # (N, N + 1, k)
+    stop_memory: np.ndarray  # (N, 2, k)
+    counts: list  # the parts of the operators
+
+
+def enumerate_uses(
+    operators, codes, arcs=None, memory=None, arc_memory=None, stop_memory=None
+) -> Uses:
+    """Z and the expected uses of everything, by all trees with one root.
+
+    Factors are those of one sentence of N tokens, shaped (N, N + 1), (N,), (N, N + 1, k) and
+    (N, 2, k); codes are without that of the root symbol. Uses are NaN where Z is 0.
+    """
+    n = len(codes)
+    if arc_memory is None and stop_memory is None:
+        memory = None
+    n_classes = max([np.shape(f)[-1] for f in (arc_memory, stop_memory) if f is not None] or [1])
+    positions = [operators.A.shape[0] - 1, *codes]
+    z, of_arcs = 0.0, np.zeros((n, n + 1, n_classes))
+    of_stops = np.zeros((n, 2, n_classes))
+    counts = [np.zeros_like(part) for part in operators]
+    for heads in projective_trees(n):
+        factors = np.exp(log_factors(heads, arcs, memory, arc_memory, stop_memory))
+        value = factors * tree_value(operators, positions, heads)
+        z += value
+        add_counts(counts, operators, positions, heads, value)
+        arc_places, stop_places = tree_factors(heads, memory)
+        for place in arc_places:
+            of_arcs[place] += value
+        for place in stop_places:
+            of_stops[place] += value
+    per_tree = 1 / z if z else np.nan
+    of_arcs, of_stops = of_arcs * per_tree, of_stops * per_tree
+    counts = [count * per_tree for count in counts]
+    return Uses(z, of_arcs.sum(axis=2), of_arcs, of_stops, counts)
+
+
+def random_factors(rng, lengths, n_symbols, n_classes=1, forbidden=0.0):
+    """The fields of Potentials of random sentences, with all factors; some arcs are forbidden."""
+    lengths = np.asarray(lengths)
+    n_tokens, n_arcs = lengths.sum(), np.sum(lengths * (lengths + 1))
+    arcs = rng.normal(size=n_arcs)
+    arcs[rng.uniform(size=n_arcs) < forbidden] = -np.inf
+    return {
+        "indptr": np.concatenate([[0], np.cumsum(lengths)]),
+        "codes": rng.integers(n_symbols, size=n_tokens),
+        "arcs": arcs,
+        "memory": rng.integers(n_classes, size=n_tokens),
+        "arc_memory": rng.uniform(0.1, 2.0, size=(n_arcs, n_classes)),
+        "stop_memory": rng.uniform(0.1, 2.0, size=(n_tokens, 2, n_classes)),
+    }
+
+
+def of_sentence(arrays, indptr, s):
+    """What arrays of a chunk, by the names of Potentials, hold of sentence s, in its shape."""
+    lengths = np.diff(indptr)
+    n, begin = lengths[s], np.sum(lengths[:s] * (lengths[:s] + 1))
+    tokens, of_arcs = slice(indptr[s], indptr[s + 1]), slice(begin, begin + n * (n + 1))
+    found = {}
+    for name, values in arrays.items():
+        if name == "indptr":
+            continue
+        if values is None:
+            found[name] = None
+        elif name in ("arcs", "arc_memory"):
+            found[name] = values[of_arcs].reshape(n, n + 1, *values.shape[1:])
+        else:
+            found[name] = values[tokens]
+    return found
 
 
 def best_tree(scores):

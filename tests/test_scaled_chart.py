@@ -9,7 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.operators import Operators, change_basis
-from sklearn_shag.parsing import _scaled_chart, inside_outside
+from sklearn_shag.parsing import inside_outside
+from sklearn_shag.parsing._potentials import (
+    Potentials,
+    as_factors,
+    check_potentials,
+    unit_grammar,
+)
+from sklearn_shag.parsing._results import new_results
+from sklearn_shag.parsing._scaled_driver import run_scaled
 from tests import oracles
 
 
@@ -186,27 +194,24 @@ def test_what_overflows_is_refused(random_grammar):
 )
 def test_invariants_of_signed_charts(seed, n_tokens, n_states, single_root):
     rng = np.random.default_rng(seed)
+    # Every token is a symbol of its own, so that the counts tell them apart.
     operators = Operators(
-        rng.uniform(-0.2, 1, size=(5, 2, n_states)),
-        rng.uniform(-0.2, 1, size=(5, 2, n_states)),
-        rng.uniform(-0.2, 1, size=(5, 2, 4, n_states, n_states)),
+        rng.uniform(-0.2, 1, size=(n_tokens + 1, 2, n_states)),
+        rng.uniform(-0.2, 1, size=(n_tokens + 1, 2, n_states)),
+        rng.uniform(-0.2, 1, size=(n_tokens + 1, 2, n_tokens, n_states, n_states)),
     )
-    codes = with_root(operators, rng.integers(4, size=n_tokens))
-    ones = np.ones((n_tokens + 1, n_tokens + 1)), np.ones((n_tokens + 1, 2))
-    chart, z, exponent = _scaled_chart.inside(operators, codes, *ones, single_root)
-    adjoint = _scaled_chart.outside(operators, codes, *ones, single_root, chart, z, exponent)
-    marginals = np.empty((n_tokens, n_tokens + 1))
-    _scaled_chart.arc_marginals(chart, adjoint, marginals)
+    result = inside_outside(operators, np.arange(n_tokens), single_root=single_root)
+    marginals, counts = result.marginals, result.counts
     scale = np.abs(marginals).max()
     assert_allclose(marginals.sum(axis=1), 1.0, rtol=0, atol=1e-9 * scale)
     if single_root:
         assert_allclose(marginals[:, 0].sum(), 1.0, rtol=0, atol=1e-9 * scale)
-    for h in range(1, n_tokens + 1):
-        # Every token starts and stops its left and its right sequence exactly once.
-        for side, boundaries in enumerate((slice(0, h + 1), slice(h + 1, None))):
-            start = adjoint.complete[h, h + side] @ chart.complete.values[h, h + side]
-            stop = adjoint.closed[h, boundaries] @ chart.closed.values[h, boundaries]
-            assert_allclose([start, stop], 1.0, rtol=0, atol=1e-8 * scale)
+    # Every token starts and stops its left and its right sequence exactly once.
+    for part in (counts.alpha_1, counts.alpha_inf):
+        assert_allclose(part[:n_tokens].sum(axis=2), 1.0, rtol=0, atol=1e-8 * scale)
+    moves = counts.A.sum(axis=(1, 3, 4))  # by head and modifier
+    assert_allclose(moves[:n_tokens].T, marginals[:, 1:], rtol=0, atol=1e-8 * scale)
+    assert_allclose(moves[n_tokens], marginals[:, 0], rtol=0, atol=1e-8 * scale)
 
 
 def test_change_of_basis_changes_nothing(random_grammar):
@@ -288,3 +293,287 @@ def test_arguments_stay_as_they_are(random_grammar):
 def test_bad_sentences_are_refused(random_grammar, codes, scores, message):
     with pytest.raises(ValueError, match=message):
         inside_outside(random_grammar(0), codes, **scores)
+
+
+def run(operators, factors, which=None, with_uses=True, with_counts=True, weights=None):
+    """All that the driver finds of a chunk, given by the fields of its potentials."""
+    potentials = check_potentials(Potentials(**factors), operators.A.shape[2])
+    factors = as_factors(potentials)
+    n_sentences = factors.indptr.size - 1
+    which = np.arange(n_sentences) if which is None else np.asarray(which)
+    weights = np.ones(n_sentences) if weights is None else np.asarray(weights, dtype=float)
+    results, done = new_results(factors, with_uses), np.empty(which.size, dtype=bool)
+    counts = [np.zeros(part.shape if with_counts else (0,) * part.ndim) for part in operators]
+    run_scaled(operators, factors, which, results, done, weights, Operators(*counts))
+    return results, done, counts
+
+
+def enumerate_sentence(operators, factors, s):
+    return oracles.enumerate_uses(operators, **oracles.of_sentence(factors, factors["indptr"], s))
+
+
+def assert_uses_are(results, factors, s, expected, rtol=1e-8, atol=1e-9):
+    """Compare the uses of sentence s with enumeration; those of absent factors are not there."""
+    uses = results._asdict()
+    for name in ("arc_memory", "stop_memory"):
+        if factors.get(name) is None:
+            assert uses.pop(name).size == 0
+    for name in ("route", "sign", "log_abs_z"):
+        uses.pop(name)
+    for name, found in oracles.of_sentence(uses, factors["indptr"], s).items():
+        assert_allclose(found, getattr(expected, name), rtol=rtol, atol=atol, err_msg=name)
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.2])
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("n_states", [1, 3])
+def test_every_factor_against_enumeration(random_grammar, n_states, signed, n_classes, forbidden):
+    operators = random_grammar(n_classes, n_states=n_states, signed=signed)
+    rng = np.random.default_rng(n_states)
+    factors = oracles.random_factors(rng, [3, 1, 5, 4, 2, 5], 4, n_classes, forbidden)
+    weights = rng.uniform(0.5, 2.0, size=6)
+    results, done, counts = run(operators, factors, weights=weights)
+    expected_counts = [np.zeros_like(part) for part in operators]
+    for s in range(6):
+        expected = enumerate_sentence(operators, factors, s)
+        assert done[s] == (expected.z != 0)
+        assert results.sign[s] == np.sign(expected.z)
+        if expected.z == 0:
+            assert results.log_abs_z[s] == -np.inf
+        else:
+            assert_allclose(results.log_abs_z[s], np.log(abs(expected.z)), rtol=1e-9, atol=1e-9)
+            for total, part in zip(expected_counts, expected.counts, strict=True):
+                total += weights[s] * part
+        assert_uses_are(results, factors, s, expected)
+    assert done.sum() >= 4
+    for found, expected in zip(counts, expected_counts, strict=True):
+        assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "absent",
+    [
+        ("arcs", "memory", "arc_memory", "stop_memory"),
+        ("memory", "arc_memory", "stop_memory"),
+        ("arcs", "memory", "stop_memory"),
+        ("arcs", "arc_memory"),
+        ("arc_memory",),
+        ("stop_memory",),
+    ],
+)
+def test_absent_factors_are_one(random_grammar, absent):
+    rng, n_classes = np.random.default_rng(1), 1 if "memory" in absent else 3
+    factors = oracles.random_factors(rng, [2, 4, 1], 4, n_classes)
+    factors.update(dict.fromkeys(absent))
+    for operators in (random_grammar(0, signed=True), unit_grammar()):
+        of_grammar = factors | {"codes": factors["codes"] % operators.A.shape[2]}
+        results, done, _ = run(operators, of_grammar)
+        assert done.all()
+        for s in range(3):
+            expected = enumerate_sentence(operators, of_grammar, s)
+            assert_allclose(results.log_abs_z[s], np.log(abs(expected.z)), rtol=1e-9, atol=1e-9)
+            assert_uses_are(results, of_grammar, s, expected)
+
+
+@pytest.mark.parametrize("name", ["arcs", "arc_memory", "stop_memory"])
+def test_uses_are_derivatives_by_logarithms_of_factors(random_grammar, name):
+    operators = random_grammar(2, n_states=2)
+    factors = oracles.random_factors(np.random.default_rng(3), [3, 4], 4, 3)
+    results, _, _ = run(operators, factors)
+    uses, step = getattr(results, name), 1e-5
+    for place in np.ndindex(uses.shape):
+        logs = []
+        for sign in (1, -1):
+            changed = factors[name].copy()
+            changed[place] = (
+                changed[place] + sign * step
+                if name == "arcs"
+                else changed[place] * np.exp(sign * step)
+            )
+            changed, _, _ = run(operators, factors | {name: changed}, with_uses=False)
+            logs.append(changed.log_abs_z.sum())
+        assert_allclose(uses[place], (logs[0] - logs[1]) / (2 * step), rtol=0, atol=1e-8)
+
+
+def test_counts_are_derivatives_by_logarithms_of_operators(random_grammar):
+    operators = random_grammar(2, n_states=2)
+    factors = oracles.random_factors(np.random.default_rng(3), [3, 4], 4, 3)
+    weights, step = np.array([0.5, 2.0]), 1e-5
+    _, _, counts = run(operators, factors, weights=weights)
+    for part, count in zip(operators, counts, strict=True):
+        for place in np.ndindex(part.shape):
+            value, logs = part[place], []
+            for sign in (1, -1):
+                part[place] = value * np.exp(sign * step)
+                results, _, _ = run(operators, factors, with_uses=False, with_counts=False)
+                logs.append(weights @ results.log_abs_z)
+            part[place] = value
+            assert_allclose(count[place], (logs[0] - logs[1]) / (2 * step), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+def test_memory_is_the_product_with_an_automaton(random_grammar, n_classes):
+    """Kronecker products: the states of the operators times the class of the last modifier."""
+    n, n_states = 5, 3
+    operators = random_grammar(0, n_states=n_states, signed=True)
+    factors = oracles.random_factors(np.random.default_rng(4), [n], 4, n_classes)
+    results, _, _ = run(operators, factors)
+    sentence = oracles.of_sentence(factors, factors["indptr"], 0)
+    # Every position is a symbol of its own; the last head is the root symbol.
+    codes, start = [*sentence["codes"], operators.A.shape[0] - 1], np.eye(n_classes)[0]
+    dense = Operators(
+        np.zeros((n + 1, 2, n_states * n_classes)),
+        np.zeros((n + 1, 2, n_states * n_classes)),
+        np.zeros((n + 1, 2, n, n_states * n_classes, n_states * n_classes)),
+    )
+    for h, side in np.ndindex(n + 1, 2):
+        stop = sentence["stop_memory"][h, side] if h < n else np.ones(n_classes)
+        dense.alpha_1[h, side] = np.kron(operators.alpha_1[codes[h], side], start)
+        dense.alpha_inf[h, side] = np.kron(operators.alpha_inf[codes[h], side], stop)
+        for m in range(n):
+            column = (h + 1) % (n + 1)
+            scores = np.exp(sentence["arcs"][m, column]) * sentence["arc_memory"][m, column]
+            after = np.eye(n_classes)[sentence["memory"][m]]
+            matrix = operators.A[codes[h], side, codes[m]]
+            dense.A[h, side, m] = np.kron(matrix, np.outer(after, scores))
+    expected = inside_outside(dense, np.arange(n))
+    assert results.sign[0] == expected.sign
+    assert_allclose(results.log_abs_z[0], expected.log_abs_z, rtol=1e-12)
+    assert_allclose(results.arcs.reshape(n, n + 1), expected.marginals, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [1e3, -1e4, 1e6])
+def test_offsets_of_scores_change_nothing_but_log_z(random_grammar, offset):
+    """Every token's scores have an offset of their own; its other factors a magnitude."""
+    operators = random_grammar(5, signed=True)
+    rng = np.random.default_rng(5)
+    factors = oracles.random_factors(rng, [5], 4, 2, forbidden=0.2)
+    plain, _, plain_counts = run(operators, factors)
+    offsets, logs = offset * rng.uniform(0.5, 1, size=5), rng.uniform(-300, -200, size=5)
+    shifted = dict(
+        factors,
+        arcs=factors["arcs"] + np.repeat(offsets, 6),
+        arc_memory=factors["arc_memory"] * np.exp(np.repeat(logs, 6))[:, None],
+        stop_memory=factors["stop_memory"] * 1e-150,
+    )
+    results, done, counts = run(operators, shifted)
+    assert done.all()
+    shift = offsets.sum() + logs.sum() + 10 * np.log(1e-150)
+    assert results.sign[0] == plain.sign[0]
+    assert_allclose(results.log_abs_z, plain.log_abs_z + shift, rtol=1e-14, atol=1e-9)
+    for name in ("arcs", "arc_memory", "stop_memory"):
+        atol = 1e-15 * abs(offset) + 1e-12
+        assert_allclose(getattr(results, name), getattr(plain, name), rtol=1e-8, atol=atol)
+    for found, expected in zip(counts, plain_counts, strict=True):
+        assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [30.0, 2e3, 1e9])
+def test_gaps_between_scores_that_no_double_bridges(scale):
+    """Log Z is that of the best trees, however much worse their arcs are than forbidden ones."""
+    rng = np.random.default_rng(6)
+    factors = {
+        "indptr": np.array([0, 5, 10]),
+        "codes": np.zeros(10, dtype=int),
+        "arcs": scale * rng.normal(size=60),
+    }
+    factors["arcs"][rng.uniform(size=60) < 0.3] = -np.inf
+    results, done, _ = run(unit_grammar(), factors)
+    assert done.all()
+    for s, arcs in enumerate(factors["arcs"].reshape(2, 5, 6)):
+        trees = np.array(oracles.projective_trees(5))
+        logs = np.array([oracles.log_factors(heads, arcs) for heads in trees.tolist()])
+        weights, marginals = np.exp(logs - logs.max()), np.zeros((5, 6))
+        for heads, weight in zip(trees, weights, strict=True):
+            marginals[np.arange(5), heads] += weight / weights.sum()
+        assert_allclose(results.log_abs_z[s], logs.max() + np.log(weights.sum()), rtol=1e-14)
+        found = results.arcs.reshape(2, 5, 6)[s]
+        assert_allclose(found, marginals, rtol=0, atol=1e-9 + 1e-15 * scale)
+
+
+def test_entries_of_a_token_with_itself_are_ignored(random_grammar):
+    operators = random_grammar(7)
+    factors = oracles.random_factors(np.random.default_rng(7), [4], 4, 2)
+    diagonal = np.arange(4) * 5 + np.arange(1, 5)
+    plain, _, plain_counts = run(operators, factors)
+    for value in (-np.inf, 1e300):
+        factors["arcs"][diagonal] = value
+        factors["arc_memory"][diagonal] = 0.0 if value < 0 else value
+        results, _, counts = run(operators, factors)
+        for found, expected in zip((*results, *counts), (*plain, *plain_counts), strict=True):
+            assert_array_equal(found, expected)
+        assert_array_equal(results.arcs[diagonal], 0.0)
+
+
+def test_a_token_without_heads_leaves_no_tree(random_grammar):
+    """The other sentences of the chunk, and sums over them, are as if it were not there."""
+    operators = random_grammar(8)
+    factors = oracles.random_factors(np.random.default_rng(8), [3, 4, 2, 3], 4, 2)
+    row = slice(12 + 5, 12 + 10)  # second token of the second sentence
+    begin = 12 + 20 + 6  # first token of the last sentence
+    factors["arcs"][row] = -np.inf
+    factors["arcs"][12 + 5 + 2] = 3.0  # but for itself
+    factors["arc_memory"][begin : begin + 4] = 0.0
+    results, done, counts = run(operators, factors)
+    assert done.tolist() == [True, False, True, False]
+    assert results.sign.tolist() == [1, 0, 1, 0]
+    assert_array_equal(np.isneginf(results.log_abs_z), ~done)
+    for s in range(4):
+        uses = {"arcs": results.arcs, "stop_memory": results.stop_memory}
+        for part in oracles.of_sentence(uses, factors["indptr"], s).values():
+            assert np.isnan(part).all() == (not done[s])
+    some, _, expected_counts = run(operators, factors, which=[2, 0])
+    assert_array_equal(some.log_abs_z, results.log_abs_z)
+    assert_array_equal(some.arcs, results.arcs)
+    for found, expected in zip(counts, expected_counts, strict=True):
+        assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid):RuntimeWarning")  # if interpreted
+def test_what_overflows_is_not_done_and_spoils_no_counts(random_grammar):
+    operators = random_grammar(9)
+    operators.A[..., 1, :, :] = 1e308
+    factors = {"indptr": np.array([0, 3, 5]), "codes": np.array([0, 1, 1, 2, 0])}
+    results, done, counts = run(operators, factors)
+    assert done.tolist() == [False, True]
+    assert results.sign.tolist() == [0, 1]
+    expected = enumerate_sentence(operators, factors, 1)
+    for found, part in zip(counts, expected.counts, strict=True):
+        assert_allclose(found, part, rtol=1e-8, atol=1e-9)
+
+
+def test_only_what_there_is_room_for_is_computed(random_grammar):
+    operators = random_grammar(10)
+    factors = oracles.random_factors(np.random.default_rng(10), [3, 4], 4, 2)
+    everything, _, counts = run(operators, factors)
+    without_uses, _, the_counts = run(operators, factors, with_uses=False)
+    without_counts, _, _ = run(operators, factors, with_counts=False)
+    for some in (without_uses, without_counts):
+        assert_array_equal(some.log_abs_z, everything.log_abs_z)
+    assert_array_equal(without_counts.stop_memory, everything.stop_memory)
+    for found, expected in zip(the_counts, counts, strict=True):
+        assert_array_equal(found, expected)
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+@pytest.mark.parametrize("n_tokens", [20, 100, 300])
+def test_a_memory_that_is_impossible_in_the_end_hides_no_other(n_tokens):
+    """The first token takes one modifier, the last; all between hang there, which is unlikely."""
+    arcs = np.full((n_tokens, n_tokens + 1), -np.inf)
+    arcs[0, 0] = arcs[-1, 1] = 0.0
+    arcs[1:-1, 1], arcs[1:-1, -1] = 0.0, -20.0
+    arc_memory = np.ones((n_tokens, n_tokens + 1, 2))
+    arc_memory[-1, 1, 1] = 0.0
+    factors = {
+        "indptr": np.array([0, n_tokens]),
+        "codes": np.zeros(n_tokens, dtype=int),
+        "arcs": arcs.ravel(),
+        "memory": np.ones(n_tokens, dtype=int),
+        "arc_memory": arc_memory.reshape(-1, 2),
+    }
+    results, done, _ = run(unit_grammar(), factors)
+    assert done.all()
+    assert_allclose(results.log_abs_z, -20.0 * (n_tokens - 2), rtol=1e-12)
+    heads = results.arcs.reshape(arcs.shape).argmax(axis=1)
+    assert heads.tolist() == [0, *[n_tokens] * (n_tokens - 2), 1]

@@ -9,10 +9,9 @@ from sklearn_shag.parsing._scaled_chart import (
     LOG_BASE,
     Sentence,
     Table,
-    inside,
     normalise_scores,
 )
-from sklearn_shag.parsing._scaled_outside import outside, uses_of_arcs
+from sklearn_shag.parsing._scaled_outside import sum_over_trees
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
 __all__ = ["InsideOutside", "inside_outside"]
@@ -106,21 +105,18 @@ def inside_outside(
     # Contiguous, so that the kernels compile for one memory layout only.
     operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
     sentence = _check_sentence(operators, codes, arc_scores, stop_scores)
-    chart, z, exponent = inside(operators, sentence, single_root)
+    counts = Operators(*(np.zeros_like(part) for part in operators))
+    z, exponent, arcs, _ = sum_over_trees(operators, sentence, single_root, True, counts)
     if not np.isfinite(z):
         raise ValueError(
             "The sum over all trees overflows: entries of the operators or scores are too large. "
             "Divide the operators of each symbol by a constant; the marginals stay the same."
         )
     if z == 0:
-        n_tokens = sentence.codes.size - 1
         counts = Operators(*(np.full_like(part, np.nan) for part in operators))
-        return InsideOutside(0.0, -np.inf, np.full((n_tokens, n_tokens + 1), np.nan), counts)
-    counts = Operators(*(np.zeros_like(part) for part in operators))
-    adjoint = outside(operators, sentence, single_root, chart, z, exponent, counts)
-    marginals = uses_of_arcs(sentence, adjoint)[:, :, 0]
+        return InsideOutside(0.0, -np.inf, arcs[:, :, 0], counts)
     log_abs_z = np.log(abs(z)) + exponent * LOG_BASE
-    return InsideOutside(float(np.sign(z)), float(log_abs_z), marginals, counts)
+    return InsideOutside(float(np.sign(z)), float(log_abs_z), arcs[:, :, 0], counts)
 
 
 def _check_sentence(operators, codes, arc_scores, stop_scores):

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import kernel, table_kernel
+from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
 
 LOG2_BASE = 256
 LOG_BASE = LOG2_BASE * float(np.log(2.0))
@@ -75,13 +75,13 @@ class Terms(NamedTuple):
     is_term: np.ndarray  # (n_terms,)
 
 
-@table_kernel
+@inner_table_kernel
 def power(exponent):
     """BASE ** exponent."""
     return 1.0 if exponent == 0 else 2.0 ** (float(LOG2_BASE) * exponent)
 
 
-@table_kernel
+@inner_table_kernel
 def excess_of(size):
     """How often `size` must be divided by BASE to be normalised; 0 if it is 0."""
     excess = 0
@@ -94,7 +94,7 @@ def excess_of(size):
     return excess
 
 
-@table_kernel
+@inner_table_kernel
 def divide(value, times):
     """Divide by BASE so many times, in steps that cannot overflow."""
     for _ in range(times):
@@ -113,7 +113,7 @@ def normalise_scores(scores):
         scores.exponent[i, j, k] += excess
 
 
-@table_kernel
+@inner_table_kernel
 def _normalise(vector):
     """Divide a vector by a power of BASE, and return its exponent."""
     largest = 0.0
@@ -126,7 +126,7 @@ def _normalise(vector):
     return excess
 
 
-@table_kernel
+@inner_table_kernel
 def sum_up(terms, out):
     """Set `out` to the sum of weights times vectors, and return its exponent."""
     weights, vectors, is_term = terms
@@ -153,7 +153,7 @@ def sum_up(terms, out):
     return exponent + _normalise(out)
 
 
-@table_kernel
+@inner_table_kernel
 def _any(vectors, row):
     for q in range(vectors.shape[1]):  # noqa: SIM110 (compiled: no generators)
         if vectors[row, q] != 0.0:
@@ -161,7 +161,7 @@ def _any(vectors, row):
     return False
 
 
-@table_kernel
+@inner_table_kernel
 def stopping(chart, sentence, head, boundary):
     """Give the terms of S[h, b] = sum_j stop(h, j) C_j[h, b] (eq. 14)."""
     side = RIGHT if boundary > head else LEFT
@@ -173,7 +173,7 @@ def stopping(chart, sentence, head, boundary):
     )
 
 
-@table_kernel
+@inner_table_kernel
 def between(chart, head, modifier, low, high, j):
     """Give the terms of g_j[h, m] = sum_b closed[m, b] C_j[h, b], low <= b < high (eq. 16)."""
     closed, complete = chart.closed, chart.complete
@@ -184,7 +184,7 @@ def between(chart, head, modifier, low, high, j):
     )
 
 
-@table_kernel
+@inner_table_kernel
 def emitting(chart, sentence, head, modifier):
     """Give the terms of g[h, m] = sum_j score(h, m, j) g_j[h, m] (eq. 17)."""
     scores, awaiting = sentence.arc_scores, chart.awaiting
@@ -195,7 +195,7 @@ def emitting(chart, sentence, head, modifier):
     )
 
 
-@table_kernel
+@inner_table_kernel
 def outermost(chart, head, boundary, low, high, j):
     """Give the terms of C_j[h, b] = sum_m closed[m, b] I[h, m], m of class j (eq. 18)."""
     closed, incomplete = chart.closed_by_boundary, chart.incomplete
@@ -206,7 +206,7 @@ def outermost(chart, head, boundary, low, high, j):
     )
 
 
-@table_kernel
+@inner_table_kernel
 def _start(table, row, column, alpha_1):
     # C_0[h, h] = C_0[h, h + 1] = alpha_1, the others are 0; likewise g of the root  (eqs. 15, 23)
     for q in range(alpha_1.size):
@@ -216,7 +216,7 @@ def _start(table, row, column, alpha_1):
         table.exponent[row, column, j] = exponent
 
 
-@table_kernel
+@inner_table_kernel
 def _close(chart, operators, sentence, head, boundary):
     # closed[h, b] = alpha_inf . S[h, b]                                               (eq. 14)
     direction = RIGHT if boundary > head else LEFT
@@ -232,7 +232,7 @@ def _close(chart, operators, sentence, head, boundary):
     chart.closed_by_boundary.exponent[boundary, head] = exponent
 
 
-@table_kernel
+@inner_table_kernel
 def _emit(chart, operators, sentence, head, modifier):
     # I[h, m] = A[h, m] g[h, m]                                                        (eq. 17)
     direction = RIGHT if modifier > head else LEFT
@@ -245,7 +245,7 @@ def _emit(chart, operators, sentence, head, modifier):
     chart.incomplete.exponent[head, modifier] = exponent + _normalise(out)
 
 
-@kernel
+@inner_kernel
 def _new_chart(sentence, n_states):
     """Allocate the chart of one sentence, every entry zero."""
     n, k = sentence.codes.size, sentence.arc_scores.values.shape[2]
@@ -293,7 +293,7 @@ def inside(operators, sentence, single_root):
     return chart, chart.closed.values[0, end], chart.closed.exponent[0, end]
 
 
-@table_kernel
+@inner_table_kernel
 def _fill(chart, operators, sentence, single_root):
     n_tokens, n_classes = sentence.codes.size - 1, sentence.arc_scores.values.shape[2]
     first = 1 if single_root else 0
@@ -319,7 +319,7 @@ def _fill(chart, operators, sentence, single_root):
                 _close(chart, operators, sentence, head, boundary)
 
 
-@table_kernel
+@inner_table_kernel
 def ends(i, j, direction):
     """Head, modifier, far boundary and first possible modifier of the half that covers i..j."""
     if direction == RIGHT:
@@ -327,7 +327,7 @@ def ends(i, j, direction):
     return j, i, i, i
 
 
-@table_kernel
+@inner_table_kernel
 def _single_root(chart, operators, sentence):
     """Z = sum_m w(m) closed[m, 1] closed[m, N + 1], one root m (eq. 23)."""
     n_tokens, root = sentence.codes.size - 1, np.int64(0)
@@ -346,7 +346,7 @@ def _single_root(chart, operators, sentence):
     return divide(z, excess), z_exponent + excess
 
 
-@table_kernel
+@inner_table_kernel
 def root_term(chart, operators, sentence, m):
     """Value and exponent of the trees with the root m."""
     end = sentence.codes.size
@@ -355,7 +355,7 @@ def root_term(chart, operators, sentence, m):
     return weight * chart.closed.values[m, 1] * chart.closed.values[m, end], exponent
 
 
-@table_kernel
+@inner_table_kernel
 def root_weight(chart, operators, sentence, m):
     """Value and exponent of w(m) = stop(0) alpha_inf . I[0, m], and what was divided out."""
     stop = sentence.stop_scores.values[0, RIGHT, sentence.memory[m]]

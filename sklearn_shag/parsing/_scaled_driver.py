@@ -3,15 +3,9 @@
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._scaled_chart import (
-    LOG_BASE,
-    Sentence,
-    Table,
-    inside,
-    normalise_scores,
-)
-from sklearn_shag.parsing._scaled_outside import outside, uses_of_arcs
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.parsing._scaled_chart import LOG_BASE, Sentence, Table, normalise_scores
+from sklearn_shag.parsing._scaled_outside import sum_over_trees
+from sklearn_shag.utils._kernel import inner_kernel, kernel
 
 # Further below the largest score of its token an arc counts as forbidden: there, a logarithm in
 # double precision is off by a tenth.
@@ -40,19 +34,16 @@ def run_scaled(operators, factors, which, results, done, weights, counts):
     counts : Operators
         The expected uses of operators are added to it; none where it is empty.
     """
-    with_counts = counts.A.size > 0
+    with_uses = results.arcs.size + counts.A.size > 0
     of_sentence = Operators(
         np.zeros(counts.alpha_1.shape), np.zeros(counts.alpha_inf.shape), np.zeros(counts.A.shape)
     )
     for k in range(which.size):
         s = which[k]
         sentence, offset = _sentence_of(factors, s, operators.A.shape[0] - 1)
-        chart, z, exponent = inside(operators, sentence, True)
+        z, exponent, arcs, stops = sum_over_trees(operators, sentence, True, with_uses, of_sentence)
         done[k] = z != 0.0 and np.isfinite(z)
-        if done[k] and (results.arcs.size or with_counts):
-            adjoint = outside(operators, sentence, True, chart, z, exponent, of_sentence)
-            arcs = uses_of_arcs(sentence, adjoint)
-            stops = adjoint.stop_scores * sentence.stop_scores.values
+        if done[k] and with_uses:
             done[k] = np.isfinite(arcs).all() and np.isfinite(stops).all()
             done[k] = _move(of_sentence, done[k], weights[s], counts)
             if done[k] and results.arcs.size:
@@ -62,7 +53,7 @@ def run_scaled(operators, factors, which, results, done, weights, counts):
             results.log_abs_z[s] = np.log(abs(z)) + exponent * LOG_BASE + offset
 
 
-@kernel
+@inner_kernel
 def _sentence_of(factors, s, root):
     """Make the sentence of some factors; its log Z is to be increased by the number returned."""
     low, high = factors.indptr[s], factors.indptr[s + 1]
@@ -97,7 +88,7 @@ def _sentence_of(factors, s, root):
     return sentence, offset
 
 
-@kernel
+@inner_kernel
 def _multiply_arcs(scores, arcs, m):
     """Multiply the scores of the arcs to token m by given ones, logarithms, but for the largest.
 
@@ -118,19 +109,27 @@ def _multiply_arcs(scores, arcs, m):
     return largest if largest > -np.inf else 0.0
 
 
-@kernel
+@inner_kernel
 def _move(of_sentence, finite, weight, counts):
     """Move the counts of a sentence times its weight to `counts`, if they are finite as well."""
-    for part in of_sentence:
-        finite = finite and np.isfinite(part).all()
-    for part, total in zip(of_sentence, counts):  # noqa: B905 (compiled: no `strict`)
-        if finite:
-            total += weight * part
-        part[...] = 0.0
+    finite = finite and np.isfinite(of_sentence.alpha_1).all()
+    finite = finite and np.isfinite(of_sentence.alpha_inf).all()
+    finite = finite and np.isfinite(of_sentence.A).all()
+    _move_part(of_sentence.alpha_1, finite, weight, counts.alpha_1)
+    _move_part(of_sentence.alpha_inf, finite, weight, counts.alpha_inf)
+    _move_part(of_sentence.A, finite, weight, counts.A)
     return finite
 
 
-@kernel
+@inner_kernel
+def _move_part(part, finite, weight, total):
+    for place in range(part.size):
+        if finite:
+            total.flat[place] += weight * part.flat[place]
+        part.flat[place] = 0.0
+
+
+@inner_kernel
 def _note_uses(factors, s, arcs, stops, results):
     n, row = arcs.shape[1], factors.begins[s]
     for m in range(n - 1):

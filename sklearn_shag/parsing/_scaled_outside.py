@@ -14,6 +14,7 @@ from sklearn_shag.parsing._scaled_chart import (
     divide,
     emitting,
     ends,
+    inside,
     outermost,
     power,
     root_term,
@@ -22,7 +23,7 @@ from sklearn_shag.parsing._scaled_chart import (
     sum_up,
 )
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import kernel, table_kernel
+from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
 
 # By how much a term that is not zero can exceed a sum: terms cancel to 1e-16 of their size at best.
 MAX_SHIFT = 2
@@ -41,7 +42,7 @@ class Outside(NamedTuple):
     sum: np.ndarray  # (n,), for that by a sum that is not kept
 
 
-@table_kernel
+@inner_table_kernel
 def _sum_up_adjoint(terms, exponent, d_out, d_weights, d_vectors):
     """Add what the adjoint of a weighted sum contributes to the adjoints of its terms."""
     weights, vectors, is_term = terms
@@ -59,17 +60,51 @@ def _sum_up_adjoint(terms, exponent, d_out, d_weights, d_vectors):
 
 
 @kernel
-def outside(operators, sentence, single_root, chart, z, z_exponent, counts):
-    """Differentiate log Z by every entry of the chart, and every score (eqs. 19-22, 24).
+def sum_over_trees(operators, sentence, single_root, with_uses, counts):
+    """Sum over the trees of a sentence, and find the expected uses of its scores (eq. 25).
 
-    `chart`, `z` and `z_exponent` are what :func:`inside` returned for the other arguments; z must
-    be finite and not zero. The expected uses of every entry of the operators are added to `counts`
-    (eq. 26), an Operators of their shape, or empty where they are not wanted.
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar.
+    sentence : Sentence
+    single_root : bool
+        Whether the root symbol takes exactly one modifier whatever its automaton says.
+    with_uses : bool
+        Whether expected uses are wanted.
+    counts : Operators
+        The expected uses of operators are added to it, if uses are wanted; none where it is empty.
 
     Returns
     -------
-    outside : Outside
+    z : float
+        The sum over all trees is ``z * BASE ** exponent``.
+    exponent : int
+    arcs : array of shape (N, N + 1, k)
+        Expected uses of arcs, row m - 1 and column h; NaN if not wanted, or if z is 0 or not
+        finite.
+    stops : array of shape (N + 1, 2, k)
+        The same of stops.
     """
+    chart, z, exponent = inside(operators, sentence, single_root)
+    n, _, n_classes = sentence.arc_scores.values.shape
+    arcs, stops = np.full((n - 1, n, n_classes), np.nan), np.full((n, 2, n_classes), np.nan)
+    if with_uses and z != 0.0 and np.isfinite(z):
+        adjoint = _outside(operators, sentence, single_root, chart, z, exponent, counts)
+        for h in range(n):
+            for j in range(n_classes):
+                for m in range(1, n):
+                    score = sentence.arc_scores.values[h, m, j]
+                    arcs[m - 1, h, j] = adjoint.arc_scores[h, m, j] * score
+                for side in range(2):
+                    score = sentence.stop_scores.values[h, side, j]
+                    stops[h, side, j] = adjoint.stop_scores[h, side, j] * score
+    return z, exponent, arcs, stops
+
+
+@inner_kernel
+def _outside(operators, sentence, single_root, chart, z, z_exponent, counts):
+    """Differentiate log Z by every entry of the chart and every score (eqs. 19-22, 24)."""
     adjoint = _new_outside(chart, sentence)
     if single_root:
         _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent, counts)
@@ -79,7 +114,7 @@ def outside(operators, sentence, single_root, chart, z, z_exponent, counts):
     return adjoint
 
 
-@table_kernel
+@inner_table_kernel
 def _fill(chart, adjoint, operators, sentence, single_root, counts):
     n_tokens, first = sentence.codes.size - 1, 1 if single_root else 0
     for width in range(n_tokens, 0, -1):
@@ -95,15 +130,13 @@ def _fill(chart, adjoint, operators, sentence, single_root, counts):
         for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
             _close_adjoint(chart, adjoint, operators, sentence, h, h + direction, counts)
             if counts.A.size:
-                d_start, start = (
-                    adjoint.complete[h, h + direction, 0],
-                    chart.complete.values[h, h + direction, 0],
-                )
+                start = chart.complete.values[h, h + direction, 0]
                 for q in range(start.size):
-                    counts.alpha_1[sentence.codes[h], direction, q] += d_start[q] * start[q]
+                    use = adjoint.complete[h, h + direction, 0, q] * start[q]
+                    counts.alpha_1[sentence.codes[h], direction, q] += use
 
 
-@kernel
+@inner_kernel
 def _new_outside(chart, sentence):
     return Outside(
         np.zeros(chart.complete.values.shape),
@@ -117,7 +150,7 @@ def _new_outside(chart, sentence):
     )
 
 
-@table_kernel
+@inner_table_kernel
 def _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent, counts):
     """Differentiate log Z by the root's attachment and the two halves beside it (eq. 24)."""
     end, root = sentence.codes.size, sentence.codes[0]
@@ -142,7 +175,7 @@ def _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent, cou
                 counts.alpha_1[root, RIGHT, q] += adjoint.sum[q] * chart.sum[q]
 
 
-@table_kernel
+@inner_table_kernel
 def _close_adjoint(chart, adjoint, operators, sentence, head, boundary, counts):
     # dS[h, b] = dclosed[h, b] alpha_inf
     # dC_j[h, b] += stop(h, j) dS[h, b],  dstop(h, j) += dS[h, b] . C_j[h, b]          (eq. 19)
@@ -161,21 +194,20 @@ def _close_adjoint(chart, adjoint, operators, sentence, head, boundary, counts):
     _sum_up_adjoint(terms, exponent, adjoint.sum, d_stops, d_complete)
 
 
-@table_kernel
+@inner_table_kernel
 def _emit_adjoint(chart, adjoint, operators, sentence, head, modifier, counts):
     # dg[h, m] = A[h, m]^T dI[h, m]
     # dg_j[h, m] = score(h, m, j) dg[h, m],  dscore(h, m, j) = dg[h, m] . g_j[h, m]    (eq. 21)
     direction = RIGHT if modifier > head else LEFT
     code, symbol = sentence.codes[head], sentence.codes[modifier]
+    matrix = operators.A[code, direction, symbol]
     terms = emitting(chart, sentence, head, modifier)
     exponent = sum_up(terms, chart.sum)
     excess = chart.incomplete.exponent[head, modifier] - exponent
     for j in range(chart.sum.size):
         adjoint.sum[j] = 0.0
         for i in range(chart.sum.size):
-            move = (
-                adjoint.incomplete[head, modifier, i] * operators.A[code, direction, symbol, i, j]
-            )
+            move = adjoint.incomplete[head, modifier, i] * matrix[i, j]
             move = divide(move, excess)
             adjoint.sum[j] += move
             if counts.A.size:
@@ -184,7 +216,7 @@ def _emit_adjoint(chart, adjoint, operators, sentence, head, modifier, counts):
     _sum_up_adjoint(terms, exponent, adjoint.sum, d_scores, d_awaiting)
 
 
-@table_kernel
+@inner_table_kernel
 def _outermost_adjoint(chart, adjoint, head, boundary, low, high):
     # dI[h, m] += closed[m, b] dC_j[h, b],  dclosed[m, b] += dC_j[h, b] . I[h, m]      (eq. 20)
     for j in range(adjoint.complete.shape[2]):
@@ -197,7 +229,7 @@ def _outermost_adjoint(chart, adjoint, head, boundary, low, high):
         )
 
 
-@table_kernel
+@inner_table_kernel
 def _between_adjoint(chart, adjoint, head, modifier, low, high):
     # dC_j[h, b] += closed[m, b] dg_j[h, m],  dclosed[m, b] += dg_j[h, m] . C_j[h, b]  (eq. 22)
     for j in range(adjoint.awaiting.shape[2]):
@@ -208,19 +240,3 @@ def _between_adjoint(chart, adjoint, head, modifier, low, high):
             adjoint.closed[modifier, low:high],
             adjoint.complete[head, low:high, j],
         )
-
-
-@kernel
-def uses_of_arcs(sentence, adjoint):
-    """Derivative times score: the posterior of each arc and class before it (eq. 25).
-
-    Returns an array of shape (N, N + 1, k), row m - 1 and column h.
-    """
-    n, _, n_classes = adjoint.arc_scores.shape
-    uses = np.zeros((n - 1, n, n_classes))
-    for m in range(1, n):
-        for h in range(n):
-            for j in range(n_classes):
-                score = sentence.arc_scores.values[h, m, j]
-                uses[m - 1, h, j] = adjoint.arc_scores[h, m, j] * score
-    return uses

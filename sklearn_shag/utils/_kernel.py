@@ -5,7 +5,14 @@ import logging
 from functools import cache, partial, update_wrapper
 from pathlib import Path
 
-__all__ = ["inlined_kernel", "kernel", "merged_kernel", "table_kernel"]
+__all__ = [
+    "inlined_kernel",
+    "inner_kernel",
+    "inner_table_kernel",
+    "kernel",
+    "merged_kernel",
+    "table_kernel",
+]
 
 logger = logging.getLogger(__name__.partition(".")[0])
 
@@ -36,6 +43,10 @@ def kernel(function=None, /, **options):
 table_kernel = partial(kernel, _nrt=False)
 # For parts of such kernels that are called in inner loops.
 inlined_kernel = partial(kernel, _nrt=False, forceinline=True)
+# For kernels, and such kernels, that Python never calls: to unpack tuples of arrays that come from
+# it can take longer to compile than what is done with them.
+inner_kernel = partial(kernel, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner_table_kernel = partial(inner_kernel, _nrt=False)
 # For large parts of such kernels with one caller, and one call: they are compiled as part of it.
 # Else they would be optimised on their own, and then again within each kernel on the way up.
 merged_kernel = partial(kernel, _nrt=False, inline="always")
