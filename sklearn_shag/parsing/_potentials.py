@@ -56,6 +56,34 @@ class Potentials(NamedTuple):
     stop_memory: FloatArray | None = None
 
 
+def check_grammar(grammar, potentials):
+    """Check a grammar, or stand in for one, and the potentials of its sentences.
+
+    Parameters
+    ----------
+    grammar : Operators or None
+    potentials : Potentials
+
+    Returns
+    -------
+    operators : Operators
+        Contiguous; the :func:`unit_grammar` for None.
+    potentials : Potentials
+        From :func:`check_potentials`.
+
+    Raises
+    ------
+    ValueError
+        If operators are not finite, or as :func:`check_potentials`.
+    """
+    if grammar is None:
+        return unit_grammar(), check_potentials(potentials, None)
+    operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in grammar))
+    if not all(np.isfinite(part).all() for part in operators):
+        raise ValueError("The operators hold values that are not finite.")
+    return operators, check_potentials(potentials, operators.A.shape[2])
+
+
 def check_potentials(potentials, n_symbols):
     """Check potentials, and give all their arrays one type and layout.
 
@@ -184,6 +212,22 @@ def as_factors(potentials):
         np.empty(0, dtype=np.int64) if memory is None else memory,
         np.empty((0, 1)) if arc_memory is None else arc_memory,
         np.empty((0, 2, 1)) if stop_memory is None else stop_memory,
+    )
+
+
+def take_sentences(factors, start, stop):
+    """Take a range of sentences, as views."""
+    indptr, begins, codes, arcs, memory, arc_memory, stop_memory = factors
+    tokens = slice(indptr[start], indptr[stop])
+    of_arcs = slice(begins[start], begins[stop])
+    return Factors(
+        indptr[start : stop + 1] - indptr[start],
+        begins[start : stop + 1] - begins[start],
+        codes[tokens],
+        arcs[of_arcs],
+        memory[tokens],
+        arc_memory[of_arcs],
+        stop_memory[tokens],
     )
 
 
