@@ -8,14 +8,14 @@ from sklearn_shag.parsing._potentials import Potentials, arc_begins, check_gramm
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import Heads
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._typing import FloatArray, IntArray
+from sklearn_shag.utils._typing import FloatArray, SignArray
 
 __all__ = ["tree_values"]
 
 
 def tree_values(
     grammar: Operators | None, potentials: Potentials, heads: Heads
-) -> tuple[IntArray, FloatArray]:
+) -> tuple[SignArray, FloatArray]:
     """Compute the value of one tree of each sentence.
 
     Parameters
@@ -63,7 +63,8 @@ def tree_values(
     heads, sentences = list(heads), [range(n) for n in np.diff(potentials.indptr)]
     if len(heads) != len(sentences):
         raise ValueError(
-            f"heads holds the heads of {len(heads)} sentences, but potentials hold {len(sentences)}."
+            f"heads must hold the heads of {len(sentences)} sentences, as many as indptr says; got "
+            f"those of {len(heads)}."
         )
     return value_trees(operators, potentials, check_heads(sentences, heads, "heads"))
 
