@@ -80,9 +80,8 @@ def best_trees(
     for name, part in zip(operators._fields, operators, strict=True):
         if part.min() < 0:
             raise ValueError(
-                f"{name} of the operators holds the negative value {part.min():.6g}, so paths "
-                f"through the states have no logarithm. Decode marginals, which take operators of any "
-                f"sign."
+                f"{name} of the operators holds the negative value {part.min():.6g}, which has no "
+                f"logarithm. Decode marginals: they take operators of any sign."
             )
     logs, factors = log_grammar(operators), as_factors(potentials)
     cuts = _cut(np.diff(factors.indptr) + 1, n_jobs).tolist()
