@@ -1,6 +1,6 @@
 """The fast chart against enumeration and the scaled chart."""
 
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 import numba
@@ -9,18 +9,28 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import _bulk, _chunks, _fast_chart, _scaled_chart, eisner, inside_outside
-from sklearn_shag.parsing._fast_chart import (
-    CLOSED,
-    COMPLETE,
-    D_CLOSED,
-    INCOMPLETE,
-    Sentence,
-    Tables,
+from sklearn_shag.parsing import (
+    Batch,
+    Potentials,
+    _chunks,
+    _fast_chart,
+    _scaled_chart,
+    eisner,
+    inside_outside,
+    log_grammar,
+    over_chunks,
+    pack_grammar,
+    parse_derivations,
+    parse_heads,
+    parse_log_partitions,
+    parse_marginals,
+    report_marginals,
 )
+from sklearn_shag.parsing._fast_chart import Sentence
 from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
 from sklearn_shag.parsing._fast_range import N_PROBED
-from sklearn_shag.parsing._packed_grammar import pack_grammar
+from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Tables
+from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.parsing._results import new_results
 from sklearn_shag.utils._simd import LANES, aligned
 from tests import oracles
@@ -72,21 +82,36 @@ def with_root(codes):
 
 def run(operators, sentences, with_marginals=True):
     """Give sentences to the fast chart alone: which are done, sign, log |Z| and marginals."""
-    codes, _ = encoded(sentences)
-    positions, indptr = encoded([with_root(sentence) for sentence in sentences])
-    grammar, place = pack_grammar(operators, codes)
-    results = new_results(indptr, with_marginals)
-    which = np.argsort(np.diff(indptr), kind="stable")
-    done = np.zeros(len(sentences), dtype=bool)
-    done[which] = run_fast(grammar, place[positions], indptr, which, results)
+    codes, indptr = encoded(sentences)
+    factors = as_factors(check_potentials(Potentials(indptr, codes), N_SYMBOLS))
+    results, lengths = new_results(factors, with_marginals), np.diff(indptr)
+    which = np.argsort(lengths, kind="stable")
+    done, weights = np.zeros(lengths.size, dtype=bool), np.ones(lengths.size)
+    fast = pack_grammar(operators).fast
+    done[which] = run_fast(fast, factors, which, results, weights, None)
     parts = [()] * len(sentences)
     if with_marginals:
-        ends = pairwise(results.begins)
+        ends = pairwise(factors.begins)
         parts = [
-            results.marginals[begin:end].reshape(-1, n)
-            for (begin, end), n in zip(ends, np.diff(indptr), strict=True)
+            results.arcs[begin:end].reshape(-1, n + 1)
+            for (begin, end), n in zip(ends, lengths, strict=True)
         ]
     return done, results.sign, results.log_abs_z, parts
+
+
+def parse(task, operators, fallback, codes, indptr, n_jobs=1, **options):
+    """Give encoded sentences to parsers' tasks: a result for each."""
+    batch = Batch([None] * (indptr.size - 1), codes, indptr, None)
+    grammars = pack_grammar(operators), pack_grammar(fallback)
+    if task is parse_derivations:
+        grammars = log_grammar(operators), log_grammar(fallback)
+    if task in (parse_log_partitions, report_marginals):
+        grammars = grammars[:1]
+    return over_chunks(partial(task, grammars, codes_alone, **options), batch, n_jobs, 0)
+
+
+def codes_alone(batch):
+    return Potentials(batch.indptr, batch.codes)
 
 
 def assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-8):
@@ -153,6 +178,10 @@ def test_agrees_with_the_scaled_chart_around_limits(n_states, n_tokens):
     assert_agrees_with_the_scaled_chart(even_grammar(1, n_states), sentences_of([n_tokens]))
 
 
+def empty(shape):
+    return aligned(int(np.prod(shape))).reshape(shape)
+
+
 def solve_in_tiles(operators, sentences, tile, in_lockstep):
     """Fill tables that hold NaN, tile by tile; returns vectors, numbers and marginals.
 
@@ -161,8 +190,8 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
     lengths, n_states = [len(sentence) for sentence in sentences], operators.alpha_1.shape[2]
     n_tokens, shape = max(lengths), (len(sentences),) if in_lockstep else ()
     n, p = n_tokens + 1, n_tokens + 5
-    starts = aligned((n, 2, LANES if in_lockstep else -(-n_states // LANES) * LANES))
-    stops, scores = aligned(starts.shape), aligned((n, n, *shape))
+    starts = empty((n, 2, LANES if in_lockstep else -(-n_states // LANES) * LANES))
+    stops, scores = empty(starts.shape), empty((n, n, 1, *shape))
     starts[...], stops[...], scores[...] = 0.0, 0.0, 0.0 if in_lockstep else 1.0
     for s, codes in enumerate(sentences):
         states = s if in_lockstep else slice(n_states)
@@ -171,19 +200,19 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
         stops[here, :, states] = operators.alpha_inf[codes].squeeze(2 if in_lockstep else ())
         if in_lockstep:
             direction = (np.arange(n) > np.arange(n)[:, None]).astype(int)[here, here]
-            scores[here, here, s] = operators.A[codes[:, None], direction, codes][..., 0, 0]
+            scores[here, here, 0, s] = operators.A[codes[:, None], direction, codes][..., 0, 0]
     A, A_transposed = None, None
     if not in_lockstep:
         A = np.zeros((*operators.A.shape[:3], *[starts.shape[2]] * 2))
         A[..., :n_states, :n_states] = operators.A
         A_transposed = A.swapaxes(3, 4).copy()
-    positions = with_root(sentences[0])
-    sentence = Sentence(positions, starts, stops, A, A_transposed, scores)
-    vectors, numbers = aligned((5, p, p + 1, starts.shape[2])), aligned((3, p + 1, p + 1, *shape))
-    marginals = aligned((n_tokens, n, *shape))
+    in_class = empty((n, 1, len(sentences)))
+    sentence = Sentence(sentences[0], starts, stops, A, A_transposed, scores, None, None, in_class)
+    vectors, numbers = empty((6, p, p + 1, starts.shape[2])), empty((3, p + 1, p + 1, *shape))
+    marginals = empty((n_tokens, n, *shape))
     vectors[...], numbers[...], marginals[...] = np.nan, np.nan, np.nan
     tables = Tables(vectors, numbers)
-    _fast_chart.inside(sentence, n_tokens, tile, tables)
+    _fast_chart.inside(sentence, 1, n, tile, tables)
     inside_vectors = vectors[[COMPLETE, INCOMPLETE]].copy()
     numbers[D_CLOSED] = 0.0
     for s, codes in enumerate(sentences):
@@ -200,11 +229,12 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
 
 def assert_tables_are_those_of_the_scaled_chart(operators, codes, vectors, numbers, marginals):
     n, n_states = len(codes) + 1, operators.alpha_1.shape[2]
-    ones = np.ones((n, n)), np.ones((n, 2))
-    scaled, _, _ = _scaled_chart.inside(operators, with_root(codes), *ones, True)
+    ones = [_scaled_chart.normalise_scores(np.ones((n, size, 1))) for size in (n, 2)]
+    sentence = _scaled_chart.Sentence(with_root(codes), np.zeros(n, dtype=np.int64), *ones)
+    scaled, _, _ = _scaled_chart.inside(operators, sentence, True)
     assert (scaled.closed.exponent[1:, 1:] == 0).all()  # its numbers are what they say
     complete, incomplete = vectors[:, 1:n, 1 : n + 1]
-    scaled_complete = scaled.complete.values[1:, 1:]
+    scaled_complete = scaled.complete.values[1:, 1:, 0]
     assert_allclose(complete[..., :n_states], scaled_complete, rtol=1e-11)
     scaled_incomplete = scaled.incomplete.values[1:, 1:]
     assert_allclose(incomplete[:, :-1, :n_states], scaled_incomplete, rtol=1e-11)
@@ -304,29 +334,29 @@ def test_without_marginals_z_is_the_same():
 
 
 @pytest.mark.parametrize("n_states", [1, 2, 8, 9])
-def test_packed_grammars_have_the_symbols_of_the_text(n_states):
+def test_packed_grammars_are_padded(n_states):
     operators = even_grammar(8, n_states)
-    grammar, place = pack_grammar(operators, np.array([3, 1, 1]))
+    packed = pack_grammar(operators)
+    grammar = packed.fast
     n = n_states if n_states == 1 else -(-n_states // LANES) * LANES
-    assert grammar.A.shape == (3, 2, 2, n, n)
-    assert place[[1, 3, ROOT]].tolist() == [0, 1, 2]
-    expected = operators.A[[1, 3, ROOT]][:, :, [1, 3]]
-    assert_array_equal(grammar.A[..., :n_states, :n_states], expected)
+    assert grammar.A.shape == (*operators.A.shape[:3], n, n)
+    assert_array_equal(grammar.A[..., :n_states, :n_states], operators.A)
     assert_array_equal(grammar.A_transposed, np.swapaxes(grammar.A, 3, 4))
-    assert_array_equal(grammar.alpha_1[..., :n_states], operators.alpha_1[[1, 3, ROOT]])
-    assert_array_equal(grammar.alpha_inf[..., :n_states], operators.alpha_inf[[1, 3, ROOT]])
+    assert_array_equal(grammar.alpha_1[..., :n_states], operators.alpha_1)
+    assert_array_equal(grammar.alpha_inf[..., :n_states], operators.alpha_inf)
     for part in grammar:
         assert_array_equal(part[..., n_states:] if part.ndim > 1 else (), 0.0)
+    for part, expected in zip(packed.operators, operators, strict=True):
+        assert_array_equal(part, expected)
 
 
 @pytest.mark.parametrize("n_states", [1, 2])
-@pytest.mark.parametrize("codes", [[0], [0, 2], [3, 2, 1, 0]])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_packed_grammars_have_one_memory_layout(n_states, codes, order):
+def test_packed_grammars_have_one_memory_layout(n_states, order):
     """Kernels would be compiled anew for another."""
     operators = Operators(*(np.asarray(part, order=order) for part in even_grammar(8, n_states)))
-    grammar, _ = pack_grammar(operators, np.array(codes))
-    assert all(part.flags.c_contiguous for part in grammar)
+    packed = pack_grammar(operators)
+    assert all(part.flags.c_contiguous for part in (*packed.operators, *packed.fast))
 
 
 class TestLadder:
@@ -335,16 +365,17 @@ class TestLadder:
     @staticmethod
     def assert_bulk_agrees(operators, fallback, sentences):
         codes, indptr = encoded(sentences)
-        logs = _bulk.log_partitions(operators, codes, indptr)
-        signs, share, mass, _ = _bulk.marginal_report(operators, codes, indptr)
-        marginals = _bulk.marginals(operators, fallback, codes, indptr)
-        mbr = _bulk.decode(operators, fallback, codes, indptr)
-        largest = _bulk.decode(operators, fallback, codes, indptr, "max_marginal")
+        given = operators, fallback, codes, indptr
+        logs = parse(parse_log_partitions, *given)
+        signs, share, mass, _ = zip(*parse(report_marginals, *given), strict=True)
+        marginals = parse(parse_marginals, *given)
+        mbr = parse(parse_heads, *given, logarithm=True)
+        largest = parse(parse_heads, *given, logarithm=False)
         for k, sentence in enumerate(sentences):
             scaled = inside_outside(operators, sentence)
             assert signs[k] == scaled.sign
-            expected = scaled.log_abs_z if scaled.sign > 0 else -np.inf
-            assert_allclose(logs[k], expected, rtol=1e-9)
+            assert logs[k][0] == scaled.sign
+            assert_allclose(logs[k][1], scaled.log_abs_z, rtol=1e-9)
             negative = np.where(scaled.marginals < -1e-12, scaled.marginals, 0.0)
             assert_allclose(share[k], np.count_nonzero(negative) / len(sentence) ** 2)
             assert_allclose(mass[k], -negative.sum() / len(sentence), rtol=1e-7, atol=1e-12)
@@ -368,11 +399,8 @@ class TestLadder:
     def test_operators_out_of_range(self, magnitude, part, n_states):
         operators, fallback = even_grammar(9, n_states), even_grammar(10, n_states)
         getattr(operators, part)[1, 1] *= magnitude
-        grammar, _ = pack_grammar(operators, np.array([0, 2, 3]))
-        assert grammar is not None  # symbol 1 is not there
         sentences = sentences_of([1, 2, 3, 5, 6, 6])
-        grammar, _ = pack_grammar(operators, np.concatenate(sentences))
-        assert (grammar is None) == (abs(magnitude) > 1)
+        assert (pack_grammar(operators).fast is None) == (abs(magnitude) > 1)
         self.assert_bulk_agrees(operators, fallback, sentences)
 
     @pytest.mark.parametrize("factor", [1e-60, 1e60])
@@ -443,7 +471,7 @@ class TestLadder:
         assert done.all()
         done, _, _, _ = run(operators, sentences)
         assert not done.any()
-        marginals = _bulk.marginals(operators, fallback, *encoded(sentences))[0]
+        marginals = parse(parse_marginals, operators, fallback, *encoded(sentences))[0]
         assert_allclose(marginals, repaired(inside_outside(fallback, [0, 1]).marginals), rtol=1e-9)
 
     @pytest.mark.parametrize("n_states", [1, 2])
@@ -505,9 +533,9 @@ class TestLadder:
         sentences = [np.array(s) for s in ([0, 2], [1], [0, 1, 2], [3], [2, 3, 0])]
         self.assert_bulk_agrees(operators, fallback, sentences)
         codes, indptr = encoded(sentences)
-        marginals = _bulk.marginals(operators, fallback, codes, indptr)[2]
+        marginals = parse(parse_marginals, operators, fallback, codes, indptr)[2]
         assert_allclose(marginals, (1 - np.eye(3, 4, 1)) / 3, rtol=1e-15)
-        heads = _bulk.decode(operators, fallback, codes, indptr)[2]
+        heads = parse(parse_heads, operators, fallback, codes, indptr, logarithm=True)[2]
         assert tuple(heads) in oracles.projective_trees(3)
 
     @pytest.mark.parametrize("n_states", [1, 3])
@@ -523,14 +551,12 @@ class TestLadder:
 
 
 def results_of(operators, fallback, sentences, n_jobs):
-    """All that is computed in bulk: a list for each function."""
-    codes, indptr = encoded(sentences)
-    results = [_bulk.log_partitions(operators, codes, indptr, n_jobs)]
-    results.extend(_bulk.marginal_report(operators, codes, indptr, n_jobs))
-    results.append(_bulk.marginals(operators, fallback, codes, indptr, n_jobs))
-    for decoder in ("mbr", "max_marginal", "viterbi"):
-        results.append(_bulk.decode(operators, fallback, codes, indptr, decoder, n_jobs))
-    return [list(result) for result in results]
+    """All that parsers compute: a list for each."""
+    given = operators, fallback, *encoded(sentences), n_jobs
+    results = [parse(parse_log_partitions, *given), parse(report_marginals, *given)]
+    results.append(parse(parse_marginals, *given))
+    results += [parse(parse_heads, *given, logarithm=logarithm) for logarithm in (True, False)]
+    return [*results, parse(parse_derivations, *given)]
 
 
 @cache
@@ -550,13 +576,13 @@ def bulk(n_states):
 @pytest.mark.parametrize("n_states", [1, 2])
 def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
     operators, fallback, sentences = bulk(n_states)
-    logs, signs, _, _, routes, marginals, heads, largest, _ = results_of(*bulk(n_states), n_jobs)
+    logs, reports, marginals, heads, largest, _ = results_of(*bulk(n_states), n_jobs)
     n_impossible = 0
     for k, sentence in enumerate(sentences):
         scaled = inside_outside(operators, sentence)
-        assert signs[k] == scaled.sign
-        assert routes[k] == ("fast" if scaled.sign else "none")
-        assert_allclose(logs[k], scaled.log_abs_z, rtol=1e-9)
+        assert reports[k][0] == logs[k][0] == scaled.sign
+        assert reports[k][3] == ("fast" if scaled.sign else "none")
+        assert_allclose(logs[k][1], scaled.log_abs_z, rtol=1e-9)
         if scaled.sign == 0:
             n_impossible += 1
             scaled = inside_outside(fallback, sentence)
@@ -588,11 +614,8 @@ def test_viterbi_comes_in_the_order_of_sentences():
 
 
 @pytest.mark.parametrize("n_states", [1, 2])
-@pytest.mark.parametrize(
-    ("n_jobs", "largest_chunk", "chunks_per_worker"),
-    [(1, 1, 1), (1, 100, 1), (2, 10**6, 1), (2, 10**6, 3), (2, 1, 8), (2, 10**6, 100)],
-)
-def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, largest_chunk, chunks_per_worker):
+@pytest.mark.parametrize(("n_jobs", "cost"), [(1, 1.0), (1, 2e4), (2, 1.0), (2, 2e4), (2, 2e5)])
+def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, cost):
     expected = results_of(*bulk(n_states), 1)
     n_chunks = []
 
@@ -603,8 +626,8 @@ def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, largest_chunk, chu
 
     original = _chunks.run_parallel
     monkeypatch.setattr(_chunks, "run_parallel", run_parallel)
-    monkeypatch.setattr(_chunks, "LARGEST_CHUNK", largest_chunk)
-    monkeypatch.setattr(_chunks, "CHUNKS_PER_WORKER", chunks_per_worker)
+    monkeypatch.setattr(_chunks, "CHUNK_COST", cost)
+    monkeypatch.setattr(_chunks, "CHUNK_COST_ALONE", cost)
     found = results_of(*bulk(n_states), n_jobs)
     assert min(n_chunks) > 1
     for one, other in zip(found, expected, strict=True):

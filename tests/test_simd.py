@@ -11,6 +11,7 @@ from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
     aligned,
+    larger_sum,
     load,
     multiply,
     multiply_add,
@@ -165,6 +166,20 @@ def test_products_and_sums_go_lane_by_lane(run, numbers):
     run(combine, one, other, total, product, out)
     assert_array_equal(product, one * other[1])
     assert_array_equal(out, one * other[1] + total[2, 1])
+
+
+def raise_lanes(one, other, least):
+    total = larger_sum(load(one, (0,)), load(other, (1, 0)), load(least, (0,)))
+    store(least, (0,), total)
+
+
+def test_larger_sums_are_taken_lane_by_lane(run, numbers):
+    one, other, least = numbers(LANES), numbers(2, LANES), numbers(LANES) * 3
+    one[:2], least[2:4] = -np.inf, -np.inf
+    expected = np.maximum(one + other[1], least)
+    assert np.unique(expected == least).size == 2
+    run(raise_lanes, one, other, least)
+    assert_array_equal(least, expected)
 
 
 def add_up(array, total, out):

@@ -7,9 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import _viterbi, eisner
+from sklearn_shag.parsing import Potentials, best_trees, eisner, tree_values
+from sklearn_shag.parsing._potentials import as_factors, check_grammar
+from sklearn_shag.parsing._viterbi import best_derivations, log_factors, log_grammar
 from tests import oracles
+from tests.test_tree_values import (
+    FACTORS,
+    N_SYMBOLS,
+    random_operators,
+    random_potentials,
+    value_by_hand,
+)
 
 
 @settings(max_examples=60)
@@ -77,31 +85,6 @@ def test_chains_and_bushes_of_any_length(n_tokens):
         assert score == -tokens.sum()
 
 
-@pytest.mark.parametrize("n_tokens", range(1, 7))
-def test_viterbi_finds_the_most_probable_tree_of_a_deterministic_grammar(n_tokens):
-    """Two states, before and after the first modifier: one path a tree."""
-    rng = np.random.default_rng(n_tokens)
-    for _ in range(10):
-        A = np.zeros((5, 2, 4, 2, 2))
-        A[..., 1, :] = rng.uniform(size=(5, 2, 4, 2))
-        alpha_1 = np.zeros((5, 2, 2))
-        alpha_1[..., 0] = 1.0
-        operators = Operators(alpha_1, rng.uniform(size=(5, 2, 2)), A)
-        codes = np.concatenate([[4], rng.integers(4, size=n_tokens)])
-        with np.errstate(divide="ignore"):
-            log_operators = Operators(*(np.log(part) for part in operators))
-        heads = np.empty(n_tokens, dtype=np.int64)
-        no_scores = np.zeros((n_tokens + 1, n_tokens + 1))
-        score = _viterbi.viterbi(log_operators, codes, no_scores, heads)
-        values = {
-            tree: oracles.tree_value(operators, codes, tree)
-            for tree in oracles.projective_trees(n_tokens)
-        }
-        # Equal symbols make equal trees, so compare probabilities, not trees.
-        assert_allclose(values[tuple(heads)], max(values.values()), rtol=1e-10)
-        assert_allclose(np.exp(score), values[tuple(heads)], rtol=1e-10)
-
-
 def test_forbidden_arcs_are_avoided():
     scores = np.zeros((3, 4))
     scores[:, 0] = [-np.inf, -np.inf, 0]
@@ -148,3 +131,204 @@ def test_long_sentences(n_tokens):
 def test_bad_scores_are_refused(scores, message):
     with pytest.raises(ValueError, match=message):
         eisner(scores)
+
+
+def best_path_value(operators, head, direction, symbols):
+    """The value of the best path through the states, for operators that are not negative."""
+    state = operators.alpha_1[head, direction]
+    for symbol in symbols:
+        state = (operators.A[head, direction, symbol] * state).max(axis=1)
+    return (operators.alpha_inf[head, direction] * state).max()
+
+
+def deterministic_operators(rng, n_states):
+    """Each symbol leads to one state of each head and direction, from every state."""
+    operators = random_operators(rng, n_states)
+    operators.alpha_1[..., 1:] = 0.0
+    reached = rng.integers(n_states, size=operators.A.shape[:3])
+    operators.A[np.arange(n_states) != reached[..., None]] = 0.0
+    return operators
+
+
+def assert_best(operators, potentials, heads, scores, value_of=oracles.sequence_value):
+    """Trees and their scores are the best of all, by enumeration."""
+    for s, (tree, score) in enumerate(zip(heads, scores, strict=True)):
+        trees = oracles.projective_trees(tree.size)
+        values = [value_by_hand(operators, potentials, s, each, value_of) for each in trees]
+        assert tuple(tree.tolist()) in trees
+        # Equal symbols make equal trees, so compare values, not trees.
+        assert_allclose(np.exp(score), max(values), rtol=1e-9)
+        assert_allclose(values[trees.index(tuple(tree.tolist()))], max(values), rtol=1e-9)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    n_classes=st.sampled_from([1, 2, 4]),
+    n_states=st.integers(0, 3),
+    factors=st.sets(st.sampled_from(FACTORS)),
+    zeros=st.sampled_from([0.0, 0.1, 0.4]),
+)
+def test_best_trees_of_deterministic_operators_and_memory(
+    seed, n_classes, n_states, factors, zeros
+):
+    rng = np.random.default_rng(seed)
+    operators = deterministic_operators(rng, n_states) if n_states else None
+    potentials = random_potentials(
+        rng, [3, 1, 4, 2], n_classes, factors, with_codes=n_states > 0, zeros=zeros
+    )
+    heads, scores = best_trees(operators, potentials)
+    assert_best(operators, potentials, heads, scores)
+    sign, log_abs = tree_values(operators, potentials, heads)
+    assert_array_equal(sign, scores > -np.inf)
+    assert_allclose(log_abs, scores, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+def test_best_trees_of_five_tokens(n_classes):
+    rng = np.random.default_rng(n_classes)
+    for operators in (None, deterministic_operators(rng, 1), deterministic_operators(rng, 4)):
+        potentials = random_potentials(
+            rng, [5] * 4, n_classes, with_codes=operators is not None, zeros=0.1
+        )
+        assert_best(operators, potentials, *best_trees(operators, potentials))
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+def test_with_hidden_states_the_best_derivation_is_found(n_classes):
+    rng = np.random.default_rng(n_classes)
+    operators = random_operators(rng, 3)
+    potentials = random_potentials(rng, [4] * 5, n_classes)
+    heads, scores = best_trees(operators, potentials)
+    assert_best(operators, potentials, heads, scores, best_path_value)
+    _, log_abs = tree_values(operators, potentials, heads)
+    assert np.all(scores < log_abs)
+
+
+@pytest.mark.parametrize(("n_classes", "factors"), [(2, FACTORS), (4, FACTORS), (4, FACTORS[1:])])
+@pytest.mark.parametrize("lengths", [[4, 3, 5], [9, 30]])
+def test_memory_is_as_good_as_states(n_classes, factors, lengths):
+    """DET+F with two classes, DET+FCP with four: their automata as operators and as memory."""
+    rng = np.random.default_rng(n_classes)
+    class_of = np.array([1, 1, 1, 1] if n_classes == 2 else [1, 2, 3, 3])
+    operators = random_operators(rng, n_classes)
+    operators.alpha_1[...] = np.eye(n_classes)[0]
+    operators.A[:, :, np.arange(n_classes) != class_of[:, None]] = 0.0
+    potentials = random_potentials(rng, lengths, 1, factors[:-2])
+    codes, arc_memory, stop_memory = potentials.codes, [], []
+    for begin, end in zip(potentials.indptr, potentials.indptr[1:], strict=False):
+        sentence = codes[begin:end].tolist()
+        for m, symbol in enumerate(sentence):
+            for h, head in enumerate([N_SYMBOLS + 1, *sentence], start=-1):
+                # What follows the only modifier of the root symbol: STOP, with class 0 before it.
+                A = operators.A[head, int(h < m), symbol][class_of[symbol]]
+                last = operators.alpha_inf[head, 1][class_of[symbol]]
+                arc_memory.append(A * last if h == -1 else A)
+            stop_memory.append(operators.alpha_inf[symbol])
+    by_memory = Potentials(
+        potentials.indptr,
+        None,
+        potentials.arcs,
+        class_of[codes],
+        np.array(arc_memory),
+        np.array(stop_memory),
+    )
+    heads, scores = best_trees(operators, potentials)
+    heads_by_memory, scores_by_memory = best_trees(None, by_memory)
+    assert_allclose(scores_by_memory, scores, rtol=1e-12)
+    for trees in (heads, heads_by_memory):
+        assert_allclose(tree_values(operators, potentials, trees)[1], scores, rtol=1e-12)
+        assert_allclose(tree_values(None, by_memory, trees)[1], scores, rtol=1e-12)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**6), share=st.sampled_from([0.0, 0.3, 0.8]))
+def test_ties_and_forbidden_arcs(seed, share):
+    """Whole numbers, with sums that are exact: Eisner's algorithm finds the same scores."""
+    rng = np.random.default_rng(seed)
+    lengths = [1, 2, 4, 7, 8, 9, 17]
+    arcs = [rng.integers(-1, 2, size=(n, n + 1)).astype(float) for n in lengths]
+    for each in arcs:
+        each[rng.uniform(size=each.shape) < share] = -np.inf
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    flat = np.concatenate([each.ravel() for each in arcs])
+    heads, scores = best_trees(None, Potentials(indptr, arcs=flat))
+    for each, tree, score in zip(arcs, heads, scores, strict=True):
+        assert score == eisner(each)[1]
+        assert score == each[np.arange(tree.size), tree].sum() or score == -np.inf
+        assert oracles.is_tree(tree.tolist())
+        assert not oracles.crosses(tree.tolist())
+        assert np.sum(tree == 0) == 1
+
+
+@pytest.mark.parametrize("n_classes", [1, 4])
+@pytest.mark.parametrize("n_states", [1, 3])
+def test_a_tree_comes_back_even_if_nothing_is_possible(n_classes, n_states):
+    rng = np.random.default_rng(0)
+    operators = random_operators(rng, n_states)
+    whole = random_potentials(rng, [1, 5, 3], n_classes)
+    for impossible in (
+        whole._replace(arcs=np.full_like(whole.arcs, -np.inf)),
+        whole._replace(arc_memory=np.zeros_like(whole.arc_memory)),
+        whole._replace(stop_memory=np.zeros_like(whole.stop_memory)),
+    ):
+        heads, scores = best_trees(operators, impossible)
+        assert scores.tolist() == [-np.inf] * 3
+        for tree in heads:
+            assert tuple(tree.tolist()) in oracles.projective_trees(tree.size)
+
+
+def test_only_crossing_arcs_are_no_tree():
+    arcs = np.full((4, 5), -np.inf)
+    arcs[np.arange(4), [3, 4, 0, 3]] = 0.0
+    heads, scores = best_trees(None, Potentials(np.array([0, 4]), arcs=arcs.ravel()))
+    assert scores[0] == -np.inf
+    assert tuple(heads[0].tolist()) in oracles.projective_trees(4)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_sentences_do_not_depend_on_each_other(n_jobs):
+    rng = np.random.default_rng(0)
+    operators = deterministic_operators(rng, 2)
+    potentials = random_potentials(rng, [7, 1, 12, 3, 9, 2], 2, zeros=0.05)
+    heads, scores = best_trees(operators, potentials, n_jobs=n_jobs)
+    begin, arc = 0, 0
+    for n, tree, score in zip(np.diff(potentials.indptr), heads, scores, strict=True):
+        tokens, arcs = slice(begin, begin + n), slice(arc, arc + n * (n + 1))
+        begin, arc = tokens.stop, arcs.stop
+        alone = Potentials(
+            np.array([0, n]),
+            potentials.codes[tokens],
+            potentials.arcs[arcs],
+            potentials.memory[tokens],
+            potentials.arc_memory[arcs],
+            potentials.stop_memory[tokens],
+        )
+        (expected,), (expected_score,) = best_trees(operators, alone)
+        assert_array_equal(tree, expected)
+        assert score == expected_score
+
+
+def test_of_a_chunk_only_those_asked_for_are_parsed():
+    rng = np.random.default_rng(0)
+    operators, potentials = check_grammar(
+        deterministic_operators(rng, 2), random_potentials(rng, [5, 3, 8], 2)
+    )
+    expected, expected_scores = best_trees(operators, potentials)
+    heads, scores = np.full(16, -1), np.full(3, np.nan)
+    sentences = log_grammar(operators), log_factors(as_factors(potentials))
+    best_derivations(*sentences, np.array([2, 0]), heads, scores)
+    assert heads.tolist() == [*expected[0], -1, -1, -1, *expected[2]]
+    assert_array_equal(scores, [expected_scores[0], np.nan, expected_scores[2]])
+    best_derivations(*sentences, np.array([], dtype=np.int64), heads, scores)
+    assert np.isnan(scores[1])
+
+
+def test_negative_operators_are_refused():
+    rng = np.random.default_rng(0)
+    operators = random_operators(rng, 2, signed=True)
+    with pytest.raises(ValueError, match=r"alpha_1 of the operators holds the negative value -0\."):
+        best_trees(operators, random_potentials(rng, [2]))
+    operators.A[1, 1, 1] = np.inf
+    with pytest.raises(ValueError, match="operators hold values that are not finite"):
+        best_trees(operators, random_potentials(rng, [2]))

@@ -52,7 +52,14 @@ from sklearn_shag.operators import (
     sequence_values,
     total_mass,
 )
-from sklearn_shag.parsing import InsideOutside, eisner, inside_outside
+from sklearn_shag.parsing import (
+    InsideOutside,
+    Potentials,
+    best_trees,
+    eisner,
+    inside_outside,
+    tree_values,
+)
 from sklearn_shag.sequences import (
     LEFT,
     RIGHT,
@@ -295,6 +302,18 @@ def count_and_learn() -> None:
     assert_type(result.counts, Operators)
     assert_type(eisner(result.marginals), tuple[NDArray[np.int64], float])
     assert eisner([[0, 0, 2], [1, 0, 0]])[1] == 3.0
+
+    scores = np.array([0, 0, 2, 1, 0, 0], dtype=np.float64)
+    sentence = Potentials(np.array([0, 2]), codes[:2], arcs=scores)
+    assert_type(sentence, Potentials)
+    found = best_trees(grammar, sentence, n_jobs=2)
+    assert_type(found, tuple[list[NDArray[np.int64]], NDArray[np.float64]])
+    values = tree_values(grammar, sentence, found[0])
+    assert_type(values, tuple[NDArray[np.int8], NDArray[np.float64]])
+    assert np.allclose(values[1], found[1])
+    without_grammar = sentence._replace(codes=None)
+    assert best_trees(None, without_grammar)[1][0] == 3.0
+    assert tree_values(None, without_grammar, [(2, 0)])[0][0] == 1
 
 
 def use_operators() -> None:

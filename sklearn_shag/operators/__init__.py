@@ -18,7 +18,7 @@ from sklearn_shag.operators._operators import (
     total_mass,
 )
 from sklearn_shag.operators._sampling import sample_trees
-from sklearn_shag.operators._values import log_values, sequence_values
+from sklearn_shag.operators._values import log_values, sequence_values, signed_log_values
 
 __all__ = [
     "Operators",

@@ -37,7 +37,8 @@ def _signed_log_values(operators, heads, directions, indptr, modifiers, signs, l
         logs[k] = log_scale + np.log(abs(value)) if value != 0.0 else -np.inf
 
 
-def _evaluate(operators, sequences):
+def signed_log_values(operators, sequences):
+    """Compute the sign of every value, and the logarithm of its absolute value: 0 and -inf of 0."""
     signs, logs = np.empty(sequences.heads.size), np.empty(sequences.heads.size)
     _signed_log_values(
         operators,
@@ -77,7 +78,7 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     >>> sequence_values(coin, tree)
     array([0.125, 0.125, 0.5  , 0.5  , 0.5  ])
     """
-    signs, logs = _evaluate(operators, sequences)
+    signs, logs = signed_log_values(operators, sequences)
     return signs * np.exp(logs)
 
 
@@ -106,5 +107,5 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
     >>> log_values(coin, tree).round(3)
     array([-2.079, -0.693, -0.693])
     """
-    signs, logs = _evaluate(operators, sequences)
+    signs, logs = signed_log_values(operators, sequences)
     return np.where(signs > 0, logs, -np.inf)

@@ -1,5 +1,6 @@
-"""Charts: inside-outside sums, arc marginals, and Eisner decoding."""
+"""Charts: inside-outside sums, arc marginals, best trees and the values of given ones."""
 
+from sklearn_shag.parsing._best_trees import best_trees
 from sklearn_shag.parsing._chart import chart
 from sklearn_shag.parsing._chunks import Batch, over_chunks
 from sklearn_shag.parsing._eisner import eisner
@@ -15,13 +16,16 @@ from sklearn_shag.parsing._parse import (
 )
 from sklearn_shag.parsing._potentials import Potentials
 from sklearn_shag.parsing._results import ChartResults
+from sklearn_shag.parsing._tree_values import tree_values
 from sklearn_shag.parsing._viterbi import log_grammar
 
 __all__ = [
     "ChartResults",
     "InsideOutside",
     "Potentials",
+    "best_trees",
     "chart",
     "eisner",
     "inside_outside",
+    "tree_values",
 ]

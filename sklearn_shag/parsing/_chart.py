@@ -5,16 +5,16 @@ from functools import partial
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._chunks import cut, places_of
+from sklearn_shag.parsing._chunks import cut
 from sklearn_shag.parsing._fast_uses import finish_counts, new_counts
 from sklearn_shag.parsing._ladder import climb
-from sklearn_shag.parsing._packed_grammar import PackedGrammar, pack_grammar
 from sklearn_shag.parsing._potentials import (
     Potentials,
     arc_begins,
     as_factors,
-    check_potentials,
-    unit_grammar,
+    check_grammar,
+    places_of,
+    take_sentences,
 )
 from sklearn_shag.parsing._results import ChartResults, Results, new_results
 from sklearn_shag.utils._parallel import delayed, run_parallel
@@ -95,19 +95,18 @@ def chart(
            [1.  , 0.  , 0.  , 0.  ],
            [0.  , 0.  , 1.  , 0.  ]])
     """
-    n_symbols = None if grammar is None else _n_symbols(grammar)
-    potentials = check_potentials(potentials, n_symbols)
     if counts and grammar is None:
         raise ValueError("counts are those of operators: they need a grammar.")
+    packed, potentials = check_grammar(grammar, potentials)
     n_sentences = potentials.indptr.size - 1
     weights = np.ones(n_sentences) if weights is None else np.asarray(weights, dtype=float)
     if weights.shape != (n_sentences,) or not np.isfinite(weights).all():
         raise ValueError(f"weights must be {n_sentences} finite numbers, one a sentence.")
-    packed = pack_grammar(unit_grammar() if grammar is None else grammar)
     chunks = cut(np.diff(potentials.indptr))  # by the sentences alone: so are the sums of counts
     task = partial(_chart_task, packed, with_uses=marginals, with_counts=counts)
     parts = run_parallel(
-        (delayed(task)(_take(potentials, chosen), weights[chosen]) for chosen in chunks), n_jobs
+        (delayed(task)(take_sentences(potentials, chosen), weights[chosen]) for chosen in chunks),
+        n_jobs,
     )
     results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
     total = None
@@ -127,41 +126,12 @@ def chart(
     )
 
 
-def _n_symbols(grammar):
-    operators = grammar.operators if isinstance(grammar, PackedGrammar) else grammar
-    n_heads, n_states = np.shape(operators.alpha_1)[0], np.shape(operators.alpha_1)[-1]
-    vectors, matrices = (n_heads, 2, n_states), (n_heads, 2, n_heads - 1, n_states, n_states)
-    shapes = [np.shape(part) for part in operators]
-    if shapes != [vectors, vectors, matrices]:
-        raise ValueError(
-            f"The operators of a grammar over V symbols have leading axes (V + 2, 2) and V + 1 "
-            f"matrices; got the shapes {shapes}."
-        )
-    if not all(np.isfinite(part).all() for part in operators):
-        raise ValueError("The operators hold values that are not finite.")
-    return n_heads - 1
-
-
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
     factors = as_factors(potentials)
     results = new_results(factors, with_uses or with_counts)
     counts = new_counts(packed) if with_counts else None
     climb((packed,), factors, results, weights, counts)
     return results, finish_counts(counts, packed.operators) if with_counts else None
-
-
-def _take(potentials, chosen):
-    """Take the potentials of some sentences."""
-    indptr, tokens = places_of(potentials.indptr, chosen)
-    _, arcs = places_of(arc_begins(potentials.indptr), chosen)
-    by = (None, tokens, arcs, tokens, arcs, tokens)
-    return Potentials(
-        indptr,
-        *(
-            None if part is None else part[places]
-            for part, places in zip(potentials[1:], by[1:], strict=True)
-        ),
-    )
 
 
 def _put_together(potentials, parts, chunks, with_uses):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.parsing._potentials import places_of
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 from sklearn_shag.utils._progress import progress
 
@@ -75,10 +76,3 @@ def _take(batch, chosen):
     indptr, places = places_of(batch.indptr, chosen)
     allowed = None if batch.allowed is None else [batch.allowed[s] for s in chosen]
     return Batch([batch.sentences[s] for s in chosen], batch.codes[places], indptr, allowed)
-
-
-def places_of(indptr, chosen):
-    """Where what belongs to the chosen sentences is, and where that of each begins among it."""
-    sizes = np.diff(indptr)[chosen]
-    begins = np.concatenate([[0], np.cumsum(sizes)])
-    return begins, np.repeat(indptr[chosen] - begins[:-1], sizes) + np.arange(begins[-1])

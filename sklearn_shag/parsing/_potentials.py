@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.operators import Operators
+from sklearn_shag.parsing._packed_grammar import PackedGrammar, pack_grammar
 from sklearn_shag.utils._typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Potentials"]
@@ -54,6 +55,43 @@ class Potentials(NamedTuple):
     memory: IntArray | None = None
     arc_memory: FloatArray | None = None
     stop_memory: FloatArray | None = None
+
+
+def check_grammar(grammar, potentials):
+    """Check a grammar, or stand in for one, and the potentials of its sentences.
+
+    Parameters
+    ----------
+    grammar : Operators, PackedGrammar or None
+    potentials : Potentials
+
+    Returns
+    -------
+    grammar : PackedGrammar
+        That of :func:`unit_grammar` for None.
+    potentials : Potentials
+        From :func:`check_potentials`.
+
+    Raises
+    ------
+    ValueError
+        If operators have other shapes or are not finite, or as :func:`check_potentials`.
+    """
+    if grammar is None:
+        return pack_grammar(unit_grammar()), check_potentials(potentials, None)
+    if not isinstance(grammar, PackedGrammar):
+        n_heads, n_states = np.shape(grammar.alpha_1)[0], np.shape(grammar.alpha_1)[-1]
+        vectors, matrices = (n_heads, 2, n_states), (n_heads, 2, n_heads - 1, n_states, n_states)
+        shapes = [np.shape(part) for part in grammar]
+        if shapes != [vectors, vectors, matrices]:
+            raise ValueError(
+                f"The operators of a grammar over V symbols have leading axes (V + 2, 2), and "
+                f"V + 1 matrices; got the shapes {shapes}."
+            )
+        if not all(np.isfinite(part).all() for part in grammar):
+            raise ValueError("The operators hold values that are not finite.")
+        grammar = pack_grammar(grammar)
+    return grammar, check_potentials(potentials, grammar.operators.A.shape[2])
 
 
 def check_potentials(potentials, n_symbols):
@@ -185,6 +223,22 @@ def as_factors(potentials):
         np.empty((0, 1)) if arc_memory is None else arc_memory,
         np.empty((0, 2, 1)) if stop_memory is None else stop_memory,
     )
+
+
+def take_sentences(potentials, chosen):
+    """Take some sentences, in the order given by an int array."""
+    indptr, tokens = places_of(potentials.indptr, chosen)
+    _, arcs = places_of(arc_begins(potentials.indptr), chosen)
+    places = tokens, arcs, tokens, arcs, tokens
+    parts = zip(potentials[1:], places, strict=True)
+    return Potentials(indptr, *(None if part is None else part[where] for part, where in parts))
+
+
+def places_of(indptr, chosen):
+    """Where that of each chosen sentence begins among what belongs to them, and where it was."""
+    sizes = np.diff(indptr)[chosen]
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    return begins, np.repeat(indptr[chosen] - begins[:-1], sizes) + np.arange(begins[-1])
 
 
 def arc_begins(indptr):

@@ -247,9 +247,9 @@ def _best_end(grammar, sentence, side, head, end, best):
 @merged_kernel
 def _best_modifier(sentence, side, head, end, state, last, best):
     """Find the last modifier of a half: max_m I[h, m] + closed[m, end], of its class."""
-    step = 1 if side == RIGHT else -1
     best_score, modifier = -np.inf, end
-    for m in range(head + step, end + step, step):
+    first, stop = (head + 1, end + 1) if side == RIGHT else (end, head)
+    for m in range(first, stop):
         if _class(sentence, m) == last:
             score = best.incomplete[side, min(head, m), state, max(head, m)]
             score += best.closed[side, min(m, end), max(m, end)]
@@ -263,16 +263,16 @@ def _best_before(grammar, sentence, side, head, modifier, state, best):
     """Find what an arc was added to: max_(q, c, k) A + memory + C[h, k] + closed[k + 1, m]."""
     matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
     best_score, before, last, end = -np.inf, 0, 0, head
-    for k in range(min(head, modifier), max(head, modifier)):
-        # The half of the head goes up to `near`, the one of the modifier begins at `far`.
-        near, far = (k, k + 1) if side == RIGHT else (k + 1, k)
-        inner = best.closed[1 - side, min(far, modifier), max(far, modifier)]
-        for q in range(best.awaiting.shape[0]):
-            for c in range(best.awaiting.shape[1]):
-                score = matrix[q, state] + _arc_memory(sentence, head, modifier, c)
-                score += best.complete[side, min(head, near), q, c, max(head, near)] + inner
-                if score > best_score:
-                    best_score, before, last, end = score, q, c, near
+    for q in range(best.awaiting.shape[0]):
+        for c in range(best.awaiting.shape[1]):
+            added = matrix[q, state] + _arc_memory(sentence, head, modifier, c)
+            for k in range(min(head, modifier), max(head, modifier)):
+                # The half of the head ends at `near`, that of the modifier at `far`.
+                near, far = (k, k + 1) if side == RIGHT else (k + 1, k)
+                score = best.complete[side, min(head, near), q, c, max(head, near)]
+                score += best.closed[1 - side, min(far, modifier), max(far, modifier)]
+                if score + added > best_score:
+                    best_score, before, last, end = score + added, q, c, near
     return before, last, end
 
 

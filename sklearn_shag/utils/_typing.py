@@ -18,6 +18,7 @@ __all__ = [
     "IntArrayLike",
     "ObjectArray",
     "RandomSeed",
+    "SignArray",
     "StrArray",
 ]
 
@@ -26,6 +27,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.intp]
 IntArray: TypeAlias = NDArray[np.int64]
 ObjectArray: TypeAlias = NDArray[np.object_]
+SignArray: TypeAlias = NDArray[np.int8]
 StrArray: TypeAlias = NDArray[np.str_]
 
 IntArrayLike: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]

@@ -1,0 +1,198 @@
+"""The values of given trees against products taken by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import Potentials, tree_values
+from sklearn_shag.treebank import DependencyTree, heads
+from tests import oracles
+
+FACTORS = ("arcs", "arc_memory", "stop_memory")
+N_SYMBOLS = 3
+
+
+def random_operators(rng, n_states, *, signed=False):
+    """A grammar over three symbols whose automata have hidden states."""
+    low = -1.0 if signed else 0.0
+    return Operators(
+        rng.uniform(low, 1, size=(N_SYMBOLS + 2, 2, n_states)),
+        rng.uniform(low, 1, size=(N_SYMBOLS + 2, 2, n_states)),
+        rng.uniform(low, 1, size=(N_SYMBOLS + 2, 2, N_SYMBOLS + 1, n_states, n_states)),
+    )
+
+
+def random_potentials(rng, lengths, n_classes=1, factors=FACTORS, *, with_codes=True, zeros=0.0):
+    """Sentences with some factors, of which a share is zero."""
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    n_tokens, n_arcs = indptr[-1], sum(n * (n + 1) for n in lengths)
+
+    def positive(*shape):
+        return np.where(rng.uniform(size=shape) < zeros, 0.0, rng.uniform(0.1, 2, size=shape))
+
+    with np.errstate(divide="ignore"):
+        arcs = 3 * np.log(positive(n_arcs))
+    return Potentials(
+        indptr,
+        rng.integers(N_SYMBOLS + 1, size=n_tokens) if with_codes else None,
+        arcs if "arcs" in factors else None,
+        rng.integers(n_classes, size=n_tokens) if n_classes > 1 else None,
+        positive(n_arcs, n_classes) if "arc_memory" in factors else None,
+        positive(n_tokens, 2, n_classes) if "stop_memory" in factors else None,
+    )
+
+
+def value_by_hand(operators, potentials, s, tree, value_of=oracles.sequence_value):
+    """The value of a tree of sentence s, factor by factor."""
+    indptr, codes, arcs, memory, arc_memory, stop_memory = potentials
+    begin, n = indptr[s], indptr[s + 1] - indptr[s]
+    first = sum(m * (m + 1) for m in np.diff(indptr[: s + 1]))
+
+    def arc(m, h):
+        return first + (m - 1) * (n + 1) + h
+
+    value = 1.0
+    for h, direction, modifiers in oracles.tree_sequences(tree):
+        if operators is not None:
+            head = codes[begin + h - 1] if h else N_SYMBOLS + 1
+            value *= value_of(operators, head, direction, [codes[begin + m - 1] for m in modifiers])
+        last = 0
+        for m in modifiers:
+            value *= 1.0 if arcs is None else np.exp(arcs[arc(m, h)])
+            value *= 1.0 if arc_memory is None else arc_memory[arc(m, h), last]
+            last = 0 if memory is None else memory[begin + m - 1]
+        if h and stop_memory is not None:
+            value *= stop_memory[begin + h - 1, direction, last]
+    return value
+
+
+def random_trees(rng, lengths):
+    """Projective or not; the only rule is that there is one root."""
+    return [oracles.random_tree(rng, n) for n in lengths]
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    n_classes=st.sampled_from([1, 2, 4]),
+    n_states=st.integers(0, 3),
+    factors=st.sets(st.sampled_from(FACTORS)),
+    zeros=st.sampled_from([0.0, 0.1]),
+)
+def test_values_are_products_over_sequences(seed, n_classes, n_states, factors, zeros):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 8, size=6).tolist()
+    operators = random_operators(rng, n_states, signed=True) if n_states else None
+    potentials = random_potentials(
+        rng, lengths, n_classes, factors, with_codes=n_states > 0, zeros=zeros
+    )
+    trees = random_trees(rng, lengths)
+    sign, log_abs = tree_values(operators, potentials, trees)
+    expected = [value_by_hand(operators, potentials, s, tree) for s, tree in enumerate(trees)]
+    assert sign.dtype == np.int8
+    assert_array_equal(sign, np.sign(expected))
+    assert_allclose(sign * np.exp(log_abs), expected, rtol=1e-9)
+    assert_array_equal(log_abs == -np.inf, sign == 0)
+
+
+def test_both_signs_occur_and_neither_is_rare():
+    rng = np.random.default_rng(0)
+    lengths = [4] * 50
+    potentials = random_potentials(rng, lengths)
+    sign, _ = tree_values(
+        random_operators(rng, 2, signed=True), potentials, random_trees(rng, lengths)
+    )
+    assert 10 < np.sum(sign == 1) < 40
+    assert np.sum(sign == 0) == 0
+
+
+def test_all_trees_of_a_sentence():
+    """Every projective tree of four tokens, as so many sentences."""
+    rng = np.random.default_rng(1)
+    trees = oracles.projective_trees(4)
+    one = random_potentials(rng, [4], 4)
+    copies = {
+        name: np.concatenate([part] * len(trees))
+        for name, part in one._asdict().items()
+        if name != "indptr"
+    }
+    many = Potentials(4 * np.arange(len(trees) + 1), **copies)
+    operators = random_operators(rng, 2, signed=True)
+    sign, log_abs = tree_values(operators, many, trees)
+    expected = [value_by_hand(operators, one, 0, tree) for tree in trees]
+    assert_allclose(sign * np.exp(log_abs), expected, rtol=1e-9)
+
+
+def test_trees_with_several_roots_have_no_value():
+    potentials = Potentials(np.array([0, 2, 4, 7]), arcs=np.ones(24))
+    sign, log_abs = tree_values(None, potentials, [[0, 0], [0, 1], [0, 0, 2]])
+    assert sign.tolist() == [0, 1, 0]
+    assert log_abs.tolist() == [-np.inf, 2.0, -np.inf]
+
+
+def test_non_projective_trees_have_values_like_any_other():
+    arcs = np.zeros((4, 5))
+    arcs[np.arange(4), [3, 4, 0, 3]] = [1, 2, 4, 8]
+    tree = [3, 4, 0, 3]
+    assert oracles.crosses(tree)
+    sign, log_abs = tree_values(None, Potentials(np.array([0, 4]), arcs=arcs.ravel()), [tree])
+    assert (sign[0], log_abs[0]) == (1, 15.0)
+
+
+def test_values_far_below_the_smallest_double_are_finite():
+    n = 300
+    chain = np.arange(n)
+    potentials = Potentials(np.array([0, n]), arc_memory=np.full((n * (n + 1), 1), 1e-7))
+    sign, log_abs = tree_values(None, potentials, [chain])
+    assert sign[0] == 1
+    assert_allclose(log_abs, n * np.log(1e-7))
+
+
+@pytest.mark.parametrize("model", [DeterministicSHAG("sibling", smoothing=1), SpectralSHAG(4)])
+def test_trees_of_a_treebank(english, model):
+    """Codes alone: what `score_samples` says, where no sequence has a negative value."""
+    model.fit(english)
+    code_of = {symbol: code for code, symbol in enumerate(model.symbols_)}
+    codes = [code_of[symbol] for tree in english for symbol in tree.symbols]
+    indptr = np.concatenate([[0], np.cumsum([len(tree) for tree in english])])
+    expected = model.score_samples(english)
+    sign, log_abs = tree_values(model.operators_, Potentials(indptr, np.array(codes)), english)
+    known = expected > -np.inf
+    assert known.mean() > 0.9
+    assert np.all(sign[known] == 1)
+    assert_allclose(log_abs[known], expected[known], rtol=1e-9)
+    again = tree_values(model.operators_, Potentials(indptr, np.array(codes)), heads(english))
+    assert_array_equal(again[1], log_abs)
+
+
+@pytest.mark.parametrize(
+    ("trees", "error", "message"),
+    [
+        ([[0, 1], [0, 1, -1]], ValueError, r"heads\[1\].*token 3, head -1 is outside 0\.\.3"),
+        ([[0, 1], [0, 1]], ValueError, r"heads\[1\] holds 2 heads for a sentence of 3 tokens"),
+        ([[0, 3], [0, 1, 1]], ValueError, r"heads\[0\].*head 3 is outside"),
+        ([[0, 1], [0, 3, 2]], ValueError, r"heads\[1\].*cycle"),
+        ([[0, 1], [0.5, 1, 1]], ValueError, r"heads\[1\] must be.* whole numbers"),
+        ([[0, 1]], ValueError, "heads of 2 sentences.* got those of 1"),
+        (None, TypeError, "heads must hold the heads of each sentence, got None"),
+        (3, TypeError, "heads must hold the heads of each sentence, got 3"),
+        ([[0, 1], DependencyTree(["a", "b", "c"])], ValueError, r"heads\[1\].* without heads"),
+    ],
+)
+def test_heads_that_are_no_trees_are_refused(trees, error, message):
+    with pytest.raises(error, match=message):
+        tree_values(None, Potentials(np.array([0, 2, 5])), trees)
+
+
+def test_numbers_that_are_not_finite_are_refused():
+    rng = np.random.default_rng(0)
+    operators, potentials = random_operators(rng, 2), random_potentials(rng, [2])
+    operators.A[0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="operators hold values that are not finite"):
+        tree_values(operators, potentials, [[0, 1]])
+    with pytest.raises(ValueError, match="arcs of sentence 0 hold values that are NaN"):
+        tree_values(None, Potentials(np.array([0, 1]), arcs=np.array([np.nan, 0.0])), [[0]])
