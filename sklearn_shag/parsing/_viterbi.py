@@ -97,6 +97,7 @@ def best_derivations(grammar, factors, which, heads, scores):
 
 @table_kernel
 def _find_all(grammar, factors, which, best, agenda, heads, scores):
+    """Do it one by one, with the same tables for all."""
     indptr, begins = factors.indptr, factors.begins
     for s in which:
         sentence = Sentence(
@@ -177,7 +178,7 @@ def _begin(grammar, sentence, side, i, best):
 
 @inlined_kernel
 def _emit(grammar, sentence, side, head, modifier, best):
-    # I = arc + max_q A + max_c memory + g
+    # I = arc + max_q A + max_c arc memory + g
     low, high = min(head, modifier), max(head, modifier)
     matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
     arc_score = _arc_score(sentence, head, modifier)
