@@ -9,7 +9,7 @@ for each:
 
 - ``complete[h, b, j]``, vector C_j: the automaton of h has emitted every modifier up to b, the last
   of them of class j;
-- ``closed[h, b]``, scalar r or l: the same after STOP, whatever the class;
+- ``closed[h, b]``, a number: the same after STOP, whatever the class;
 - ``awaiting[h, m, j]``, vector g_j: everything between h and m is built, m is not yet emitted;
 - ``incomplete[h, m]``, vector I: m has just been emitted, so that its class is the memory.
 
@@ -17,8 +17,8 @@ Spectral operators are signed, so the chart works in plain reals, not logarithms
 its table entry times ``BASE ** exponent``; exponents are kept per entry, are 0 in sentences of
 ordinary length, and let products of thousands of probabilities neither vanish nor overflow.
 
-All but the operators is weighted sums of vectors, and all of them are done by :func:`sum_up`. What
-is outside of the chart is in :mod:`_scaled_outside`.
+All but the operators is weighted sums of vectors, and all of them are done by :func:`sum_up`. The
+outside pass is in :mod:`_scaled_outside`.
 """
 
 from typing import NamedTuple
@@ -211,9 +211,7 @@ def _start(table, row, column, alpha_1):
     # C_0[h, h] = C_0[h, h + 1] = alpha_1, the others are 0; likewise g of the root  (eqs. 15, 23)
     for q in range(alpha_1.size):
         table.values[row, column, 0, q] = alpha_1[q]
-    exponent = _normalise(table.values[row, column, 0])
-    for j in range(table.exponent.shape[2]):
-        table.exponent[row, column, j] = exponent
+    table.exponent[row, column, 0] = _normalise(table.values[row, column, 0])
 
 
 @inner_table_kernel

@@ -84,7 +84,6 @@ def _sentence_of(factors, s, root):
         for m in range(1, n):
             row = factors.begins[s] + (m - 1) * n
             offset += _multiply_arcs(sentence.arc_scores, factors.arcs[row : row + n], m)
-        normalise_scores(sentence.arc_scores)
     return sentence, offset
 
 
@@ -104,6 +103,7 @@ def _multiply_arcs(scores, arcs, m):
             scores.values[h, m] = 0.0
         else:
             exponent = int(gap / LOG_BASE)
+            # By a factor in (1/BASE, 1]: MAX_SHIFT leaves room for scores as small as that.
             scores.values[h, m] *= np.exp(gap - exponent * LOG_BASE)
             scores.exponent[h, m] += exponent
     return largest if largest > -np.inf else 0.0
