@@ -100,8 +100,7 @@ class BaseParser(BaseEstimator, ABC):
         return Potentials(batch.indptr, batch.codes)
 
     def _batch(self, X, allowed=None):
-        check_is_fitted(self)
-        self._check_parsing()
+        self._check_ready()
         sentences, symbols = check_sentences(X)
         codes, indptr = self._encode(symbols)
         if allowed is not None:
@@ -257,8 +256,9 @@ class BaseParser(BaseEstimator, ABC):
 
     def _report_marginals(self, X):
         """List what :class:`~sklearn_shag.inspection.MarginalReport` says of each sentence."""
+        batch = self._batch(X)
         task = partial(report_marginals, self._grammars()[:1], self._potentials)
-        return over_chunks(task, self._batch(X), self.n_jobs, self.verbose)
+        return over_chunks(task, batch, self.n_jobs, self.verbose)
 
     def parse(self, X: Sentences, *, allowed: Allowed | None = None) -> list[DependencyTree]:
         """Parse sentences into trees that can be drawn or written as CoNLL-U.
@@ -285,6 +285,10 @@ class BaseParser(BaseEstimator, ABC):
                 sentences, self.predict(sentences, allowed=allowed), strict=True
             )
         ]
+
+    def _check_ready(self):
+        check_is_fitted(self)
+        self._check_parsing()
 
     def _check_parsing(self):
         """Check the parameters of parsing, which set_params may have changed since fit."""
@@ -377,7 +381,7 @@ class BaseSHAG(BaseParser):
         although the grammar generates its words in another order. An unknown symbol counts as a
         missing observation: the probability is summed over what it may stand for.
         """
-        check_is_fitted(self)
+        self._check_ready()
         sentences, symbols = check_sentences(X)
         heads = check_heads(sentences, y)
         codes, indptr = self._encode(symbols)
@@ -414,7 +418,7 @@ class BaseSHAG(BaseParser):
         -----
         Where a learned automaton estimates a probability below zero, it counts as zero.
         """
-        check_is_fitted(self)
+        self._check_ready()
         for name, number in (("n_samples", n_samples), ("max_length", max_length)):
             if not isinstance(number, Integral) or number < 1:
                 raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")

@@ -229,7 +229,8 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
 
 def assert_tables_are_those_of_the_scaled_chart(operators, codes, vectors, numbers, marginals):
     n, n_states = len(codes) + 1, operators.alpha_1.shape[2]
-    ones = [_scaled_chart.normalise_scores(np.ones((n, size, 1))) for size in (n, 2)]
+    shapes = (n, n, 1), (n, 2, 1)
+    ones = [_scaled_chart.Table(np.ones(s), np.zeros(s, dtype=np.int64)) for s in shapes]
     sentence = _scaled_chart.Sentence(with_root(codes), np.zeros(n, dtype=np.int64), *ones)
     scaled, _, _ = _scaled_chart.inside(operators, sentence, True)
     assert (scaled.closed.exponent[1:, 1:] == 0).all()  # its numbers are what they say
@@ -367,7 +368,8 @@ class TestLadder:
         codes, indptr = encoded(sentences)
         given = operators, fallback, codes, indptr
         logs = parse(parse_log_partitions, *given)
-        signs, share, mass, _ = zip(*parse(report_marginals, *given), strict=True)
+        report = parse(report_marginals, *given)
+        signs, share, mass, _ = map(np.array, zip(*report, strict=True))
         marginals = parse(parse_marginals, *given)
         mbr = parse(parse_heads, *given, logarithm=True)
         largest = parse(parse_heads, *given, logarithm=False)
@@ -472,7 +474,8 @@ class TestLadder:
         done, _, _, _ = run(operators, sentences)
         assert not done.any()
         marginals = parse(parse_marginals, operators, fallback, *encoded(sentences))[0]
-        assert_allclose(marginals, repaired(inside_outside(fallback, [0, 1]).marginals), rtol=1e-9)
+        # The one tree that is possible: the scaled chart finds it.
+        assert_allclose(marginals, repaired(np.eye(2, 3)), rtol=1e-9)
 
     @pytest.mark.parametrize("n_states", [1, 2])
     def test_products_that_vanish(self, n_states):
@@ -614,7 +617,7 @@ def test_viterbi_comes_in_the_order_of_sentences():
 
 
 @pytest.mark.parametrize("n_states", [1, 2])
-@pytest.mark.parametrize(("n_jobs", "cost"), [(1, 1.0), (1, 2e4), (2, 1.0), (2, 2e4), (2, 2e5)])
+@pytest.mark.parametrize(("n_jobs", "cost"), [(1, 1.0), (1, 1e4), (2, 1.0), (2, 1e4), (2, 3e4)])
 def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, cost):
     expected = results_of(*bulk(n_states), 1)
     n_chunks = []
