@@ -30,6 +30,7 @@ from sklearn_shag.parsing._fast_chart import Sentence
 from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
 from sklearn_shag.parsing._fast_range import N_PROBED
 from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Tables
+from sklearn_shag.parsing._fast_uses import new_counts
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.parsing._results import new_results
 from sklearn_shag.utils._simd import LANES, aligned
@@ -87,8 +88,9 @@ def run(operators, sentences, with_marginals=True):
     results, lengths = new_results(factors, with_marginals), np.diff(indptr)
     which = np.argsort(lengths, kind="stable")
     done, weights = np.zeros(lengths.size, dtype=bool), np.ones(lengths.size)
-    fast = pack_grammar(operators).fast
-    done[which] = run_fast(fast, factors, which, results, weights, None)
+    packed = pack_grammar(operators)
+    counts = new_counts(packed, wanted=False).fast
+    done[which] = run_fast(packed.fast, factors, which, results, weights, counts)
     parts = [()] * len(sentences)
     if with_marginals:
         ends = pairwise(factors.begins)

@@ -129,7 +129,7 @@ def chart(
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
     factors = as_factors(potentials)
     results = new_results(factors, with_uses or with_counts)
-    counts = new_counts(packed) if with_counts else None
+    counts = new_counts(packed, with_counts)
     climb((packed,), factors, results, weights, counts)
     return results, finish_counts(counts, packed.operators) if with_counts else None
 

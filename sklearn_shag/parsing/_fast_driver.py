@@ -47,9 +47,9 @@ def run_fast(grammar, factors, which, results, weights, counts):
     results : Results
         Of sentences that are done they are set; uses only if there is room for them.
     weights : ndarray of shape (n_sentences,)
-    counts : FastGrammar or None
+    counts : FastGrammar
         What sentences that are done use of operators is added to it, times their weights, as
-        :func:`finish_counts` expects it.
+        :func:`finish_counts` expects it; empty if no counts are wanted.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
         )
     run = _in_lockstep if grammar.alpha_1.shape[2] == 1 else _one_by_one
     done = np.empty(which.size, dtype=bool)
-    # Without memory, or counts, they are None: kernels for them are compiled if somebody asks.
+    # Without memory they are None: kernels for it are compiled if somebody asks.
     run(grammar, factors, which, results, *options, weights, counts, done)
     return done
 
@@ -82,7 +82,7 @@ def _one_by_one(grammar, factors, which, results, n_classes, memory, weights, co
     space = new_workspace(n_tokens, n_states, classes_of(factors), 1)
     for k in range(which.size):
         done[k] = _parse_one(grammar, factors, which[k], results, n_classes, memory, space)
-        if counts is not None and done[k]:
+        if counts.A.size and done[k]:
             add_counts(grammar, factors, which[k], weights, space, counts)
 
 
@@ -93,7 +93,7 @@ def _in_lockstep(grammar, factors, which, results, n_classes, memory, weights, c
     for first in range(0, which.size, LANES):
         several = which[first : min(first + LANES, which.size)]
         _parse_several(grammar, factors, several, results, n_classes, space, done[first:])
-    if counts is not None:
+    if counts.A.size:
         for k in range(which.size):
             if done[k]:
                 add_counts_of_arcs(factors, which[k], weights, results, counts)

@@ -146,27 +146,24 @@ def add_counts_of_arcs(factors, s, weights, results, counts):
 class Counts(NamedTuple):
     """Room for expected uses of operators, summed over the sentences of a chunk."""
 
-    fast: FastGrammar | None  # what the fast chart counts, in the layout of its grammar
-    scaled: Operators  # what the scaled one does; empty, with None, where no counts are wanted
+    fast: FastGrammar  # what the fast chart counts, in the layout of its grammar
+    scaled: Operators  # what the scaled one does
 
 
-def new_counts(grammar=None):
-    """Allocate counts of the operators of a PackedGrammar, or no room for any."""
-    if grammar is None:
-        return Counts(
-            None, Operators(np.empty((0, 2, 1)), np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1)))
-        )
-    fast = grammar.fast
-    if fast is not None:
-        parts = [np.zeros_like(part) for part in (fast.alpha_1, fast.alpha_inf, fast.A)]
-        fast = FastGrammar(*parts, parts[2], np.zeros_like(fast.roots))
-    return Counts(fast, Operators(*(np.zeros_like(part) for part in grammar.operators)))
+def new_counts(grammar, wanted):
+    """Allocate counts of the operators of a PackedGrammar; empty ones if they are not wanted."""
+
+    def room(parts):
+        return [np.zeros_like(part if wanted else part[:0]) for part in parts]
+
+    fast = grammar.operators if grammar.fast is None else grammar.fast
+    alpha_1, alpha_inf, A = room(fast[:3])
+    roots = np.zeros(grammar.operators.A.shape[2])
+    return Counts(FastGrammar(alpha_1, alpha_inf, A, A, roots), Operators(*room(grammar.operators)))
 
 
 def finish_counts(counts, operators):
     """Add up the counts of both charts; see :func:`add_counts` for those of the fast one."""
-    if counts.fast is None:
-        return counts.scaled
     n_states = operators.alpha_1.shape[2]
     alpha_1, alpha_inf = (part[..., :n_states] for part in counts.fast[:2])
     A = counts.fast.A[..., :n_states, :n_states]

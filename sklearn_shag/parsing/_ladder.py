@@ -18,14 +18,14 @@ def climb(grammars, factors, results, weights=None, counts=None):
     factors : Factors
     results : Results
         Set, but for sentences that no grammar has mass for.
-    weights : None or ndarray of shape (n_sentences,)
+    weights : None or ndarray of shape (n_sentences,), default=None
         How often the uses of each sentence are counted.
-    counts : None or Counts
-        Of the operators of the one grammar; what is used of them is added.
+    counts : None or Counts, default=None
+        Of the first grammar: what is used of its operators is added.
     """
     lengths = np.diff(factors.indptr)
     weights = np.ones(lengths.size) if weights is None else weights
-    counts = new_counts() if counts is None else counts
+    counts = new_counts(grammars[0], wanted=False) if counts is None else counts
     pending = np.argsort(lengths, kind="stable")
     for k, grammar in enumerate(grammars):
         if pending.size and grammar.fast is not None:

@@ -119,8 +119,7 @@ def check_potentials(potentials, n_symbols):
             f"indptr must begin with 0 and grow by the number of tokens, at least 1, of each "
             f"sentence; got {potentials.indptr!r:.60}."
         )
-    n_tokens, lengths = indptr[-1], np.diff(indptr)
-    n_arcs = np.sum(lengths * (lengths + 1))
+    n_tokens, n_arcs = int(indptr[-1]), int(arc_begins(indptr)[-1])
     codes = _check_codes(potentials.codes, n_tokens, n_symbols)
     arcs = potentials.arcs
     if arcs is not None:

@@ -1,0 +1,342 @@
+"""The public chart, by both routes, against enumeration, derivatives and products."""
+
+import numba
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import Potentials, chart, pack_grammar
+from sklearn_shag.parsing._chunks import cut
+from tests import oracles
+
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+N_SYMBOLS = 4  # one of them unknown
+ROUTES = {"fast": 0, "scaled": 1}
+
+
+@pytest.fixture
+def any_grammar(random_grammar):
+    def make(seed, n_states, signed=False):
+        return random_grammar(seed, n_symbols=N_SYMBOLS - 1, n_states=n_states, signed=signed)
+
+    return make
+
+
+def by_route(operators, route):
+    """The grammar as parsers keep it; without its layout for the fast chart, the other is left."""
+    packed = pack_grammar(operators)
+    return packed if route == "fast" else packed._replace(fast=None)
+
+
+def drawn(seed, lengths, n_classes=1, forbidden=0.0):
+    return oracles.random_factors(
+        np.random.default_rng(seed), lengths, N_SYMBOLS, n_classes, forbidden
+    )
+
+
+LENGTHS = [5, 1, 2, 3, 4, 4, 1, 5, 2, 3]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("forbidden", [0.0, 0.25])
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("n_states", [1, 2, 9])
+def test_every_factor_comes_out_as_its_expected_use(
+    any_grammar, n_states, signed, n_classes, forbidden, route
+):
+    operators = any_grammar(n_states, n_states, signed)
+    given = drawn(n_classes, LENGTHS, n_classes, forbidden)
+    weights = np.random.default_rng(0).uniform(0, 2, size=len(LENGTHS))
+    results = chart(by_route(operators, route), Potentials(**given), counts=True, weights=weights)
+    found = {name: getattr(results, name) for name in ("arcs", "arc_memory", "stop_memory")}
+    expected_counts = [np.zeros_like(part) for part in operators]
+    for s, weight in enumerate(weights):
+        expected = oracles.enumerate_uses(
+            operators, **oracles.of_sentence(given, given["indptr"], s)
+        )
+        uses = oracles.of_sentence(found, given["indptr"], s)
+        assert results.sign[s] == np.sign(expected.z)
+        if expected.z == 0:
+            assert results.log_abs_z[s] == -np.inf
+            assert all(np.isnan(part).all() for part in uses.values())
+            continue
+        assert results.route[s] == ROUTES[route]
+        assert_allclose(results.log_abs_z[s], np.log(abs(expected.z)), rtol=1e-9, atol=1e-9)
+        for name, part in uses.items():
+            assert_allclose(part, getattr(expected, name), rtol=1e-8, atol=1e-9)
+        for total, part in zip(expected_counts, expected.counts, strict=True):
+            total += weight * part
+    for part, expected in zip(results.counts, expected_counts, strict=True):
+        assert_allclose(part, expected, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("absent", ["arcs", "memory", "arc_memory", "stop_memory"])
+@pytest.mark.parametrize("n_states", [1, 2])
+def test_absent_factors_are_one(any_grammar, n_states, absent):
+    operators, given = any_grammar(3, n_states), drawn(3, LENGTHS, 2)
+    if absent == "memory":  # no class but one
+        given = drawn(3, LENGTHS, 1)
+        ones = {"memory": np.zeros_like(given["memory"])}
+    else:
+        ones = {absent: np.zeros_like if absent == "arcs" else np.ones_like}
+        ones = {name: make(given[name]) for name, make in ones.items()}
+    with_ones = chart(operators, Potentials(**{**given, **ones}))
+    without = chart(operators, Potentials(**{**given, absent: None}))
+    assert_allclose(without.log_abs_z, with_ones.log_abs_z, rtol=1e-12)
+    for name in ("arcs", "arc_memory", "stop_memory"):
+        if name == absent != "arcs":
+            assert getattr(without, name) is None
+        else:
+            assert_allclose(getattr(without, name), getattr(with_ones, name), atol=1e-12)
+
+
+def test_without_a_grammar_there_are_factors_alone(any_grammar):
+    ones = Operators(*(np.ones_like(part) for part in any_grammar(0, 1)))
+    given = drawn(4, LENGTHS, 2)
+    expected = chart(ones, Potentials(**given))
+    found = chart(None, Potentials(**{**given, "codes": None}))
+    for one, other in zip(found[:6], expected[:6], strict=True):
+        assert_array_equal(one, other)
+    n_trees = [np.exp(chart(None, Potentials(np.array([0, n]))).log_abs_z[0]) for n in range(1, 8)]
+    assert_allclose(n_trees, [1, 2, 7, 30, 143, 728, 3876])
+
+
+def finite_difference(operators, given, name, place, weights, step=1e-5):
+    """Derivative of the weighted sum of log Z by the logarithm of an entry."""
+    values = []
+    for sign in (1, -1):
+        changed = {**given, name: given[name].copy()}
+        if name == "arcs":
+            changed[name][place] += sign * step
+        else:
+            changed[name][place] *= np.exp(sign * step)
+        values.append(weights @ chart(operators, Potentials(**changed), marginals=False).log_abs_z)
+    return (values[0] - values[1]) / (2 * step)
+
+
+@pytest.mark.parametrize("n_states", [1, 9])
+@pytest.mark.parametrize("name", ["arcs", "arc_memory", "stop_memory"])
+def test_uses_are_derivatives_of_log_z(any_grammar, n_states, name):
+    operators, given = any_grammar(5, n_states, signed=n_states > 1), drawn(5, [26, 7], 3)
+    uses = getattr(chart(operators, Potentials(**given)), name)
+    rng = np.random.default_rng(0)
+    for place in zip(*(rng.integers(size, size=12) for size in uses.shape), strict=True):
+        expected = finite_difference(operators, given, name, place, np.ones(2))
+        assert_allclose(uses[place], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_states", [1, 3])
+def test_counts_are_derivatives_of_log_z(any_grammar, n_states):
+    operators, given = any_grammar(6, n_states), drawn(6, [9, 5], 2)
+    weights, step, rng = np.array([0.5, 2.0]), 1e-5, np.random.default_rng(0)
+    counts = chart(operators, Potentials(**given), counts=True, weights=weights).counts
+    for name, part in zip(Operators._fields, counts, strict=True):
+        for place in zip(*(rng.integers(size, size=20) for size in part.shape), strict=True):
+            values = []
+            for sign in (1, -1):
+                changed = Operators(*(each.copy() for each in operators))
+                getattr(changed, name)[place] *= np.exp(sign * step)
+                logs = chart(changed, Potentials(**given), marginals=False).log_abs_z
+                values.append(weights @ logs)
+            expected = (values[0] - values[1]) / (2 * step)
+            assert_allclose(part[place], expected, rtol=1e-4, atol=1e-6)
+
+
+@compiled
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+@pytest.mark.parametrize("n_states", [1, 2, 8])
+def test_memory_is_the_product_with_an_automaton(any_grammar, n_states, n_classes):
+    """Of k n states: the class is a state, and its symbols are the classes of the text's symbols.
+
+    Long enough for tiles, and for scales of windows.
+    """
+    rng = np.random.default_rng(n_classes)
+    operators = any_grammar(7, n_states, signed=True)
+    lengths = [3, 24, 25, 31, 60, 230]
+    given = drawn(7, lengths, n_classes)
+    class_of = rng.integers(n_classes, size=N_SYMBOLS)
+    given["memory"] = class_of[given["codes"]]
+    # Factors that depend on symbols alone are operators as well.
+    moves = rng.uniform(0.5, 1.5, size=(N_SYMBOLS + 1, 2, N_SYMBOLS, n_classes))
+    stops = rng.uniform(0.5, 1.5, size=(N_SYMBOLS + 1, 2, n_classes))
+    arc_memory, stop_memory = [], []
+    for codes in np.split(given["codes"], given["indptr"][1:-1]):
+        n = codes.size
+        factors = np.ones((n, n + 1, n_classes))
+        for m in range(n):
+            direction = (m >= np.arange(n)).astype(int)
+            factors[m, 1:] = moves[codes, direction, codes[m]]
+        arc_memory.append(factors.reshape(-1, n_classes))
+        stop_memory.append(stops[codes])
+    given["arc_memory"], given["stop_memory"] = map(np.concatenate, (arc_memory, stop_memory))
+    dense = product_with_classes(operators, moves, stops, class_of)
+    found = chart(operators, Potentials(**given))
+    plain = {name: given[name] for name in ("indptr", "codes", "arcs")}
+    expected = chart(dense, Potentials(**plain))
+    assert_array_equal(found.sign, expected.sign)
+    assert_allclose(found.log_abs_z, expected.log_abs_z, rtol=1e-10)
+    assert_allclose(found.arcs, expected.arcs, rtol=1e-6, atol=1e-8)
+    # Each arc is used after some class, and each half ends in one.
+    assert_allclose(found.arc_memory.sum(axis=1), found.arcs, rtol=1e-6, atol=1e-8)
+    assert_allclose(found.stop_memory.sum(axis=2), 1.0, rtol=1e-6)
+
+
+def product_with_classes(operators, moves, stops, class_of):
+    n_classes, n_states = stops.shape[-1], operators.alpha_1.shape[-1]
+    n_heads = operators.A.shape[0]
+    alpha_1 = np.zeros((n_heads, 2, n_classes, n_states))
+    alpha_1[:, :, 0] = operators.alpha_1
+    alpha_inf = np.ones((n_heads, 2, n_classes, n_states)) * operators.alpha_inf[:, :, None]
+    alpha_inf[:-1] *= stops[:, :, :, None][: n_heads - 1]
+    A = np.zeros((n_heads, 2, N_SYMBOLS, n_classes, n_states, n_classes, n_states))
+    for symbol, target in enumerate(class_of):
+        for before in range(n_classes):
+            factor = np.ones((n_heads, 2, 1, 1))
+            factor[:-1, :, 0, 0] = moves[: n_heads - 1, :, symbol, before]
+            A[:, :, symbol, target, :, before, :] = factor * operators.A[:, :, symbol]
+    size = n_classes * n_states
+    return Operators(
+        alpha_1.reshape(n_heads, 2, size),
+        alpha_inf.reshape(n_heads, 2, size),
+        A.reshape(n_heads, 2, N_SYMBOLS, size, size),
+    )
+
+
+@compiled
+@pytest.mark.parametrize("n_states", [1, 8])
+@pytest.mark.parametrize("n_classes", [1, 3])
+@pytest.mark.parametrize("spread", [1.0, 8.0, 18.0])
+@pytest.mark.parametrize("known", [0.0, 0.2, 0.5])
+def test_routes_agree_on_scores_as_parsers_have_them(
+    any_grammar, n_states, n_classes, spread, known
+):
+    operators, lengths = any_grammar(8, n_states), [4, 12, 25, 26, 40]
+    given, rng = drawn(8, lengths, n_classes), np.random.default_rng(1)
+    rows = []
+    for n in lengths:
+        scores = spread * rng.normal(size=(n, n + 1)) + rng.choice([0.0, 3000.0, -3000.0], (n, 1))
+        # Heads of some tokens are known: those of a tree to the left, so that there are trees.
+        for m in np.flatnonzero(rng.uniform(size=n) < known):
+            scores[m, np.arange(n + 1) != m] = -np.inf
+        rows.append(scores.ravel())
+    given["arcs"] = np.concatenate(rows)
+    fast, scaled = (
+        chart(by_route(operators, route), Potentials(**given)) for route in ("fast", "scaled")
+    )
+    assert_array_equal(fast.route, 0)
+    assert_array_equal(fast.sign, scaled.sign)
+    assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
+    for name in ("arcs", "arc_memory", "stop_memory"):
+        assert_allclose(getattr(fast, name), getattr(scaled, name), rtol=1e-7, atol=1e-9)
+
+
+@compiled
+@pytest.mark.parametrize("n_states", [1, 3])
+def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states, monkeypatch):
+    monkeypatch.setattr("sklearn_shag.parsing._chart.cut", lambda lengths: cut(lengths, 2e4))
+    operators = any_grammar(9, n_states)
+    rng = np.random.default_rng(9)
+    given = drawn(9, rng.integers(1, 30, size=40), 2)
+    weights = rng.uniform(size=40)
+    one, two = (
+        chart(operators, Potentials(**given), counts=True, weights=weights, n_jobs=n_jobs)
+        for n_jobs in (1, 2)
+    )
+    for a, b in zip((*one[:6], *one.counts), (*two[:6], *two.counts), strict=True):
+        assert_array_equal(a, b)
+    for s in (0, 7, 39):
+        alone = {
+            name: part for name, part in oracles.of_sentence(given, given["indptr"], s).items()
+        }
+        n = alone["codes"].size
+        alone["arcs"] = alone["arcs"].ravel()
+        alone["arc_memory"] = alone["arc_memory"].reshape(-1, 2)
+        result = chart(operators, Potentials(np.array([0, n]), **alone))
+        assert result.log_abs_z[0] == one.log_abs_z[s]
+        of_all = {"arcs": one.arcs, "arc_memory": one.arc_memory, "stop_memory": one.stop_memory}
+        for name, part in oracles.of_sentence(of_all, given["indptr"], s).items():
+            assert_array_equal(getattr(result, name).reshape(part.shape), part)
+
+
+def test_sentences_without_mass_are_left_alone(any_grammar):
+    operators, given = any_grammar(10, 2), drawn(10, [3, 4, 2], 2)
+    given["arcs"][12:] = np.where(np.arange(given["arcs"].size - 12) < 5, -np.inf, 0.0)
+    result = chart(operators, Potentials(**given), counts=True)
+    assert result.sign.tolist() == [1, 0, 1]
+    assert result.route.tolist() == [0, 3, 0]
+    assert np.isnan(result.arcs).sum() == 20
+    rest = [0, 2]
+    alone = [
+        chart(operators, Potentials(**only), counts=True).counts
+        for only in (taken(given, s) for s in rest)
+    ]
+    for part, expected in zip(result.counts, map(sum, zip(*alone, strict=True)), strict=True):
+        assert_allclose(part, expected, rtol=1e-12)
+
+
+def taken(given, s):
+    only = oracles.of_sentence(given, given["indptr"], s)
+    shape = {
+        name: part.reshape(-1, *part.shape[2:]) for name, part in only.items() if "arc" in name
+    }
+    return {**only, **shape, "indptr": np.array([0, only["codes"].size])}
+
+
+SENTENCES = np.array([0, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"indptr": [0, 2, 2]}, "indptr must begin with 0 and grow"),
+        ({"indptr": np.array([1, 2])}, "indptr must begin with 0"),
+        ({"indptr": np.array([0.0, 2.0])}, "indptr must hold whole numbers"),
+        ({"codes": [0, 1]}, r"codes must have the shape \(3,\)"),
+        ({"codes": [0, 1, 4]}, r"codes must lie in 0\.\.3, .*got 0\.\.4"),
+        ({"codes": None}, "codes is None"),
+        ({"arcs": np.zeros(7)}, r"arcs must have the shape \(n_arcs,\) = \(8,\)"),
+        ({"arcs": np.array([0.0] * 7 + [np.nan])}, "arcs of sentence 1 hold values that are NaN"),
+        ({"arcs": np.array([0.0] * 5 + [np.inf, 0, 0])}, "arcs of sentence 0"),
+        ({"memory": [0, 1]}, r"memory must have the shape \(3,\)"),
+        ({"memory": [0, 1, 2], "stop_memory": np.ones((3, 2, 2))}, r"memory must lie in 0\.\.1"),
+        ({"stop_memory": np.ones((3, 2, 2))}, r"must have the shape .*= \(3, 2, 1\)"),
+        (
+            {"arc_memory": -np.ones((8, 1))},
+            "of sentence 0 hold values that are negative",
+        ),
+        (
+            {"memory": [0, 0, 0], "arc_memory": np.ones((8, 2)), "stop_memory": np.ones((3, 2, 3))},
+            r"arc_memory must have the shape \(n_arcs, n_classes\) = \(8, 3\)",
+        ),
+    ],
+)
+def test_bad_potentials_are_refused(any_grammar, given, message):
+    potentials = Potentials(**{"indptr": SENTENCES, "codes": [0, 1, 2], **given})
+    with pytest.raises(ValueError, match=message):
+        chart(any_grammar(0, 2), potentials)
+
+
+def test_bad_grammars_and_weights_are_refused(any_grammar):
+    operators, potentials = any_grammar(0, 2), Potentials(SENTENCES, [0, 1, 2])
+    with pytest.raises(ValueError, match="got the shapes"):
+        chart(operators._replace(alpha_1=operators.alpha_1[..., :1]), potentials)
+    with pytest.raises(ValueError, match="not finite"):
+        chart(operators._replace(A=operators.A * np.nan), potentials)
+    with pytest.raises(ValueError, match="there is none"):
+        chart(None, potentials)
+    with pytest.raises(ValueError, match="need a grammar"):
+        chart(None, Potentials(SENTENCES), counts=True)
+    for weights in ([1.0], [1.0, np.nan]):
+        with pytest.raises(ValueError, match="weights must be 2 finite numbers"):
+            chart(operators, potentials, counts=True, weights=weights)
+
+
+def test_what_is_not_wanted_is_not_there(any_grammar):
+    given = drawn(11, [3, 4], 2)
+    full = chart(any_grammar(11, 2), Potentials(**given))
+    without = chart(any_grammar(11, 2), Potentials(**given), marginals=False)
+    assert full.counts is None
+    assert without[3:] == (None, None, None, None)
+    assert_array_equal(without.log_abs_z, full.log_abs_z)
