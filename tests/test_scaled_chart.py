@@ -156,6 +156,19 @@ def test_stop_scores_of_any_magnitude(random_grammar, magnitude):
     assert_allclose(result.marginals, plain.marginals, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("magnitude", [1e-200, 1e200])
+@pytest.mark.parametrize(("name", "n_uses"), [("alpha_1", 9), ("alpha_inf", 9), ("A", 4)])
+def test_operators_of_any_magnitude(random_grammar, name, n_uses, magnitude):
+    operators, codes = random_grammar(1, signed=True), [0, 1, 2, 0]
+    plain = inside_outside(operators, codes)
+    scaled = operators._replace(**{name: getattr(operators, name) * magnitude})
+    result = inside_outside(scaled, codes)
+    assert_allclose(result.log_abs_z, plain.log_abs_z + n_uses * np.log(magnitude), rtol=1e-9)
+    assert_allclose(result.marginals, plain.marginals, rtol=1e-7, atol=1e-9)
+    for found, expected in zip(result.counts, plain.counts, strict=True):
+        assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 @pytest.mark.parametrize("n_tokens", [20, 100, 200])
 def test_the_one_possible_tree_of_a_long_sentence_is_found(n_tokens):
@@ -450,16 +463,16 @@ def test_offsets_of_scores_change_nothing_but_log_z(random_grammar, offset):
     rng = np.random.default_rng(5)
     factors = oracles.random_factors(rng, [5], 4, 2, forbidden=0.2)
     plain, _, plain_counts = run(operators, factors)
-    offsets, logs = offset * rng.uniform(0.5, 1, size=5), rng.uniform(-300, -200, size=5)
+    offsets, logs = offset * rng.uniform(0.5, 1, size=5), rng.uniform(-650, -550, size=5)
     shifted = dict(
         factors,
         arcs=factors["arcs"] + np.repeat(offsets, 6),
         arc_memory=factors["arc_memory"] * np.exp(np.repeat(logs, 6))[:, None],
-        stop_memory=factors["stop_memory"] * 1e-150,
+        stop_memory=factors["stop_memory"] * 1e-300,
     )
     results, done, counts = run(operators, shifted)
     assert done.all()
-    shift = offsets.sum() + logs.sum() + 10 * np.log(1e-150)
+    shift = offsets.sum() + logs.sum() + 10 * np.log(1e-300)
     assert results.sign[0] == plain.sign[0]
     assert_allclose(results.log_abs_z, plain.log_abs_z + shift, rtol=1e-14, atol=1e-9)
     for name in ("arcs", "arc_memory", "stop_memory"):
@@ -531,16 +544,24 @@ def test_a_token_without_heads_leaves_no_tree(random_grammar):
 
 
 @pytest.mark.filterwarnings("ignore:(overflow|invalid):RuntimeWarning")  # if interpreted
-def test_what_overflows_is_not_done_and_spoils_no_counts(random_grammar):
+@pytest.mark.parametrize("overflows", ["Z", "uses"])
+def test_what_overflows_is_not_done_and_spoils_no_counts(random_grammar, overflows):
     operators = random_grammar(9)
-    operators.A[..., 1, :, :] = 1e308
-    factors = {"indptr": np.array([0, 3, 5]), "codes": np.array([0, 1, 1, 2, 0])}
+    if overflows == "Z":
+        operators.A[..., 1, :, :] = 1e308
+    else:  # 1e300 - 1e300 is 0, but 1e10 of each is too much
+        operators.alpha_1[0, oracles.RIGHT] = 1.0
+        operators.alpha_inf[0, oracles.RIGHT] = 1e10, 1.0
+        operators.A[0, oracles.RIGHT, 1] = [[1e300, -1e300], [0.0, 1.0]]
+        operators.A[1, oracles.LEFT, 0] = 0.0
+    factors = {"indptr": np.array([0, 2, 4, 6]), "codes": np.array([2, 3, 0, 1, 2, 2])}
     results, done, counts = run(operators, factors)
-    assert done.tolist() == [False, True]
-    assert results.sign.tolist() == [0, 1]
-    expected = enumerate_sentence(operators, factors, 1)
-    for found, part in zip(counts, expected.counts, strict=True):
-        assert_allclose(found, part, rtol=1e-8, atol=1e-9)
+    assert done.tolist() == [True, False, True]
+    assert results.sign.tolist() == [1, 0, 1]
+    assert np.isnan(results.arcs).tolist() == [False] * 6 + [True] * 6 + [False] * 6
+    expected = [enumerate_sentence(operators, factors, s).counts for s in (0, 2)]
+    for found, *parts in zip(counts, *expected, strict=True):
+        assert_allclose(found, sum(parts), rtol=1e-8, atol=1e-9)
 
 
 def test_only_what_there_is_room_for_is_computed(random_grammar):

@@ -32,7 +32,7 @@ LOG2_BASE = 256
 LOG_BASE = LOG2_BASE * float(np.log(2.0))
 BASE = 2.0**LOG2_BASE
 # Entries are normalised into [1/sqrt(BASE), sqrt(BASE)]: a product of three of them, or of two and
-# an operator of up to 1e200, still fits a double.
+# an operator of 1e-200 to 1e200, still fits a double.
 LARGEST_NORMALISED = 2.0 ** (LOG2_BASE // 2)
 SMALLEST_NORMALISED = 2.0 ** (-LOG2_BASE // 2)
 # The exponent of an empty sum: below that of every other entry.

@@ -44,8 +44,11 @@ def run_scaled(operators, factors, which, results, done, weights, counts):
         z, exponent, arcs, stops = sum_over_trees(operators, sentence, True, with_uses, of_sentence)
         done[k] = z != 0.0 and np.isfinite(z)
         if done[k] and with_uses:
+            # Counts are among the terms of which these uses are sums: they are finite with them.
             done[k] = np.isfinite(arcs).all() and np.isfinite(stops).all()
-            done[k] = _move(of_sentence, done[k], weights[s], counts)
+            _move(of_sentence.alpha_1, done[k], weights[s], counts.alpha_1)
+            _move(of_sentence.alpha_inf, done[k], weights[s], counts.alpha_inf)
+            _move(of_sentence.A, done[k], weights[s], counts.A)
             if done[k] and results.arcs.size:
                 _note_uses(factors, s, arcs, stops, results)
         if done[k]:
@@ -110,21 +113,10 @@ def _multiply_arcs(scores, arcs, m):
 
 
 @inner_kernel
-def _move(of_sentence, finite, weight, counts):
-    """Move the counts of a sentence times its weight to `counts`, if they are finite as well."""
-    finite = finite and np.isfinite(of_sentence.alpha_1).all()
-    finite = finite and np.isfinite(of_sentence.alpha_inf).all()
-    finite = finite and np.isfinite(of_sentence.A).all()
-    _move_part(of_sentence.alpha_1, finite, weight, counts.alpha_1)
-    _move_part(of_sentence.alpha_inf, finite, weight, counts.alpha_inf)
-    _move_part(of_sentence.A, finite, weight, counts.A)
-    return finite
-
-
-@inner_kernel
-def _move_part(part, finite, weight, total):
+def _move(part, wanted, weight, total):
+    """Move the counts of a sentence to the sum, times its weight, or nowhere."""
     for place in range(part.size):
-        if finite:
+        if wanted:
             total.flat[place] += weight * part.flat[place]
         part.flat[place] = 0.0
 
