@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences
+from sklearn_shag.encoding import check_heads, check_sentences, decode_trees, encode_sentences
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import Operators, log_values, sample_trees
+from sklearn_shag.operators import Operators, log_values, sample_derivations
 from sklearn_shag.parsing import decode, log_partitions, marginals
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
@@ -334,7 +334,8 @@ class BaseSHAG(BaseParser):
             if not isinstance(number, Integral) or number < 1:
                 raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
         rng = check_random_state(random_state)
-        return sample_trees(self.operators_, self.symbols_, n_samples, max_length, rng)
+        drawn = sample_derivations(self.operators_, n_samples, max_length, rng)
+        return decode_trees(self.symbols_, *drawn)
 
 
 def _object_array(arrays):

@@ -14,7 +14,7 @@ from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn_shag._base import BaseSHAG, Learned
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.encoding import check_sentences, encode_trees
-from sklearn_shag.operators import fallback_grammar
+from sklearn_shag.learning import fallback_grammar
 from sklearn_shag.sequences import count_trees
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning
 from sklearn_shag.utils._parallel import delayed, run_parallel

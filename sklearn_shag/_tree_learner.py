@@ -5,7 +5,7 @@ from typing import Self
 
 from sklearn_shag._base import BaseSHAG
 from sklearn_shag.encoding import encode_trees
-from sklearn_shag.operators import fallback_grammar
+from sklearn_shag.learning import fallback_grammar
 from sklearn_shag.sequences import (
     TreebankStatistics,
     check_statistics,

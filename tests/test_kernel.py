@@ -16,7 +16,7 @@ import pytest
 
 import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
-from sklearn_shag.operators._expectation import expected_uses
+from sklearn_shag.learning._expectation import expected_uses
 from sklearn_shag.parsing import _ladder
 from sklearn_shag.utils import _kernel
 from sklearn_shag.utils._kernel import kernel

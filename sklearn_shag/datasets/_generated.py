@@ -7,7 +7,8 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
-from sklearn_shag.operators import Operators, complete_grammar, sample_trees
+from sklearn_shag.encoding import decode_trees
+from sklearn_shag.operators import Operators, complete_grammar, sample_derivations
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import RandomSeed
@@ -107,7 +108,7 @@ def make_treebank(
     operators = complete_grammar(_with_moves(automata, share), roots)
     width = len(str(n_symbols - 1))
     symbols = [f"x{code:0{width}d}" for code in range(n_symbols)]
-    trees = sample_trees(operators, symbols, n_sentences, max_length, rng)
+    trees = decode_trees(symbols, *sample_derivations(operators, n_sentences, max_length, rng))
     return (trees, operators) if return_operators else trees
 
 

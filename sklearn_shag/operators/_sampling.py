@@ -1,16 +1,14 @@
-"""Trees drawn from a grammar, head outwards."""
-
-from collections.abc import Sequence
-from itertools import pairwise
+"""Derivations drawn from a grammar, head outwards."""
 
 import numpy as np
 
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
+from sklearn_shag.operators._grammar import pair_automaton
 from sklearn_shag.operators._operators import Operators
-from sklearn_shag.sequences import LEFT, RIGHT, assemble_trees, breadth_first_sequences
-from sklearn_shag.treebank import DependencyTree
-from sklearn_shag.utils._typing import ObjectArray
+from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
+from sklearn_shag.utils._typing import IntArray
 
-__all__ = ["sample_trees"]
+__all__ = ["sample_derivations"]
 
 MAX_REJECTED = 1000
 
@@ -19,12 +17,7 @@ class _SequenceSampler:
     """Draws sequences of one automaton of a grammar, head outwards."""
 
     def __init__(self, operators, head, direction):
-        # The unknown symbol, last, is no symbol to draw.
-        self.automaton = Operators(
-            operators.alpha_1[head, direction],
-            operators.alpha_inf[head, direction],
-            operators.A[head, direction, :-1],
-        )
+        self.automaton = pair_automaton(operators, head, direction)
         # mass @ state is the mass of all ways to go on: the solution of
         # mass = alpha_inf + mass S, S the sum of the operators, all ones for a proper automaton.
         # Of a learned one S may have eigenvalues of noise beyond 1. Then the sum over all ways
@@ -49,21 +42,18 @@ class _SequenceSampler:
         return modifiers
 
 
-def sample_trees(
+def sample_derivations(
     operators: Operators,
-    symbols: Sequence[str] | ObjectArray,
     n_sentences: int,
     max_length: int,
     random_state: np.random.RandomState,
-) -> list[DependencyTree]:
-    """Draw trees from a grammar.
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Draw derivations from a grammar.
 
     Parameters
     ----------
     operators : Operators
         Of a grammar: see the Notes of :class:`Operators`. Negative masses count as zero.
-    symbols : sequence of str
-        The known symbols in the order of their codes.
     n_sentences : int
     max_length : int
         Longer sentences are drawn anew, so that the draws are from the grammar restricted to
@@ -72,40 +62,35 @@ def sample_trees(
 
     Returns
     -------
-    trees : list of DependencyTree
-        Their forms are their symbols.
+    codes : int ndarray of shape (n_tokens,)
+        Symbol codes of all sentences, one after the other.
+    heads : int ndarray of shape (n_tokens,)
+        Head positions within the sentence, 1-based, 0 for the root.
+    indptr : int ndarray of shape (n_sentences + 1,)
+        Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
 
     Raises
     ------
     ValueError
         If 1000 sentences in a row are longer than `max_length`.
 
+    See Also
+    --------
+    BaseSHAG.sample : Draws trees.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_shag.operators import Operators, sample_trees
+    >>> from sklearn_shag.operators import Operators, sample_derivations
     >>> A = np.zeros((3, 2, 2, 1, 1))
     >>> A[2, 1, 0] = 1.0                     # the root is symbol 0, which takes no modifiers
     >>> grammar = Operators(np.ones((3, 2, 1)), np.ones((3, 2, 1)), A)
-    >>> sample_trees(grammar, ["X"], 1, 10, np.random.RandomState(0))
-    [DependencyTree('X', heads=[0])]
+    >>> sample_derivations(grammar, 2, 10, np.random.RandomState(0))
+    (array([0, 0]), array([0, 0]), array([0, 1, 2]))
     """
-    sequences, indptr = _sample_derivations(operators, n_sentences, max_length, random_state)
-    codes, heads = assemble_trees(sequences, indptr)
-    words = np.asarray(symbols, dtype=object)[codes]
-    return [
-        DependencyTree(words[start:stop].tolist(), heads[start:stop])
-        for start, stop in pairwise(indptr)
-    ]
-
-
-def _sample_derivations(operators, n_sentences, max_length, random_state):
-    """Draw derivations as breadth-first sequences, and where each sentence starts."""
-    root = operators.A.shape[0] - 1
-    root_masses = (operators.alpha_inf[root, RIGHT] @ operators.A[root, RIGHT, :-1]) @ (
-        operators.alpha_1[root, RIGHT]
-    )
-    root_cumulative = np.cumsum(np.maximum(root_masses, 0.0))
+    alphabet = Alphabet(operators.A.shape[2] - 1)
+    root = pair_automaton(operators, alphabet.root, RIGHT)
+    root_cumulative = np.cumsum(np.maximum(root.alpha_inf @ root.A @ root.alpha_1, 0.0))
     samplers = {}
 
     def draw_sentence():
@@ -141,4 +126,5 @@ def _sample_derivations(operators, n_sentences, max_length, random_state):
     indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     sequence_indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     modifiers = np.array(modifiers, dtype=np.int64)
-    return breadth_first_sequences(modifiers, sequence_indptr, indptr, root - 1), indptr
+    sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, alphabet.n_symbols)
+    return *assemble_trees(sequences, indptr), indptr

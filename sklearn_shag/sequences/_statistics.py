@@ -6,13 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import encode_trees
-from sklearn_shag.sequences._extract import (
-    LEFT,
-    RIGHT,
-    HeadModifierSequences,
-    extract_sequences,
-)
+from sklearn_shag.encoding import LEFT, RIGHT, encode_trees
+from sklearn_shag.sequences._extract import HeadModifierSequences, extract_sequences
 from sklearn_shag.sequences._prefixes import collapse_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._kernel import kernel
