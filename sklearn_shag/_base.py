@@ -9,7 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.encoding import check_heads, check_sentences, decode_trees, encode_sentences
+from sklearn_shag.encoding import (
+    Alphabet,
+    check_heads,
+    check_sentences,
+    decode_trees,
+    encode_sentences,
+)
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.operators import Operators, log_values, sample_derivations
 from sklearn_shag.parsing import decode, log_partitions, marginals
@@ -298,7 +304,7 @@ class BaseSHAG(BaseParser):
         codes, indptr = self._encode(symbols)
         sequences = extract_sequences(codes, heads, indptr, self.symbols_.size)
         logs = log_values(self.operators_, sequences)
-        first = 2 * indptr[:-1] + np.arange(indptr.size - 1)
+        first = np.flatnonzero(sequences.heads == Alphabet(self.symbols_.size).root)
         n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
         return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
 

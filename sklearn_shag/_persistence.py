@@ -14,7 +14,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._spectral_cv import format_results
-from sklearn_shag.operators import Operators
+from sklearn_shag.encoding import Alphabet
+from sklearn_shag.operators import Operators, grammar_shapes
 from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
@@ -318,24 +319,19 @@ def _restore_attribute(attribute, key, arrays, symbols):
 
 def _check_grammar(operators, n_symbols, key):
     """Kernels trust the shapes of operators."""
-    n_states = operators.alpha_1.shape[-1]
-    lead = (n_symbols + 2, 2)
-    shapes = (
-        (*lead, n_states),
-        (*lead, n_states),
-        (*lead, n_symbols + 1, n_states, n_states),
-    )
+    shapes = grammar_shapes(n_symbols, operators.alpha_1.shape[-1])
     for field, array, shape in zip(Operators._fields, operators, shapes, strict=True):
         _check_array(array, np.float64, shape, f"{key}/{field}")
 
 
 def _check_statistics(statistics, n_symbols, key):
     """Learners trust the codes of trigrams."""
+    alphabet = Alphabet(n_symbols)
     n_trigrams = (statistics.counts.size,)
     expected = SequenceStatistics(
         roots=(np.float64, (n_symbols,)),
-        n_sequences=(np.float64, (n_symbols + 1, 2)),
-        indptr=(np.int64, (2 * n_symbols + 3,)),
+        n_sequences=(np.float64, (alphabet.n_learned, 2)),
+        indptr=(np.int64, (alphabet.n_pairs + 1,)),
         first=(np.int64, n_trigrams),
         middle=(np.int64, n_trigrams),
         last=(np.int64, n_trigrams),
@@ -344,9 +340,9 @@ def _check_statistics(statistics, n_symbols, key):
     for field, array, (dtype, shape) in zip(expected._fields, statistics, expected, strict=True):
         _check_array(array, dtype, shape, f"{key}/{field}")
     for codes, largest in (
-        (statistics.first, 2 * n_symbols),
+        (statistics.first, alphabet.n_contexts - 1),
         (statistics.middle, n_symbols - 1),
-        (statistics.last, 2 * n_symbols),
+        (statistics.last, alphabet.n_contexts - 1),
     ):
         if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
             raise ValueError(f"{key} holds codes outside 0..{largest}")

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
-from sklearn_shag.encoding import decode_trees
+from sklearn_shag.encoding import Alphabet, decode_trees
 from sklearn_shag.operators import Operators, complete_grammar, sample_derivations
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, validate_params
@@ -114,7 +114,7 @@ def make_treebank(
 
 def _random_automata(n_symbols, n_states, rng):
     """Automata of all heads and directions, with few likely moves in every state."""
-    lead = (n_symbols + 1, 2)
+    lead = (Alphabet(n_symbols).n_learned, 2)
     moves = rng.dirichlet(np.full(n_symbols * n_states, 0.2), size=(*lead, n_states))
     moves = moves.reshape(*lead, n_states, n_symbols, n_states).transpose(0, 1, 3, 4, 2)
     # At least one modifier on each side, were they not made rarer to reach the mean length.

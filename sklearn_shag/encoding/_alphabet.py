@@ -45,9 +45,28 @@ class Alphabet(NamedTuple):
         return self.n_symbols + 2
 
     @property
+    def n_learned(self):
+        """How many heads have automata that are learned: all but the root symbol."""
+        return self.n_symbols + 1
+
+    @property
     def n_pairs(self):
-        """How many pairs of a head and a direction there are, without those of the root symbol."""
-        return pair_of(self.root, LEFT)
+        """How many pairs of a learned head and a direction there are."""
+        return 2 * self.n_learned
+
+    @property
+    def boundary(self):
+        """The code of START and of STOP, beside a modifier in its trigrams."""
+        return self.n_symbols
+
+    def further(self, symbol):
+        """The code of a symbol in the trigrams of modifiers that it does not stand beside."""
+        return self.boundary + 1 + symbol
+
+    @property
+    def n_contexts(self):
+        """How many codes there are of what trigrams have beside or further from the modifier."""
+        return self.further(self.n_symbols)
 
 
 def pair_of(head, direction):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_shag.encoding import Alphabet
 from sklearn_shag.operators import Operators, complete_grammar, operators_from_counts
 from sklearn_shag.sequences import SequenceStatistics
 
@@ -35,17 +36,18 @@ def fallback_grammar(statistics: SequenceStatistics) -> Operators:
     >>> bool(grammar.A[:3].min() > 0)
     True
     """
-    n_symbols = statistics.roots.size
-    pairs = np.repeat(np.arange(2 * (n_symbols + 1)), np.diff(statistics.indptr))
+    alphabet = Alphabet(statistics.roots.size)
+    n_symbols, n_pairs = alphabet.n_symbols, alphabet.n_pairs
+    pairs = np.repeat(np.arange(n_pairs), np.diff(statistics.indptr))
     # Every modifier has one trigram with both its neighbours.
-    near = (statistics.first <= n_symbols) & (statistics.last <= n_symbols)
+    near = np.maximum(statistics.first, statistics.last) <= alphabet.boundary
     emitted = np.bincount(
         pairs[near] * n_symbols + statistics.middle[near],
         weights=statistics.counts[near],
-        minlength=2 * (n_symbols + 1) * n_symbols,
-    ).reshape(n_symbols + 1, 2, n_symbols)
+        minlength=n_pairs * n_symbols,
+    ).reshape(-1, 2, n_symbols)
     uses = np.concatenate([emitted, statistics.n_sequences[:, :, None]], axis=2)
-    pool = uses[-1] + 1.0
+    pool = uses[alphabet.unknown_head] + 1.0
     uses += pool / pool.sum(axis=1, keepdims=True)
     automata = operators_from_counts(
         Operators(np.ones_like(uses[..., :1]), uses[..., -1:], uses[..., :-1, None, None])
