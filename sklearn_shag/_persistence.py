@@ -229,13 +229,14 @@ def _describe_attribute(name, kind, value, key, arrays):
 
 
 def _describe_params(params):
-    for name, value in params.items():
-        if _plain(value) is NotImplemented:
+    described = {name: _plain(value) for name, value in params.items()}
+    for name, plain in described.items():
+        if plain is NotImplemented:
             raise TypeError(
-                f"The parameter {name}={value!r} cannot be saved; set it to a number, a string or "
-                f"None before saving, or use joblib.dump."
+                f"The parameter {name}={params[name]!r} cannot be saved; set it to a number, a "
+                f"string or None before saving, or use joblib.dump."
             )
-    return {name: _plain(value) for name, value in params.items()}
+    return described
 
 
 def _plain(value):

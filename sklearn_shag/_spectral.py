@@ -196,12 +196,7 @@ class SpectralSHAG(StatisticsLearner):
             mixing=self.mixing,
         )
         return learn_automata(
-            statistics.statistics,
-            learn,
-            self.smoothing,
-            self.n_jobs,
-            self.context,
-            self.verbose,
+            statistics.statistics, learn, self.smoothing, self.n_jobs, self.context, self.verbose
         )
 
     def _cut(self, automata, statistics):

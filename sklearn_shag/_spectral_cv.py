@@ -24,6 +24,9 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray
 
 __all__ = ["SpectralSHAGCV"]
 
+# Parameters of the learner that all candidates have in common.
+FIXED = ("context", "shrinkage", "scaling", "alpha", "mixing")
+
 
 class SpectralSHAGCV(BaseSHAG):
     """Spectral grammar whose number of states and smoothing are chosen by cross-validation.
@@ -106,10 +109,7 @@ class SpectralSHAGCV(BaseSHAG):
         **BaseSHAG._parameter_constraints,
         "n_states": ["array-like"],
         "smoothing": ["array-like"],
-        **{
-            name: SpectralSHAG._parameter_constraints[name]
-            for name in ("context", "shrinkage", "scaling", "alpha", "mixing")
-        },
+        **{name: SpectralSHAG._parameter_constraints[name] for name in FIXED},
         "cv": ["cv_object"],
         "scoring": [None, str, callable],  # a str is refused below, with what to pass
         "n_jobs": [None, Integral],
@@ -152,7 +152,7 @@ class SpectralSHAGCV(BaseSHAG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(
         self,
         X: Sentences,
@@ -262,17 +262,8 @@ class SpectralSHAGCV(BaseSHAG):
             )
 
     def _model(self, n_states, smoothing):
-        return SpectralSHAG(
-            n_states,
-            smoothing=smoothing,
-            context=self.context,
-            shrinkage=self.shrinkage,
-            scaling=self.scaling,
-            alpha=self.alpha,
-            mixing=self.mixing,
-            decoder=self.decoder,
-            n_jobs=self.n_jobs,
-        )
+        fixed = {name: getattr(self, name) for name in (*FIXED, "decoder", "n_jobs")}
+        return SpectralSHAG(n_states, smoothing=smoothing, **fixed)
 
     def _score_splits(self, models, splits, data):
         """Score models, in the order of their grid, on every split; rows are models."""

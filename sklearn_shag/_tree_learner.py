@@ -41,7 +41,7 @@ class TreeLearner(BaseSHAG):
         learned : Learned
         """
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -89,7 +89,7 @@ class StatisticsLearner(TreeLearner):
 
     statistics_: TreebankStatistics
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def partial_fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -127,7 +127,7 @@ class StatisticsLearner(TreeLearner):
         self._learn(merge_statistics([*parts, count_trees(encode_trees(X, y, sample_weight))]))
         return self
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit_statistics(self, statistics: TreebankStatistics) -> Self:
         """Learn from trees that have been counted elsewhere, for example on other machines.
 

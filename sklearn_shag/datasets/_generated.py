@@ -47,8 +47,7 @@ def make_treebank(
         "max_length": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "return_operators": ["boolean"],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def make_treebank(
     n_sentences: int = 1000,

@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_shag.operators import Operators, operators_from_counts
 
-__all__ = ["deterministic_automaton"]
+__all__ = ["deterministic_automaton", "deterministic_counts"]
 
 
 def deterministic_automaton(moments, automaton):
@@ -35,9 +35,24 @@ def deterministic_automaton(moments, automaton):
     else:
         uses = np.hstack([starts, continues])
         target = np.arange(1, n_symbols + 1)
-    n_states = uses.shape[1]
-    initial = np.zeros(n_states)
-    initial[0] = 1.0
+    return operators_from_counts(deterministic_counts(uses, target))
+
+
+def deterministic_counts(uses, target):
+    """Put the uses of an automaton into the form of one, starting in state 0.
+
+    Parameters
+    ----------
+    uses : ndarray of shape (n_symbols + 1, n_states)
+        How often each modifier, or STOP (last row), is generated in each state.
+    target : int ndarray of shape (n_symbols,)
+        The state after each modifier.
+
+    Returns
+    -------
+    counts : Operators
+    """
+    n_symbols, n_states = target.size, uses.shape[1]
     transitions = np.zeros((n_symbols, n_states, n_states))
     transitions[np.arange(n_symbols), target] = uses[:-1]
-    return operators_from_counts(Operators(initial, uses[-1], transitions))
+    return Operators(np.eye(n_states)[0], uses[-1], transitions)

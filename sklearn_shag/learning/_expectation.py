@@ -144,10 +144,10 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
     """
     n_sequences = float(tree.weight.sum())
     # Contiguous, so that the kernel compiles for one memory layout only.
-    automaton = kept = Operators(*(np.ascontiguousarray(part) for part in start))
+    automaton = kept = Operators(*map(np.ascontiguousarray, start))
     log_likelihoods, previous, best_held_out, waited = [], -np.inf, -np.inf, 0
     for iteration in range(max_iter + 1):
-        counts = Operators(*(np.zeros_like(part) for part in automaton))
+        counts = Operators(*map(np.zeros_like, automaton))
         log_likelihood = expected_uses(automaton, tree, counts)
         if iteration == 0 and log_likelihood == -np.inf:
             raise ValueError("the start gives a training sequence the probability zero")
@@ -161,7 +161,7 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
             kept = automaton
             converged = objective - previous <= tol * n_sequences
         else:
-            unused = Operators(*(np.zeros_like(part) for part in automaton))
+            unused = Operators(*map(np.zeros_like, automaton))
             score = expected_uses(automaton, held_out, unused)
             waited += 1
             if score > best_held_out or iteration == 0:
@@ -171,7 +171,7 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
             break
         previous = objective
         if prior is not None:
-            counts = Operators(*(a + b for a, b in zip(counts, prior, strict=True)))
+            counts = Operators(*map(np.add, counts, prior))
         automaton = operators_from_counts(counts)
     quality = objective if held_out is None else best_held_out
     return Run(kept, log_likelihoods, quality, converged)

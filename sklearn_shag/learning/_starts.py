@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_shag.encoding import pair_of
+from sklearn_shag.learning._deterministic import deterministic_counts
 from sklearn_shag.operators import (
     Operators,
     grammar_shapes,
@@ -126,12 +127,8 @@ def deterministic_start(moments, n_states):
     merged[0, -1] = 1.0
     merged[state_of, np.arange(n_symbols)] += 1.0
     uses = moments.bigrams @ merged.T
-    A = np.zeros((n_symbols, n_states, n_states))
-    A[np.arange(n_symbols), state_of] = uses[:-1]
     leaving = np.maximum(uses.sum(axis=0), np.finfo(float).tiny)
-    alpha_1 = np.zeros(n_states)
-    alpha_1[0] = 1.0
-    return _proper(alpha_1, uses[-1] / leaving, A / leaving, moments)
+    return _proper(*deterministic_counts(uses / leaving, state_of), moments)
 
 
 def _proper(alpha_1, alpha_inf, A, moments):

@@ -219,8 +219,7 @@ def attachment_breakdown(
         raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
     y_true = _as_list(y_true, "y_true")
     right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
-    for index, tree in enumerate(y_true):
-        _require_tree(tree, index)
+    _require_trees(y_true)
     names, directions = [], []
     for tree in y_true:
         directions.append(np.arange(1, len(tree) + 1) > tree.heads)
@@ -305,8 +304,7 @@ def _ignored(y_true, lengths, ignore):
     if ignore is None:
         return np.zeros(lengths.sum(), dtype=bool)
     if callable(ignore):
-        for index, tree in enumerate(y_true):
-            _require_tree(tree, index)
+        _require_trees(y_true)
         symbols = [symbol for tree in y_true for symbol in tree.symbols]
         if set(symbols) == {MISSING}:
             raise ValueError(
@@ -331,9 +329,10 @@ def _ignored(y_true, lengths, ignore):
     return np.concatenate(masks)
 
 
-def _require_tree(item, index):
-    if not isinstance(item, DependencyTree):
-        raise TypeError(
-            f"y_true[{index}] is a {type(item).__name__}; symbols are only known of a "
-            f"DependencyTree."
-        )
+def _require_trees(y_true):
+    for index, item in enumerate(y_true):
+        if not isinstance(item, DependencyTree):
+            raise TypeError(
+                f"y_true[{index}] is a {type(item).__name__}; symbols are only known of a "
+                f"DependencyTree."
+            )

@@ -154,11 +154,7 @@ def product(left: Operators, right: Operators) -> Operators:
     >>> product(coin, coin).A.ravel()
     array([0.0625, 0.0625])
     """
-    if left.A.shape[:-2] != right.A.shape[:-2]:
-        raise ValueError(
-            f"A product needs models over the same heads and symbols, got operators of shapes "
-            f"{left.A.shape} and {right.A.shape}."
-        )
+    _check_alike("A product", left, right)
     *lead, n_left, _ = left.A.shape
     n_states = n_left * right.A.shape[-1]
     vectors = "...i,...j->...ij"
@@ -197,11 +193,7 @@ def mixture(one: Operators, other: Operators, weight: float) -> Operators:
     >>> mixture(coin, coin, 0.1).alpha_1
     array([0.9, 0.1])
     """
-    if one.A.shape[:-2] != other.A.shape[:-2]:
-        raise ValueError(
-            f"A mixture needs models over the same heads and symbols, got operators of shapes "
-            f"{one.A.shape} and {other.A.shape}."
-        )
+    _check_alike("A mixture", one, other)
     *lead, n_one, _ = one.A.shape
     n_states = n_one + other.A.shape[-1]
     A = np.zeros((*lead, n_states, n_states))
@@ -212,6 +204,14 @@ def mixture(one: Operators, other: Operators, weight: float) -> Operators:
         np.concatenate([one.alpha_inf, other.alpha_inf], axis=-1),
         A,
     )
+
+
+def _check_alike(what, one, other):
+    if one.A.shape[:-2] != other.A.shape[:-2]:
+        raise ValueError(
+            f"{what} needs models over the same heads and symbols, got operators of shapes "
+            f"{one.A.shape} and {other.A.shape}."
+        )
 
 
 def operators_from_counts(counts: Operators) -> Operators:

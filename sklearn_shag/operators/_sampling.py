@@ -1,5 +1,7 @@
 """Derivations drawn from a grammar, head outwards."""
 
+from functools import cache, partial
+
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
@@ -11,6 +13,12 @@ from sklearn_shag.utils._typing import IntArray
 __all__ = ["sample_derivations"]
 
 MAX_REJECTED = 1000
+
+
+def _choose(masses, rng):
+    """Draw an outcome by its mass; estimated masses below zero stand for zero."""
+    cumulative = np.cumsum(np.maximum(masses, 0.0))
+    return int(np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right"))
 
 
 class _SequenceSampler:
@@ -32,12 +40,10 @@ class _SequenceSampler:
         while len(modifiers) < max_length:
             moved = self.automaton.A @ state
             masses = np.append(moved @ self.mass, self.automaton.alpha_inf @ state)
-            # Estimated probabilities below zero stand for zero.
-            cumulative = np.cumsum(np.maximum(masses, 0.0))
-            outcome = np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right")
+            outcome = _choose(masses, rng)
             if outcome >= moved.shape[0]:
                 break
-            modifiers.append(int(outcome))
+            modifiers.append(outcome)
             state = moved[outcome] / np.abs(moved[outcome]).max()
         return modifiers
 
@@ -90,41 +96,36 @@ def sample_derivations(
     """
     alphabet = Alphabet(operators.A.shape[2] - 1)
     root = pair_automaton(operators, alphabet.root, RIGHT)
-    root_cumulative = np.cumsum(np.maximum(root.alpha_inf @ root.A @ root.alpha_1, 0.0))
-    samplers = {}
+    root_masses = root.alpha_inf @ root.A @ root.alpha_1
+    sampler = cache(partial(_SequenceSampler, operators))
+    drawn = [
+        _draw_sentence(root_masses, sampler, max_length, random_state) for _ in range(n_sentences)
+    ]
+    modifiers = np.array([token for tokens, _ in drawn for token in tokens], dtype=np.int64)
+    indptr = _cumulate(len(tokens) for tokens, _ in drawn)
+    sequence_indptr = _cumulate(length for _, lengths in drawn for length in lengths)
+    sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, alphabet.n_symbols)
+    return *assemble_trees(sequences, indptr), indptr
 
-    def draw_sentence():
-        """One derivation breadth-first: its tokens and the lengths of its sequences."""
-        draw = random_state.uniform() * root_cumulative[-1]
-        tokens, lengths = [int(np.searchsorted(root_cumulative, draw, side="right"))], [1]
+
+def _draw_sentence(root_masses, sampler, max_length, rng):
+    """One derivation breadth-first: its tokens and the lengths of its sequences."""
+    for _ in range(MAX_REJECTED):
+        tokens, lengths = [_choose(root_masses, rng)], [1]
         for head in tokens:  # grows while it is read
             for direction in (LEFT, RIGHT):
-                if (head, direction) not in samplers:
-                    samplers[head, direction] = _SequenceSampler(operators, head, direction)
-                modifiers = samplers[head, direction].draw(random_state, max_length)
+                modifiers = sampler(head, direction).draw(rng, max_length)
                 tokens.extend(modifiers)
                 lengths.append(len(modifiers))
             if len(tokens) > max_length:
-                return None
-        return tokens, lengths
+                break
+        else:
+            return tokens, lengths
+    raise ValueError(
+        f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} tokens. Raise "
+        f"max_length, or use a grammar whose heads take fewer modifiers."
+    )
 
-    modifiers, lengths, sizes, rejected = [], [], [], 0
-    while len(sizes) < n_sentences:
-        drawn = draw_sentence()
-        if drawn is None:
-            rejected += 1
-            if rejected == MAX_REJECTED:
-                raise ValueError(
-                    f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} "
-                    f"tokens. Raise max_length, or use a grammar whose heads take fewer modifiers."
-                )
-            continue
-        rejected = 0
-        modifiers.extend(drawn[0])
-        lengths.extend(drawn[1])
-        sizes.append(len(drawn[0]))
-    indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    sequence_indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    modifiers = np.array(modifiers, dtype=np.int64)
-    sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, alphabet.n_symbols)
-    return *assemble_trees(sequences, indptr), indptr
+
+def _cumulate(lengths):
+    return np.cumsum([0, *lengths], dtype=np.int64)

@@ -132,17 +132,10 @@ def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list
     alphabet = Alphabet(n_symbols)
     own = take_sequences(collapsed, np.flatnonzero(collapsed.heads != alphabet.root))
     # Every sequence once more, as one of the pool.
-    weights = np.tile(own.weights, 2)
-    node, pair, parent, symbol = _number_prefixes(
-        HeadModifierSequences(
-            np.concatenate([own.heads, np.full_like(own.heads, alphabet.unknown_head)]),
-            np.tile(own.directions, 2),
-            np.concatenate([own.indptr, own.indptr[-1] + own.indptr[1:]]),
-            np.tile(own.modifiers, 2),
-            weights,
-        )
-    )
-    weight = np.bincount(node, weights=weights, minlength=pair.size)
+    twice = take_sequences(own, np.tile(np.arange(own.heads.size), 2))
+    heads = np.concatenate([own.heads, np.full_like(own.heads, alphabet.unknown_head)])
+    node, pair, parent, symbol = _number_prefixes(twice._replace(heads=heads))
+    weight = np.bincount(node, weights=twice.weights, minlength=pair.size)
     # By pair, each in the order of its numbers: the parents first.
     order = np.argsort(pair, kind="stable")
     cuts = np.searchsorted(pair[order], np.arange(alphabet.n_pairs + 1))

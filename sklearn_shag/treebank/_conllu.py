@@ -32,8 +32,7 @@ __all__ = ["read_conllu", "write_conllu"]
         "path_or_file": [str, os.PathLike, HasMethods("read"), list, tuple],
         "symbols": [str, list, tuple],
         "on_error": [StrOptions({"raise", "skip", "warn"})],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def read_conllu(
     path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],

@@ -103,7 +103,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         self.min_count = min_count
         self.rare_symbol = rare_symbol
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(self, X: Trees, y: object = None) -> Self:
         """Count the symbols.
 
