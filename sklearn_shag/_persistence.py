@@ -179,16 +179,13 @@ def _describe(model, prefix, arrays):
     check_is_fitted(model)
     params = model.get_params(deep=False)
     kinds = _attributes(type(model))
-    attributes = [
-        _describe_attribute(name, kinds[name], value, f"{prefix}/{name}", arrays)
+    attributes = {
+        name: _describe_attribute(kinds[name], value, f"{prefix}/{name}", arrays)
         for name, value in vars(model).items()
         if name in kinds
-    ]
-    return {
-        "class": type(model).__name__,
-        "params": _describe_params(params),
-        "attributes": dict(attributes),
     }
+    described = _describe_params(params)
+    return {"class": type(model).__name__, "params": described, "attributes": attributes}
 
 
 def _describe_other(model):
@@ -207,17 +204,15 @@ def _describe_other(model):
     )
 
 
-def _describe_attribute(name, kind, value, key, arrays):
+def _describe_attribute(kind, value, key, arrays):
     """Describe a fitted attribute; `_restore_attribute` is the inverse."""
     described = {"kind": kind}
     if kind == "array":
         arrays[key] = value
-    elif kind == "operators":
-        arrays.update({f"{key}/{field}": array for field, array in value._asdict().items()})
-    elif kind == "statistics":
-        # Their symbols are those of the model.
-        counts = value.statistics._asdict()
-        arrays.update({f"{key}/{field}": array for field, array in counts.items()})
+    elif kind in ("operators", "statistics"):
+        # The symbols of statistics are those of the model.
+        record = value.statistics if kind == "statistics" else value
+        arrays.update({f"{key}/{field}": array for field, array in record._asdict().items()})
     elif kind == "results":
         described["candidates"] = _plain(value["params"])
     elif kind == "strings":
@@ -225,7 +220,7 @@ def _describe_attribute(name, kind, value, key, arrays):
         described |= {"dtype": value.dtype.str, "values": value.tolist()}
     else:
         described["value"] = _plain(value)
-    return name, described
+    return described
 
 
 def _describe_params(params):

@@ -8,7 +8,12 @@ from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
 from sklearn_shag.encoding import Alphabet, decode_trees
-from sklearn_shag.operators import Operators, complete_grammar, sample_derivations
+from sklearn_shag.operators import (
+    Operators,
+    complete_grammar,
+    expected_visits,
+    sample_derivations,
+)
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import RandomSeed
@@ -129,9 +134,8 @@ def _with_moves(automata, share):
 
 def _mean_length(automata, roots):
     """Expected number of tokens of a sentence; a large number where it is infinite."""
-    n_symbols, n_states = automata.A.shape[2:4]
-    resolvent = np.eye(n_states) - automata.A.sum(axis=2)
-    visits = np.linalg.solve(resolvent, automata.alpha_1[..., None])[..., 0]
+    n_symbols = automata.A.shape[2]
+    visits = expected_visits(automata)
     # children[h, a]: expected number of modifiers a of head h on both sides (theory, eq. 29)
     children = np.einsum("hdaij,hdj->ha", automata.A, visits)[:n_symbols]
     if np.abs(np.linalg.eigvals(children)).max() >= 1.0 - 1e-9:

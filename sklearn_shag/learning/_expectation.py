@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_shag.encoding import Alphabet, pair_of
 from sklearn_shag.learning._automata import learn_pairs
-from sklearn_shag.operators import Operators, operators_from_counts
+from sklearn_shag.operators import Operators, expected_visits, operators_from_counts
 from sklearn_shag.sequences import build_prefix_trees, pair_moments, take_sequences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._progress import progress
@@ -189,8 +189,7 @@ def _log_prior(automaton, prior):
 
 def _prior_uses(pooled, strength):
     """Compute how often so many sequences of the pooled automaton use each of its entries."""
-    transitions = pooled.A.sum(axis=0)
-    visits = np.linalg.solve(np.eye(transitions.shape[0]) - transitions, pooled.alpha_1)
+    visits = expected_visits(pooled)
     return Operators(
         strength * pooled.alpha_1,
         strength * pooled.alpha_inf * visits,

@@ -10,6 +10,7 @@ from sklearn_shag.operators._operators import (
     Operators,
     change_basis,
     exact_moments,
+    expected_visits,
     mixture,
     operators_from_counts,
     product,

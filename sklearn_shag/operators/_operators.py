@@ -79,21 +79,25 @@ def total_mass(operators: Operators) -> np.float64 | FloatArray:
     >>> float(total_mass(coin))
     1.0
     """
-    mass = np.einsum("...i,...i->...", operators.alpha_inf, _passing(operators))
+    _check_mass(operators)
+    mass = np.einsum("...i,...i->...", operators.alpha_inf, expected_visits(operators))
     return mass[()]
 
 
-def _passing(operators):
-    """(I - sum_a A_a)^-1 alpha_1, the mass that ever passes each state."""
+def expected_visits(operators):
+    """(I - sum_a A_a)^-1 alpha_1, how often a sequence passes each state."""
     transitions = operators.A.sum(axis=-3)
-    radius = np.abs(np.linalg.eigvals(transitions)).max(initial=0.0)
+    identity = np.eye(transitions.shape[-1])
+    return np.linalg.solve(identity - transitions, operators.alpha_1[..., None])[..., 0]
+
+
+def _check_mass(operators):
+    radius = np.abs(np.linalg.eigvals(operators.A.sum(axis=-3))).max(initial=0.0)
     if radius >= 1.0:
         raise ValueError(
             f"The total mass does not exist: the sum of the operators has spectral radius "
             f"{radius:.6g}, which must be below 1. A model needs stopping mass."
         )
-    identity = np.eye(transitions.shape[-1])
-    return np.linalg.solve(identity - transitions, operators.alpha_1[..., None])[..., 0]
 
 
 def change_basis(operators: Operators, basis: FloatArray) -> Operators:
@@ -274,7 +278,8 @@ def exact_moments(operators: Operators, context: float = 0.0) -> Moments:
            [0.25 , 0.25 , 0.5  ]])
     """
     n_symbols = operators.A.shape[0]
-    passing = _passing(operators)
+    _check_mass(operators)
+    passing = expected_visits(operators)
     resolvent = np.eye(passing.size) - operators.A.sum(axis=0)
     finishing = linalg.solve(resolvent.T, operators.alpha_inf)
     # Columns: the mass after the first symbol; rows: the mass from the last symbol on.

@@ -357,15 +357,9 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
         n_sequences[heads] += statistics.n_sequences
         pairs = pair_of(heads[:, None], [LEFT, RIGHT]).ravel()
         codes = np.concatenate([own, [alphabet.boundary], alphabet.further(own)])
-        recoded.append(
-            (
-                np.repeat(pairs, np.diff(statistics.indptr)),
-                codes[statistics.first],
-                codes[statistics.middle],
-                codes[statistics.last],
-                statistics.counts,
-            )
-        )
+        pairs = np.repeat(pairs, np.diff(statistics.indptr))
+        ends = (codes[part] for part in (statistics.first, statistics.middle, statistics.last))
+        recoded.append((pairs, *ends, statistics.counts))
     trigrams = _add_up(
         n_symbols, *(np.concatenate(column) for column in zip(*recoded, strict=True))
     )
