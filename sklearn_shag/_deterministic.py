@@ -9,8 +9,6 @@ from sklearn_shag._tree_learner import StatisticsLearner
 from sklearn_shag.learning import deterministic_automaton, learn_grammar
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 
-__all__ = ["DeterministicSHAG"]
-
 
 class DeterministicSHAG(StatisticsLearner):
     """Split head-automata grammar with deterministic automata: the classical baselines.

@@ -23,8 +23,6 @@ from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.utils._param_validation import Interval, StrOptions
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
 
-__all__ = ["EMSHAG"]
-
 
 class EMSHAG(TreeLearner):
     """Split head-automata grammar with hidden states, learned by expectation maximisation.

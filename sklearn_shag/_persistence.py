@@ -21,8 +21,6 @@ from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
 
-__all__ = ["load_model", "save_model"]
-
 FORMAT_VERSION = 1
 HEADER = "header"
 PICKLE = b"\x80"  # what a pickle begins with, also one of joblib

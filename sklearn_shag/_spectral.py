@@ -18,9 +18,6 @@ from sklearn_shag.operators import join_automata
 from sklearn_shag.utils._param_validation import Interval
 from sklearn_shag.utils._typing import FloatArray
 
-__all__ = ["SpectralSHAG"]
-
-
 # What leaves nothing but the published algorithm.
 PUBLISHED = {"smoothing": 0, "context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
 

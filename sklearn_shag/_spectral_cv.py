@@ -22,8 +22,6 @@ from sklearn_shag.utils._param_validation import check_sample_weight, fit_contex
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray
 
-__all__ = ["SpectralSHAGCV"]
-
 # Parameters of the learner that all candidates have in common.
 FIXED = ("context", "shrinkage", "scaling", "alpha", "mixing")
 

@@ -16,8 +16,6 @@ from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import ArrayLike
 
-__all__ = ["StatisticsLearner", "TreeLearner"]
-
 
 class TreeLearner(BaseSHAG):
     """Split head-automata grammar learned from trees: everything but how.

@@ -18,8 +18,6 @@ from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import RandomSeed
 
-__all__ = ["make_treebank"]
-
 
 @overload
 def make_treebank(

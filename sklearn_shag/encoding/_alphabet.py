@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-__all__ = ["LEFT", "RIGHT", "Alphabet", "pair_of", "split_pair"]
-
 LEFT, RIGHT = 0, 1
 
 

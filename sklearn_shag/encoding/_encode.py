@@ -13,16 +13,6 @@ from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads, find_head_error
 from sklearn_shag.utils._param_validation import check_sample_weight
 
-__all__ = [
-    "EncodedSentences",
-    "EncodedTrees",
-    "check_heads",
-    "check_sentences",
-    "decode_trees",
-    "encode_sentences",
-    "encode_trees",
-]
-
 
 class EncodedSentences(NamedTuple):
     """Symbol codes of many sentences; sentence s is ``codes[indptr[s]:indptr[s + 1]]``."""

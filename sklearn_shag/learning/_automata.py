@@ -9,8 +9,6 @@ from sklearn_shag.sequences import Moments, SequenceStatistics, pair_moments
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._progress import progress
 
-__all__ = ["learn_automata", "learn_grammar", "learn_pairs"]
-
 
 def learn_grammar(
     statistics: SequenceStatistics,

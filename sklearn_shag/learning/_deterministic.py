@@ -4,8 +4,6 @@ import numpy as np
 
 from sklearn_shag.operators import Operators, operators_from_counts
 
-__all__ = ["deterministic_automaton", "deterministic_counts"]
-
 
 def deterministic_automaton(moments, automaton):
     """Estimate a deterministic automaton from bigrams (theory, eqs. 10-11).

@@ -12,8 +12,6 @@ from sklearn_shag.sequences import build_prefix_trees, pair_moments, take_sequen
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._progress import progress
 
-__all__ = ["Run", "em_automaton", "expected_uses", "learn_by_em", "split_prefix_trees"]
-
 # A likelihood that falls by more than rounding is a defect.
 ROUNDING = 1e-9
 

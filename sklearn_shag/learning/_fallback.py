@@ -6,8 +6,6 @@ from sklearn_shag.encoding import Alphabet
 from sklearn_shag.operators import Operators, complete_grammar, operators_from_counts
 from sklearn_shag.sequences import SequenceStatistics
 
-__all__ = ["fallback_grammar"]
-
 
 def fallback_grammar(statistics: SequenceStatistics) -> Operators:
     """Estimate a grammar of one state that gives every tree a positive probability.

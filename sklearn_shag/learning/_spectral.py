@@ -11,8 +11,6 @@ from sklearn_shag.operators import Operators, mixture
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import FloatArray
 
-__all__ = ["N_BASELINE_STATES", "SpectralAutomaton", "leading_states", "spectral_automaton"]
-
 # The states of the deterministic automaton in a mixture.
 N_BASELINE_STATES = 2
 

@@ -11,8 +11,6 @@ from sklearn_shag.operators import (
     pair_automaton,
 )
 
-__all__ = ["check_start", "deterministic_start", "make_starts", "moments_start", "random_start"]
-
 # How much of a start is uniform, so that EM can move away from its zeros.
 UNIFORM_SHARE = 1e-3
 NMF_ITERATIONS = 200

@@ -14,15 +14,6 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, BoolArray, FloatArray, ObjectArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = [
-    "AttachmentBreakdown",
-    "attachment_breakdown",
-    "exact_match_score",
-    "is_punctuation",
-    "unlabeled_attachment_score",
-]
-
-
 # A predicate of symbols, or a mask for each sentence.
 Ignored: TypeAlias = Callable[[str], bool] | Iterable[Sequence[bool] | BoolArray]
 

@@ -8,8 +8,6 @@ from sklearn_shag.encoding import RIGHT, Alphabet, split_pair
 from sklearn_shag.operators._operators import Operators
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
-__all__ = ["complete_grammar", "grammar_shapes", "join_automata", "pair_automaton"]
-
 
 def grammar_shapes(n_symbols, n_states):
     """The shapes of the operators of a grammar."""

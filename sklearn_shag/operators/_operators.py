@@ -8,16 +8,6 @@ from scipy import linalg
 from sklearn_shag.sequences import Moments
 from sklearn_shag.utils._typing import FloatArray
 
-__all__ = [
-    "Operators",
-    "change_basis",
-    "exact_moments",
-    "mixture",
-    "operators_from_counts",
-    "product",
-    "total_mass",
-]
-
 
 class Operators(NamedTuple):
     """An operator model, or a whole grammar of them in leading axes.

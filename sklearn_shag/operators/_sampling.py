@@ -10,8 +10,6 @@ from sklearn_shag.operators._operators import Operators
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
 from sklearn_shag.utils._typing import IntArray
 
-__all__ = ["sample_derivations"]
-
 MAX_REJECTED = 1000
 
 

@@ -7,8 +7,6 @@ from sklearn_shag.sequences import HeadModifierSequences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import FloatArray
 
-__all__ = ["log_values", "sequence_values"]
-
 
 @kernel
 def _signed_log_values(operators, sequences, signs, logs):

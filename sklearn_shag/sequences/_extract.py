@@ -8,12 +8,6 @@ from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArrayLike
 
-__all__ = [
-    "HeadModifierSequences",
-    "assemble_trees",
-    "extract_sequences",
-]
-
 
 class HeadModifierSequences(NamedTuple):
     """Modifier sequences of many (head, direction) pairs, one after the other.

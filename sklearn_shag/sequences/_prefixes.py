@@ -9,8 +9,6 @@ from sklearn_shag.encoding import Alphabet, pair_of
 from sklearn_shag.sequences._extract import HeadModifierSequences
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
-__all__ = ["PrefixTree", "build_prefix_trees", "collapse_sequences"]
-
 
 class PrefixTree(NamedTuple):
     """The distinct prefixes of the sequences of one head and direction, each a node.

@@ -13,16 +13,6 @@ from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray
 
-__all__ = [
-    "Moments",
-    "SequenceStatistics",
-    "TreebankStatistics",
-    "collect_statistics",
-    "count_treebank",
-    "merge_statistics",
-    "pair_moments",
-]
-
 
 class SequenceStatistics(NamedTuple):
     """How often symbols follow each other in the sequences of every head and direction.

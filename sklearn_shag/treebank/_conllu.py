@@ -24,8 +24,6 @@ from sklearn_shag.utils._param_validation import HasMethods, StrOptions, validat
 from sklearn_shag.utils._typing import FilePath
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["read_conllu", "write_conllu"]
-
 
 @validate_params(
     {

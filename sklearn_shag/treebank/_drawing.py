@@ -6,8 +6,6 @@ from xml.sax.saxutils import escape
 
 from sklearn_shag.utils._heads import is_projective
 
-__all__ = ["display_width", "draw_svg", "draw_text"]
-
 _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 
 # Sizes in the SVG, in pixels.

@@ -24,8 +24,6 @@ from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import StrArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["TokenFeature"]
-
 
 class TokenFeature(TransformerMixin, BaseEstimator):
     """Make the symbols of trees from one or more columns.

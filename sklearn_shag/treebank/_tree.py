@@ -17,8 +17,6 @@ from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import is_projective
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike
 
-__all__ = ["DependencyTree", "heads", "make_tree"]
-
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["as_heads", "find_head_error", "is_projective"]
-
 
 def as_heads(values, where):
     """Make an array of heads of whole numbers of any numeric type.
