@@ -180,21 +180,15 @@ class EMSHAG(TreeLearner):
             trees.codes, trees.heads, trees.indptr, symbols.size, trees.weights
         )
         held_out = self.validation_fraction if self.early_stopping else 0.0
+        prefix_trees = split_prefix_trees(sequences, symbols.size, held_out, rng)
+        start = partial(
+            make_starts, init=init, n_states=self.n_states, n_init=self.n_init, seeds=seeds
+        )
+        improve = partial(
+            em_automaton, max_iter=self.max_iter, tol=self.tol, patience=self.n_iter_no_change
+        )
         runs, pools = learn_by_em(
-            statistics,
-            split_prefix_trees(sequences, symbols.size, held_out, rng),
-            partial(
-                make_starts, init=init, n_states=self.n_states, n_init=self.n_init, seeds=seeds
-            ),
-            partial(
-                em_automaton,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                patience=self.n_iter_no_change,
-            ),
-            self.smoothing,
-            self.n_jobs,
-            self.verbose,
+            statistics, prefix_trees, start, improve, self.smoothing, self.n_jobs, self.verbose
         )
         operators = join_automata([run.automaton for run in runs + pools], counts.roots)
         return Learned(operators, *self._report(runs))

@@ -50,7 +50,7 @@ class Alphabet(NamedTuple):
     @property
     def n_pairs(self):
         """How many pairs of a learned head and a direction there are."""
-        return 2 * self.n_learned
+        return 2 * (self.n_symbols + 1)
 
     @property
     def boundary(self):
@@ -59,12 +59,12 @@ class Alphabet(NamedTuple):
 
     def further(self, symbol):
         """The code of a symbol in the trigrams of modifiers that it does not stand beside."""
-        return self.boundary + 1 + symbol
+        return self.n_symbols + 1 + symbol
 
     @property
     def n_contexts(self):
         """How many codes there are of what trigrams have beside or further from the modifier."""
-        return self.further(self.n_symbols)
+        return 2 * self.n_symbols + 1
 
 
 def pair_of(head, direction):

@@ -62,14 +62,14 @@ def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0, v
     learn = partial(_learn_from_moments, statistics, learn, smoothing, context)
     alphabet = Alphabet(statistics.roots.size)
     with progress("Learning", alphabet.n_pairs, "automata", verbose) as advance:
-        return learn_pairs(learn, range(alphabet.n_learned), n_jobs, advance)
+        tasks = pair_tasks(learn, range(alphabet.n_learned))
+        return run_parallel(tasks, n_jobs, lambda _: advance())
 
 
 def _learn_from_moments(statistics, learn, smoothing, context, head, direction):
     return learn(pair_moments(statistics, head, direction, smoothing, context))
 
 
-def learn_pairs(learn, heads, n_jobs, advance):
-    """List ``learn(head, direction)`` for both directions of each head, and say which are done."""
-    tasks = (delayed(learn)(head, direction) for head in heads for direction in (LEFT, RIGHT))
-    return run_parallel(tasks, n_jobs, lambda _: advance())
+def pair_tasks(learn, heads):
+    """Delay ``learn(head, direction)`` for both directions of every head."""
+    return (delayed(learn)(head, direction) for head in heads for direction in (LEFT, RIGHT))

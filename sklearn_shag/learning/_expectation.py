@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import Alphabet, pair_of
-from sklearn_shag.learning._automata import learn_pairs
+from sklearn_shag.learning._automata import pair_tasks
 from sklearn_shag.operators import Operators, expected_visits, operators_from_counts
 from sklearn_shag.sequences import build_prefix_trees, pair_moments, take_sequences
 from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._parallel import run_parallel
 from sklearn_shag.utils._progress import progress
 
 # A likelihood that falls by more than rounding is a defect.
@@ -55,12 +56,16 @@ def learn_by_em(statistics, prefix_trees, start, improve, smoothing, n_jobs, ver
     alphabet = Alphabet(statistics.symbols.size)
     learn = partial(_best_run, statistics, prefix_trees, start, improve, smoothing)
     with progress("EM", alphabet.n_pairs, "automata", verbose) as advance:
-        pools = learn_pairs(partial(learn, [None, None]), [alphabet.unknown_head], n_jobs, advance)
+
+        def run(priors, heads):
+            tasks = pair_tasks(partial(learn, priors), heads)
+            return run_parallel(tasks, n_jobs, lambda _: advance())
+
+        pools = run([None, None], [alphabet.unknown_head])
         priors = [
             _prior_uses(pool.automaton, smoothing) if smoothing > 0 else None for pool in pools
         ]
-        runs = learn_pairs(partial(learn, priors), range(alphabet.n_symbols), n_jobs, advance)
-    return runs, pools
+        return run(priors, range(alphabet.n_symbols)), pools
 
 
 def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head, direction):
