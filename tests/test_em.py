@@ -13,7 +13,7 @@ from sklearn_shag import EMSHAG, DeterministicSHAG
 from sklearn_shag.encoding import encode_trees
 from sklearn_shag.learning import _expectation
 from sklearn_shag.learning._deterministic import deterministic_automaton
-from sklearn_shag.learning._expectation import em_automaton, expected_uses
+from sklearn_shag.learning._expectation import em_automaton, expected_uses, split_prefix_trees
 from sklearn_shag.learning._starts import deterministic_start, moments_start, random_start
 from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
 from sklearn_shag.sequences import (
@@ -411,6 +411,17 @@ def em_by_hand(start, tree, n_iterations):
         if len(automata) > n_iterations:
             return automata, np.array(log_likelihoods)
         automata.append(operators_from_counts(counts))
+
+
+def test_sequences_are_held_out_where_that_leaves_some_on_both_sides(english):
+    n_symbols, sequences, _ = encoded_english(english[:20])
+    split = split_prefix_trees(sequences, n_symbols, 0.3, np.random.RandomState(0))
+    whole = build_prefix_trees(sequences, n_symbols)
+    for everything, (learned, watched) in zip(whole, split, strict=True):
+        parts = [learned] if watched is None else [learned, watched]
+        assert all(part.weight.size for part in parts)
+        assert sum(part.weight.sum() for part in parts) == everything.weight.sum()
+    assert {watched is None for _, watched in split} == {True, False}
 
 
 def encoded_english(trees):
