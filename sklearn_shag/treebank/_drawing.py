@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from xml.sax.saxutils import escape
+from html import escape
 
 from sklearn_shag.utils._heads import is_projective
 
@@ -214,7 +214,7 @@ def _svg_text(x, y, size, text, color="#1a1d21"):
     """One text element with a white outline, which keeps it readable on top of arcs."""
     if not text:
         return ""
-    text = escape(_FORBIDDEN_IN_XML.sub("\ufffd", text))
+    text = escape(_FORBIDDEN_IN_XML.sub("\ufffd", text), quote=False)
     return (
         f'<text x="{x:g}" y="{y}" font-size="{size}" fill="{color}" stroke="#ffffff" '
         f'stroke-width="3" paint-order="stroke">{text}</text>'
