@@ -33,28 +33,21 @@ __all__ = [
     "save_model",
 ]
 
-# A module is imported when a name in it is first asked for: the command line can thus say what is
-# wrong with an option, or help, without a second of importing scikit-learn.
-_HOMES = {
-    "BaseSHAG": "_base",
-    "DeterministicSHAG": "_deterministic",
-    "EMSHAG": "_em",
-    "SpectralSHAG": "_spectral",
-    "SpectralSHAGCV": "_spectral_cv",
-    "load_model": "_persistence",
-    "save_model": "_persistence",
-}
+# Modules are imported when something in them is first asked for: the command line can thus help, or
+# say what is wrong with an option, without a second of importing scikit-learn.
+_MODULES = ("_base", "_deterministic", "_em", "_persistence", "_spectral", "_spectral_cv")
 _FOLDERS = ("datasets", "inspection", "metrics", "operators", "parsing", "sequences", "treebank")
 
 
 def __getattr__(name):
     if name in _FOLDERS:
         return importlib.import_module(f"{__name__}.{name}")
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{__name__}.{_HOMES[name]}")
-    globals()[name] = value = getattr(module, name)  # from now on found without this function
-    return value
+    for module in _MODULES:
+        made = vars(importlib.import_module(f"{__name__}.{module}"))
+        globals().update({public: made[public] for public in __all__ if public in made})
+    return globals()[name]
 
 
 def __dir__():

@@ -134,13 +134,8 @@ def _flush_output():
 
 
 def _parser(prog):
-    parser = _add_examples(
-        argparse.ArgumentParser(
-            prog=prog,
-            description="Dependency parsing with split head-automata grammars.",
-        ),
-        None,
-    )
+    description = "Dependency parsing with split head-automata grammars."
+    parser = _add_examples(argparse.ArgumentParser(prog=prog, description=description), None)
     parser.add_argument("--version", action="version", version=f"sklearn_shag {__version__}")
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -6,6 +6,8 @@ import time
 from itertools import zip_longest
 from pathlib import Path
 
+from sklearn.model_selection import train_test_split
+
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
 from sklearn_shag._spectral import SpectralSHAG
@@ -49,8 +51,6 @@ def demo(options):
 def _read(folder):
     """The trees to learn from and to parse, and the arguments of `train` for such a treebank."""
     if folder is None:
-        from sklearn.model_selection import train_test_split  # takes long to import
-
         print("Treebank: the bundled English sentences, a quarter of them for testing")
         train, test = train_test_split(load_english().data, test_size=0.25, random_state=0)
         return train, test, "your-treebank.conllu -o model.npz"

@@ -1002,11 +1002,30 @@ class TestErrors:
         assert "Tag the text first, or choose a column" in err
         assert not (tmp_path / "m").exists()
 
-    def test_the_collector_of_garbage_is_as_it_was(self, run, fail, model, test, tmp_path):
-        before = gc.get_threshold()
+    def test_the_collector_of_garbage_rests(self, run, fail, monkeypatch, model, test, tmp_path):
+        before, during = gc.get_threshold(), []
+
+        def read(path):
+            during.append(gc.get_threshold())
+            return read_conllu(path)
+
+        monkeypatch.setattr(_cli_models, "read_conllu", read)
         run("parse", model, test)
+        assert during[0] > before
         fail("parse", model, tmp_path / "none.conllu")
         assert gc.get_threshold() == before
+
+    def test_nothing_is_searched_for_garbage_at_the_end(self):
+        program = """
+import atexit, gc
+from sklearn_shag._cli import main
+atexit.register(lambda: print(gc.get_freeze_count() > 10_000))
+main(["parse", "none", "none"])
+"""
+        process = subprocess.run(
+            [sys.executable, "-c", program], env=environment(), capture_output=True, text=True
+        )
+        assert process.stdout == "True\n"
 
     def test_status_of_the_process(self, model, tmp_path):
         """The same through the interpreter: status 1, one line, no output."""

@@ -27,6 +27,8 @@ from sklearn_shag.utils._warnings import warn
 
 __all__ = ["read_conllu", "write_conllu"]
 
+# Attributes of a tree, and the columns that they come from.
+_KEPT = {"forms": 1, "lemmas": 2, "upos": 3, "xpos": 4, "feats": 5, "deprels": 7}
 # Neither a comment nor a range nor an empty node; up to HEAD, and what is replaced with it.
 _WORD = re.compile(r"^([0-9]+(?:\t[^\t]+){5}\t)[^\t]+\t[^\t]+\t[^\t]+", flags=re.MULTILINE)
 _SENTENCE = re.compile(r"(?: *[^ \n].*\n?)+")  # lines that hold more than spaces
@@ -231,23 +233,9 @@ def _parse_sentence(path, first_line, source):
     columns = list(zip(*words, strict=True))
     heads = _parse_heads(path, columns[6], line_numbers)
     # Tags and most words repeat: one string for all that are equal halves the memory.
-    forms, lemmas, upos, xpos, feats, deprels = (
-        tuple(map(sys.intern, column)) for column in (*columns[1:6], columns[7])
-    )
-    return make_tree(
-        {
-            "forms": forms,
-            "lemmas": lemmas,
-            "upos": upos,
-            "xpos": xpos,
-            "feats": feats,
-            "heads": heads,
-            "deprels": deprels,
-            "symbols": upos,
-            "_source": source,
-            "_reparsed": False,
-        }
-    )
+    state = {name: tuple(map(sys.intern, columns[k])) for name, k in _KEPT.items()}
+    state |= {"heads": heads, "symbols": state["upos"], "_source": source, "_reparsed": False}
+    return make_tree(state)
 
 
 def _parse_words(path, first_line, lines):

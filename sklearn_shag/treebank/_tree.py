@@ -91,18 +91,7 @@ class DependencyTree:
 
     # `_source` is the block of lines that the tree was read from, None for a tree built in Python;
     # `_reparsed` tells that the heads in it are no longer those of the tree.
-    __slots__ = (
-        "_reparsed",
-        "_source",
-        "deprels",
-        "feats",
-        "forms",
-        "heads",
-        "lemmas",
-        "symbols",
-        "upos",
-        "xpos",
-    )
+    __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed")
 
     forms: tuple[str, ...]
     symbols: tuple[str, ...]
