@@ -97,7 +97,7 @@ def _few_collections():
     """
     atexit.register(gc.freeze)  # what is left when the process ends is not searched once more
     thresholds = gc.get_threshold()
-    gc.set_threshold(100_000, *thresholds[1:])
+    gc.set_threshold(1_000_000, *thresholds[1:])
     try:
         yield
     finally:
