@@ -93,7 +93,7 @@ def main(argv=None, prog="sklearn-shag"):
 def _few_collections():
     """Look seldom for garbage in cycles: imports and trees, which stay to the end, make none.
 
-    Of the time of a short command this is a fifth.
+    Else a quarter of the time of a short command goes into that.
     """
     atexit.register(gc.freeze)  # what is left when the process ends is not searched once more
     thresholds = gc.get_threshold()
