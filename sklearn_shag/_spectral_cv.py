@@ -8,8 +8,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import ParameterGrid, check_cv
 
 from sklearn_shag._base import BaseSHAG, Learned
 from sklearn_shag._spectral import SpectralSHAG
@@ -186,6 +184,9 @@ class SpectralSHAGCV(BaseSHAG):
         TypeError
             If symbols are not strings.
         """
+        # Half as long to import as the rest of the package, and no command line needs it.
+        from sklearn.model_selection import ParameterGrid, check_cv
+
         self._check_parsing()
         self._check_scoring()
         grid = ParameterGrid({"n_states": self.n_states, "smoothing": self.smoothing})
@@ -248,7 +249,12 @@ class SpectralSHAGCV(BaseSHAG):
             return super().score(X, y, sample_weight)
         self._check_scoring()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return check_scoring(self, scoring=self.scoring)(self, X, y, **weights)
+        return self._make_scorer(self)(self, X, y, **weights)
+
+    def _make_scorer(self, estimator):
+        from sklearn.metrics import check_scoring  # as long to import
+
+        return check_scoring(estimator, scoring=self.scoring)
 
     def _check_scoring(self):
         if isinstance(self.scoring, str):
@@ -265,7 +271,7 @@ class SpectralSHAGCV(BaseSHAG):
 
     def _score_splits(self, models, splits, data):
         """Score models, in the order of their grid, on every split; rows are models."""
-        scorer = check_scoring(models[0], scoring=self.scoring)
+        scorer = self._make_scorer(models[0])
         trained = run_parallel(
             (delayed(_count_part)(data, train) for train, _ in splits), self.n_jobs
         )

@@ -77,6 +77,8 @@ def join_columns(tree, names, separator="|"):
     ('VERB|VBP',)
     """
     columns = [tree.column(name) for name in names]
+    if len(columns) == 1:
+        return columns[0]
     return tuple(map(separator.join, zip(*columns, strict=True)))
 
 

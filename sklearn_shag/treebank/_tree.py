@@ -245,6 +245,8 @@ class DependencyTree:
         >>> DependencyTree(["dogs", "bark"], [2, 0]).with_symbols(["N", "V"]).symbols
         ('N', 'V')
         """
+        if symbols is self.symbols:
+            return self
         symbols = check_strings("symbols", symbols, len(self))
         return make_tree({**_get_state(self), "symbols": symbols})
 
