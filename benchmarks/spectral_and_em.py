@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import fetch_treebank
-from sklearn_shag.operators import fallback_grammar
+from sklearn_shag.learning import fallback_grammar
 
 TREEBANKS = (
     "UD_Afrikaans-AfriBooms",

@@ -2,21 +2,37 @@
 
 The flow, one folder a stage::
 
-    fit      sentences -> sequences -> statistics -> operators     treebank, sequences, operators
+    fit      sentences -> sequences -> statistics -> operators     sequences, learning
     predict  sentences -> chart -> arc marginals -> trees          parsing
 
 Around it: `metrics` (attachment scores), `inspection` (signs of marginals) and `datasets` (bundled,
 generated and downloaded).
 """
 
+import importlib
+import typing
+
 __version__ = "0.1.0"
 
-from sklearn_shag._base import BaseSHAG
-from sklearn_shag._deterministic import DeterministicSHAG
-from sklearn_shag._em import EMSHAG
-from sklearn_shag._persistence import load_model, save_model
-from sklearn_shag._spectral import SpectralSHAG
-from sklearn_shag._spectral_cv import SpectralSHAGCV
+if typing.TYPE_CHECKING:
+    from sklearn_shag._base import BaseSHAG
+    from sklearn_shag._deterministic import DeterministicSHAG
+    from sklearn_shag._em import EMSHAG
+    from sklearn_shag._persistence import load_model, save_model
+    from sklearn_shag._spectral import SpectralSHAG
+    from sklearn_shag._spectral_cv import SpectralSHAGCV
+else:  # to type checkers any name would be right
+
+    def __getattr__(name):
+        if name in _FOLDERS:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        for module in _MODULES:
+            made = vars(importlib.import_module(f"{__name__}.{module}"))
+            globals().update({public: made[public] for public in __all__ if public in made})
+        return globals()[name]
+
 
 __all__ = [
     "EMSHAG",
@@ -28,3 +44,12 @@ __all__ = [
     "load_model",
     "save_model",
 ]
+
+# Modules are imported when something in them is first asked for: the command line can thus help, or
+# say what is wrong with an option, without a second of importing scikit-learn.
+_MODULES = ("_base", "_deterministic", "_em", "_persistence", "_spectral", "_spectral_cv")
+_FOLDERS = ("datasets", "inspection", "metrics", "operators", "parsing", "sequences", "treebank")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__, *_FOLDERS})

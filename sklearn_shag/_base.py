@@ -11,13 +11,15 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.encoding import (
+    Alphabet,
     check_allowed,
     check_heads,
     check_sentences,
+    decode_trees,
     encode_sentences,
 )
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import Operators, log_values, sample_trees
+from sklearn_shag.operators import Operators, log_values, sample_derivations
 from sklearn_shag.parsing import (
     Batch,
     Potentials,
@@ -387,7 +389,7 @@ class BaseSHAG(BaseParser):
         codes, indptr = self._encode(symbols)
         sequences = extract_sequences(codes, heads, indptr, self.symbols_.size)
         logs = log_values(self.operators_, sequences)
-        first = 2 * indptr[:-1] + np.arange(indptr.size - 1)
+        first = np.flatnonzero(sequences.heads == Alphabet(self.symbols_.size).root)
         n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
         return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
 
@@ -423,7 +425,8 @@ class BaseSHAG(BaseParser):
             if not isinstance(number, Integral) or number < 1:
                 raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
         rng = check_random_state(random_state)
-        return sample_trees(self.operators_, self.symbols_, n_samples, max_length, rng)
+        drawn = sample_derivations(self.operators_, n_samples, max_length, rng)
+        return decode_trees(self.symbols_, *drawn)
 
 
 def _object_array(arrays):

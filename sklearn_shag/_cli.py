@@ -1,28 +1,18 @@
 """The command line: thin layers over the library."""
 
 import argparse
+import atexit
 import contextlib
+import gc
 import os
-import re
 import sys
 import warnings
-
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline, make_pipeline
+from importlib import import_module
 
 from sklearn_shag import __version__
-from sklearn_shag._base import BaseSHAG
-from sklearn_shag._cli_demo import demo
-from sklearn_shag._cli_evaluate import evaluate
-from sklearn_shag._deterministic import DeterministicSHAG
-from sklearn_shag._em import EMSHAG
-from sklearn_shag._persistence import load_model, save_model
-from sklearn_shag._spectral import SpectralSHAG
-from sklearn_shag.treebank import TokenFeature, list_sources, read_conllu, write_conllu
-from sklearn_shag.utils._io import STANDARD, check_target, expand_user
-from sklearn_shag.utils._progress import progress
+from sklearn_shag.utils._io import STANDARD
 
-__all__ = ["main"]
+__all__ = ["N_STATES", "main"]
 
 N_STATES = 8
 EXAMPLES = {
@@ -79,8 +69,10 @@ def main(argv=None, prog="sklearn-shag"):
         try:
             options = _parser(prog).parse_args(argv)
             program = f"sklearn_shag {options.command}"
-            with _short_warnings(program):
-                options.run(options)
+            with _few_collections(), _short_warnings(program):
+                # Numerical libraries are imported here, and not for --help or a wrong option.
+                module = import_module(f"sklearn_shag.{options.module}")
+                getattr(module, options.command)(options)
         finally:
             _flush_output()  # also of --help, which exits
     except BrokenPipeError:
@@ -88,13 +80,28 @@ def main(argv=None, prog="sklearn-shag"):
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
-    except (OSError, TypeError, ValueError, NotFittedError) as error:
+    except (OSError, TypeError, ValueError) as error:
         message = str(error)
         if isinstance(error, OSError) and error.strerror is not None:  # the system's, not ours
             message = f"{error.filename or 'standard input or output'}: {error.strerror}"
         print(f"{program}: error: {_one_line(message)}", file=sys.stderr)
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _few_collections():
+    """Look seldom for garbage in cycles: imports and trees, which stay to the end, make none.
+
+    Else a quarter of the time of a short command goes into that.
+    """
+    atexit.register(gc.freeze)  # what is left when the process ends is not searched once more
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1_000_000, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 @contextlib.contextmanager
@@ -127,13 +134,8 @@ def _flush_output():
 
 
 def _parser(prog):
-    parser = _add_examples(
-        argparse.ArgumentParser(
-            prog=prog,
-            description="Dependency parsing with split head-automata grammars.",
-        ),
-        None,
-    )
+    description = "Dependency parsing with split head-automata grammars."
+    parser = _add_examples(argparse.ArgumentParser(prog=prog, description=description), None)
     parser.add_argument("--version", action="version", version=f"sklearn_shag {__version__}")
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -146,7 +148,9 @@ def _parser(prog):
 
 
 def _add_demo(commands):
-    parser = _command(commands, "demo", demo, "train four models, score them, draw a parsed tree")
+    parser = _command(
+        commands, "demo", "_cli_demo", "train four models, score them, draw a parsed tree"
+    )
     parser.add_argument(
         "--treebank",
         metavar="DIR",
@@ -157,7 +161,7 @@ def _add_demo(commands):
 
 
 def _add_train(commands):
-    parser = _command(commands, "train", _train, "learn a model from CoNLL-U files")
+    parser = _command(commands, "train", "_cli_models", "learn a model from CoNLL-U files")
     _add_files(parser, "file", "FILE", "the treebank", nargs="+")
     parser.add_argument(
         *("-o", "--output"),
@@ -189,7 +193,7 @@ def _add_train(commands):
 
 
 def _add_parse(commands):
-    parser = _command(commands, "parse", _parse, "parse CoNLL-U files")
+    parser = _command(commands, "parse", "_cli_models", "parse CoNLL-U files")
     parser.add_argument(
         "model", metavar="MODEL", help="model file, of the command train, or - for standard input"
     )
@@ -210,7 +214,7 @@ def _add_parse(commands):
 
 
 def _add_evaluate(commands):
-    parser = _command(commands, "evaluate", evaluate, "score parsed trees against true ones")
+    parser = _command(commands, "evaluate", "_cli_evaluate", "score parsed trees against true ones")
     _add_files(parser, "gold", "GOLD", "true trees")
     _add_files(parser, "system", "SYSTEM", "parsed trees of the same sentences")
     parser.add_argument(
@@ -231,10 +235,11 @@ def _add_evaluate(commands):
     )
 
 
-def _command(commands, name, run, description):
+def _command(commands, name, module, description):
+    """Add a command: the function of that name in a module of the package."""
     sentence = f"{description[0].upper()}{description[1:]}."
     parser = commands.add_parser(name, help=description, description=sentence)
-    parser.set_defaults(run=run)
+    parser.set_defaults(module=module)
     return _add_examples(parser, name)
 
 
@@ -269,107 +274,3 @@ def _add_n_jobs(parser):
     parser.add_argument(
         "--n-jobs", type=int, metavar="N", help="number of workers, -1 for all cores (default: 1)"
     )
-
-
-def _make_learner(name, options):
-    chosen = {} if options.smoothing is None else {"smoothing": options.smoothing}
-    if name in ("single", "first", "sibling"):
-        if options.n_states is not None:
-            raise ValueError(
-                f"--n-states {options.n_states} does not go with --model {name}, whose states "
-                f"follow from the symbols; leave it out, or choose spectral or em."
-            )
-        return DeterministicSHAG(name, n_jobs=options.n_jobs, **chosen)
-    chosen["n_states"] = N_STATES if options.n_states is None else options.n_states
-    if name == "spectral":
-        return SpectralSHAG(n_jobs=options.n_jobs, **chosen)
-    return EMSHAG(init="moments", max_iter=100, n_jobs=options.n_jobs, **chosen)
-
-
-def _train(options):
-    files = list_sources(options.file)
-    _check_output(options.output, files)
-    if options.output == STANDARD and sys.stdout.isatty():
-        raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
-    _warn_of_test_files(files)
-    feature, *others = options.symbols.split(",")
-    learner = _make_learner(options.model, options)
-    features = TokenFeature(feature, others or None, min_count=options.min_count)
-    trees = _read(files, with_heads=True)
-    model = make_pipeline(features, learner.set_params(verbose=_verbosity())).fit(trees)
-    learner.set_params(verbose=0)  # that of this terminal, and no part of the model
-    save_model(model, options.output)
-    several = f" in {len(files)} files" if len(files) > 1 else ""
-    print(
-        f"Learned {learner} from {len(trees)} sentences{several}; saved to {options.output}",
-        file=sys.stderr if options.output == STANDARD else sys.stdout,
-    )
-
-
-def _warn_of_test_files(files):
-    """A folder of Universal Dependencies holds its test set too."""
-    test = [path for path in files if re.search(r"-ud-test\.conllu(\.gz)?$", path)]
-    if test and len(files) > 1:
-        warnings.warn(
-            f"{test[0]} is among the {len(files)} files to learn from, so scores on it will be "
-            f"too high; to learn from training sets alone, name them or a pattern such as "
-            f"'*-ud-train.conllu'",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def _parse(options):
-    files = list_sources(options.file)
-    _check_output(options.output, [options.model, *files])
-    if [options.model, *files].count(STANDARD) > 1:
-        raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
-    model = load_model(options.model)
-    parser = model[-1] if isinstance(model, Pipeline) else model
-    if not isinstance(parser, BaseSHAG):
-        raise ValueError(f"{options.model} holds a {type(parser).__name__}, which cannot parse.")
-    if options.decoder is not None:
-        parser.set_params(decoder=options.decoder)
-    if options.n_jobs is not None:
-        parser.set_params(n_jobs=options.n_jobs)
-    parser.set_params(verbose=_verbosity())
-    trees = _read(files)
-    parsed = [
-        tree.with_heads(heads) for tree, heads in zip(trees, model.predict(trees), strict=True)
-    ]
-    write_conllu(parsed, options.output)
-
-
-def _verbosity():
-    """Show on a terminal, and nowhere else, how far what takes long is."""
-    return int(sys.stderr.isatty())
-
-
-def _read(files, with_heads=False):
-    trees = []
-    with progress("Reading", len(files), "files", _verbosity()) as advance:
-        for path in files:
-            read = read_conllu(path)
-            n_bare = sum(tree.heads is None for tree in read)
-            if with_heads and n_bare:
-                raise ValueError(
-                    f"{path}: {n_bare} of {len(read)} sentences have no heads, from which to "
-                    f"learn. Leave them out, or take files with trees."
-                )
-            trees += read
-            advance()
-    if not trees:
-        raise ValueError(f"There are no sentences in {', '.join(files)}.")
-    return trees
-
-
-def _check_output(output, inputs):
-    """Refuse, before any work, what cannot be written or would be written over an input."""
-    check_target(output)
-    output = expand_user(output)
-    for path in map(expand_user, inputs):
-        if os.path.isfile(output) and os.path.exists(path) and os.path.samefile(output, path):
-            raise ValueError(
-                f"The output {output} is the same file as the input {path}, which is not written "
-                f"over; name another file with -o."
-            )

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import warnings
-from itertools import zip_longest
+from itertools import product, zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -64,10 +64,9 @@ def evaluate(options):
 def _check_files(gold, system):
     if STANDARD in gold and STANDARD in system:
         raise ValueError("Standard input, '-', can be read only once.")
-    for a in gold:
-        for b in system:
-            if STANDARD not in (a, b) and os.path.samefile(a, b):
-                warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
+    for a, b in product(gold, system):
+        if STANDARD not in (a, b) and os.path.samefile(a, b):
+            warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
 
 
 def _read(files):
@@ -174,12 +173,8 @@ def _resample(counts):
     """Percentile bootstrap: intervals of both scores over sentences drawn with replacement."""
     rng = np.random.default_rng(0)
     n_sentences = len(counts)
-    sums = np.array(
-        [
-            counts[rng.integers(n_sentences, size=n_sentences)].sum(axis=0)
-            for _ in range(N_RESAMPLES)
-        ]
-    )
+    draws = (rng.integers(n_sentences, size=n_sentences) for _ in range(N_RESAMPLES))
+    sums = np.array([counts[drawn].sum(axis=0) for drawn in draws])
     scores = sums[:, [0, 2]] / np.maximum(sums[:, [1, 3]], 1)
     tail = (1 - CONFIDENCE) / 2
     lows, highs = np.quantile(scores, [tail, 1 - tail], axis=0).tolist()

@@ -4,50 +4,10 @@ from functools import partial
 from numbers import Real
 from typing import Literal
 
-import numpy as np
-
 from sklearn_shag._base import Learned
 from sklearn_shag._tree_learner import StatisticsLearner
-from sklearn_shag.operators import Operators, learn_grammar, operators_from_counts
+from sklearn_shag.learning import deterministic_automaton, learn_grammar
 from sklearn_shag.utils._param_validation import Interval, StrOptions
-
-__all__ = ["DeterministicSHAG"]
-
-
-def deterministic_automaton(moments, automaton):
-    """Estimate a deterministic automaton from bigrams (theory, eqs. 10-11).
-
-    Parameters
-    ----------
-    moments : Moments
-    automaton : {"single", "first", "sibling"}
-        See :class:`DeterministicSHAG`.
-
-    Returns
-    -------
-    operators : Operators
-        With 1, 2 or ``n_symbols + 1`` states.
-    """
-    n_symbols = moments.n_symbols
-    bigrams = moments.bigrams[: n_symbols + 1, : n_symbols + 1]
-    # uses[a, j]: modifier (last row: STOP) a is generated in state j. State 0 is that before
-    # the first modifier: column START of the bigrams.
-    starts, continues = bigrams[:, -1:], bigrams[:, :-1]
-    if automaton == "single":
-        uses = starts + continues.sum(axis=1, keepdims=True)
-        target = np.zeros(n_symbols, dtype=np.int64)
-    elif automaton == "first":
-        uses = np.hstack([starts, continues.sum(axis=1, keepdims=True)])
-        target = np.ones(n_symbols, dtype=np.int64)
-    else:
-        uses = np.hstack([starts, continues])
-        target = np.arange(1, n_symbols + 1)
-    n_states = uses.shape[1]
-    initial = np.zeros(n_states)
-    initial[0] = 1.0
-    transitions = np.zeros((n_symbols, n_states, n_states))
-    transitions[np.arange(n_symbols), target] = uses[:-1]
-    return operators_from_counts(Operators(initial, uses[-1], transitions))
 
 
 class DeterministicSHAG(StatisticsLearner):

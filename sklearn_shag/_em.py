@@ -2,166 +2,26 @@
 
 from functools import partial
 from numbers import Integral, Real
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sklearn_shag._base import Learned
-from sklearn_shag._em_starts import deterministic_start, moments_start, random_start
 from sklearn_shag._tree_learner import TreeLearner
-from sklearn_shag.operators import Operators, expected_uses, join_automata, operators_from_counts
-from sklearn_shag.sequences import (
-    build_prefix_trees,
-    extract_sequences,
-    pair_moments,
-    take_sequences,
+from sklearn_shag.encoding import Alphabet
+from sklearn_shag.learning import (
+    check_start,
+    em_automaton,
+    learn_by_em,
+    make_starts,
+    split_prefix_trees,
 )
-from sklearn_shag.utils._parallel import delayed, run_parallel
+from sklearn_shag.operators import Operators, join_automata
+from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.utils._param_validation import Interval, StrOptions
-from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
-
-__all__ = ["EMSHAG"]
-
-# A likelihood that falls by more than rounding is a defect.
-ROUNDING = 1e-9
-
-
-class _Run(NamedTuple):
-    """One run of EM: the automaton, how it got there, how good it is, and whether it converged."""
-
-    automaton: Operators
-    log_likelihoods: list
-    quality: float  # log likelihood held out, or else the objective
-    converged: bool
-
-
-def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
-    """Improve an automaton by EM until the likelihood stops rising (theory, eqs. 11 and 30).
-
-    Parameters
-    ----------
-    tree : PrefixTree
-        The sequences to learn from.
-    held_out : PrefixTree or None
-        Sequences whose likelihood decides when to stop and which iteration is kept.
-    start : Operators
-    prior : Operators or None
-        Uses that are counted beside those of the sequences.
-    max_iter : int
-    tol : float
-        Stop when an iteration raises the objective by less, per sequence.
-    patience : int
-        Stop after so many iterations without a better likelihood of `held_out`.
-
-    Returns
-    -------
-    run : _Run
-
-    Raises
-    ------
-    ValueError
-        If a sequence has no probability under the start.
-    ArithmeticError
-        If the objective falls or is not a number.
-    """
-    n_sequences = float(tree.weight.sum())
-    # Contiguous, so that the kernel compiles for one memory layout only.
-    automaton = kept = Operators(*(np.ascontiguousarray(part) for part in start))
-    log_likelihoods, previous, best_held_out, waited = [], -np.inf, -np.inf, 0
-    for iteration in range(max_iter + 1):
-        counts = Operators(*(np.zeros_like(part) for part in automaton))
-        log_likelihood = expected_uses(automaton, tree, counts)
-        if iteration == 0 and log_likelihood == -np.inf:
-            raise ValueError("the start gives a training sequence the probability zero")
-        objective = log_likelihood + (0.0 if prior is None else _log_prior(automaton, prior))
-        if not objective >= previous - ROUNDING * (n_sequences + abs(objective)):
-            raise ArithmeticError(
-                f"EM iteration {iteration} changed the objective from {previous!r} to {objective!r}"
-            )
-        log_likelihoods.append(log_likelihood)
-        if held_out is None:
-            kept = automaton
-            converged = objective - previous <= tol * n_sequences
-        else:
-            unused = Operators(*(np.zeros_like(part) for part in automaton))
-            score = expected_uses(automaton, held_out, unused)
-            waited += 1
-            if score > best_held_out or iteration == 0:
-                kept, best_held_out, waited = automaton, score, 0
-            converged = waited >= patience
-        if converged or iteration == max_iter:
-            break
-        previous = objective
-        if prior is not None:
-            counts = Operators(*(a + b for a, b in zip(counts, prior, strict=True)))
-        automaton = operators_from_counts(counts)
-    quality = objective if held_out is None else best_held_out
-    return _Run(kept, log_likelihoods, quality, converged)
-
-
-def _log_prior(automaton, prior):
-    """Logarithm of the Dirichlet prior whose pseudo-counts are `prior`, up to a constant."""
-    total = 0.0
-    for part, uses in zip(automaton, prior, strict=True):
-        used = uses > 0
-        with np.errstate(divide="ignore"):  # a start may lack what the pool has
-            total += float(np.sum(uses[used] * np.log(part[used])))
-    return total
-
-
-def _label(pair, symbols):
-    head, direction = divmod(pair, 2)
-    name = symbols[head] if head < symbols.size else "of any symbol"
-    return f"{('left', 'right')[direction]} modifiers of the head {name}"
-
-
-def prior_uses(pooled, strength):
-    """Compute how often so many sequences of the pooled automaton use each of its entries."""
-    transitions = pooled.A.sum(axis=0)
-    visits = np.linalg.solve(np.eye(transitions.shape[0]) - transitions, pooled.alpha_1)
-    return Operators(
-        strength * pooled.alpha_1,
-        strength * pooled.alpha_inf * visits,
-        strength * pooled.A * visits,
-    )
-
-
-def learn_pair(
-    label,
-    tree,
-    held_out,
-    start,
-    moments,
-    prior,
-    seed,
-    *,
-    n_states,
-    init,
-    n_init,
-    max_iter,
-    tol,
-    patience,
-):
-    """Run EM from every start of one head and direction and keep the best run."""
-    if start is not None:
-        starts = [start]
-    elif init == "random":
-        rng = np.random.RandomState(seed)
-        starts = [random_start(moments, n_states, rng) for _ in range(n_init)]
-    elif init == "moments":
-        starts = [moments_start(moments, n_states)]
-    else:
-        starts = [deterministic_start(moments, n_states)]
-    try:
-        runs = [
-            em_automaton(tree, held_out, start, prior, max_iter, tol, patience) for start in starts
-        ]
-    except (ArithmeticError, ValueError) as error:
-        raise type(error)(f"{label}: {error}.") from error
-    return max(runs, key=lambda run: run.quality)
 
 
 class EMSHAG(TreeLearner):
@@ -312,94 +172,40 @@ class EMSHAG(TreeLearner):
         self.verbose = verbose
 
     def _learn_operators(self, statistics, trees):
-        symbols, statistics = statistics
-        n_symbols = symbols.size
+        symbols, counts = statistics
+        init = self._checked_init(symbols)
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=2 * (n_symbols + 1))
+        seeds = rng.randint(np.iinfo(np.int32).max, size=Alphabet(symbols.size).n_pairs)
         sequences = extract_sequences(
-            trees.codes, trees.heads, trees.indptr, n_symbols, trees.weights
+            trees.codes, trees.heads, trees.indptr, symbols.size, trees.weights
         )
-        prefix_trees, held_out = self._hold_out(sequences, n_symbols, rng)
-        starts = self._given_starts(symbols)
-        learn = partial(
-            learn_pair,
-            n_states=self.n_states,
-            init=self.init,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            patience=self.n_iter_no_change,
+        held_out = self.validation_fraction if self.early_stopping else 0.0
+        prefix_trees = split_prefix_trees(sequences, symbols.size, held_out, rng)
+        start = partial(
+            make_starts, init=init, n_states=self.n_states, n_init=self.n_init, seeds=seeds
         )
-
-        def learn_pairs(pairs, priors, advance):
-            tasks = [
-                delayed(learn)(
-                    _label(pair, symbols),
-                    prefix_trees[pair],
-                    held_out[pair],
-                    starts[pair],
-                    pair_moments(statistics, *divmod(pair, 2), self.smoothing),
-                    priors[pair % 2],
-                    seeds[pair],
-                )
-                for pair in pairs
-            ]
-            return run_parallel(tasks, self.n_jobs, lambda _: advance())
-
-        pools = range(2 * n_symbols, 2 * n_symbols + 2)
-        with progress("EM", pools.stop, "automata", self.verbose) as advance:
-            pool_runs = learn_pairs(pools, [None, None], advance)
-            priors = [
-                prior_uses(run.automaton, self.smoothing) if self.smoothing > 0 else None
-                for run in pool_runs
-            ]
-            runs = learn_pairs(range(2 * n_symbols), priors, advance)
-        operators = join_automata([run.automaton for run in runs + pool_runs], statistics.roots)
+        improve = partial(
+            em_automaton, max_iter=self.max_iter, tol=self.tol, patience=self.n_iter_no_change
+        )
+        runs, pools = learn_by_em(
+            statistics, prefix_trees, start, improve, self.smoothing, self.n_jobs, self.verbose
+        )
+        operators = join_automata([run.automaton for run in runs + pools], counts.roots)
         return Learned(operators, *self._report(runs))
 
-    def _hold_out(self, sequences, n_symbols, rng):
-        """The prefix trees to learn from and, each a tree or None, to watch."""
-        everything = build_prefix_trees(sequences, n_symbols)
-        if not self.early_stopping:
-            return everything, [None] * len(everything)
-        watched = rng.uniform(size=sequences.heads.size) < self.validation_fraction
-        learned, held_out = (
-            build_prefix_trees(take_sequences(sequences, np.flatnonzero(chosen)), n_symbols)
-            for chosen in (~watched, watched)
-        )
-        # Where nothing is left to learn from or to watch, all is learned from.
-        split = [
-            (train, test) if train.weight.size and test.weight.size else (tree, None)
-            for train, test, tree in zip(learned, held_out, everything, strict=True)
-        ]
-        return tuple(zip(*split, strict=True))
-
-    def _given_starts(self, symbols):
-        """The automaton that each pair is to start from, or None."""
-        n_symbols = symbols.size
-        given = self.init if isinstance(self.init, Operators) else None
+    def _checked_init(self, symbols):
+        """Where EM starts: operators that fit the symbols, or the name of a start."""
+        init = self.init
         if self.warm_start and hasattr(self, "operators_"):
             if not np.array_equal(symbols, self.symbols_):
                 raise ValueError(
                     "warm_start=True goes on with the automata of the previous fit, whose symbols "
                     "were others. Fit the same symbols, or set warm_start=False."
                 )
-            given = self.operators_
-        if given is None:
-            return [None] * (2 * (n_symbols + 1))
-        lead = (n_symbols + 2, 2)
-        shape = (*lead, n_symbols + 1, self.n_states, self.n_states)
-        if np.shape(given.A) != shape or np.shape(given.alpha_1) != (*lead, self.n_states):
-            raise ValueError(
-                f"The operators to start from have shape {np.shape(given.A)}; for {n_symbols} "
-                f"symbols and n_states={self.n_states} it must be {shape}."
-            )
-        if min(part.min() for part in given) < 0:
-            raise ValueError("The operators to start from have negative entries.")
-        return [
-            operators_from_counts(Operators(given.alpha_1[p], given.alpha_inf[p], given.A[p][:-1]))
-            for p in (divmod(pair, 2) for pair in range(2 * (n_symbols + 1)))
-        ]
+            init = self.operators_
+        if isinstance(init, Operators):
+            check_start(init, symbols.size, self.n_states)
+        return init
 
     def _report(self, runs):
         """The attributes that tell how EM went, over all heads and directions, and a warning."""

@@ -14,13 +14,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._spectral_cv import format_results
-from sklearn_shag.operators import Operators
+from sklearn_shag.encoding import Alphabet
+from sklearn_shag.operators import Operators, grammar_shapes
 from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
-
-__all__ = ["load_model", "save_model"]
 
 FORMAT_VERSION = 1
 HEADER = "header"
@@ -178,16 +177,13 @@ def _describe(model, prefix, arrays):
     check_is_fitted(model)
     params = model.get_params(deep=False)
     kinds = _attributes(type(model))
-    attributes = [
-        _describe_attribute(name, kinds[name], value, f"{prefix}/{name}", arrays)
+    attributes = {
+        name: _describe_attribute(kinds[name], value, f"{prefix}/{name}", arrays)
         for name, value in vars(model).items()
         if name in kinds
-    ]
-    return {
-        "class": type(model).__name__,
-        "params": _describe_params(params),
-        "attributes": dict(attributes),
     }
+    described = _describe_params(params)
+    return {"class": type(model).__name__, "params": described, "attributes": attributes}
 
 
 def _describe_other(model):
@@ -206,17 +202,15 @@ def _describe_other(model):
     )
 
 
-def _describe_attribute(name, kind, value, key, arrays):
+def _describe_attribute(kind, value, key, arrays):
     """Describe a fitted attribute; `_restore_attribute` is the inverse."""
     described = {"kind": kind}
     if kind == "array":
         arrays[key] = value
-    elif kind == "operators":
-        arrays.update({f"{key}/{field}": array for field, array in value._asdict().items()})
-    elif kind == "statistics":
-        # Their symbols are those of the model.
-        counts = value.statistics._asdict()
-        arrays.update({f"{key}/{field}": array for field, array in counts.items()})
+    elif kind in ("operators", "statistics"):
+        # The symbols of statistics are those of the model.
+        record = value.statistics if kind == "statistics" else value
+        arrays.update({f"{key}/{field}": array for field, array in record._asdict().items()})
     elif kind == "results":
         described["candidates"] = _plain(value["params"])
     elif kind == "strings":
@@ -224,17 +218,18 @@ def _describe_attribute(name, kind, value, key, arrays):
         described |= {"dtype": value.dtype.str, "values": value.tolist()}
     else:
         described["value"] = _plain(value)
-    return name, described
+    return described
 
 
 def _describe_params(params):
-    for name, value in params.items():
-        if _plain(value) is NotImplemented:
+    described = {name: _plain(value) for name, value in params.items()}
+    for name, plain in described.items():
+        if plain is NotImplemented:
             raise TypeError(
-                f"The parameter {name}={value!r} cannot be saved; set it to a number, a string or "
-                f"None before saving, or use joblib.dump."
+                f"The parameter {name}={params[name]!r} cannot be saved; set it to a number, a "
+                f"string or None before saving, or use joblib.dump."
             )
-    return {name: _plain(value) for name, value in params.items()}
+    return described
 
 
 def _plain(value):
@@ -318,24 +313,19 @@ def _restore_attribute(attribute, key, arrays, symbols):
 
 def _check_grammar(operators, n_symbols, key):
     """Kernels trust the shapes of operators."""
-    n_states = operators.alpha_1.shape[-1]
-    lead = (n_symbols + 2, 2)
-    shapes = (
-        (*lead, n_states),
-        (*lead, n_states),
-        (*lead, n_symbols + 1, n_states, n_states),
-    )
+    shapes = grammar_shapes(n_symbols, operators.alpha_1.shape[-1])
     for field, array, shape in zip(Operators._fields, operators, shapes, strict=True):
         _check_array(array, np.float64, shape, f"{key}/{field}")
 
 
 def _check_statistics(statistics, n_symbols, key):
     """Learners trust the codes of trigrams."""
+    alphabet = Alphabet(n_symbols)
     n_trigrams = (statistics.counts.size,)
     expected = SequenceStatistics(
         roots=(np.float64, (n_symbols,)),
-        n_sequences=(np.float64, (n_symbols + 1, 2)),
-        indptr=(np.int64, (2 * n_symbols + 3,)),
+        n_sequences=(np.float64, (alphabet.n_learned, 2)),
+        indptr=(np.int64, (alphabet.n_pairs + 1,)),
         first=(np.int64, n_trigrams),
         middle=(np.int64, n_trigrams),
         last=(np.int64, n_trigrams),
@@ -344,9 +334,9 @@ def _check_statistics(statistics, n_symbols, key):
     for field, array, (dtype, shape) in zip(expected._fields, statistics, expected, strict=True):
         _check_array(array, dtype, shape, f"{key}/{field}")
     for codes, largest in (
-        (statistics.first, 2 * n_symbols),
+        (statistics.first, alphabet.n_contexts - 1),
         (statistics.middle, n_symbols - 1),
-        (statistics.last, 2 * n_symbols),
+        (statistics.last, alphabet.n_contexts - 1),
     ):
         if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
             raise ValueError(f"{key} holds codes outside 0..{largest}")

@@ -8,13 +8,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import ParameterGrid, check_cv
 
 from sklearn_shag._base import BaseSHAG, Learned
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.encoding import check_sentences, encode_trees
-from sklearn_shag.operators import fallback_grammar
+from sklearn_shag.learning import fallback_grammar
 from sklearn_shag.sequences import count_trees
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning
 from sklearn_shag.utils._parallel import delayed, run_parallel
@@ -22,7 +20,8 @@ from sklearn_shag.utils._param_validation import check_sample_weight, fit_contex
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray
 
-__all__ = ["SpectralSHAGCV"]
+# Parameters of the learner that all candidates have in common.
+FIXED = ("context", "shrinkage", "scaling", "alpha", "mixing")
 
 
 class SpectralSHAGCV(BaseSHAG):
@@ -106,10 +105,7 @@ class SpectralSHAGCV(BaseSHAG):
         **BaseSHAG._parameter_constraints,
         "n_states": ["array-like"],
         "smoothing": ["array-like"],
-        **{
-            name: SpectralSHAG._parameter_constraints[name]
-            for name in ("context", "shrinkage", "scaling", "alpha", "mixing")
-        },
+        **{name: SpectralSHAG._parameter_constraints[name] for name in FIXED},
         "cv": ["cv_object"],
         "scoring": [None, str, callable],  # a str is refused below, with what to pass
         "n_jobs": [None, Integral],
@@ -152,7 +148,7 @@ class SpectralSHAGCV(BaseSHAG):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(
         self,
         X: Sentences,
@@ -188,6 +184,9 @@ class SpectralSHAGCV(BaseSHAG):
         TypeError
             If symbols are not strings.
         """
+        # Half as long to import as the rest of the package, and no command line needs it.
+        from sklearn.model_selection import ParameterGrid, check_cv
+
         self._check_parsing()
         self._check_scoring()
         grid = ParameterGrid({"n_states": self.n_states, "smoothing": self.smoothing})
@@ -250,7 +249,12 @@ class SpectralSHAGCV(BaseSHAG):
             return super().score(X, y, sample_weight)
         self._check_scoring()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return check_scoring(self, scoring=self.scoring)(self, X, y, **weights)
+        return self._make_scorer(self)(self, X, y, **weights)
+
+    def _make_scorer(self, estimator):
+        from sklearn.metrics import check_scoring  # as long to import
+
+        return check_scoring(estimator, scoring=self.scoring)
 
     def _check_scoring(self):
         if isinstance(self.scoring, str):
@@ -262,21 +266,12 @@ class SpectralSHAGCV(BaseSHAG):
             )
 
     def _model(self, n_states, smoothing):
-        return SpectralSHAG(
-            n_states,
-            smoothing=smoothing,
-            context=self.context,
-            shrinkage=self.shrinkage,
-            scaling=self.scaling,
-            alpha=self.alpha,
-            mixing=self.mixing,
-            decoder=self.decoder,
-            n_jobs=self.n_jobs,
-        )
+        fixed = {name: getattr(self, name) for name in (*FIXED, "decoder", "n_jobs")}
+        return SpectralSHAG(n_states, smoothing=smoothing, **fixed)
 
     def _score_splits(self, models, splits, data):
         """Score models, in the order of their grid, on every split; rows are models."""
-        scorer = check_scoring(models[0], scoring=self.scoring)
+        scorer = self._make_scorer(models[0])
         trained = run_parallel(
             (delayed(_count_part)(data, train) for train, _ in splits), self.n_jobs
         )

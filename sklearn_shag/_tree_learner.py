@@ -5,7 +5,7 @@ from typing import Self
 
 from sklearn_shag._base import BaseSHAG
 from sklearn_shag.encoding import encode_trees
-from sklearn_shag.operators import fallback_grammar
+from sklearn_shag.learning import fallback_grammar
 from sklearn_shag.sequences import (
     TreebankStatistics,
     check_statistics,
@@ -15,8 +15,6 @@ from sklearn_shag.sequences import (
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import ArrayLike
-
-__all__ = ["StatisticsLearner", "TreeLearner"]
 
 
 class TreeLearner(BaseSHAG):
@@ -41,7 +39,7 @@ class TreeLearner(BaseSHAG):
         learned : Learned
         """
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -89,7 +87,7 @@ class StatisticsLearner(TreeLearner):
 
     statistics_: TreebankStatistics
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def partial_fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -127,7 +125,7 @@ class StatisticsLearner(TreeLearner):
         self._learn(merge_statistics([*parts, count_trees(encode_trees(X, y, sample_weight))]))
         return self
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit_statistics(self, statistics: TreebankStatistics) -> Self:
         """Learn from trees that have been counted elsewhere, for example on other machines.
 

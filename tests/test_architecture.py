@@ -20,7 +20,8 @@ ALLOWED = {
     "treebank": {"utils"},
     "encoding": {"utils", "treebank"},
     "sequences": {"utils", "treebank", "encoding"},
-    "operators": {"utils", "treebank", "encoding", "sequences"},
+    "operators": {"utils", "encoding", "sequences"},
+    "learning": {"utils", "treebank", "encoding", "sequences", "operators"},
     "parsing": {"utils", "treebank", "encoding", "sequences", "operators"},
     "metrics": {"utils", "treebank", "encoding", "sequences", "operators", "parsing"},
     "inspection": {"utils", "treebank", "encoding", "sequences", "operators", "parsing"},
@@ -64,6 +65,15 @@ def test_private_names_of_scikit_learn_have_one_importer():
         if path.name != "_param_validation.py":
             for module in imported_modules(path):
                 assert not (module.startswith("sklearn.") and "._" in module), f"{path}: {module}"
+
+
+def test_values_and_algebra_know_neither_trees_nor_workers():
+    for folder in ("sequences", "operators"):
+        for path in (ROOT / folder).rglob("*.py"):
+            modules = set(imported_modules(path))
+            assert not modules & {"joblib", "sklearn_shag.utils._parallel"}, path
+            names = {name for other, _, name in imported_names() if other == path}
+            assert "DependencyTree" not in names, path
 
 
 def test_modules_are_short():

@@ -1,6 +1,7 @@
 """The command line: it agrees with the library, and its errors are one line."""
 
 import contextlib
+import gc
 import gzip
 import io
 import json
@@ -18,7 +19,15 @@ import pytest
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import sklearn_shag
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _cli, load_model, save_model
+from sklearn_shag import (
+    EMSHAG,
+    DeterministicSHAG,
+    SpectralSHAG,
+    _cli,
+    _cli_models,
+    load_model,
+    save_model,
+)
 from sklearn_shag._cli import main
 from sklearn_shag.metrics import (
     attachment_breakdown,
@@ -563,7 +572,7 @@ class TestOverwriting:
         elif alias == "folder":
             source = treebank.parent
         for work in ("load_model", "read_conllu"):  # before any work
-            monkeypatch.setattr(_cli, work, None)
+            monkeypatch.setattr(_cli_models, work, None)
         inputs = ["train", source] if command == "train" else ["parse", saved, source]
         err = fail(*inputs, "-o", output)
         assert f"The output {output} is the same file as the input {target}" in err
@@ -581,7 +590,7 @@ class TestOverwriting:
 
     @pytest.mark.parametrize("name", ["none/out", "."])
     def test_output_is_checked_before_any_work(self, fail, monkeypatch, train, tmp_path, name):
-        monkeypatch.setattr(_cli, "read_conllu", None)
+        monkeypatch.setattr(_cli_models, "read_conllu", None)
         err = fail("train", train, "-o", tmp_path / name)
         assert ("there is no folder" if name != "." else "it is a folder") in err
 
@@ -594,7 +603,7 @@ class TestWarnings:
                 warnings.warn(f"line {index}\n  goes on", UserWarning, stacklevel=index)
             return read_conllu(files)
 
-        monkeypatch.setattr(_cli, "read_conllu", read)
+        monkeypatch.setattr(_cli_models, "read_conllu", read)
         assert main(["train", train, "-o", str(tmp_path / "m"), "--model", "single"]) == 0
         assert capsys.readouterr().err == (
             "sklearn_shag train: warning: line 1 goes on\n"
@@ -982,7 +991,7 @@ class TestErrors:
         def interrupt(files):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(_cli, "read_conllu", interrupt)
+        monkeypatch.setattr(_cli_models, "read_conllu", interrupt)
         assert main(["train", train, "-o", "m"]) == 130
         assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
 
@@ -992,6 +1001,31 @@ class TestErrors:
         assert "All symbols of X (2 tokens) are '_'" in err
         assert "Tag the text first, or choose a column" in err
         assert not (tmp_path / "m").exists()
+
+    def test_the_collector_of_garbage_rests(self, run, fail, monkeypatch, model, test, tmp_path):
+        before, during = gc.get_threshold(), []
+
+        def read(path):
+            during.append(gc.get_threshold())
+            return read_conllu(path)
+
+        monkeypatch.setattr(_cli_models, "read_conllu", read)
+        run("parse", model, test)
+        assert during[0] > before
+        fail("parse", model, tmp_path / "none.conllu")
+        assert gc.get_threshold() == before
+
+    def test_nothing_is_searched_for_garbage_at_the_end(self):
+        program = """
+import atexit, gc
+from sklearn_shag._cli import main
+atexit.register(lambda: print(gc.get_freeze_count() > 10_000))
+main(["parse", "none", "none"])
+"""
+        process = subprocess.run(
+            [sys.executable, "-c", program], env=environment(), capture_output=True, text=True
+        )
+        assert process.stdout == "True\n"
 
     def test_status_of_the_process(self, model, tmp_path):
         """The same through the interpreter: status 1, one line, no output."""

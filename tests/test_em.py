@@ -9,12 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_shag import EMSHAG, DeterministicSHAG, _em
-from sklearn_shag._deterministic import deterministic_automaton
-from sklearn_shag._em_starts import deterministic_start, moments_start, random_start
+from sklearn_shag import EMSHAG, DeterministicSHAG
 from sklearn_shag.encoding import encode_trees
+from sklearn_shag.learning import _expectation
+from sklearn_shag.learning._deterministic import deterministic_automaton
+from sklearn_shag.learning._expectation import em_automaton, expected_uses, split_prefix_trees
+from sklearn_shag.learning._starts import deterministic_start, moments_start, random_start
 from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
-from sklearn_shag.operators._expectation import expected_uses
 from sklearn_shag.sequences import (
     HeadModifierSequences,
     build_prefix_trees,
@@ -260,7 +261,7 @@ def test_learned_from_its_own_samples_an_automaton_keeps_its_place():
     strings = list(all_strings(2, 12))
     weights = [value(automaton, string) for string in strings]
     tree = build_prefix_trees(one_pair(strings, weights), 2)[0]
-    run = _em.em_automaton(tree, None, automaton, None, 20, 0.0, 5)
+    run = em_automaton(tree, None, automaton, None, 20, 0.0, 5)
     assert_allclose(run.automaton.A, automaton.A, rtol=0, atol=2e-3)
 
 
@@ -396,7 +397,7 @@ def test_convergence_is_reported(english):
 @pytest.mark.parametrize("values", [[-1.0, -2.0], [-1.0, np.nan], [np.nan]])
 def test_falling_likelihoods_are_errors(english, monkeypatch, values):
     given = iter(itertools.cycle(values))
-    monkeypatch.setattr(_em, "expected_uses", lambda *args: next(given))
+    monkeypatch.setattr(_expectation, "expected_uses", lambda *args: next(given))
     with pytest.raises(ArithmeticError, match=r"modifiers of the head .*: EM iteration"):
         EMSHAG(2, random_state=0).fit(english)
 
@@ -410,6 +411,17 @@ def em_by_hand(start, tree, n_iterations):
         if len(automata) > n_iterations:
             return automata, np.array(log_likelihoods)
         automata.append(operators_from_counts(counts))
+
+
+def test_sequences_are_held_out_where_that_leaves_some_on_both_sides(english):
+    n_symbols, sequences, _ = encoded_english(english[:20])
+    split = split_prefix_trees(sequences, n_symbols, 0.3, np.random.RandomState(0))
+    whole = build_prefix_trees(sequences, n_symbols)
+    for everything, (learned, watched) in zip(whole, split, strict=True):
+        parts = [learned] if watched is None else [learned, watched]
+        assert all(part.weight.size for part in parts)
+        assert sum(part.weight.sum() for part in parts) == everything.weight.sum()
+    assert {watched is None for _, watched in split} == {True, False}
 
 
 def encoded_english(trees):

@@ -16,7 +16,7 @@ import pytest
 
 import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
-from sklearn_shag.operators._expectation import expected_uses
+from sklearn_shag.learning._expectation import expected_uses
 from sklearn_shag.parsing import _ladder
 from sklearn_shag.utils import _kernel
 from sklearn_shag.utils._kernel import kernel
@@ -61,6 +61,28 @@ slow = {"numba", "llvmlite", "sklearn.cluster", "sklearn.decomposition"}
 assert not slow & set(sys.modules), slow & set(sys.modules)
 sklearn_shag.DeterministicSHAG().fit([["DET", "NOUN"]], [[2, 0]])
 assert "numba" in sys.modules
+""")
+
+    def test_the_package_by_itself_imports_no_library(self):
+        """So that help, and an error in the options, come at once."""
+        run("""
+import sys
+import sklearn_shag
+from sklearn_shag._cli import main
+assert set(sklearn_shag.__all__) <= set(dir(sklearn_shag))
+assert not hasattr(sklearn_shag, "SpectralSHAQ")
+for arguments, status in (["--help"], 0), (["parse", "--help"], 0), (["parse"], 2):
+    try:
+        main(arguments)
+    except SystemExit as error:
+        assert error.code == status
+    else:
+        raise AssertionError(arguments)
+assert not {"numpy", "scipy", "sklearn", "numba"} & set(sys.modules)
+assert sklearn_shag.treebank.DependencyTree.__name__ in dir(sklearn_shag.treebank)
+from sklearn_shag import SpectralSHAG
+assert vars(sklearn_shag)["SpectralSHAG"] is SpectralSHAG
+assert not {"numba", "sklearn.metrics", "sklearn.model_selection"} & set(sys.modules)
 """)
 
     def test_kernels_call_kernels(self):

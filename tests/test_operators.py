@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sklearn_shag.encoding import decode_trees
+from sklearn_shag.learning import fallback_grammar, learn_grammar
 from sklearn_shag.operators import (
     Operators,
     change_basis,
     complete_grammar,
     exact_moments,
-    fallback_grammar,
-    learn_grammar,
     log_values,
     mixture,
     operators_from_counts,
     product,
-    sample_trees,
+    sample_derivations,
     sequence_values,
     total_mass,
 )
@@ -334,6 +334,10 @@ def test_the_fallback_grammar_adds_one_use_of_every_outcome(seed):
         assert_allclose(grammar.A[key][:n, 0, 0], expected[:-1], rtol=1e-12)
         assert_allclose(grammar.A[key][n, 0, 0], expected[:-1].sum(), rtol=1e-12)
     assert_allclose(grammar.A[-1, 1, :n, 0, 0], (roots + 1) / (roots + 1).sum(), rtol=1e-12)
+
+
+def sample_trees(grammar, symbols, n_sentences, max_length, rng):
+    return decode_trees(symbols, *sample_derivations(grammar, n_sentences, max_length, rng))
 
 
 def test_samples_follow_the_grammar():

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sklearn_shag.encoding import Alphabet, pair_of, split_pair
 from sklearn_shag.sequences import (
     HeadModifierSequences,
     SequenceStatistics,
@@ -22,6 +23,27 @@ from tests import oracles
 N_SYMBOLS = 3
 START = STOP = POOL = N_SYMBOLS
 ROOT = N_SYMBOLS + 1
+
+
+def test_codes_have_names():
+    alphabet = Alphabet(N_SYMBOLS)
+    assert alphabet.unknown_modifier == alphabet.unknown_head == POOL
+    assert alphabet.boundary == START == STOP
+    assert alphabet.root == ROOT
+    codes = [*range(N_SYMBOLS), POOL]
+    assert alphabet.n_modifiers == alphabet.n_learned == len(codes)
+    assert alphabet.n_heads == len([*codes, ROOT])
+    # Beside a modifier: symbols and the boundary; further away: symbols.
+    contexts = [*range(N_SYMBOLS), START, *map(alphabet.further, range(N_SYMBOLS))]
+    assert contexts == list(range(alphabet.n_contexts))
+
+
+def test_pairs_are_numbered_head_by_head_left_before_right():
+    alphabet = Alphabet(N_SYMBOLS)
+    heads, directions = np.indices((alphabet.n_learned, 2)).reshape(2, -1)
+    pairs = pair_of(heads, directions)
+    assert_array_equal(pairs, np.arange(alphabet.n_pairs))
+    assert_array_equal(split_pair(pairs), [heads, directions])
 
 
 def random_treebank(seed, projective, n_sentences=12, longest=6):

@@ -27,6 +27,7 @@ from sklearn_shag import (
 )
 from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
 from sklearn_shag.inspection import MarginalReport, inspect_marginals
+from sklearn_shag.learning import fallback_grammar, learn_grammar
 from sklearn_shag.metrics import (
     AttachmentBreakdown,
     attachment_breakdown,
@@ -41,14 +42,12 @@ from sklearn_shag.operators import (
     change_basis,
     complete_grammar,
     exact_moments,
-    fallback_grammar,
     join_automata,
-    learn_grammar,
     log_values,
     mixture,
     operators_from_counts,
     product,
-    sample_trees,
+    sample_derivations,
     sequence_values,
     total_mass,
 )
@@ -292,7 +291,9 @@ def count_and_learn() -> None:
     assert_type(sequence_values(grammar, sequences), NDArray[np.float64])
     assert_type(log_values(grammar, sequences), NDArray[np.float64])
     rng = np.random.RandomState(0)
-    assert_type(sample_trees(grammar, ["N", "V"], 1, 20, rng), list[DependencyTree])
+    codes, heads, indptr = sample_derivations(grammar, 1, 20, rng)
+    for array in (codes, heads, indptr):
+        assert_type(array, NDArray[np.int64])
 
     result = inside_outside(grammar, [0, 1, 1], arc_scores=np.ones((4, 4)), single_root=False)
     assert_type(result, InsideOutside)

@@ -30,6 +30,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn_shag import *
 from sklearn_shag.datasets import *
 from sklearn_shag.inspection import *
+from sklearn_shag.learning import *
 from sklearn_shag.metrics import *
 from sklearn_shag.operators import *
 from sklearn_shag.sequences import *

@@ -9,8 +9,6 @@ from sklearn.utils import Bunch
 from sklearn_shag.treebank import DependencyTree, read_conllu
 from sklearn_shag.utils._typing import IndexArray
 
-__all__ = ["load_english"]
-
 
 class BundledTreebank(Bunch):
     """What :func:`load_english` returns."""

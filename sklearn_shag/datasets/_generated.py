@@ -7,12 +7,16 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import check_random_state
 
-from sklearn_shag.operators import Operators, complete_grammar, sample_trees
+from sklearn_shag.encoding import Alphabet, decode_trees
+from sklearn_shag.operators import (
+    Operators,
+    complete_grammar,
+    expected_visits,
+    sample_derivations,
+)
 from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import RandomSeed
-
-__all__ = ["make_treebank"]
 
 
 @overload
@@ -46,8 +50,7 @@ def make_treebank(
         "max_length": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "return_operators": ["boolean"],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def make_treebank(
     n_sentences: int = 1000,
@@ -107,13 +110,13 @@ def make_treebank(
     operators = complete_grammar(_with_moves(automata, share), roots)
     width = len(str(n_symbols - 1))
     symbols = [f"x{code:0{width}d}" for code in range(n_symbols)]
-    trees = sample_trees(operators, symbols, n_sentences, max_length, rng)
+    trees = decode_trees(symbols, *sample_derivations(operators, n_sentences, max_length, rng))
     return (trees, operators) if return_operators else trees
 
 
 def _random_automata(n_symbols, n_states, rng):
     """Automata of all heads and directions, with few likely moves in every state."""
-    lead = (n_symbols + 1, 2)
+    lead = (Alphabet(n_symbols).n_learned, 2)
     moves = rng.dirichlet(np.full(n_symbols * n_states, 0.2), size=(*lead, n_states))
     moves = moves.reshape(*lead, n_states, n_symbols, n_states).transpose(0, 1, 3, 4, 2)
     # At least one modifier on each side, were they not made rarer to reach the mean length.
@@ -129,9 +132,8 @@ def _with_moves(automata, share):
 
 def _mean_length(automata, roots):
     """Expected number of tokens of a sentence; a large number where it is infinite."""
-    n_symbols, n_states = automata.A.shape[2:4]
-    resolvent = np.eye(n_states) - automata.A.sum(axis=2)
-    visits = np.linalg.solve(resolvent, automata.alpha_1[..., None])[..., 0]
+    n_symbols = automata.A.shape[2]
+    visits = expected_visits(automata)
     # children[h, a]: expected number of modifiers a of head h on both sides (theory, eq. 29)
     children = np.einsum("hdaij,hdj->ha", automata.A, visits)[:n_symbols]
     if np.abs(np.linalg.eigvals(children)).max() >= 1.0 - 1e-9:

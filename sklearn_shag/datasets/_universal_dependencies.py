@@ -15,8 +15,6 @@ from sklearn.utils import Bunch
 from sklearn_shag.treebank import DependencyTree, read_conllu
 from sklearn_shag.utils._typing import FilePath
 
-__all__ = ["fetch_treebank", "get_data_home"]
-
 # The repositories of the project itself; every release is a tag of each.
 ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
 DEFAULT_VERSION = "2.16"

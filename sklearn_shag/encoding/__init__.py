@@ -3,10 +3,12 @@
 What other folders use of it is listed here; users have no need of it.
 """
 
+from sklearn_shag.encoding._alphabet import LEFT, RIGHT, Alphabet, pair_of, split_pair
 from sklearn_shag.encoding._encode import (
     check_allowed,
     check_heads,
     check_sentences,
+    decode_trees,
     encode_sentences,
     encode_trees,
 )

@@ -1,26 +1,17 @@
 """The public edge: sentences and heads as users give them, checked and flattened."""
 
-from itertools import chain, compress, repeat
+from itertools import chain, compress, pairwise, repeat
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding._alphabet import Alphabet
 from sklearn_shag.encoding._hints import advise_on_sentences, advise_on_symbol
 from sklearn_shag.treebank import MISSING, DependencyTree, check_share
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads, find_head_error
 from sklearn_shag.utils._param_validation import check_sample_weight
-
-__all__ = [
-    "EncodedSentences",
-    "EncodedTrees",
-    "check_allowed",
-    "check_heads",
-    "check_sentences",
-    "encode_sentences",
-    "encode_trees",
-]
 
 
 class EncodedSentences(NamedTuple):
@@ -82,6 +73,27 @@ def encode_trees(X, y=None, sample_weight=None):
     known = sorted(set(chain.from_iterable(symbols)))
     codes, indptr = encode_sentences(symbols, known)
     return EncodedTrees(np.array(known, dtype=object), codes, heads, indptr, weights[kept])
+
+
+def decode_trees(symbols, codes, heads, indptr):
+    """Make trees of arrays such as those of :class:`EncodedTrees`, whose forms are their symbols.
+
+    Parameters
+    ----------
+    symbols : sequence of str
+        The symbol of each code.
+    codes, heads : int ndarrays of shape (n_tokens,)
+    indptr : int ndarray of shape (n_sentences + 1,)
+
+    Returns
+    -------
+    trees : list of DependencyTree
+    """
+    words = np.asarray(symbols, dtype=object)[codes]
+    return [
+        DependencyTree(words[start:stop].tolist(), heads[start:stop])
+        for start, stop in pairwise(indptr)
+    ]
 
 
 def check_sentences(X):
@@ -281,7 +293,7 @@ def encode_sentences(symbols, known):
         If more than 5 % of the symbols are unknown or ``_``.
     """
     code_of = {symbol: code for code, symbol in enumerate(known)}
-    unknown = len(code_of)
+    unknown = Alphabet(len(code_of)).unknown_modifier
     lengths = np.fromiter(map(len, symbols), dtype=np.int64, count=len(symbols))
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     codes = map(code_of.get, chain.from_iterable(symbols), repeat(unknown))

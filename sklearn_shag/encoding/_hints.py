@@ -10,8 +10,6 @@ from sklearn.utils import Bunch
 
 from sklearn_shag.treebank import DependencyTree
 
-__all__ = ["advise_on_sentences", "advise_on_symbol"]
-
 _READ = "Read a treebank with sklearn_shag.treebank.read_conllu(path)"
 # The first row whose type fits is taken.
 _SENTENCES = {

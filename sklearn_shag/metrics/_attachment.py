@@ -14,15 +14,6 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, BoolArray, FloatArray, ObjectArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = [
-    "AttachmentBreakdown",
-    "attachment_breakdown",
-    "exact_match_score",
-    "is_punctuation",
-    "unlabeled_attachment_score",
-]
-
-
 # A predicate of symbols, or a mask for each sentence.
 Ignored: TypeAlias = Callable[[str], bool] | Iterable[Sequence[bool] | BoolArray]
 
@@ -219,8 +210,7 @@ def attachment_breakdown(
         raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
     y_true = _as_list(y_true, "y_true")
     right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
-    for index, tree in enumerate(y_true):
-        _require_tree(tree, index)
+    _require_trees(y_true)
     names, directions = [], []
     for tree in y_true:
         directions.append(np.arange(1, len(tree) + 1) > tree.heads)
@@ -305,8 +295,7 @@ def _ignored(y_true, lengths, ignore):
     if ignore is None:
         return np.zeros(lengths.sum(), dtype=bool)
     if callable(ignore):
-        for index, tree in enumerate(y_true):
-            _require_tree(tree, index)
+        _require_trees(y_true)
         symbols = [symbol for tree in y_true for symbol in tree.symbols]
         if set(symbols) == {MISSING}:
             raise ValueError(
@@ -331,9 +320,10 @@ def _ignored(y_true, lengths, ignore):
     return np.concatenate(masks)
 
 
-def _require_tree(item, index):
-    if not isinstance(item, DependencyTree):
-        raise TypeError(
-            f"y_true[{index}] is a {type(item).__name__}; symbols are only known of a "
-            f"DependencyTree."
-        )
+def _require_trees(y_true):
+    for index, item in enumerate(y_true):
+        if not isinstance(item, DependencyTree):
+            raise TypeError(
+                f"y_true[{index}] is a {type(item).__name__}; symbols are only known of a "
+                f"DependencyTree."
+            )

@@ -10,8 +10,6 @@ from sklearn_shag.metrics._attachment import exact_match_score, unlabeled_attach
 from sklearn_shag.treebank import Heads, Sentence, heads
 from sklearn_shag.utils._typing import ArrayLike
 
-__all__ = ["exact_match_scorer", "uas_scorer"]
-
 
 class Predictor(Protocol):
     """Anything that predicts heads."""

@@ -1,23 +1,22 @@
 """Operator models: values of sequences, algebra, and the grammar that they make up."""
 
-from sklearn_shag.operators._expectation import expected_uses
 from sklearn_shag.operators._grammar import (
     complete_grammar,
-    fallback_grammar,
+    grammar_shapes,
     join_automata,
-    learn_automata,
-    learn_grammar,
+    pair_automaton,
 )
 from sklearn_shag.operators._operators import (
     Operators,
     change_basis,
     exact_moments,
+    expected_visits,
     mixture,
     operators_from_counts,
     product,
     total_mass,
 )
-from sklearn_shag.operators._sampling import sample_trees
+from sklearn_shag.operators._sampling import sample_derivations
 from sklearn_shag.operators._values import log_values, sequence_values, signed_log_values
 
 __all__ = [
@@ -25,14 +24,12 @@ __all__ = [
     "change_basis",
     "complete_grammar",
     "exact_moments",
-    "fallback_grammar",
     "join_automata",
-    "learn_grammar",
     "log_values",
     "mixture",
     "operators_from_counts",
     "product",
-    "sample_trees",
+    "sample_derivations",
     "sequence_values",
     "total_mass",
 ]

@@ -1,73 +1,28 @@
 """Grammars: one operator model for every head and direction, in one value."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from sklearn_shag.operators._operators import Operators, operators_from_counts
-from sklearn_shag.sequences import RIGHT, Moments, SequenceStatistics, pair_moments
-from sklearn_shag.utils._parallel import delayed, run_parallel
-from sklearn_shag.utils._progress import progress
+from sklearn_shag.encoding import RIGHT, Alphabet, split_pair
+from sklearn_shag.operators._operators import Operators
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
-__all__ = ["complete_grammar", "fallback_grammar", "join_automata", "learn_grammar"]
+
+def grammar_shapes(n_symbols, n_states):
+    """The shapes of the operators of a grammar."""
+    alphabet = Alphabet(n_symbols)
+    vectors = (alphabet.n_heads, 2, n_states)
+    return Operators(vectors, vectors, (*vectors[:2], alphabet.n_modifiers, n_states, n_states))
 
 
-def learn_grammar(
-    statistics: SequenceStatistics,
-    learn: Callable[[Moments], Operators],
-    smoothing: float = 0.0,
-    n_jobs: int | None = None,
-) -> Operators:
-    """Learn one automaton for every head and direction, each on its own.
-
-    Parameters
-    ----------
-    statistics : SequenceStatistics
-    learn : callable
-        Takes the :class:`~sklearn_shag.sequences.Moments` of one head and direction and returns
-        the :class:`Operators` of one automaton over the known symbols.
-    smoothing : float, default=0.0
-        Pseudo-sequences of the pool of the direction beside those of each head.
-    n_jobs : int or None, default=None
-        Number of joblib workers.
-
-    Returns
-    -------
-    operators : Operators
-        Of the grammar: see the Notes of :class:`Operators` for its axes. The unknown head has
-        the automaton of the pool; for the rest see :func:`join_automata`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_shag.operators import Operators, learn_grammar
-    >>> from sklearn_shag.sequences import collect_statistics, extract_sequences
-    >>> sequences = extract_sequences(
-    ...     np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3]), n_symbols=2)
-    >>> def geometric(moments):
-    ...     uses = moments.bigrams.sum(axis=1) / moments.bigrams.sum()
-    ...     return Operators(np.ones(1), uses[-1:], uses[:-1, None, None])
-    >>> grammar = learn_grammar(collect_statistics(sequences, 2), geometric)
-    >>> grammar.alpha_inf[1].ravel()           # the stop probability of symbol 1, left and right
-    array([0.66666667, 0.66666667])
-    >>> grammar.A.shape
-    (4, 2, 3, 1, 1)
-    """
-    automata = learn_automata(statistics, learn, smoothing, n_jobs)
-    return join_automata(automata, statistics.roots)
-
-
-def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0, verbose=0):
-    """List what `learn` returns for every head and direction, in the order of their codes."""
-    tasks = (
-        delayed(_learn_pair)(statistics, head, direction, learn, smoothing, context)
-        for head in range(statistics.roots.size + 1)
-        for direction in range(2)
+def pair_automaton(operators, head, direction):
+    """Take the automaton of one head and direction, over the known symbols, from a grammar."""
+    return Operators(
+        operators.alpha_1[head, direction],
+        operators.alpha_inf[head, direction],
+        operators.A[head, direction, :-1],
     )
-    n_automata = 2 * (statistics.roots.size + 1)
-    with progress("Learning", n_automata, "automata", verbose) as advance:
-        return run_parallel(tasks, n_jobs, lambda _: advance())
 
 
 def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntArray) -> Operators:
@@ -101,7 +56,7 @@ def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntAr
     n_states = max(automaton.alpha_1.size for automaton in automata)
     grammar = _new_grammar(root_counts.size, n_states)
     for k, automaton in enumerate(automata):
-        pair, n = divmod(k, 2), automaton.alpha_1.size
+        pair, n = split_pair(k), automaton.alpha_1.size
         grammar.alpha_1[pair][:n] = automaton.alpha_1
         grammar.alpha_inf[pair][:n] = automaton.alpha_inf
         grammar.A[pair][:-1, :n, :n] = automaton.A
@@ -109,25 +64,18 @@ def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntAr
 
 
 def _new_grammar(n_symbols, n_states):
-    lead = (n_symbols + 2, 2)
-    return Operators(
-        np.zeros((*lead, n_states)),
-        np.zeros((*lead, n_states)),
-        np.zeros((*lead, n_symbols + 1, n_states, n_states)),
-    )
+    return Operators(*map(np.zeros, grammar_shapes(n_symbols, n_states)))
 
 
 def _with_root(grammar, root_counts):
     """Fill in the root symbol and the unknown modifier."""
-    grammar.alpha_1[-1, RIGHT, 0] = 1.0
-    grammar.alpha_inf[-1, RIGHT, 0] = 1.0
-    grammar.A[-1, RIGHT, :-1, 0, 0] = root_counts / root_counts.sum()
-    grammar.A[:, :, -1] = grammar.A[:, :, :-1].sum(axis=2)
+    alphabet = Alphabet(root_counts.size)
+    root, unknown = alphabet.root, alphabet.unknown_modifier
+    grammar.alpha_1[root, RIGHT, 0] = 1.0
+    grammar.alpha_inf[root, RIGHT, 0] = 1.0
+    grammar.A[root, RIGHT, :unknown, 0, 0] = root_counts / root_counts.sum()
+    grammar.A[:, :, unknown] = grammar.A[:, :, :unknown].sum(axis=2)
     return grammar
-
-
-def _learn_pair(statistics, head, direction, learn, smoothing, context):
-    return learn(pair_moments(statistics, head, direction, smoothing, context))
 
 
 def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -> Operators:
@@ -162,48 +110,3 @@ def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -
     grammar.alpha_inf[:-1] = operators.alpha_inf
     grammar.A[:-1, :, :-1] = operators.A
     return _with_root(grammar, root_counts)
-
-
-def fallback_grammar(statistics: SequenceStatistics) -> Operators:
-    """Estimate a grammar of one state that gives every tree a positive probability.
-
-    It stands in where a learned grammar gives all trees of a sentence zero mass.
-
-    Parameters
-    ----------
-    statistics : SequenceStatistics
-
-    Returns
-    -------
-    operators : Operators
-        Relative frequencies of modifiers and STOP given head and direction, with one use of
-        every outcome added to the pool of the direction and to the roots, and one use
-        distributed like the pool added to each head.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_shag.operators import fallback_grammar
-    >>> from sklearn_shag.sequences import collect_statistics, extract_sequences
-    >>> sequences = extract_sequences(
-    ...     np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3]), n_symbols=2)
-    >>> grammar = fallback_grammar(collect_statistics(sequences, 2))
-    >>> bool(grammar.A[:3].min() > 0)
-    True
-    """
-    n_symbols = statistics.roots.size
-    pairs = np.repeat(np.arange(2 * (n_symbols + 1)), np.diff(statistics.indptr))
-    # Every modifier has one trigram with both its neighbours.
-    near = (statistics.first <= n_symbols) & (statistics.last <= n_symbols)
-    emitted = np.bincount(
-        pairs[near] * n_symbols + statistics.middle[near],
-        weights=statistics.counts[near],
-        minlength=2 * (n_symbols + 1) * n_symbols,
-    ).reshape(n_symbols + 1, 2, n_symbols)
-    uses = np.concatenate([emitted, statistics.n_sequences[:, :, None]], axis=2)
-    pool = uses[-1] + 1.0
-    uses += pool / pool.sum(axis=1, keepdims=True)
-    automata = operators_from_counts(
-        Operators(np.ones_like(uses[..., :1]), uses[..., -1:], uses[..., :-1, None, None])
-    )
-    return complete_grammar(automata, statistics.roots + 1.0)

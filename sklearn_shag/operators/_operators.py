@@ -8,16 +8,6 @@ from scipy import linalg
 from sklearn_shag.sequences import Moments
 from sklearn_shag.utils._typing import FloatArray
 
-__all__ = [
-    "Operators",
-    "change_basis",
-    "exact_moments",
-    "mixture",
-    "operators_from_counts",
-    "product",
-    "total_mass",
-]
-
 
 class Operators(NamedTuple):
     """An operator model, or a whole grammar of them in leading axes.
@@ -79,21 +69,25 @@ def total_mass(operators: Operators) -> np.float64 | FloatArray:
     >>> float(total_mass(coin))
     1.0
     """
-    mass = np.einsum("...i,...i->...", operators.alpha_inf, _passing(operators))
+    _check_mass(operators)
+    mass = np.einsum("...i,...i->...", operators.alpha_inf, expected_visits(operators))
     return mass[()]
 
 
-def _passing(operators):
-    """(I - sum_a A_a)^-1 alpha_1, the mass that ever passes each state."""
+def expected_visits(operators):
+    """(I - sum_a A_a)^-1 alpha_1, how often a sequence passes each state."""
     transitions = operators.A.sum(axis=-3)
-    radius = np.abs(np.linalg.eigvals(transitions)).max(initial=0.0)
+    identity = np.eye(transitions.shape[-1])
+    return np.linalg.solve(identity - transitions, operators.alpha_1[..., None])[..., 0]
+
+
+def _check_mass(operators):
+    radius = np.abs(np.linalg.eigvals(operators.A.sum(axis=-3))).max(initial=0.0)
     if radius >= 1.0:
         raise ValueError(
             f"The total mass does not exist: the sum of the operators has spectral radius "
             f"{radius:.6g}, which must be below 1. A model needs stopping mass."
         )
-    identity = np.eye(transitions.shape[-1])
-    return np.linalg.solve(identity - transitions, operators.alpha_1[..., None])[..., 0]
 
 
 def change_basis(operators: Operators, basis: FloatArray) -> Operators:
@@ -154,11 +148,7 @@ def product(left: Operators, right: Operators) -> Operators:
     >>> product(coin, coin).A.ravel()
     array([0.0625, 0.0625])
     """
-    if left.A.shape[:-2] != right.A.shape[:-2]:
-        raise ValueError(
-            f"A product needs models over the same heads and symbols, got operators of shapes "
-            f"{left.A.shape} and {right.A.shape}."
-        )
+    _check_alike("A product", left, right)
     *lead, n_left, _ = left.A.shape
     n_states = n_left * right.A.shape[-1]
     vectors = "...i,...j->...ij"
@@ -197,11 +187,7 @@ def mixture(one: Operators, other: Operators, weight: float) -> Operators:
     >>> mixture(coin, coin, 0.1).alpha_1
     array([0.9, 0.1])
     """
-    if one.A.shape[:-2] != other.A.shape[:-2]:
-        raise ValueError(
-            f"A mixture needs models over the same heads and symbols, got operators of shapes "
-            f"{one.A.shape} and {other.A.shape}."
-        )
+    _check_alike("A mixture", one, other)
     *lead, n_one, _ = one.A.shape
     n_states = n_one + other.A.shape[-1]
     A = np.zeros((*lead, n_states, n_states))
@@ -212,6 +198,14 @@ def mixture(one: Operators, other: Operators, weight: float) -> Operators:
         np.concatenate([one.alpha_inf, other.alpha_inf], axis=-1),
         A,
     )
+
+
+def _check_alike(what, one, other):
+    if one.A.shape[:-2] != other.A.shape[:-2]:
+        raise ValueError(
+            f"{what} needs models over the same heads and symbols, got operators of shapes "
+            f"{one.A.shape} and {other.A.shape}."
+        )
 
 
 def operators_from_counts(counts: Operators) -> Operators:
@@ -274,7 +268,8 @@ def exact_moments(operators: Operators, context: float = 0.0) -> Moments:
            [0.25 , 0.25 , 0.5  ]])
     """
     n_symbols = operators.A.shape[0]
-    passing = _passing(operators)
+    _check_mass(operators)
+    passing = expected_visits(operators)
     resolvent = np.eye(passing.size) - operators.A.sum(axis=0)
     finishing = linalg.solve(resolvent.T, operators.alpha_inf)
     # Columns: the mass after the first symbol; rows: the mass from the last symbol on.

@@ -1,30 +1,29 @@
-"""Trees drawn from a grammar, head outwards."""
+"""Derivations drawn from a grammar, head outwards."""
 
-from collections.abc import Sequence
-from itertools import pairwise
+from functools import cache, partial
 
 import numpy as np
 
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
+from sklearn_shag.operators._grammar import pair_automaton
 from sklearn_shag.operators._operators import Operators
-from sklearn_shag.sequences import LEFT, RIGHT, assemble_trees, breadth_first_sequences
-from sklearn_shag.treebank import DependencyTree
-from sklearn_shag.utils._typing import ObjectArray
-
-__all__ = ["sample_trees"]
+from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
+from sklearn_shag.utils._typing import IntArray
 
 MAX_REJECTED = 1000
+
+
+def _choose(masses, rng):
+    """Draw an outcome by its mass; estimated masses below zero stand for zero."""
+    cumulative = np.cumsum(np.maximum(masses, 0.0))
+    return int(np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right"))
 
 
 class _SequenceSampler:
     """Draws sequences of one automaton of a grammar, head outwards."""
 
     def __init__(self, operators, head, direction):
-        # The unknown symbol, last, is no symbol to draw.
-        self.automaton = Operators(
-            operators.alpha_1[head, direction],
-            operators.alpha_inf[head, direction],
-            operators.A[head, direction, :-1],
-        )
+        self.automaton = pair_automaton(operators, head, direction)
         # mass @ state is the mass of all ways to go on: the solution of
         # mass = alpha_inf + mass S, S the sum of the operators, all ones for a proper automaton.
         # Of a learned one S may have eigenvalues of noise beyond 1. Then the sum over all ways
@@ -39,31 +38,26 @@ class _SequenceSampler:
         while len(modifiers) < max_length:
             moved = self.automaton.A @ state
             masses = np.append(moved @ self.mass, self.automaton.alpha_inf @ state)
-            # Estimated probabilities below zero stand for zero.
-            cumulative = np.cumsum(np.maximum(masses, 0.0))
-            outcome = np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right")
+            outcome = _choose(masses, rng)
             if outcome >= moved.shape[0]:
                 break
-            modifiers.append(int(outcome))
+            modifiers.append(outcome)
             state = moved[outcome] / np.abs(moved[outcome]).max()
         return modifiers
 
 
-def sample_trees(
+def sample_derivations(
     operators: Operators,
-    symbols: Sequence[str] | ObjectArray,
     n_sentences: int,
     max_length: int,
     random_state: np.random.RandomState,
-) -> list[DependencyTree]:
-    """Draw trees from a grammar.
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Draw derivations from a grammar.
 
     Parameters
     ----------
     operators : Operators
         Of a grammar: see the Notes of :class:`Operators`. Negative masses count as zero.
-    symbols : sequence of str
-        The known symbols in the order of their codes.
     n_sentences : int
     max_length : int
         Longer sentences are drawn anew, so that the draws are from the grammar restricted to
@@ -72,73 +66,64 @@ def sample_trees(
 
     Returns
     -------
-    trees : list of DependencyTree
-        Their forms are their symbols.
+    codes : int ndarray of shape (n_tokens,)
+        Symbol codes of all sentences, one after the other.
+    heads : int ndarray of shape (n_tokens,)
+        Head positions within the sentence, 1-based, 0 for the root.
+    indptr : int ndarray of shape (n_sentences + 1,)
+        Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
 
     Raises
     ------
     ValueError
         If 1000 sentences in a row are longer than `max_length`.
 
+    See Also
+    --------
+    BaseSHAG.sample : Draws trees.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_shag.operators import Operators, sample_trees
+    >>> from sklearn_shag.operators import Operators, sample_derivations
     >>> A = np.zeros((3, 2, 2, 1, 1))
     >>> A[2, 1, 0] = 1.0                     # the root is symbol 0, which takes no modifiers
     >>> grammar = Operators(np.ones((3, 2, 1)), np.ones((3, 2, 1)), A)
-    >>> sample_trees(grammar, ["X"], 1, 10, np.random.RandomState(0))
-    [DependencyTree('X', heads=[0])]
+    >>> sample_derivations(grammar, 2, 10, np.random.RandomState(0))
+    (array([0, 0]), array([0, 0]), array([0, 1, 2]))
     """
-    sequences, indptr = _sample_derivations(operators, n_sentences, max_length, random_state)
-    codes, heads = assemble_trees(sequences, indptr)
-    words = np.asarray(symbols, dtype=object)[codes]
-    return [
-        DependencyTree(words[start:stop].tolist(), heads[start:stop])
-        for start, stop in pairwise(indptr)
+    alphabet = Alphabet(operators.A.shape[2] - 1)
+    root = pair_automaton(operators, alphabet.root, RIGHT)
+    root_masses = root.alpha_inf @ root.A @ root.alpha_1
+    sampler = cache(partial(_SequenceSampler, operators))
+    drawn = [
+        _draw_sentence(root_masses, sampler, max_length, random_state) for _ in range(n_sentences)
     ]
+    modifiers = np.array([token for tokens, _ in drawn for token in tokens], dtype=np.int64)
+    indptr = _cumulate(len(tokens) for tokens, _ in drawn)
+    sequence_indptr = _cumulate(length for _, lengths in drawn for length in lengths)
+    sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, alphabet.n_symbols)
+    return *assemble_trees(sequences, indptr), indptr
 
 
-def _sample_derivations(operators, n_sentences, max_length, random_state):
-    """Draw derivations as breadth-first sequences, and where each sentence starts."""
-    root = operators.A.shape[0] - 1
-    root_masses = (operators.alpha_inf[root, RIGHT] @ operators.A[root, RIGHT, :-1]) @ (
-        operators.alpha_1[root, RIGHT]
-    )
-    root_cumulative = np.cumsum(np.maximum(root_masses, 0.0))
-    samplers = {}
-
-    def draw_sentence():
-        """One derivation breadth-first: its tokens and the lengths of its sequences."""
-        draw = random_state.uniform() * root_cumulative[-1]
-        tokens, lengths = [int(np.searchsorted(root_cumulative, draw, side="right"))], [1]
+def _draw_sentence(root_masses, sampler, max_length, rng):
+    """One derivation breadth-first: its tokens and the lengths of its sequences."""
+    for _ in range(MAX_REJECTED):
+        tokens, lengths = [_choose(root_masses, rng)], [1]
         for head in tokens:  # grows while it is read
             for direction in (LEFT, RIGHT):
-                if (head, direction) not in samplers:
-                    samplers[head, direction] = _SequenceSampler(operators, head, direction)
-                modifiers = samplers[head, direction].draw(random_state, max_length)
+                modifiers = sampler(head, direction).draw(rng, max_length)
                 tokens.extend(modifiers)
                 lengths.append(len(modifiers))
             if len(tokens) > max_length:
-                return None
-        return tokens, lengths
+                break
+        else:
+            return tokens, lengths
+    raise ValueError(
+        f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} tokens. Raise "
+        f"max_length, or use a grammar whose heads take fewer modifiers."
+    )
 
-    modifiers, lengths, sizes, rejected = [], [], [], 0
-    while len(sizes) < n_sentences:
-        drawn = draw_sentence()
-        if drawn is None:
-            rejected += 1
-            if rejected == MAX_REJECTED:
-                raise ValueError(
-                    f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} "
-                    f"tokens. Raise max_length, or use a grammar whose heads take fewer modifiers."
-                )
-            continue
-        rejected = 0
-        modifiers.extend(drawn[0])
-        lengths.extend(drawn[1])
-        sizes.append(len(drawn[0]))
-    indptr = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    sequence_indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    modifiers = np.array(modifiers, dtype=np.int64)
-    return breadth_first_sequences(modifiers, sequence_indptr, indptr, root - 1), indptr
+
+def _cumulate(lengths):
+    return np.cumsum([0, *lengths], dtype=np.int64)

@@ -7,19 +7,18 @@ from sklearn_shag.sequences import HeadModifierSequences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import FloatArray
 
-__all__ = ["log_values", "sequence_values"]
-
 
 @kernel
-def _signed_log_values(operators, heads, directions, indptr, modifiers, signs, logs):
+def _signed_log_values(operators, sequences, signs, logs):
     n_states = operators.alpha_1.shape[2]
     state, moved = np.empty(n_states), np.empty(n_states)
-    for k in range(heads.size):
-        state[:] = operators.alpha_1[heads[k], directions[k]]
+    for k in range(sequences.heads.size):
+        head, direction = sequences.heads[k], sequences.directions[k]
+        state[:] = operators.alpha_1[head, direction]
         log_scale = 0.0
-        for symbol in modifiers[indptr[k] : indptr[k + 1]]:
+        for symbol in sequences.modifiers[sequences.indptr[k] : sequences.indptr[k + 1]]:
             # alpha <- A[x] alpha, kept at unit length                                  (eq. 2)
-            matrix = operators.A[heads[k], directions[k], symbol]
+            matrix = operators.A[head, direction, symbol]
             largest = 0.0
             for i in range(n_states):
                 moved[i] = 0.0
@@ -32,7 +31,7 @@ def _signed_log_values(operators, heads, directions, indptr, modifiers, signs, l
             state, moved = moved, state
         value = 0.0
         for i in range(n_states):
-            value += operators.alpha_inf[heads[k], directions[k], i] * state[i]
+            value += operators.alpha_inf[head, direction, i] * state[i]
         signs[k] = np.sign(value)
         logs[k] = log_scale + np.log(abs(value)) if value != 0.0 else -np.inf
 
@@ -40,15 +39,7 @@ def _signed_log_values(operators, heads, directions, indptr, modifiers, signs, l
 def signed_log_values(operators, sequences):
     """Compute the sign of every value, and the logarithm of its absolute value: 0 and -inf of 0."""
     signs, logs = np.empty(sequences.heads.size), np.empty(sequences.heads.size)
-    _signed_log_values(
-        operators,
-        sequences.heads,
-        sequences.directions,
-        sequences.indptr,
-        sequences.modifiers,
-        signs,
-        logs,
-    )
+    _signed_log_values(operators, sequences, signs, logs)
     return signs, logs
 
 

@@ -1,8 +1,7 @@
 """Trees to head-modifier sequences to sufficient statistics, on flat arrays."""
 
+from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.sequences._extract import (
-    LEFT,
-    RIGHT,
     HeadModifierSequences,
     assemble_trees,
     breadth_first_sequences,

@@ -4,18 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArrayLike
-
-__all__ = [
-    "LEFT",
-    "RIGHT",
-    "HeadModifierSequences",
-    "assemble_trees",
-    "extract_sequences",
-]
-
-LEFT, RIGHT = 0, 1
 
 
 class HeadModifierSequences(NamedTuple):
@@ -145,7 +136,7 @@ def breadth_first_sequences(modifiers, sequence_indptr, indptr, n_symbols):
     n_sentences, n_tokens = indptr.size - 1, modifiers.size
     is_token = np.ones(sequence_indptr.size - 1, dtype=bool)
     is_token[2 * indptr[:-1] + np.arange(n_sentences)] = False
-    heads = np.full(is_token.size, n_symbols + 1, dtype=np.int64)
+    heads = np.full(is_token.size, Alphabet(n_symbols).root, dtype=np.int64)
     heads[is_token] = np.repeat(modifiers, 2)
     directions = np.full(is_token.size, RIGHT, dtype=np.int64)
     directions[is_token] = np.tile([LEFT, RIGHT], n_tokens)

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding import Alphabet, pair_of
 from sklearn_shag.sequences._extract import HeadModifierSequences
 from sklearn_shag.utils._typing import FloatArray, IntArray
-
-__all__ = ["PrefixTree", "build_prefix_trees", "collapse_sequences"]
 
 
 class PrefixTree(NamedTuple):
@@ -34,11 +33,11 @@ class PrefixTree(NamedTuple):
 def _number_prefixes(sequences):
     """Number the distinct prefixes of all sequences, shorter ones first.
 
-    Returns the node in which each sequence ends, and pair (``2 * head + direction``), parent and
+    Returns the node in which each sequence ends, and pair, parent and
     last symbol of every node. The first nodes are the empty prefixes of the pairs.
     """
     lengths = np.diff(sequences.indptr)
-    pairs, node = np.unique(2 * sequences.heads + sequences.directions, return_inverse=True)
+    pairs, node = np.unique(pair_of(sequences.heads, sequences.directions), return_inverse=True)
     root = np.full(pairs.size, -1)
     levels = [(pairs, root, root)]
     n_nodes = pairs.size
@@ -128,22 +127,16 @@ def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list
     (array([-1,  0,  0]), array([0., 1., 1.]))
     """
     collapsed = collapse_sequences(sequences)
-    own = take_sequences(collapsed, np.flatnonzero(collapsed.heads <= n_symbols))
+    alphabet = Alphabet(n_symbols)
+    own = take_sequences(collapsed, np.flatnonzero(collapsed.heads != alphabet.root))
     # Every sequence once more, as one of the pool.
-    weights = np.tile(own.weights, 2)
-    node, pair, parent, symbol = _number_prefixes(
-        HeadModifierSequences(
-            np.concatenate([own.heads, np.full_like(own.heads, n_symbols)]),
-            np.tile(own.directions, 2),
-            np.concatenate([own.indptr, own.indptr[-1] + own.indptr[1:]]),
-            np.tile(own.modifiers, 2),
-            weights,
-        )
-    )
-    weight = np.bincount(node, weights=weights, minlength=pair.size)
+    twice = take_sequences(own, np.tile(np.arange(own.heads.size), 2))
+    heads = np.concatenate([own.heads, np.full_like(own.heads, alphabet.unknown_head)])
+    node, pair, parent, symbol = _number_prefixes(twice._replace(heads=heads))
+    weight = np.bincount(node, weights=twice.weights, minlength=pair.size)
     # By pair, each in the order of its numbers: the parents first.
     order = np.argsort(pair, kind="stable")
-    cuts = np.searchsorted(pair[order], np.arange(2 * (n_symbols + 1) + 1))
+    cuts = np.searchsorted(pair[order], np.arange(alphabet.n_pairs + 1))
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return [

@@ -6,27 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import encode_trees
-from sklearn_shag.sequences._extract import (
-    LEFT,
-    RIGHT,
-    HeadModifierSequences,
-    extract_sequences,
-)
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, encode_trees, pair_of, split_pair
+from sklearn_shag.sequences._extract import HeadModifierSequences, extract_sequences
 from sklearn_shag.sequences._prefixes import collapse_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray
-
-__all__ = [
-    "Moments",
-    "SequenceStatistics",
-    "TreebankStatistics",
-    "collect_statistics",
-    "count_treebank",
-    "merge_statistics",
-    "pair_moments",
-]
 
 
 class SequenceStatistics(NamedTuple):
@@ -142,8 +127,9 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     array([0., 1.])
     """
     _check_n_symbols(n_symbols)
+    alphabet = Alphabet(n_symbols)
     collapsed = collapse_sequences(sequences)
-    of_root = collapsed.heads > n_symbols
+    of_root = collapsed.heads == alphabet.root
     root_sequences = take_sequences(collapsed, np.flatnonzero(of_root))
     roots = np.bincount(
         root_sequences.modifiers,
@@ -151,11 +137,9 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
         minlength=n_symbols,
     )
     own = take_sequences(collapsed, np.flatnonzero(~of_root))
-    pairs = 2 * own.heads + own.directions
-    n_sequences = np.bincount(pairs, weights=own.weights, minlength=2 * (n_symbols + 1)).reshape(
-        n_symbols + 1, 2
-    )
-    n_sequences[n_symbols] = n_sequences.sum(axis=0)
+    pairs = pair_of(own.heads, own.directions)
+    n_sequences = np.bincount(pairs, weights=own.weights, minlength=alphabet.n_pairs).reshape(-1, 2)
+    n_sequences[alphabet.unknown_head] = n_sequences.sum(axis=0)
 
     nothing = np.zeros(0)
     n_trigrams = _list_trigrams(own, pairs, n_symbols, np.zeros((4, 0), np.int64), nothing)
@@ -163,10 +147,10 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     _list_trigrams(own, pairs, n_symbols, codes, counts)
     indptr, *trigrams = _add_up(n_symbols, *codes, counts)
     # The pool of all heads comes last.
-    pairs = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-    pooled = _add_up(n_symbols, 2 * n_symbols + pairs % 2, *trigrams)
-    size = indptr[-1]
-    indptr[2 * n_symbols :] = size + pooled[0][2 * n_symbols :]
+    _, directions = split_pair(np.repeat(np.arange(alphabet.n_pairs), np.diff(indptr)))
+    pooled = _add_up(n_symbols, pair_of(alphabet.unknown_head, directions), *trigrams)
+    pools = slice(pair_of(alphabet.unknown_head, LEFT), None)
+    indptr[pools] = indptr[-1] + pooled[0][pools]
     trigrams = (np.concatenate(both) for both in zip(trigrams, pooled[1:], strict=True))
     return SequenceStatistics(roots, n_sequences, indptr, *trigrams)
 
@@ -222,19 +206,20 @@ def _list_trigrams(sequences, pairs, n_symbols, codes, counts):
 
 def _add_up(n_symbols, pairs, first, middle, last, counts):
     """Add up equal trigrams; returns indptr, first, middle, last and counts, sorted by pair."""
-    n_codes = 2 * n_symbols + 1
+    alphabet = Alphabet(n_symbols)
+    n_codes = alphabet.n_contexts
     trigrams = (middle * n_codes + last) * n_codes + first
     keys, inverse = np.unique(pairs * n_codes**3 + trigrams, return_inverse=True)
     counts = np.bincount(inverse, weights=counts, minlength=keys.size)
     pairs, trigrams = np.divmod(keys, n_codes**3)
     middle, ends = np.divmod(trigrams, n_codes**2)
     last, first = np.divmod(ends, n_codes)
-    indptr = np.searchsorted(pairs, np.arange(2 * (n_symbols + 1) + 1))
+    indptr = np.searchsorted(pairs, np.arange(alphabet.n_pairs + 1))
     return indptr, first, middle, last, counts
 
 
 def _check_n_symbols(n_symbols):
-    if 2 * (2 * n_symbols + 1) ** 4 > np.iinfo(np.int64).max:
+    if 2 * Alphabet(n_symbols).n_contexts ** 4 > np.iinfo(np.int64).max:
         raise ValueError(
             f"{n_symbols} symbols are too many to count trigrams of; merge rare symbols, for "
             f"example with TokenFeature(min_count=...)."
@@ -351,25 +336,20 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     known = sorted(set(chain.from_iterable(part.symbols for part in parts)))
     n_symbols = len(known)
     _check_n_symbols(n_symbols)
+    alphabet = Alphabet(n_symbols)
     code_of = {symbol: code for code, symbol in enumerate(known)}
-    roots, n_sequences = np.zeros(n_symbols), np.zeros((n_symbols + 1, 2))
+    roots, n_sequences = np.zeros(n_symbols), np.zeros((alphabet.n_learned, 2))
     recoded = []
     for symbols, statistics in parts:
         own = np.array([code_of[symbol] for symbol in symbols])
         roots[own] += statistics.roots
-        heads = np.append(own, n_symbols)
+        heads = np.append(own, alphabet.unknown_head)
         n_sequences[heads] += statistics.n_sequences
-        pairs = (2 * heads[:, None] + [LEFT, RIGHT]).ravel()
-        codes = np.concatenate([heads, n_symbols + 1 + own])
-        recoded.append(
-            (
-                np.repeat(pairs, np.diff(statistics.indptr)),
-                codes[statistics.first],
-                codes[statistics.middle],
-                codes[statistics.last],
-                statistics.counts,
-            )
-        )
+        pairs = pair_of(heads[:, None], [LEFT, RIGHT]).ravel()
+        codes = np.concatenate([own, [alphabet.boundary], alphabet.further(own)])
+        pairs = np.repeat(pairs, np.diff(statistics.indptr))
+        ends = (codes[part] for part in (statistics.first, statistics.middle, statistics.last))
+        recoded.append((pairs, *ends, statistics.counts))
     trigrams = _add_up(
         n_symbols, *(np.concatenate(column) for column in zip(*recoded, strict=True))
     )
@@ -417,21 +397,22 @@ def pair_moments(
            [0. , 0. , 0. ],
            [0.5, 0. , 0.5]])
     """
-    n_symbols = statistics.roots.size
+    alphabet = Alphabet(statistics.roots.size)
     total = statistics.n_sequences[head, direction] + smoothing
     parts = [(head, 1.0 / total)]
     if smoothing > 0:
-        parts.append((n_symbols, smoothing / total / statistics.n_sequences[n_symbols, direction]))
+        pool = alphabet.unknown_head
+        parts.append((pool, smoothing / total / statistics.n_sequences[pool, direction]))
 
     chosen, trigrams, empty = [], [], 0.0
     for pair_head, scale in parts:
-        start, stop = statistics.indptr[2 * pair_head + direction :][:2]
+        start, stop = statistics.indptr[pair_of(pair_head, direction) :][:2]
         first, last = statistics.first[start:stop], statistics.last[start:stop]
         counts = statistics.counts[start:stop]
         # Rounding may leave a hair below zero where weights are not integers.
-        not_empty = counts[(first == n_symbols) & (last <= n_symbols)].sum()
+        not_empty = counts[(first == alphabet.boundary) & (last <= alphabet.boundary)].sum()
         empty += scale * max(statistics.n_sequences[pair_head, direction] - not_empty, 0.0)
-        n_far = (first > n_symbols).astype(np.int64) + (last > n_symbols)
+        n_far = (first > alphabet.boundary).astype(np.int64) + (last > alphabet.boundary)
         kept = np.flatnonzero(n_far == 0) if context == 0 else np.arange(counts.size)
         chosen.append(start + kept)
         trigrams.append(scale * counts[kept] * context ** n_far[kept])
@@ -439,16 +420,16 @@ def pair_moments(
     first, middle, last = (
         codes[chosen] for codes in (statistics.first, statistics.middle, statistics.last)
     )
-    bigrams = _bigrams(n_symbols, first, middle, last, trigrams, context)
-    bigrams[n_symbols, n_symbols] = empty
-    return Moments(n_symbols, total, bigrams, first, middle, last, trigrams)
+    bigrams = _bigrams(alphabet, first, middle, last, trigrams, context)
+    bigrams[alphabet.boundary, alphabet.boundary] = empty
+    return Moments(alphabet.n_symbols, total, bigrams, first, middle, last, trigrams)
 
 
-def _bigrams(n_symbols, first, middle, last, trigrams, context):
+def _bigrams(alphabet, first, middle, last, trigrams, context):
     """Sum trigrams to bigrams, all but the empty sequence (theory, eqs. 6 and 32)."""
-    n_codes = n_symbols + 1 if context == 0 else 2 * n_symbols + 1
-    before, after = first <= n_symbols, last <= n_symbols
-    ends = last == n_symbols
+    n_codes = alphabet.boundary + 1 if context == 0 else alphabet.n_contexts
+    before, after = first <= alphabet.boundary, last <= alphabet.boundary
+    ends = last == alphabet.boundary
     cells = [  # row, column, values of each way from a trigram to a bigram
         # The middle symbol follows what came before it,
         (middle[after], first[after], trigrams[after]),
@@ -457,10 +438,10 @@ def _bigrams(n_symbols, first, middle, last, trigrams, context):
     ]
     if context > 0:
         # what came before the last symbol came further before STOP,
-        met = ends & (first != n_symbols)
-        cells.append((last[met], *_further(first[met], trigrams[met], n_symbols, context)))
+        met = ends & (first != alphabet.boundary)
+        cells.append((last[met], *_further(first[met], trigrams[met], alphabet, context)))
         # and what follows the middle symbol follows further after what came before it.
-        rows, values = _further(last[~ends], trigrams[~ends], n_symbols, context)
+        rows, values = _further(last[~ends], trigrams[~ends], alphabet, context)
         cells.append((rows, first[~ends], values))
     rows, columns, values = (np.concatenate(part) for part in zip(*cells, strict=True))
     flat = np.bincount(rows * n_codes + columns, weights=values, minlength=n_codes**2)
@@ -468,7 +449,7 @@ def _bigrams(n_symbols, first, middle, last, trigrams, context):
     return flat.reshape(n_codes, n_codes).astype(float)
 
 
-def _further(codes, values, n_symbols, context):
+def _further(codes, values, alphabet, context):
     """Codes and values of symbols seen from a place further away."""
-    near = codes < n_symbols
-    return np.where(near, n_symbols + 1 + codes, codes), np.where(near, context * values, values)
+    near = codes < alphabet.boundary
+    return np.where(near, alphabet.further(codes), codes), np.where(near, context * values, values)

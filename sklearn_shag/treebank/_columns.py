@@ -5,17 +5,6 @@ import re
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads, find_head_error
 
-__all__ = [
-    "ATTRIBUTES",
-    "as_tuple",
-    "check_column",
-    "check_column_name",
-    "check_heads",
-    "check_strings",
-    "get_feature",
-    "join_columns",
-]
-
 # The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
 ATTRIBUTES = {
     "form": "forms",
@@ -88,6 +77,8 @@ def join_columns(tree, names, separator="|"):
     ('VERB|VBP',)
     """
     columns = [tree.column(name) for name in names]
+    if len(columns) == 1:
+        return columns[0]
     return tuple(map(separator.join, zip(*columns, strict=True)))
 
 

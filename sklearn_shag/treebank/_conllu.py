@@ -3,9 +3,10 @@
 import gzip
 import io
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from functools import lru_cache
 from typing import Literal, TextIO
 
 import numpy as np
@@ -24,7 +25,12 @@ from sklearn_shag.utils._param_validation import HasMethods, StrOptions, validat
 from sklearn_shag.utils._typing import FilePath
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["read_conllu", "write_conllu"]
+# Attributes of a tree, and the columns that they come from.
+_KEPT = {"forms": 1, "lemmas": 2, "upos": 3, "xpos": 4, "feats": 5, "deprels": 7}
+# Neither a comment nor a range nor an empty node; up to HEAD, and what is replaced with it.
+_WORD = re.compile(r"^([0-9]+(?:\t[^\t]+){5}\t)[^\t]+\t[^\t]+\t[^\t]+", flags=re.MULTILINE)
+_SENTENCE = re.compile(r"(?: *[^ \n].*\n?)+")  # lines that hold more than spaces
+_parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
 
 @validate_params(
@@ -32,8 +38,7 @@ __all__ = ["read_conllu", "write_conllu"]
         "path_or_file": [str, os.PathLike, HasMethods("read"), list, tuple],
         "symbols": [str, list, tuple],
         "on_error": [StrOptions({"raise", "skip", "warn"})],
-    },
-    prefer_skip_nested_validation=True,
+    }
 )
 def read_conllu(
     path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
@@ -201,53 +206,33 @@ def _write_open_file(file, blocks):
 
 def _parse_text(path, text, on_error):
     """Yield the trees of a file."""
-    for first_line, lines in _split_sentences(text):
+    first_line, end = 1, 0
+    for match in _SENTENCE.finditer(text):
+        first_line += text.count("\n", end, match.start())
         try:
-            yield _parse_sentence(path, first_line, lines)
+            yield _parse_sentence(path, first_line, match.group().removesuffix("\n"))
         except ConlluError as error:
             if on_error == "raise":
                 raise
             if on_error == "warn":
                 warn(f"{error}; the sentence is left out", UserWarning)
+        first_line += text.count("\n", match.start(), end := match.end())
 
 
-def _split_sentences(text):
-    """Yield the number of the first line and the lines of every sentence."""
-    numbered = enumerate(text.split("\n"), start=1)
-    for has_text, group in groupby(numbered, key=lambda item: bool(item[1].strip(" "))):
-        if has_text:
-            numbers, lines = zip(*group, strict=True)
-            yield numbers[0], lines
-
-
-def _parse_sentence(path, first_line, lines):
-    source = "\n".join(lines)
+def _parse_sentence(path, first_line, source):
     try:
         source.encode()
     except UnicodeEncodeError as error:
         line = first_line + source.count("\n", 0, error.start)
         message = "a character is not valid UTF-8; convert the file to UTF-8"
         raise ConlluError(path, line, message) from None
-    words, line_numbers = _parse_words(path, first_line, lines)
-    heads = _parse_heads(path, words, line_numbers)
+    words, line_numbers = _parse_words(path, first_line, source.split("\n"))
+    columns = list(zip(*words, strict=True))
+    heads = _parse_heads(path, columns[6], line_numbers)
     # Tags and most words repeat: one string for all that are equal halves the memory.
-    _, forms, lemmas, upos, xpos, feats, _, deprels, _, _ = (
-        tuple(map(sys.intern, column)) for column in zip(*words, strict=True)
-    )
-    return make_tree(
-        {
-            "forms": forms,
-            "lemmas": lemmas,
-            "upos": upos,
-            "xpos": xpos,
-            "feats": feats,
-            "heads": heads,
-            "deprels": deprels,
-            "symbols": upos,
-            "_source": source,
-            "_reparsed": False,
-        }
-    )
+    state = {name: tuple(map(sys.intern, columns[k])) for name, k in _KEPT.items()}
+    state |= {"heads": heads, "symbols": state["upos"], "_source": source, "_reparsed": False}
+    return make_tree(state)
 
 
 def _parse_words(path, first_line, lines):
@@ -305,15 +290,15 @@ def _describe_columns(line, columns):
     return f"column {DEFAULT_FIELDS[columns.index('')].upper()} is empty; write '_' for no value"
 
 
-def _parse_heads(path, words, line_numbers):
+def _parse_heads(path, column, line_numbers):
     """The heads of a sentence as a read-only array, None if no word has one."""
     heads = []
-    for columns, line_number in zip(words, line_numbers, strict=True):
-        try:
-            heads.append(parse_int_value(columns[6]))
-        except ParseException:
-            message = f"bad head {columns[6]!r}; HEAD is an integer, 0 for the root, or '_'"
-            raise ConlluError(path, line_number, message) from None
+    try:
+        for text in column:
+            heads.append(_parse_head(text))
+    except ParseException:
+        message = f"bad head {text!r}; HEAD is an integer, 0 for the root, or '_'"
+        raise ConlluError(path, line_numbers[len(heads)], message) from None
     if None in heads:
         if heads.count(None) == len(heads):
             return None
@@ -338,32 +323,24 @@ def _format_trees(trees):
 
 
 def _format_tree(tree):
-    if tree._source is None:
-        lines = _lines_from_columns(tree)
-    elif tree._reparsed:
-        lines = tree._source.split("\n")
-    else:
-        return tree._source + "\n\n"
-    heads, deprels = _format_heads(tree)
-    for number, line in enumerate(lines):
-        columns = line.split("\t")
-        if columns[0].isdigit():  # neither a comment nor a range nor an empty node
-            token = int(columns[0]) - 1
-            columns[6:9] = heads[token], deprels[token], "_"
-            lines[number] = "\t".join(columns)
-    return "\n".join(lines) + "\n\n"
+    text = _format_columns(tree) if tree._source is None else tree._source
+    if tree._source is None or tree._reparsed:
+        pieces = _WORD.split(text)  # each second one is the beginning of a word's line
+        pieces[1::2] = map("{}{}\t{}\t_".format, pieces[1::2], *_list_heads(tree))
+        text = "".join(pieces)
+    return text + "\n\n"
 
 
-def _format_heads(tree):
+def _list_heads(tree):
     if tree.heads is None:
         return ["_"] * len(tree), ["_"] * len(tree)
-    heads = list(map(str, tree.heads))
-    return heads, tree.deprels or ["dep" if head else "root" for head in tree.heads]
+    heads = tree.heads.tolist()
+    return heads, tree.deprels or ["dep" if head else "root" for head in heads]
 
 
-def _lines_from_columns(tree):
+def _format_columns(tree):
     missing = ("_",) * len(tree)
     columns = [tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.feats, *[None] * 4]
     ids = map(str, range(1, len(tree) + 1))
     rows = zip(ids, *(column or missing for column in columns), strict=True)
-    return list(map("\t".join, rows))
+    return "\n".join(map("\t".join, rows))

@@ -2,18 +2,17 @@
 
 import re
 import unicodedata
-from xml.sax.saxutils import escape
+from html import escape
 
 from sklearn_shag.utils._heads import is_projective
-
-__all__ = ["display_width", "draw_svg", "draw_text"]
 
 _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 
 # Sizes in the SVG, in pixels.
 _FORM_SIZE, _SYMBOL_SIZE, _LABEL_SIZE = 14, 11, 10
 _GAP, _MARGIN, _LEVEL_HEIGHT = 18, 14, 24
-_FORBIDDEN_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Compiled when first used, which takes longer than to import this module.
+_FORBIDDEN_IN_XML = "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def draw_text(forms, symbols, heads=None, deprels=None):
@@ -214,7 +213,7 @@ def _svg_text(x, y, size, text, color="#1a1d21"):
     """One text element with a white outline, which keeps it readable on top of arcs."""
     if not text:
         return ""
-    text = escape(_FORBIDDEN_IN_XML.sub("\ufffd", text))
+    text = escape(re.sub(_FORBIDDEN_IN_XML, "\ufffd", text), quote=False)
     return (
         f'<text x="{x:g}" y="{y}" font-size="{size}" fill="{color}" stroke="#ffffff" '
         f'stroke-width="3" paint-order="stroke">{text}</text>'

@@ -3,8 +3,6 @@
 import codecs
 import re
 
-__all__ = ["describe_binary", "guess_format"]
-
 # What no text begins with -> what it is.
 _BEGINNINGS = {
     codecs.BOM_UTF16_LE: "text in UTF-16, as some programs for Windows write it; save it in UTF-8",

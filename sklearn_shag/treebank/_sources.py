@@ -5,8 +5,6 @@ import os
 
 from sklearn_shag.utils._io import STANDARD, expand_user
 
-__all__ = ["list_sources"]
-
 _SUFFIXES = (".conllu", ".conllu.gz")
 
 

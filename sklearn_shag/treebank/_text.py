@@ -7,8 +7,6 @@ import zlib
 from sklearn_shag.treebank._formats import describe_binary
 from sklearn_shag.utils._io import STANDARD, read_bytes
 
-__all__ = ["ConlluError", "read_text"]
-
 _GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
 _CHUNK = 1 << 20  # bytes of a compressed file that are read at once
 

@@ -24,8 +24,6 @@ from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import StrArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["TokenFeature"]
-
 
 class TokenFeature(TransformerMixin, BaseEstimator):
     """Make the symbols of trees from one or more columns.
@@ -103,7 +101,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         self.min_count = min_count
         self.rare_symbol = rare_symbol
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context
     def fit(self, X: Trees, y: object = None) -> Self:
         """Count the symbols.
 

@@ -17,8 +17,6 @@ from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import is_projective
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike
 
-__all__ = ["DependencyTree", "heads", "make_tree"]
-
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
 
@@ -91,18 +89,7 @@ class DependencyTree:
 
     # `_source` is the block of lines that the tree was read from, None for a tree built in Python;
     # `_reparsed` tells that the heads in it are no longer those of the tree.
-    __slots__ = (
-        "_reparsed",
-        "_source",
-        "deprels",
-        "feats",
-        "forms",
-        "heads",
-        "lemmas",
-        "symbols",
-        "upos",
-        "xpos",
-    )
+    __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed")
 
     forms: tuple[str, ...]
     symbols: tuple[str, ...]
@@ -258,6 +245,8 @@ class DependencyTree:
         >>> DependencyTree(["dogs", "bark"], [2, 0]).with_symbols(["N", "V"]).symbols
         ('N', 'V')
         """
+        if symbols is self.symbols:
+            return self
         symbols = check_strings("symbols", symbols, len(self))
         return make_tree({**_get_state(self), "symbols": symbols})
 

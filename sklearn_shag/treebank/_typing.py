@@ -6,8 +6,6 @@ from typing import TypeAlias
 from sklearn_shag.treebank._tree import DependencyTree
 from sklearn_shag.utils._typing import IntArrayLike, ObjectArray, StrArray
 
-__all__ = ["Heads", "Sentence", "SentenceHeads", "Sentences", "Trees"]
-
 # X of an estimator
 Sentence: TypeAlias = DependencyTree | Sequence[str] | StrArray | ObjectArray
 Sentences: TypeAlias = Iterable[Sentence]

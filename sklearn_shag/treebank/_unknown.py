@@ -5,8 +5,6 @@ from itertools import chain
 
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["LARGEST_SHARE", "MISSING", "UnknownSymbolWarning", "check_share", "warn_of_tokens"]
-
 MISSING = "_"  # CoNLL-U's sign for a column without a value
 # A smaller share of the tokens is what every text has: rare tags, and errors.
 LARGEST_SHARE = 0.05

@@ -3,8 +3,6 @@
 import io
 import os
 
-__all__ = ["is_collection"]
-
 
 def is_collection(value):
     """Tell whether something can be meant as a sequence of sentences, of heads or of words.

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["as_heads", "find_head_error", "is_projective"]
-
 
 def as_heads(values, where):
     """Make an array of heads of whole numbers of any numeric type.
@@ -37,8 +35,7 @@ def as_heads(values, where):
         holds_booleans
         or given.ndim != 1
         or given.dtype.kind not in "iuf"
-        or not np.isfinite(given).all()
-        or np.any(given != np.floor(given))
+        or (given.dtype.kind == "f" and not np.all(np.isfinite(given) & (given == np.floor(given))))
     ):
         raise ValueError(
             f"{where} must be a flat sequence of whole numbers, the head of each token; got "

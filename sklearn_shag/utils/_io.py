@@ -7,8 +7,6 @@ import os
 import secrets
 import sys
 
-__all__ = ["STANDARD", "atomic_write", "check_target", "expand_user", "read_bytes"]
-
 STANDARD = "-"  # a path that stands for standard input or output
 
 

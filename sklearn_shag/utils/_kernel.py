@@ -5,15 +5,6 @@ import logging
 from functools import cache, partial, update_wrapper
 from pathlib import Path
 
-__all__ = [
-    "inlined_kernel",
-    "inner_kernel",
-    "inner_table_kernel",
-    "kernel",
-    "merged_kernel",
-    "table_kernel",
-]
-
 logger = logging.getLogger(__name__.partition(".")[0])
 
 

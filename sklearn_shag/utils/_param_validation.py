@@ -41,18 +41,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 # scikit-learn has no annotations: to a type checker its decorators would make of a function
 # something unknown.
-def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Function], Function]:
+def fit_context(method: Function) -> Function:
     """Decorate a method that fits: parameters are checked before it runs."""
-    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+    return _fit_context(prefer_skip_nested_validation=True)(method)
 
 
-def validate_params(
-    parameter_constraints: dict[str, list[Any]], *, prefer_skip_nested_validation: bool
-) -> Callable[[Function], Function]:
+def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], Function]:
     """Decorate a function: its arguments are checked before it runs."""
-    return _validate_params(
-        parameter_constraints, prefer_skip_nested_validation=prefer_skip_nested_validation
-    )
+    return _validate_params(constraints, prefer_skip_nested_validation=True)
 
 
 def check_sample_weight(sample_weight, X, *, allow_all_zero=False):

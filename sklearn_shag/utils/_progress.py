@@ -3,8 +3,6 @@
 from contextlib import contextmanager
 from threading import Lock
 
-__all__ = ["progress"]
-
 # Work that is over sooner needs no bar, unless one asks for more than verbose=1.
 DELAY = 2.0  # seconds
 

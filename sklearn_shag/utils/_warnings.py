@@ -3,8 +3,6 @@
 import sys
 import warnings
 
-__all__ = ["warn"]
-
 # What lies between the user's call and the place that warns.
 _PASSED_OVER = {__name__.partition(".")[0], "contextlib", "joblib", "sklearn"}
 

@@ -2,13 +2,65 @@
 
 import numpy as np
 
-from sklearn_shag.operators import Operators, operators_from_counts
-
-__all__ = ["deterministic_start", "moments_start", "random_start"]
+from sklearn_shag.encoding import pair_of
+from sklearn_shag.learning._deterministic import deterministic_counts
+from sklearn_shag.operators import (
+    Operators,
+    grammar_shapes,
+    operators_from_counts,
+    pair_automaton,
+)
 
 # How much of a start is uniform, so that EM can move away from its zeros.
 UNIFORM_SHARE = 1e-3
 NMF_ITERATIONS = 200
+
+
+def check_start(operators, n_symbols, n_states):
+    """Check that EM can start from the automata of a grammar.
+
+    Raises
+    ------
+    ValueError
+        If it is not a grammar over so many symbols and states, or has negative entries.
+    """
+    expected = grammar_shapes(n_symbols, n_states)
+    if np.shape(operators.A) != expected.A or np.shape(operators.alpha_1) != expected.alpha_1:
+        raise ValueError(
+            f"The operators to start from have shape {np.shape(operators.A)}; for {n_symbols} "
+            f"symbols and n_states={n_states} it must be {expected.A}."
+        )
+    if min(part.min() for part in operators) < 0:
+        raise ValueError("The operators to start from have negative entries.")
+
+
+def make_starts(head, direction, moments, *, init, n_states, n_init, seeds):
+    """List the automata of one head and direction that EM starts from.
+
+    Parameters
+    ----------
+    head, direction : int
+    moments : Moments
+        Theirs.
+    init : {"random", "moments", "deterministic"} or Operators
+        See :class:`~sklearn_shag.EMSHAG`.
+    n_states : int
+    n_init : int
+        Number of random starts.
+    seeds : sequence of int
+        Of the random starts of every head and direction.
+
+    Returns
+    -------
+    starts : list of Operators
+    """
+    if isinstance(init, Operators):
+        return [operators_from_counts(pair_automaton(init, head, direction))]
+    if init == "random":
+        rng = np.random.RandomState(seeds[pair_of(head, direction)])
+        return [random_start(moments, n_states, rng) for _ in range(n_init)]
+    start = moments_start if init == "moments" else deterministic_start
+    return [start(moments, n_states)]
 
 
 def random_start(moments, n_states, rng):
@@ -73,12 +125,8 @@ def deterministic_start(moments, n_states):
     merged[0, -1] = 1.0
     merged[state_of, np.arange(n_symbols)] += 1.0
     uses = moments.bigrams @ merged.T
-    A = np.zeros((n_symbols, n_states, n_states))
-    A[np.arange(n_symbols), state_of] = uses[:-1]
     leaving = np.maximum(uses.sum(axis=0), np.finfo(float).tiny)
-    alpha_1 = np.zeros(n_states)
-    alpha_1[0] = 1.0
-    return _proper(alpha_1, uses[-1] / leaving, A / leaving, moments)
+    return _proper(*deterministic_counts(uses / leaving, state_of), moments)
 
 
 def _proper(alpha_1, alpha_inf, A, moments):

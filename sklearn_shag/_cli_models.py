@@ -1,0 +1,149 @@
+"""The commands `train` and `parse`."""
+
+import os
+import re
+import sys
+import warnings
+
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from sklearn_shag._base import BaseSHAG
+from sklearn_shag._cli import N_STATES
+from sklearn_shag._deterministic import DeterministicSHAG
+from sklearn_shag._em import EMSHAG
+from sklearn_shag._persistence import load_model, save_model
+from sklearn_shag._spectral import SpectralSHAG
+from sklearn_shag.treebank import TokenFeature, list_sources, read_conllu, write_conllu
+from sklearn_shag.utils._io import STANDARD, check_target, expand_user
+from sklearn_shag.utils._progress import progress
+
+__all__ = ["parse", "train"]
+
+
+def _make_learner(name, options):
+    chosen = {} if options.smoothing is None else {"smoothing": options.smoothing}
+    if name in ("single", "first", "sibling"):
+        if options.n_states is not None:
+            raise ValueError(
+                f"--n-states {options.n_states} does not go with --model {name}, whose states "
+                f"follow from the symbols; leave it out, or choose spectral or em."
+            )
+        return DeterministicSHAG(name, n_jobs=options.n_jobs, **chosen)
+    chosen["n_states"] = N_STATES if options.n_states is None else options.n_states
+    if name == "spectral":
+        return SpectralSHAG(n_jobs=options.n_jobs, **chosen)
+    return EMSHAG(init="moments", max_iter=100, n_jobs=options.n_jobs, **chosen)
+
+
+def train(options):
+    """Learn a model from treebanks and save it.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `file`, `output`, `model`, `symbols`, `min_count`, `n_states`, `smoothing` and
+        `n_jobs`.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to learn from, or the output cannot be what it is to be.
+    """
+    files = list_sources(options.file)
+    _check_output(options.output, files)
+    if options.output == STANDARD and sys.stdout.isatty():
+        raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
+    _warn_of_test_files(files)
+    feature, *others = options.symbols.split(",")
+    learner = _make_learner(options.model, options)
+    features = TokenFeature(feature, others or None, min_count=options.min_count)
+    trees = _read(files, with_heads=True)
+    model = make_pipeline(features, learner.set_params(verbose=_verbosity())).fit(trees)
+    learner.set_params(verbose=0)  # that of this terminal, and no part of the model
+    save_model(model, options.output)
+    several = f" in {len(files)} files" if len(files) > 1 else ""
+    print(
+        f"Learned {learner} from {len(trees)} sentences{several}; saved to {options.output}",
+        file=sys.stderr if options.output == STANDARD else sys.stdout,
+    )
+
+
+def _warn_of_test_files(files):
+    """A folder of Universal Dependencies holds its test set too."""
+    test = [path for path in files if re.search(r"-ud-test\.conllu(\.gz)?$", path)]
+    if test and len(files) > 1:
+        warnings.warn(
+            f"{test[0]} is among the {len(files)} files to learn from, so scores on it will be "
+            f"too high; to learn from training sets alone, name them or a pattern such as "
+            f"'*-ud-train.conllu'",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def parse(options):
+    """Parse treebanks with a saved model.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `model`, `file`, `output`, `decoder` and `n_jobs`.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no parser, or there is nothing to parse.
+    """
+    files = list_sources(options.file)
+    _check_output(options.output, [options.model, *files])
+    if [options.model, *files].count(STANDARD) > 1:
+        raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
+    model = load_model(options.model)
+    parser = model[-1] if isinstance(model, Pipeline) else model
+    if not isinstance(parser, BaseSHAG):
+        raise ValueError(f"{options.model} holds a {type(parser).__name__}, which cannot parse.")
+    if options.decoder is not None:
+        parser.set_params(decoder=options.decoder)
+    if options.n_jobs is not None:
+        parser.set_params(n_jobs=options.n_jobs)
+    parser.set_params(verbose=_verbosity())
+    trees = _read(files)
+    parsed = [
+        tree.with_heads(heads) for tree, heads in zip(trees, model.predict(trees), strict=True)
+    ]
+    write_conllu(parsed, options.output)
+
+
+def _verbosity():
+    """Show on a terminal, and nowhere else, how far what takes long is."""
+    return int(sys.stderr.isatty())
+
+
+def _read(files, with_heads=False):
+    trees = []
+    with progress("Reading", len(files), "files", _verbosity()) as advance:
+        for path in files:
+            read = read_conllu(path)
+            n_bare = sum(tree.heads is None for tree in read)
+            if with_heads and n_bare:
+                raise ValueError(
+                    f"{path}: {n_bare} of {len(read)} sentences have no heads, from which to "
+                    f"learn. Leave them out, or take files with trees."
+                )
+            trees += read
+            advance()
+    if not trees:
+        raise ValueError(f"There are no sentences in {', '.join(files)}.")
+    return trees
+
+
+def _check_output(output, inputs):
+    """Refuse, before any work, what cannot be written or would be written over an input."""
+    check_target(output)
+    output = expand_user(output)
+    for path in map(expand_user, inputs):
+        if os.path.isfile(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise ValueError(
+                f"The output {output} is the same file as the input {path}, which is not written "
+                f"over; name another file with -o."
+            )

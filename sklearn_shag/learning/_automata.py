@@ -1,0 +1,75 @@
+"""The one loop over heads and directions."""
+
+from collections.abc import Callable
+from functools import partial
+
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
+from sklearn_shag.operators import Operators, join_automata
+from sklearn_shag.sequences import Moments, SequenceStatistics, pair_moments
+from sklearn_shag.utils._parallel import delayed, run_parallel
+from sklearn_shag.utils._progress import progress
+
+
+def learn_grammar(
+    statistics: SequenceStatistics,
+    learn: Callable[[Moments], Operators],
+    smoothing: float = 0.0,
+    n_jobs: int | None = None,
+) -> Operators:
+    """Learn one automaton for every head and direction, each on its own.
+
+    Parameters
+    ----------
+    statistics : SequenceStatistics
+    learn : callable
+        Takes the :class:`~sklearn_shag.sequences.Moments` of one head and direction and returns
+        the :class:`~sklearn_shag.operators.Operators` of one automaton over the known symbols.
+    smoothing : float, default=0.0
+        Pseudo-sequences of the pool of the direction beside those of each head.
+    n_jobs : int or None, default=None
+        Number of joblib workers.
+
+    Returns
+    -------
+    operators : Operators
+        Of the grammar: see the Notes of :class:`~sklearn_shag.operators.Operators` for its axes.
+        The unknown head has the automaton of the pool; for the rest see
+        :func:`~sklearn_shag.operators.join_automata`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.learning import learn_grammar
+    >>> from sklearn_shag.operators import Operators
+    >>> from sklearn_shag.sequences import collect_statistics, extract_sequences
+    >>> sequences = extract_sequences(
+    ...     np.array([0, 1, 1]), np.array([2, 0, 2]), np.array([0, 3]), n_symbols=2)
+    >>> def geometric(moments):
+    ...     uses = moments.bigrams.sum(axis=1) / moments.bigrams.sum()
+    ...     return Operators(np.ones(1), uses[-1:], uses[:-1, None, None])
+    >>> grammar = learn_grammar(collect_statistics(sequences, 2), geometric)
+    >>> grammar.alpha_inf[1].ravel()           # the stop probability of symbol 1, left and right
+    array([0.66666667, 0.66666667])
+    >>> grammar.A.shape
+    (4, 2, 3, 1, 1)
+    """
+    automata = learn_automata(statistics, learn, smoothing, n_jobs)
+    return join_automata(automata, statistics.roots)
+
+
+def learn_automata(statistics, learn, smoothing=0.0, n_jobs=None, context=0.0, verbose=0):
+    """List what `learn` makes of the moments of every head and direction, in the order of pairs."""
+    learn = partial(_learn_from_moments, statistics, learn, smoothing, context)
+    alphabet = Alphabet(statistics.roots.size)
+    with progress("Learning", alphabet.n_pairs, "automata", verbose) as advance:
+        tasks = pair_tasks(learn, range(alphabet.n_learned))
+        return run_parallel(tasks, n_jobs, lambda _: advance())
+
+
+def _learn_from_moments(statistics, learn, smoothing, context, head, direction):
+    return learn(pair_moments(statistics, head, direction, smoothing, context))
+
+
+def pair_tasks(learn, heads):
+    """Delay ``learn(head, direction)`` for both directions of every head."""
+    return (delayed(learn)(head, direction) for head in heads for direction in (LEFT, RIGHT))

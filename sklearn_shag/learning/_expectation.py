@@ -1,0 +1,264 @@
+"""Expectation maximisation over head-modifier sequences: the E step, one automaton, and all."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.encoding import Alphabet, pair_of
+from sklearn_shag.learning._automata import pair_tasks
+from sklearn_shag.operators import Operators, expected_visits, operators_from_counts
+from sklearn_shag.sequences import build_prefix_trees, pair_moments, take_sequences
+from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._parallel import run_parallel
+from sklearn_shag.utils._progress import progress
+
+# A likelihood that falls by more than rounding is a defect.
+ROUNDING = 1e-9
+
+
+class Run(NamedTuple):
+    """One run of EM: the automaton, how it got there, how good it is, and whether it converged."""
+
+    automaton: Operators
+    log_likelihoods: list
+    quality: float  # log likelihood held out, or else the objective
+    converged: bool
+
+
+def learn_by_em(statistics, prefix_trees, start, improve, smoothing, n_jobs, verbose):
+    """Learn the automata of all heads and directions by EM, those of the pools first.
+
+    Parameters
+    ----------
+    statistics : TreebankStatistics
+    prefix_trees : sequence of pairs of PrefixTree, the second may be None
+        Of every head and direction, see :func:`split_prefix_trees`.
+    start : callable
+        Takes head, direction and moments and lists the automata to start from.
+    improve : callable
+        :func:`em_automaton` but for its first four arguments.
+    smoothing : float
+        So many sequences of the pooled automaton are a prior of the others.
+    n_jobs : int or None
+    verbose : int
+
+    Returns
+    -------
+    runs, pools : lists of Run
+        The best of every known head and direction, and of the pools of both directions.
+
+    Raises
+    ------
+    ValueError, ArithmeticError
+        As :func:`em_automaton`; the message names head and direction.
+    """
+    alphabet = Alphabet(statistics.symbols.size)
+    learn = partial(_best_run, statistics, prefix_trees, start, improve, smoothing)
+    with progress("EM", alphabet.n_pairs, "automata", verbose) as advance:
+
+        def run(priors, heads):
+            tasks = pair_tasks(partial(learn, priors), heads)
+            return run_parallel(tasks, n_jobs, lambda _: advance())
+
+        pools = run([None, None], [alphabet.unknown_head])
+        priors = [
+            _prior_uses(pool.automaton, smoothing) if smoothing > 0 else None for pool in pools
+        ]
+        return run(priors, range(alphabet.n_symbols)), pools
+
+
+def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head, direction):
+    """Run EM from every start of one head and direction and keep the best run."""
+    symbols, counts = statistics
+    moments = pair_moments(counts, head, direction, smoothing)
+    tree, held_out = prefix_trees[pair_of(head, direction)]
+    try:
+        runs = [
+            improve(tree, held_out, automaton, priors[direction])
+            for automaton in start(head, direction, moments)
+        ]
+    except (ArithmeticError, ValueError) as error:
+        side = ("left", "right")[direction]
+        name = symbols[head] if head < symbols.size else "of any symbol"
+        raise type(error)(f"{side} modifiers of the head {name}: {error}.") from error
+    return max(runs, key=lambda run: run.quality)
+
+
+def split_prefix_trees(sequences, n_symbols, held_out, rng):
+    """Build the prefix trees to learn from and to watch.
+
+    Parameters
+    ----------
+    sequences : HeadModifierSequences
+    n_symbols : int
+    held_out : float
+        The share of sequences to watch; with 0 none are.
+    rng : RandomState
+
+    Returns
+    -------
+    prefix_trees : list of pairs of PrefixTree
+        Of every head and direction. The second is None, and the first has all sequences, where
+        nothing is left to learn from or to watch.
+    """
+    everything = build_prefix_trees(sequences, n_symbols)
+    if not held_out:
+        return [(tree, None) for tree in everything]
+    watched = rng.uniform(size=sequences.heads.size) < held_out
+    parts = (
+        build_prefix_trees(take_sequences(sequences, np.flatnonzero(chosen)), n_symbols)
+        for chosen in (~watched, watched)
+    )
+    return [
+        (train, test) if train.weight.size and test.weight.size else (tree, None)
+        for train, test, tree in zip(*parts, everything, strict=True)
+    ]
+
+
+def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
+    """Improve an automaton by EM until the likelihood stops rising (theory, eqs. 11 and 30).
+
+    Parameters
+    ----------
+    tree : PrefixTree
+        The sequences to learn from.
+    held_out : PrefixTree or None
+        Sequences whose likelihood decides when to stop and which iteration is kept.
+    start : Operators
+    prior : Operators or None
+        Uses that are counted beside those of the sequences.
+    max_iter : int
+    tol : float
+        Stop when an iteration raises the objective by less, per sequence.
+    patience : int
+        Stop after so many iterations without a better likelihood of `held_out`.
+
+    Returns
+    -------
+    run : Run
+
+    Raises
+    ------
+    ValueError
+        If a sequence has no probability under the start.
+    ArithmeticError
+        If the objective falls or is not a number.
+    """
+    n_sequences = float(tree.weight.sum())
+    # Contiguous, so that the kernel compiles for one memory layout only.
+    automaton = kept = Operators(*map(np.ascontiguousarray, start))
+    log_likelihoods, previous, best_held_out, waited = [], -np.inf, -np.inf, 0
+    for iteration in range(max_iter + 1):
+        counts = Operators(*map(np.zeros_like, automaton))
+        log_likelihood = expected_uses(automaton, tree, counts)
+        if iteration == 0 and log_likelihood == -np.inf:
+            raise ValueError("the start gives a training sequence the probability zero")
+        objective = log_likelihood + (0.0 if prior is None else _log_prior(automaton, prior))
+        if not objective >= previous - ROUNDING * (n_sequences + abs(objective)):
+            raise ArithmeticError(
+                f"EM iteration {iteration} changed the objective from {previous!r} to {objective!r}"
+            )
+        log_likelihoods.append(log_likelihood)
+        if held_out is None:
+            kept = automaton
+            converged = objective - previous <= tol * n_sequences
+        else:
+            unused = Operators(*map(np.zeros_like, automaton))
+            score = expected_uses(automaton, held_out, unused)
+            waited += 1
+            if score > best_held_out or iteration == 0:
+                kept, best_held_out, waited = automaton, score, 0
+            converged = waited >= patience
+        if converged or iteration == max_iter:
+            break
+        previous = objective
+        if prior is not None:
+            counts = Operators(*map(np.add, counts, prior))
+        automaton = operators_from_counts(counts)
+    quality = objective if held_out is None else best_held_out
+    return Run(kept, log_likelihoods, quality, converged)
+
+
+def _log_prior(automaton, prior):
+    """Logarithm of the Dirichlet prior whose pseudo-counts are `prior`, up to a constant."""
+    total = 0.0
+    for part, uses in zip(automaton, prior, strict=True):
+        used = uses > 0
+        with np.errstate(divide="ignore"):  # a start may lack what the pool has
+            total += float(np.sum(uses[used] * np.log(part[used])))
+    return total
+
+
+def _prior_uses(pooled, strength):
+    """Compute how often so many sequences of the pooled automaton use each of its entries."""
+    visits = expected_visits(pooled)
+    return Operators(
+        strength * pooled.alpha_1,
+        strength * pooled.alpha_inf * visits,
+        strength * pooled.A * visits,
+    )
+
+
+@kernel
+def expected_uses(automaton, tree, counts):
+    """Add the expected uses of an automaton by all sequences of a prefix tree (theory, eq. 30).
+
+    Parameters
+    ----------
+    automaton : Operators
+        Non-negative, of one head and direction.
+    tree : PrefixTree
+    counts : Operators
+        Of the shapes of `automaton`; the uses are added to it.
+
+    Returns
+    -------
+    log_likelihood : float
+        Of all sequences, in nats.
+    """
+    n_nodes, n_states = tree.parent.size, automaton.alpha_1.size
+    # forward[v] is the forward vector of prefix v divided by its sum, whose logarithm is
+    # log_scale[v]; scale[v] is the last factor of that sum.
+    forward = np.zeros((n_nodes, n_states))
+    scale, log_scale = np.ones(n_nodes), np.zeros(n_nodes)
+    for i in range(n_states):
+        forward[0, i] = automaton.alpha_1[i]
+    for v in range(1, n_nodes):
+        symbol, parent = tree.symbol[v], tree.parent[v]
+        total = 0.0
+        for i in range(n_states):
+            for j in range(n_states):
+                forward[v, i] += automaton.A[symbol, i, j] * forward[parent, j]
+            total += forward[v, i]
+        scale[v] = total
+        log_scale[v] = log_scale[parent] + np.log(total) if total > 0.0 else -np.inf
+        for i in range(n_states):
+            forward[v, i] /= total if total > 0.0 else 1.0
+    # backward[v] sums the backward vectors of all sequences that begin with prefix v, each divided
+    # by its probability: what the sequences below v say about the state after v.
+    backward = np.zeros((n_nodes, n_states))
+    log_likelihood = 0.0
+    for v in range(n_nodes - 1, -1, -1):
+        if tree.weight[v] > 0.0:
+            probability = 0.0
+            for j in range(n_states):
+                probability += automaton.alpha_inf[j] * forward[v, j]
+            if probability == 0.0 or log_scale[v] == -np.inf:
+                return -np.inf
+            log_likelihood += tree.weight[v] * (np.log(probability) + log_scale[v])
+            for j in range(n_states):
+                stop = automaton.alpha_inf[j] * tree.weight[v] / probability
+                backward[v, j] += stop
+                counts.alpha_inf[j] += stop * forward[v, j]
+        if v > 0:
+            symbol, parent = tree.symbol[v], tree.parent[v]
+            for i in range(n_states):
+                after = backward[v, i] / scale[v] if scale[v] > 0.0 else 0.0
+                for j in range(n_states):
+                    move = after * automaton.A[symbol, i, j]
+                    backward[parent, j] += move
+                    counts.A[symbol, i, j] += move * forward[parent, j]
+    for j in range(n_states):
+        counts.alpha_1[j] += backward[0, j] * automaton.alpha_1[j]
+    return log_likelihood
