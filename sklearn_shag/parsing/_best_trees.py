@@ -14,8 +14,6 @@ from sklearn_shag.parsing._viterbi import best_derivations, log_factors, log_gra
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
-__all__ = ["best_trees"]
-
 
 def best_trees(
     grammar: Operators | None, potentials: Potentials, *, n_jobs: int | None = None

@@ -20,8 +20,6 @@ from sklearn_shag.parsing._results import ChartResults, Results, new_results
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._typing import ArrayLike
 
-__all__ = ["chart"]
-
 
 def chart(
     grammar: Operators | None,

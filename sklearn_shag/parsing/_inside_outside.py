@@ -14,8 +14,6 @@ from sklearn_shag.parsing._scaled_chart import (
 from sklearn_shag.parsing._scaled_outside import sum_over_trees
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
-__all__ = ["InsideOutside", "inside_outside"]
-
 
 class InsideOutside(NamedTuple):
     """What the chart knows about one sentence.

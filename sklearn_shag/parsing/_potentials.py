@@ -8,8 +8,6 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._packed_grammar import PackedGrammar, pack_grammar
 from sklearn_shag.utils._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Potentials"]
-
 
 class Potentials(NamedTuple):
     """Sentences as a chart sees them: symbol codes, and factors of arcs, memories and stops.

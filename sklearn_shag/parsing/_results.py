@@ -7,8 +7,6 @@ import numpy as np
 from sklearn_shag.operators import Operators
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
-__all__ = ["ChartResults"]
-
 # Where the results of a sentence come from: the fast chart or, where it is out of range, the scaled
 # one; a parser's fallback grammar, in either chart, where its first has no mass; or none has.
 ROUTES = ("fast", "scaled", "fallback", "none")

@@ -10,8 +10,6 @@ from sklearn_shag.treebank import Heads
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._typing import FloatArray, SignArray
 
-__all__ = ["tree_values"]
-
 
 def tree_values(
     grammar: Operators | None, potentials: Potentials, heads: Heads
