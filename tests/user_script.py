@@ -52,11 +52,14 @@ from sklearn_shag.operators import (
     total_mass,
 )
 from sklearn_shag.parsing import (
+    ChartResults,
     InsideOutside,
     Potentials,
     best_trees,
+    chart,
     eisner,
     inside_outside,
+    tree_loss,
     tree_values,
 )
 from sklearn_shag.sequences import (
@@ -305,7 +308,7 @@ def count_and_learn() -> None:
     assert eisner([[0, 0, 2], [1, 0, 0]])[1] == 3.0
 
     scores = np.array([0, 0, 2, 1, 0, 0], dtype=np.float64)
-    sentence = Potentials(np.array([0, 2]), codes[:2], arcs=scores)
+    sentence = Potentials(np.array([0, 2]), np.array([0, 1]), arcs=scores)
     assert_type(sentence, Potentials)
     found = best_trees(grammar, sentence, n_jobs=2)
     assert_type(found, tuple[list[NDArray[np.int64]], NDArray[np.float64]])
@@ -315,6 +318,15 @@ def count_and_learn() -> None:
     without_grammar = sentence._replace(codes=None)
     assert best_trees(None, without_grammar)[1][0] == 3.0
     assert tree_values(None, without_grammar, [(2, 0)])[0][0] == 1
+    sums = chart(grammar, sentence, counts=True, weights=[2.0], n_jobs=2)
+    assert_type(sums, ChartResults)
+    assert_type(sums.sign, NDArray[np.int8])
+    assert_type(sums.log_abs_z, NDArray[np.float64])
+    assert sums.arcs is not None
+    assert sums.counts is not None
+    losses, gradient = tree_loss(scores, [[2, 0]], sample_weight=[1.0])
+    assert_type(losses, NDArray[np.float64])
+    assert gradient.shape == scores.shape
 
 
 def use_operators() -> None:

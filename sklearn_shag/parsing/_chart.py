@@ -78,7 +78,7 @@ def chart(
 
     Examples
     --------
-    Three tokens have 7 trees with one root, and 3 of them are left if token 2 is the root:
+    Three tokens have 7 trees with one root, and one is left if token 2 is the root:
 
     >>> import numpy as np
     >>> from sklearn_shag.parsing import Potentials, chart
@@ -89,9 +89,9 @@ def chart(
     >>> arcs[[0, 2], 0] = -np.inf
     >>> result = chart(None, Potentials(indptr, arcs=arcs.ravel()))
     >>> result.arcs.reshape(3, 4).round(2)
-    array([[0.  , 0.  , 1.  , 0.  ],
-           [1.  , 0.  , 0.  , 0.  ],
-           [0.  , 0.  , 1.  , 0.  ]])
+    array([[0., 0., 1., 0.],
+           [1., 0., 0., 0.],
+           [0., 0., 1., 0.]])
     """
     if counts and grammar is None:
         raise ValueError("counts are those of operators: they need a grammar.")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.utils._typing import FloatArray, IntArray
+from sklearn_shag.utils._typing import FloatArray, RouteArray, SignArray
 
 # Where the results of a sentence come from: the fast chart or, where it is out of range, the scaled
 # one; a parser's fallback grammar, in either chart, where its first has no mass; or none has.
@@ -40,9 +40,9 @@ class ChartResults(NamedTuple):
     the sign is 0, and such sentences add nothing to `counts`.
     """
 
-    sign: IntArray
+    sign: SignArray
     log_abs_z: FloatArray
-    route: IntArray
+    route: RouteArray
     arcs: FloatArray | None
     arc_memory: FloatArray | None
     stop_memory: FloatArray | None

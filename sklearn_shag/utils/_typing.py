@@ -18,6 +18,7 @@ __all__ = [
     "IntArrayLike",
     "ObjectArray",
     "RandomSeed",
+    "RouteArray",
     "SignArray",
     "StrArray",
 ]
@@ -27,6 +28,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.intp]
 IntArray: TypeAlias = NDArray[np.int64]
 ObjectArray: TypeAlias = NDArray[np.object_]
+RouteArray: TypeAlias = NDArray[np.uint8]
 SignArray: TypeAlias = NDArray[np.int8]
 StrArray: TypeAlias = NDArray[np.str_]
 

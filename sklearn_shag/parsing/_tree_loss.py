@@ -1,0 +1,170 @@
+"""A loss for anything that scores arcs: conditional likelihood of trees, and its gradient."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_shag.parsing._chart import chart
+from sklearn_shag.parsing._potentials import (
+    Potentials,
+    arc_begins,
+    check_potentials,
+    places_of,
+    take_sentences,
+)
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._heads import as_heads
+from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
+
+# What is known of the heads of a sentence; numba makes no literals of this type.
+NOTHING, SOME, ALL = map(np.int64, range(3))
+
+
+def tree_loss(
+    arcs: ArrayLike,
+    heads: Sequence[IntArrayLike],
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> tuple[FloatArray, NDArray[np.floating[Any]]]:
+    """Compute how improbable known heads are by the scores of arcs, and the derivative by these.
+
+    The probability of a projective tree with one root is proportional to the exponential of the sum
+    of the scores of its arcs. The loss of a sentence is the negative logarithm of the probability
+    of all trees that have the known heads.
+
+    Parameters
+    ----------
+    arcs : float array of shape (n_arcs,)
+        Scores, sentence by sentence in the layout of marginals: row m - 1 and column h of an array
+        of shape (N, N + 1), column 0 for the root. -inf forbids an arc. Scores of tokens as their
+        own heads are ignored.
+    heads : sequence of length n_sentences
+        ``heads[i]`` holds the head of every token of sentence i: 1-based, 0 for the root, -1 where
+        it is not known. They also say how long the sentences are.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        How often each sentence counts, in the gradient.
+    n_jobs : int or None, default=None
+        Number of joblib workers, over chunks of sentences. No result depends on it.
+
+    Returns
+    -------
+    losses : ndarray of shape (n_sentences,)
+        In nats, not weighted; 0 where no head is known.
+    gradient : ndarray of the shape and, if it is float32 or float64, the type of `arcs`
+        The derivative of the weighted sum of the losses. It is computed in double precision.
+
+    Raises
+    ------
+    ValueError
+        If shapes or numbers are not as above, or if a sentence has no projective tree with one root
+        that has the known heads, and no forbidden arc.
+
+    See Also
+    --------
+    chart : The sums that this is made of.
+
+    Notes
+    -----
+    The gradient is the arc marginals of all trees less those of the trees with the known heads.
+    It is all that a network needs to be trained as a parser; :func:`best_trees` finds its trees.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.parsing import tree_loss
+    >>> losses, gradient = tree_loss(np.zeros(6), [[0, 1]])
+    >>> losses.round(3)                                  # one of two trees
+    array([0.693])
+    >>> gradient.reshape(2, 3)
+    array([[-0.5,  0. ,  0.5],
+           [ 0.5, -0.5,  0. ]])
+    """
+    known, indptr = _check_heads(heads)
+    potentials = check_potentials(Potentials(indptr, arcs=arcs), None)._replace(codes=None)
+    weights = check_sample_weight(sample_weight, heads, allow_all_zero=True)
+    results = chart(None, potentials, n_jobs=n_jobs)
+    begins, log_known, used = arc_begins(indptr), np.full(weights.size, -np.inf), results.arcs * 0.0
+    kinds, only = np.empty(weights.size, dtype=np.int64), potentials.arcs.copy()
+    _take_known(known, indptr, begins, only, kinds, log_known, used)
+    partial = np.flatnonzero(kinds == SOME)
+    if partial.size:
+        those = take_sentences(potentials._replace(arcs=only), partial)
+        of_those = chart(None, those, n_jobs=n_jobs)
+        log_known[partial] = np.where(of_those.sign > 0, of_those.log_abs_z, -np.inf)
+        used[places_of(begins, partial)[1]] = of_those.arcs
+    nothing = kinds == NOTHING
+    impossible = (results.sign == 0) | ((log_known == -np.inf) & ~nothing)
+    if impossible.any():
+        s = int(np.argmax(impossible))
+        raise ValueError(
+            f"heads[{s}] is impossible: no projective tree with one root has these heads, and no "
+            f"arc of the score -inf."
+        )
+    losses = np.where(nothing, 0.0, results.log_abs_z - log_known)
+    counted = np.repeat(np.where(nothing, 0.0, weights), np.diff(begins))
+    gradient = counted * (results.arcs - used)
+    single = getattr(arcs, "dtype", None) == np.float32
+    return losses, gradient.astype(np.float32 if single else np.float64)
+
+
+def _check_heads(heads):
+    if not is_collection(heads):
+        raise TypeError(f"heads must hold the heads of each sentence, got {heads!r:.60}")
+    known = [as_heads(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
+    for s, of_sentence in enumerate(known):
+        if of_sentence.size == 0 or of_sentence.min() < -1 or of_sentence.max() > of_sentence.size:
+            raise ValueError(
+                f"heads[{s}] must hold the heads of {of_sentence.size} tokens, at least one: "
+                f"numbers from -1, for one that is not known, to {of_sentence.size}; got "
+                f"{of_sentence.tolist()!r:.60}."
+            )
+    if not known:
+        raise ValueError("heads holds no sentences; at least one is needed.")
+    return np.concatenate(known), np.cumsum([0, *map(len, known)])
+
+
+@kernel
+def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
+    """Take over trees of which all heads are known; of others forbid arcs from other heads."""
+    for s in range(indptr.size - 1):
+        of_sentence = heads[indptr[s] : indptr[s + 1]]
+        n = of_sentence.size
+        n_known = np.sum(of_sentence >= 0)
+        kinds[s] = NOTHING if n_known == 0 else SOME
+        if n_known == n:
+            kinds[s] = ALL
+            if _is_projective_tree(of_sentence):
+                log_known[s] = 0.0
+                for m in range(n):
+                    place = begins[s] + m * (n + 1) + of_sentence[m]
+                    log_known[s] += arcs[place]
+                    used[place] = 1.0
+        elif n_known:
+            for m in range(n):
+                for h in range(n + 1):
+                    if 0 <= of_sentence[m] != h:
+                        arcs[begins[s] + m * (n + 1) + h] = -np.inf
+
+
+@kernel
+def _is_projective_tree(heads):
+    """Whether heads make a projective tree with one root: without cycles and crossing arcs."""
+    n, n_roots = heads.size, 0
+    for m in range(1, n + 1):
+        n_roots += heads[m - 1] == 0
+        ancestor, n_steps = m, 0
+        while ancestor and n_steps <= n:
+            ancestor = heads[ancestor - 1]
+            n_steps += 1
+        if ancestor:
+            return False  # a cycle
+        low, high = min(m, heads[m - 1]), max(m, heads[m - 1])
+        for k in range(low + 1, high):
+            if heads[k - 1] < low or heads[k - 1] > high:
+                return False
+    return n_roots == 1

@@ -1,0 +1,142 @@
+"""Known heads and forbidden arcs, and the probability of trees given their sentences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag.operators import Operators
+from tests import oracles
+
+MODELS = {
+    "spectral": SpectralSHAG(3),
+    "max_marginal": SpectralSHAG(3, decoder="max_marginal"),
+    "one state": SpectralSHAG(1, mixing=0.0),
+    "first": DeterministicSHAG(),
+    "viterbi": DeterministicSHAG(decoder="viterbi"),
+    "em": EMSHAG(2, init="moments", max_iter=100),
+}
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+TEXT = [["NOUN", "VERB", "ADP", "NOUN"], ["PRON", "VERB"], ["DET", "NOUN", "VERB", "NUM", "<new>"]]
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request, english):
+    return MODELS[request.param].fit(english)
+
+
+def random_constraints(seed, n_tokens, share):
+    """Arcs forbidden at random; all are allowed of one tree at least."""
+    rng = np.random.default_rng(seed)
+    trees = oracles.projective_trees(n_tokens)
+    allowed = rng.uniform(size=(n_tokens, n_tokens + 1)) > share
+    allowed[np.arange(n_tokens), trees[rng.integers(len(trees))]] = True
+    return allowed
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+def test_nothing_forbidden_is_predicted(model, share):
+    text = [*TEXT, ["X"] * 5, ["<new>"] * 4]
+    allowed = [random_constraints(k, len(sentence), share) for k, sentence in enumerate(text)]
+    marginals = model.predict_marginals(text, allowed=allowed)
+    for of_sentence, arcs, heads, tree in zip(
+        marginals,
+        allowed,
+        model.predict(text, allowed=allowed),
+        model.parse(text, allowed=allowed),
+        strict=True,
+    ):
+        assert_array_equal(of_sentence[~arcs], 0.0)
+        assert_allclose(of_sentence.sum(axis=1), 1.0, rtol=1e-12)
+        assert tuple(heads) in oracles.projective_trees(len(heads))
+        assert arcs[np.arange(heads.size), heads].all()
+        assert_array_equal(tree.heads, heads)
+
+
+def test_marginals_are_those_of_the_trees_that_are_left(model):
+    """But for the clipping of what is negative, as everywhere."""
+    operators, codes = model.operators_, [model.symbols_.tolist().index(s) for s in TEXT[0]]
+    allowed = random_constraints(3, 4, 0.5)
+    positions = [operators.A.shape[0] - 1, *codes]
+    expected = np.zeros((4, 5))
+    for heads in oracles.projective_trees(4):
+        if allowed[np.arange(4), heads].all():
+            expected[np.arange(4), heads] += oracles.tree_value(operators, positions, heads)
+    expected = np.where(allowed, np.maximum(expected / expected[0].sum(), 1e-12), 0.0)
+    expected[np.arange(4), np.arange(1, 5)] = 0.0
+    found = model.predict_marginals(TEXT[:1], allowed=[allowed])[0]
+    assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-7, atol=1e-11)
+
+
+def test_all_arcs_allowed_is_no_constraint(model):
+    every = [None if k == 1 else np.ones((len(s), len(s) + 1), bool) for k, s in enumerate(TEXT)]
+    for one, other in zip(model.predict(TEXT, allowed=every), model.predict(TEXT), strict=True):
+        assert_array_equal(one, other)
+
+
+def test_known_heads_are_kept(model, english):
+    text = english[:40]
+    rng = np.random.default_rng(0)
+    allowed = []
+    for tree in text:
+        heads = np.asarray(tree.heads)
+        known = rng.uniform(size=heads.size) < 0.4
+        allowed.append(~known[:, None] | (np.arange(heads.size + 1) == heads[:, None]))
+    projective = [k for k, tree in enumerate(text) if not oracles.crosses(list(tree.heads))]
+    chosen = [text[k] for k in projective]
+    constraints = [allowed[k] for k in projective]
+    for tree, arcs, heads in zip(
+        chosen, constraints, model.predict(chosen, allowed=constraints), strict=True
+    ):
+        assert arcs[np.arange(len(tree)), heads].all()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "message"),
+    [
+        ([None], "for each of 2 sentences"),
+        (5, "for each of 2 sentences"),
+        ([None, np.ones((2, 2), dtype=bool)], r"allowed\[1\] must be a boolean array of the shape"),
+        ([np.ones((4, 5)), None], r"allowed\[0\] must be a boolean array"),
+        ([None, np.array([[1, 0, 0], [1, 0, 0]], dtype=bool)], r"X\[1\] has no projective tree"),
+        ([None, np.zeros((2, 3), dtype=bool)], r"X\[1\] has no projective tree"),
+    ],
+)
+def test_constraints_that_are_none_are_refused(model, allowed, message):
+    for method in (model.predict, model.predict_marginals, model.parse):
+        with pytest.raises(ValueError, match=message):
+            method(TEXT[:2], allowed=allowed)
+
+
+def test_conditional_log_likelihood_is_the_share_of_a_tree(model):
+    text = TEXT[:2]
+    codes = [[model.symbols_.tolist().index(symbol) for symbol in s] for s in text]
+    for heads in ([[2, 0, 2, 3], [2, 0]], [[3, 3, 0, 3], [0, 1]]):
+        expected = []
+        for of_sentence, tree in zip(codes, heads, strict=True):
+            operators, n = model.operators_, len(tree)
+            positions = [operators.A.shape[0] - 1, *of_sentence]
+            value = oracles.tree_value(operators, positions, tree)
+            z = sum(
+                oracles.tree_value(operators, positions, other)
+                for other in oracles.projective_trees(n)
+            )
+            expected.append(np.log(value / z) if value / z > 0 else -np.inf)
+        assert_allclose(model.conditional_log_likelihood(text, heads), expected, rtol=1e-8)
+
+
+def test_trees_that_are_not_generated_have_no_probability(model):
+    two_roots, crossing = [0, 0, 2, 2], [3, 4, 0, 3]
+    found = model.conditional_log_likelihood([TEXT[0], TEXT[0]], [two_roots, crossing])
+    assert_array_equal(found, -np.inf)
+
+
+def test_signs_cancel():
+    """A negative share of a negative Z is a probability."""
+    model = SpectralSHAG(2).fit([["A", "B"]], [[2, 0]])
+    flipped = model.operators_.A.copy()
+    flipped[-1] *= -1.0
+    before = model.conditional_log_likelihood([["A", "B"]], [[2, 0]])
+    model.operators_ = Operators(*model.operators_[:2], flipped)
+    assert_allclose(model.conditional_log_likelihood([["A", "B"]], [[2, 0]]), before)
+    assert model.log_likelihood([["A", "B"]])[0] == -np.inf

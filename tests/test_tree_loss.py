@@ -1,0 +1,105 @@
+"""The loss of trees against enumeration and differences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag.parsing import tree_loss
+from tests import oracles
+
+
+def enumerated(scores, heads):
+    """Loss and gradient of one sentence: of all trees less of those that have the known heads."""
+    n = len(heads)
+    z, uses = np.zeros(2), np.zeros((2, n, n + 1))
+    for tree in oracles.projective_trees(n):
+        value = np.exp(scores[np.arange(n), tree].sum())
+        fits = all(known in (-1, head) for known, head in zip(heads, tree, strict=True))
+        for k in range(1 + fits):
+            z[k] += value
+            uses[k][np.arange(n), tree] += value
+    return np.log(z[0] / z[1]), uses[0] / z[0] - uses[1] / z[1]
+
+
+HEADS = [[2, 0], [-1, 0, -1, 2], [0], [2, 3, 0], [-1, -1, -1], [0, 1, 1, 3, 3], [-1, 4, -1, -1, 4]]
+
+
+def drawn(dtype=np.float64):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(len(heads), len(heads) + 1)).astype(dtype) for heads in HEADS]
+
+
+def flat(parts):
+    return np.concatenate([part.ravel() for part in parts])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_loss_and_gradient_are_those_of_enumeration(dtype, n_jobs):
+    scores, weights = drawn(dtype), np.array([1.0, 0.5, 2.0, 0.0, 1.0, 3.0, 0.1])
+    losses, gradient = tree_loss(flat(scores), HEADS, sample_weight=weights, n_jobs=n_jobs)
+    expected = [
+        enumerated(part.astype(float), heads) for part, heads in zip(scores, HEADS, strict=True)
+    ]
+    assert losses.dtype == np.float64
+    assert gradient.dtype == dtype
+    assert_allclose(losses, [loss for loss, _ in expected], atol=1e-12)
+    weighted = [weight * part for weight, (_, part) in zip(weights, expected, strict=True)]
+    assert_allclose(gradient, flat(weighted), atol=1e-12 if dtype == np.float64 else 1e-6)
+
+
+def test_what_is_not_known_costs_nothing_and_pulls_nowhere():
+    losses, gradient = tree_loss(np.ones(12), [[-1, -1, -1]])
+    assert losses.tolist() == [0.0]
+    assert_array_equal(gradient, 0.0)
+
+
+@pytest.mark.parametrize("offset", [0.0, 5e3, -5e3])
+def test_gradient_is_the_derivative(offset):
+    rng = np.random.default_rng(1)
+    heads = [[2, 3, 0, 3, 4] + [5] * 25, [-1] * 10 + [12, 0] + [-1] * 20]
+    n_arcs = sum(len(part) * (len(part) + 1) for part in heads)
+    scores = 4 * rng.normal(size=n_arcs) + offset
+    _, gradient = tree_loss(scores, heads)
+    for place in rng.integers(n_arcs, size=20):
+        values = []
+        for step in (1e-4, -1e-4):
+            moved = scores.copy()
+            moved[place] += step
+            values.append(tree_loss(moved, heads)[0].sum())
+        assert_allclose(gradient[place], (values[0] - values[1]) / 2e-4, atol=1e-6)
+
+
+def test_forbidden_arcs_are_not_used():
+    scores = np.zeros((3, 4))
+    scores[0, 0] = -np.inf
+    losses, gradient = tree_loss(scores.ravel(), [[2, -1, -1]])
+    assert_allclose(losses, enumerated(scores, [2, -1, -1])[0])
+    assert gradient[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("heads", "message"),
+    [
+        ([[0], [3, 4, 0, 3]], r"heads\[1\] is impossible"),  # arcs cross
+        ([[0], [0, 0, 1, 1]], r"heads\[1\] is impossible"),  # two roots
+        ([[0], [2, 1, 0, 3]], r"heads\[1\] is impossible"),  # a cycle
+        ([[0], [3, 4, -1, -1]], r"heads\[1\] is impossible"),
+        ([[0], [1, -1, -1, -1]], r"heads\[1\] is impossible"),  # its own head
+        ([[0], [5, 0, 1, 1]], r"heads\[1\] must hold the heads of 4 tokens"),
+        ([[0], [-2, 0, 1, 1]], r"heads\[1\] must hold .* numbers from -1"),
+        ([[0], [0.5, 0, 1, 1]], r"heads\[1\] must be a flat sequence of whole numbers"),
+        ([], "no sentences"),
+        ([[0], [0, 1, 1]], r"arcs must have the shape n_arcs = \(14,\)"),
+    ],
+)
+def test_what_is_impossible_is_named(heads, message):
+    with pytest.raises(ValueError, match=message):
+        tree_loss(np.zeros(22), heads)
+
+
+def test_a_sentence_without_trees_is_named():
+    with pytest.raises(ValueError, match=r"heads\[1\] is impossible"):
+        tree_loss(np.array([0.0, 0.0, -np.inf, 0.0]), [[0], [-1]])
+    with pytest.raises(TypeError, match="heads must hold the heads of each sentence"):
+        tree_loss(np.zeros(2), 0)
