@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -320,6 +321,11 @@ class Learned(NamedTuple):
     warnings: tuple = ()  # pairs of a message and a category
 
 
+# Grammars as the charts need them, while their estimators live: to pack them takes longer than to
+# parse a sentence. No attributes, since prediction must not change what is copied and pickled.
+_PACKED = WeakKeyDictionary()
+
+
 class BaseSHAG(BaseParser):
     """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
 
@@ -347,16 +353,12 @@ class BaseSHAG(BaseParser):
         )
 
     def _grammars(self):
-        # Packed once: that takes longer than to parse a sentence.
         operators, fallback = self.operators_, self.fallback_operators_
-        kept = vars(self).get("_packed")
+        kept = _PACKED.get(self)
         if kept is None or kept[0] is not operators or kept[1] is not fallback:
             kept = operators, fallback, (pack_grammar(operators), pack_grammar(fallback))
-            self._packed = kept
+            _PACKED[self] = kept
         return kept[2]
-
-    def __getstate__(self):
-        return {name: value for name, value in super().__getstate__().items() if name != "_packed"}
 
     def _encode(self, symbols):
         return encode_sentences(symbols, self.symbols_)

@@ -17,7 +17,16 @@ from sklearn_shag.parsing._fast_sums import (
 from sklearn_shag.parsing._packed_grammar import FastGrammar
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
-from sklearn_shag.utils._simd import LANES, load, multiply, multiply_add, store, weight, zeros
+from sklearn_shag.utils._simd import (
+    LANES,
+    lane_sum,
+    load,
+    multiply,
+    multiply_add,
+    store,
+    weight,
+    zeros,
+)
 
 
 @table_kernel
@@ -46,11 +55,14 @@ def put_uses(factors, group, member, s, results, n_states):
 @inlined_kernel
 def _product(group, one, other, h, m, c, n_states, member):
     """Inner product of the states of a class in two tables."""
-    n_members, total = group.lengths.size, 0.0
-    for q in range(c * n_states, (c + 1) * n_states):
-        place = q * n_members + member
-        total += group.vectors[one, h, m, place] * group.vectors[other, h, m, place]
-    return total
+    vectors, n_members, total = group.vectors, group.lengths.size, zeros()
+    if n_members == 1:
+        for q in range(c * n_states, (c + 1) * n_states, LANES):
+            left = load(vectors, (one, h, m, q))
+            total = multiply_add(left, load(vectors, (other, h, m, q)), total)
+        return lane_sum(total)
+    place = c * n_members + member  # the one state
+    return vectors[one, h, m, place] * vectors[other, h, m, place]
 
 
 @inlined_kernel
@@ -64,15 +76,19 @@ def _ends(group, h, direction, member):
 @inlined_kernel
 def _stop_use(group, h, direction, c, n_states, member):
     # sum_b dclosed[h, b] stop(h, c) alpha_inf . C[h, b, c]
-    n_members, use = group.lengths.size, 0.0
+    vectors, n_members, use, total = group.vectors, group.lengths.size, 0.0, zeros()
     low, high = _ends(group, h, direction, member)
+    if n_members == 1:
+        for q in range(c * n_states, (c + 1) * n_states, LANES):
+            stop = load(group.stops, (h, direction, q))
+            for b in range(low, high):
+                d_closed = multiply(weight(group.numbers, (D_CLOSED, h, b, 0)), stop)
+                total = multiply_add(d_closed, load(vectors, (COMPLETE, h, b, q)), total)
+        return lane_sum(total)
+    place = c * n_members + member  # the one state
     for b in range(low, high):
-        value = 0.0
-        for q in range(c * n_states, (c + 1) * n_states):
-            place = q * n_members + member
-            value += group.stops[h, direction, place] * group.vectors[COMPLETE, h, b, place]
-        use += group.numbers[D_CLOSED, h, b, member] * value
-    return use
+        use += group.numbers[D_CLOSED, h, b, member] * vectors[COMPLETE, h, b, place]
+    return use * group.stops[h, direction, place]
 
 
 @table_kernel

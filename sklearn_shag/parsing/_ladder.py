@@ -17,7 +17,7 @@ def climb(grammars, factors, results, weights=None, counts=None):
         Over the same symbols.
     factors : Factors
     results : Results
-        Set, but for sentences that no grammar has mass for.
+        Set; uses are NaN for sentences that no grammar has mass for.
     weights : None or ndarray of shape (n_sentences,), default=None
         How often the uses of each sentence are counted.
     counts : None or Counts, default=None
@@ -37,6 +37,10 @@ def climb(grammars, factors, results, weights=None, counts=None):
             scaled = grammar.operators, factors, pending, results, done, weights, counts.scaled
             run_scaled(*scaled)
             pending = _take_route("fallback" if k else "scaled", done, pending, results)
+    for s in pending:
+        of_arcs = slice(factors.begins[s], factors.begins[s + 1])
+        results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
+        results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = np.nan
 
 
 def _take_route(route, done, pending, results):
