@@ -659,7 +659,8 @@ def test_other_sentences_decide_over_no_route(n_states):
         together = run(operators, [*sentences, *odd])
         for k in range(len(sentences)):
             for results, expected in zip(together, alone[k], strict=True):
-                assert_array_equal(results[k], expected[0])
+                if alone[k][0][0] or results is together[0]:  # else nothing is defined
+                    assert_array_equal(results[k], expected[0])
         routes.extend(result[0][0] for result in alone)
     assert 0.1 < np.mean(routes) < 0.9
 

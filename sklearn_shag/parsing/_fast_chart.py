@@ -102,7 +102,7 @@ def _halves(i, j):
 
 @inlined_kernel
 def _apply(sentence, vectors, matrices, before, after, half, score, first):
-    """Set after[h, m] = score sum_p matrices[h, m][p] before[h, m, p], its states from `first` on."""
+    """Set after[h, m], from its state `first` on: score sum_p matrices[h, m][p] before[h, m, p]."""
     head, modifier, codes = half.head, half.modifier, sentence.codes
     code, symbol = codes[head - 1], codes[modifier - 1]
     for q in range(0, matrices.shape[4], LANES):
