@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chunks import CHUNK_COST, CHUNK_COST_ALONE, cut
-from sklearn_shag.parsing._fast_uses import finish_counts, new_counts
+from sklearn_shag.parsing._fast_uses import NO_COUNTS, finish_counts, new_counts
 from sklearn_shag.parsing._ladder import climb
 from sklearn_shag.parsing._potentials import (
     Potentials,
@@ -129,10 +129,8 @@ def chart(
 
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
-    factors = as_factors(potentials)
-    results = new_results(factors, with_uses or with_counts)
-    counts = new_counts(packed, with_counts)
-    climb((packed,), factors, results, weights, counts)
+    counts = new_counts(packed) if with_counts else NO_COUNTS
+    _, results = climb((packed,), potentials, with_uses or with_counts, weights, counts)
     return results, finish_counts(counts, packed.operators) if with_counts else None
 
 

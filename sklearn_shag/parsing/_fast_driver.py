@@ -26,7 +26,6 @@ from sklearn_shag.parsing._fast_range import (
 )
 from sklearn_shag.parsing._fast_sums import CLOSED, D_CLOSED, N_NUMBER_TABLES, Memory, Tables
 from sklearn_shag.parsing._fast_uses import add_counts, add_counts_of_arcs, put_uses
-from sklearn_shag.parsing._packed_grammar import writable
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, shaped
 
@@ -41,6 +40,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
     Parameters
     ----------
     grammar : FastGrammar
+        Writable.
     factors : Factors
     which : int ndarray
         The sentences to parse, the shortest first.
@@ -56,7 +56,6 @@ def run_fast(grammar, factors, which, results, weights, counts):
     done : bool ndarray of the shape of `which`
         Where it is False, the scaled chart must tell.
     """
-    grammar = writable(grammar)
     # Without memory these are None: kernels for it are compiled if somebody asks.
     n_classes, memory, n_states = classes_of(factors), None, grammar.alpha_1.shape[2]
     if n_classes > 1:

@@ -166,16 +166,20 @@ class Counts(NamedTuple):
     scaled: Operators  # what the scaled one does
 
 
-def new_counts(grammar, wanted):
-    """Allocate counts of the operators of a PackedGrammar; empty ones if they are not wanted."""
+# Empty, where no counts are wanted.
+_vectors, _matrices = np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1))
+NO_COUNTS = Counts(
+    FastGrammar(_vectors, _vectors, _matrices, _matrices, np.empty(0)),
+    Operators(_vectors, _vectors, _matrices),
+)
 
-    def room(parts):
-        return [np.zeros_like(part if wanted else part[:0]) for part in parts]
 
-    fast = grammar.operators if grammar.fast is None else grammar.fast
-    alpha_1, alpha_inf, A = room(fast[:3])
-    roots = np.zeros(grammar.operators.A.shape[2])
-    return Counts(FastGrammar(alpha_1, alpha_inf, A, A, roots), Operators(*room(grammar.operators)))
+def new_counts(grammar):
+    """Allocate counts of the operators of a PackedGrammar."""
+    like = grammar.operators if grammar.fast is None else grammar.fast
+    alpha_1, alpha_inf, A = map(np.zeros_like, like[:3])
+    fast = FastGrammar(alpha_1, alpha_inf, A, A, np.zeros(A.shape[2]))
+    return Counts(fast, Operators(*map(np.zeros_like, grammar.operators)))
 
 
 def finish_counts(counts, operators):

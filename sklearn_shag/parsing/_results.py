@@ -74,16 +74,15 @@ def new_results(factors, with_uses):
     results : Results
         Without mass, by no route; uses are not defined yet.
     """
-    n_sentences = factors.indptr.size - 1
-
-    def room(like):
-        return np.empty(like.shape if with_uses else (0, *like.shape[1:]))
-
+    n_sentences, n_arcs, n_tokens = factors.indptr.size - 1, 0, 0
+    if with_uses:
+        n_arcs, n_tokens = factors.begins[-1], factors.indptr[-1]
+    of_memory, of_stops = factors.arc_memory.shape, factors.stop_memory.shape
     return Results(
         np.full(n_sentences, ROUTES.index("none"), dtype=np.uint8),
         np.zeros(n_sentences, dtype=np.int8),
         np.full(n_sentences, -np.inf),
-        np.empty(factors.begins[-1] if with_uses else 0),
-        room(factors.arc_memory),
-        room(factors.stop_memory),
+        np.empty(n_arcs),
+        np.empty((min(n_arcs, of_memory[0]), *of_memory[1:])),
+        np.empty((min(n_tokens, of_stops[0]), *of_stops[1:])),
     )
