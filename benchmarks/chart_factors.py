@@ -158,7 +158,12 @@ def compare_long(stopwatch):
     shorter, longer = stopwatch.compare(
         {f"predict, {n} tokens": lambda n=n: model.predict([text[:n]]) for n in LONG}, 3
     )
-    return [measured(f"times {LONG[0]} tokens: {LONG[1]} tokens", longer / shorter, at_most=5)]
+    codes = encode_sentences([text[: LONG[1]]], model.symbols_)
+    route = chart(model.operators_, Potentials(codes.indptr, codes.codes), marginals=False).route
+    return [
+        measured(f"times {LONG[0]} tokens: {LONG[1]} tokens", longer / shorter, at_most=5),
+        measured(f"chart of {LONG[1]} tokens", ROUTES[route[0]]),
+    ]
 
 
 def compare_models(report, train, test):

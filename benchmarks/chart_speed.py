@@ -3,8 +3,8 @@
 Usage: python benchmarks/chart_speed.py [--output RESULTS.json]
 
 Everything runs on one thread, on random sentences and random grammars. Contestants take turns in
-one process, and what counts are ratios of medians. torch-struct is optional (pip install torch,
-then pip install --no-deps torch-struct). Takes a few minutes.
+one process, and what counts are ratios of their least CPU time. torch-struct is optional (pip
+install torch, then pip install --no-deps torch-struct). Takes a few minutes.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, make_dgemm, measured, medians, read_arguments
+from _measure import Report, make_dgemm, measured, minima, read_arguments
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag.operators import Operators
@@ -99,7 +99,7 @@ def compare_with_peer(report):
             for name, dtype in dtypes.items():
                 for many in (True, False):
                     functions[name, many, size] = peer(torch, torch_struct, codes, dtype, many)
-        times = {key: t / key[-1] for key, t in medians(functions).items()}
+        times = {key: t / key[-1] for key, t in minima(functions).items()}
         # torch-struct with whichever number of roots it is faster with.
         for key in itertools.product(dtypes, BATCHES):
             times[key] = min(times[key[0], many, key[1]] for many in (True, False))
@@ -126,7 +126,7 @@ def compare_with_dgemm(report):
     for n_tokens in (*IN_CHUNKS, *SINGLE):
         size = 1 if n_tokens in SINGLE else 8192 // n_tokens
         codes = random_codes(size, n_tokens)
-        seconds = medians({n: marginals(n, codes) for n in STATES} | {"dgemm": dgemm})
+        seconds = minima({n: marginals(n, codes) for n in STATES} | {"dgemm": dgemm})
         rates.append(dgemm_operations / seconds.pop("dgemm"))
         times.append({n: t / size for n, t in seconds.items()} | {"N": n_tokens, "size": size})
     # Its best: had a neighbour of this process slowed only dgemm, the chart would look good.
@@ -158,7 +158,7 @@ def growth():
     """The exponent of time per sentence; chunks of equal size, so that no overhead flatters it."""
     lengths = np.array([50, 100, 200, 400])
     sizes = 1600 // lengths
-    seconds = medians(
+    seconds = minima(
         {n: marginals(8, random_codes(k, n)) for n, k in zip(lengths, sizes, strict=True)}
     )
     per_sentence = np.array(list(seconds.values())) / sizes
