@@ -1,4 +1,4 @@
-"""What the speed scripts share: medians, the machine and its yardstick, tables and their file.
+"""What the speed scripts share: their clocks, the machine and its yardstick, tables and their file.
 
 Usage: python benchmarks/_measure.py RESULTS.json... [--into PAGE]
 
@@ -34,21 +34,35 @@ def medians(functions, rounds=5):
     The functions take turns: what slows the machine for a while slows all of them alike, and
     their ratios stay.
     """
-    n_calls, times = {}, {name: [] for name in functions}
-    for name, function in functions.items():
-        function()  # compiles
-        n_calls[name] = 1 + int(SHORTEST / _seconds(function, 1))
-    for _ in range(rounds):
-        for name, function in functions.items():
-            times[name].append(_seconds(function, n_calls[name]))
+    times = _take_turns(functions, rounds, time.perf_counter)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def _seconds(function, n_calls):
-    started = time.perf_counter()
+def minima(functions, rounds=5):
+    """Least CPU seconds, of all threads, of one call of every function of a dict, in turns.
+
+    Unlike :func:`medians` it does not count the time that other programs had the processor.
+    """
+    times = _take_turns(functions, rounds, time.process_time)
+    return {name: min(values) for name, values in times.items()}
+
+
+def _take_turns(functions, rounds, clock):
+    n_calls, times = {}, {name: [] for name in functions}
+    for name, function in functions.items():
+        function()  # compiles
+        n_calls[name] = 1 + int(SHORTEST / _seconds(function, 1, time.perf_counter))
+    for _ in range(rounds):
+        for name, function in functions.items():
+            times[name].append(_seconds(function, n_calls[name], clock))
+    return times
+
+
+def _seconds(function, n_calls, clock):
+    started = clock()
     for _ in range(n_calls):
         function()
-    return (time.perf_counter() - started) / n_calls
+    return (clock() - started) / n_calls
 
 
 def make_dgemm(order=512):

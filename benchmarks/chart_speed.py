@@ -3,8 +3,8 @@
 Usage: python benchmarks/chart_speed.py [--output RESULTS.json]
 
 Everything runs on one thread, on random sentences and random grammars. Contestants take turns in
-one process, and what counts are ratios of medians. torch-struct is optional (pip install torch,
-then pip install --no-deps torch-struct). Takes a few minutes.
+one process, and what counts are ratios of their least CPU time. torch-struct is optional (pip
+install torch, then pip install --no-deps torch-struct). Takes a few minutes.
 """
 
 import itertools
@@ -14,11 +14,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, make_dgemm, measured, medians, read_arguments
+from _measure import Report, make_dgemm, measured, minima, read_arguments
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import marginals
+from sklearn_shag.parsing import Potentials, chart, pack_grammar
 
 N_SYMBOLS = 17  # as many as there are universal parts of speech
 STATES = (1, 4, 8, 10, 16)
@@ -43,12 +43,12 @@ def random_codes(n_sentences, n_tokens):
     return np.random.default_rng(1).integers(N_SYMBOLS, size=(n_sentences, n_tokens))
 
 
-def chart(n_states, codes):
+def marginals(n_states, codes):
     """A function that computes the arc marginals of sentences of equal length."""
     n_sentences, n_tokens = codes.shape
-    indptr = n_tokens * np.arange(n_sentences + 1)
-    grammar, fallback = random_grammar(n_states), random_grammar(1)
-    return lambda: marginals(grammar, fallback, codes.ravel(), indptr, 1)
+    sentences = Potentials(n_tokens * np.arange(n_sentences + 1), codes.ravel())
+    grammar = pack_grammar(random_grammar(n_states))  # once, as a fitted model
+    return lambda: chart(grammar, sentences)
 
 
 def operations(n_states, n_tokens):
@@ -76,7 +76,7 @@ def check_peer(torch, torch_struct):
     theirs = peer(torch, torch_struct, codes, torch.float64, False)()[0].detach().numpy()
     off_diagonal = theirs * (1 - np.eye(10))
     expected = np.column_stack([theirs.diagonal(), off_diagonal.T])
-    np.testing.assert_allclose(chart(1, codes)()[0], expected, atol=1e-8)
+    np.testing.assert_allclose(marginals(1, codes)().arcs.reshape(10, 11), expected, atol=1e-8)
 
 
 def compare_with_peer(report):
@@ -95,11 +95,11 @@ def compare_with_peer(report):
         functions = {}
         for size in BATCHES:
             codes = random_codes(size, n_tokens)
-            functions.update({(n, size): chart(n, codes) for n in (1, 8)})
+            functions.update({(n, size): marginals(n, codes) for n in (1, 8)})
             for name, dtype in dtypes.items():
                 for many in (True, False):
                     functions[name, many, size] = peer(torch, torch_struct, codes, dtype, many)
-        times = {key: t / key[-1] for key, t in medians(functions).items()}
+        times = {key: t / key[-1] for key, t in minima(functions).items()}
         # torch-struct with whichever number of roots it is faster with.
         for key in itertools.product(dtypes, BATCHES):
             times[key] = min(times[key[0], many, key[1]] for many in (True, False))
@@ -126,7 +126,7 @@ def compare_with_dgemm(report):
     for n_tokens in (*IN_CHUNKS, *SINGLE):
         size = 1 if n_tokens in SINGLE else 8192 // n_tokens
         codes = random_codes(size, n_tokens)
-        seconds = medians({n: chart(n, codes) for n in STATES} | {"dgemm": dgemm})
+        seconds = minima({n: marginals(n, codes) for n in STATES} | {"dgemm": dgemm})
         rates.append(dgemm_operations / seconds.pop("dgemm"))
         times.append({n: t / size for n, t in seconds.items()} | {"N": n_tokens, "size": size})
     # Its best: had a neighbour of this process slowed only dgemm, the chart would look good.
@@ -158,8 +158,8 @@ def growth():
     """The exponent of time per sentence; chunks of equal size, so that no overhead flatters it."""
     lengths = np.array([50, 100, 200, 400])
     sizes = 1600 // lengths
-    seconds = medians(
-        {n: chart(8, random_codes(k, n)) for n, k in zip(lengths, sizes, strict=True)}
+    seconds = minima(
+        {n: marginals(8, random_codes(k, n)) for n, k in zip(lengths, sizes, strict=True)}
     )
     per_sentence = np.array(list(seconds.values())) / sizes
     exponent = float(np.polyfit(np.log(lengths), np.log(per_sentence), 1)[0])
@@ -168,7 +168,7 @@ def growth():
 
 def peak_memory(n_tokens):
     """Bytes that a process ever held, after the chart of one sentence with 8 states."""
-    chart(8, random_codes(1, n_tokens))()
+    marginals(8, random_codes(1, n_tokens))()
     # getrusage would do, were it not for its memory of the parent process.
     status = STATUS.read_text().split()
     return 1024 * int(status[status.index("VmHWM:") + 1])

@@ -7,10 +7,11 @@ of them (default: UD_English-EWT). Learns from the training set, parses the test
 memory. Stages are the functions that `fit` and `predict` call, each timed by itself on what the
 stage before it returned, in turns with the whole; "the rest" is what the sum of them leaves.
 
-How much of `predict` is spent in `decode` is measured within the same calls, by a stopwatch around
-it, which no other load on the machine can turn into more than the whole. How much of `decode` is
-the chart, that is inside, outside and marginals with handing out sentences and taking back results,
-but without the search for the best tree, is the ratio of `marginals` to `decode` on one thread.
+How much of `predict` is spent in chunks of sentences is measured within the same calls, by a
+stopwatch around them, which no other load on the machine can turn into more than the whole. How
+much of that is the chart, that is inside, outside and marginals with handing out sentences and
+taking back results, but without the search for the best tree, is the ratio of `parse_marginals` to
+`parse_heads` on one thread.
 First calls are measured in processes of their own, with a kernel cache of their own, which the
 first of them finds empty.
 """
@@ -32,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _base
 from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences
-from sklearn_shag.parsing import decode, marginals
+from sklearn_shag.parsing import Batch, over_chunks, parse_heads, parse_marginals
 from sklearn_shag.sequences import collect_statistics, count_treebank, extract_sequences
 from sklearn_shag.treebank import read_conllu
 
@@ -85,50 +86,53 @@ def fit_stages(trees):
     return medians(stages | {"fit": lambda: SpectralSHAG(6).fit(trees)})
 
 
-def decode_share(parser, trees, rounds=9):
-    """Median share of `predict` that is spent in `decode`."""
-    decoding, shares = [], []
+def share_in_chunks(parser, trees, rounds=9):
+    """Median share of `predict` that is spent in `over_chunks`."""
+    in_chunks, shares = [], []
 
     def timed(*arguments):
         started = time.perf_counter()
-        heads = decode(*arguments)
-        decoding.append(time.perf_counter() - started)
+        heads = over_chunks(*arguments)
+        in_chunks.append(time.perf_counter() - started)
         return heads
 
-    with mock.patch.object(_base, "decode", timed):
+    with mock.patch.object(_base, "over_chunks", timed):
         for _ in range(rounds):
             started = time.perf_counter()
             parser.predict(trees)
-            shares.append(decoding.pop() / (time.perf_counter() - started))
+            shares.append(in_chunks.pop() / (time.perf_counter() - started))
     return statistics.median(shares)
 
 
 def predict_stages(model, trees):
     """Seconds of `predict` and of what it consists of, on one thread and on two."""
-    _, symbols = check_sentences(trees)
-    encoded = encode_sentences(symbols, model.symbols_)
-    grammars = (model.operators_, model.fallback_operators_)
+    sentences, symbols = check_sentences(trees)
+    batch = Batch(sentences, *encode_sentences(symbols, model.symbols_), None)
+    known = model._grammars(), model._potentials
+    tasks = {
+        "marginals": partial(parse_marginals, *known),
+        "heads": partial(parse_heads, *known, logarithm=True),
+    }
     parsers = {n: SpectralSHAG(6, n_jobs=n).fit_statistics(model.statistics_) for n in (1, 2)}
     times = medians(
         {
             "check sentences": lambda: check_sentences(trees),
             "encode": lambda: encode_sentences(symbols, model.symbols_),
-            "marginals": lambda: marginals(*grammars, *encoded, 1),
-            "decode": lambda: decode(*grammars, *encoded, "mbr", 1),
+            **{name: partial(over_chunks, task, batch, 1, 0) for name, task in tasks.items()},
             1: lambda: parsers[1].predict(trees),
             2: lambda: parsers[2].predict(trees),
         },
         rounds=9,
     )
-    chart = min(1.0, times["marginals"] / times["decode"])
+    chart = min(1.0, times["marginals"] / times["heads"])
     stages = {}
     for n, parser in parsers.items():
-        decoding = decode_share(parser, trees) * times[n]
+        in_chunks = share_in_chunks(parser, trees) * times[n]
         stages[n] = {
             "check sentences": times["check sentences"],
             "encode": times["encode"],
-            "chart": chart * decoding,
-            "best tree": (1 - chart) * decoding,
+            "chart": chart * in_chunks,
+            "best tree": (1 - chart) * in_chunks,
             "predict": times[n],
         }
     return stages
