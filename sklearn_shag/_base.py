@@ -12,7 +12,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.encoding import (
-    Alphabet,
     check_allowed,
     check_heads,
     check_sentences,
@@ -20,7 +19,7 @@ from sklearn_shag.encoding import (
     encode_sentences,
 )
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import Operators, log_values, sample_derivations
+from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import (
     Batch,
     Potentials,
@@ -33,8 +32,8 @@ from sklearn_shag.parsing import (
     parse_log_partitions,
     parse_marginals,
     report_marginals,
+    value_trees,
 )
-from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._param_validation import (
     Interval,
@@ -376,8 +375,8 @@ class BaseSHAG(BaseParser):
         Returns
         -------
         log_probabilities : ndarray of shape (n_sentences,)
-            In nats. -inf for trees with several roots, and where the estimate of one of the
-            factors, each the probability of a head-modifier sequence, is not positive.
+            In nats. -inf for trees with several roots, and where the estimate, a product over the
+            head-modifier sequences, is not positive.
 
         Notes
         -----
@@ -385,15 +384,10 @@ class BaseSHAG(BaseParser):
         although the grammar generates its words in another order. An unknown symbol counts as a
         missing observation: the probability is summed over what it may stand for.
         """
-        self._check_ready()
-        sentences, symbols = check_sentences(X)
-        heads = check_heads(sentences, y)
-        codes, indptr = self._encode(symbols)
-        sequences = extract_sequences(codes, heads, indptr, self.symbols_.size)
-        logs = log_values(self.operators_, sequences)
-        first = np.flatnonzero(sequences.heads == Alphabet(self.symbols_.size).root)
-        n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
-        return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
+        batch = self._batch(X)
+        heads = check_heads(batch.sentences, y)
+        sign, log_abs = value_trees(self.operators_, self._potentials(batch), heads)
+        return np.where(sign > 0, log_abs, -np.inf)
 
     def sample(
         self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200
