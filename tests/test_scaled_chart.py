@@ -316,6 +316,8 @@ def run(operators, factors, which=None, with_uses=True, with_counts=True, weight
     which = np.arange(n_sentences) if which is None else np.asarray(which)
     weights = np.ones(n_sentences) if weights is None else np.asarray(weights, dtype=float)
     results, done = new_results(factors, with_uses), np.empty(which.size, dtype=bool)
+    for uses in results[3:]:
+        uses[...] = np.nan
     counts = [np.zeros(part.shape if with_counts else (0,) * part.ndim) for part in operators]
     run_scaled(operators, factors, which, results, done, weights, Operators(*counts))
     return results, done, counts

@@ -46,7 +46,7 @@ def over_chunks(task, batch, n_jobs, verbose):
     """
     cost = CHUNK_COST if count_workers(n_jobs) > 1 else CHUNK_COST_ALONE
     chunks = cut(np.diff(batch.indptr), cost)
-    if len(chunks) == 1:
+    if len(chunks) == 1 and not verbose:
         return task(batch)
     tasks = (delayed(task)(_take(batch, chosen)) for chosen in chunks)
     with progress("Parsing", batch.indptr.size - 1, "sentences", verbose) as advance:

@@ -12,6 +12,7 @@ from sklearn_shag.parsing._fast_group import (
     padded,
     put_memory,
     put_sentence,
+    room_for_vectors,
 )
 from sklearn_shag.parsing._fast_range import (
     LONGEST_SCALED_ALIKE,
@@ -29,8 +30,9 @@ from sklearn_shag.parsing._fast_uses import add_counts, add_counts_of_arcs, put_
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, shaped
 
-# Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured.
-LONGEST_UNCUT = 24
+# Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured. Of
+# very long ones the tables leave the caches: larger tiles read each row less often.
+LONGEST_UNCUT, LONGEST_IN_SMALL_TILES, LONGEST_IN_MEDIUM_TILES = 24, 80, 300
 TILE = np.int64(4)
 
 
@@ -56,24 +58,27 @@ def run_fast(grammar, factors, which, results, weights, counts):
     done : bool ndarray of the shape of `which`
         Where it is False, the scaled chart must tell.
     """
+    n_classes, n_states = classes_of.py_func(factors), grammar.alpha_1.shape[2]
+    n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])
+    in_lockstep = n_states == 1
     # Without memory these are None: kernels for it are compiled if somebody asks.
-    n_classes, memory, n_states = classes_of(factors), None, grammar.alpha_1.shape[2]
+    known, memory = None, None
     if n_classes > 1:
-        columns = np.empty(padded(np.diff(factors.indptr).max()), dtype=np.int64)
+        columns = np.empty(padded.py_func(n_tokens), dtype=np.int64)
         following = np.empty((n_classes, columns.size), dtype=np.int64)
         classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
-        memory = Memory(n_states, classes, columns, following)
-    run = _in_lockstep if n_states == 1 else _one_by_one
+        known, memory = n_classes, Memory(n_states, classes, columns, following)
+    room = room_for_vectors(n_tokens, n_states, n_classes, LANES if in_lockstep else 1)
     done = np.empty(which.size, dtype=bool)
-    given = n_classes if n_classes > 1 else None, memory
-    run(grammar, factors, which, results, *given, weights, counts, done)
+    run = _in_lockstep if in_lockstep else _one_by_one
+    run(grammar, factors, which, results, known, memory, weights, counts, room, done)
     return done
 
 
 @kernel
-def _one_by_one(grammar, factors, which, results, n_classes, memory, weights, counts, done):
+def _one_by_one(grammar, factors, which, results, n_classes, memory, weights, counts, room, done):
     n_tokens, n_states = _length(factors, which[-1]), grammar.alpha_1.shape[2]
-    space = new_workspace(n_tokens, n_states, classes_of(factors), 1)
+    space = new_workspace(room, n_tokens, n_states, classes_of(factors), 1)
     for k in range(which.size):
         done[k] = _parse_one(grammar, factors, which[k], results, n_classes, memory, space)
         if counts.A.size and done[k]:
@@ -81,9 +86,10 @@ def _one_by_one(grammar, factors, which, results, n_classes, memory, weights, co
 
 
 @kernel
-def _in_lockstep(grammar, factors, which, results, n_classes, memory, weights, counts, done):
+def _in_lockstep(grammar, factors, which, results, n_classes, memory, weights, counts, room, done):
     """Parse sentences of a grammar of one state, LANES at a time."""
-    space = new_workspace(_length(factors, which[-1]), 1, classes_of(factors), LANES)
+    n_tokens = _length(factors, which[-1])
+    space = new_workspace(room, n_tokens, 1, classes_of(factors), LANES)
     for first in range(0, which.size, LANES):
         several = which[first : min(first + LANES, which.size)]
         _parse_several(grammar, factors, several, results, n_classes, space, done[first:])
@@ -120,7 +126,10 @@ def _parse_one(grammar, factors, s, results, n_classes, memory, space):
     )
     tables = Tables(group.vectors, shaped(space.numbers, (N_NUMBER_TABLES, p, p)))
     marginals = shaped(space.marginals, (n_tokens, n))
-    tile = n_tokens if n_tokens <= LONGEST_UNCUT else TILE
+    tile = n_tokens
+    if n_tokens > LONGEST_UNCUT:
+        tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
+        tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
     _solve(sentence, tables, marginals, group, results.arcs.size > 0, tile)
     return _put_result(factors, group, 0, s, results, n_states)
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_shag.parsing._fast_sums import N_NUMBER_TABLES, N_VECTOR_TABLES
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
-from sklearn_shag.utils._simd import aligned, shaped
+from sklearn_shag.utils._simd import LANES, aligned, from_line, shaped
 
 
 class Workspace(NamedTuple):
@@ -62,12 +62,21 @@ def classes_of(factors):
     return max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
 
 
+def room_for_vectors(n_tokens, n_states, n_classes, n_members):
+    """Allocate the vectors of sentences of up to N tokens.
+
+    Not within a kernel: numpy asks the system for large pages, which long sentences need.
+    """
+    p = padded.py_func(n_tokens)
+    return np.empty(N_VECTOR_TABLES * p * (p + 1) * n_states * n_classes * n_members + LANES)
+
+
 @kernel
-def new_workspace(n_tokens, n_states, n_classes, n_members):
-    """Allocate what the chart needs of sentences of up to N tokens."""
+def new_workspace(room, n_tokens, n_states, n_classes, n_members):
+    """Allocate what the chart needs of sentences of up to N tokens, but for the vectors."""
     p, n, size = padded(n_tokens), n_tokens + 1, n_states * n_classes * n_members
     return Workspace(
-        aligned(N_VECTOR_TABLES * p * (p + 1) * size),
+        from_line(room),
         aligned(N_NUMBER_TABLES * (p + 1) ** 2 * n_members),
         aligned(2 * n * size),
         aligned(2 * n * size),

@@ -25,9 +25,13 @@ def aligned(size):
 
     Vectors that lie across two lines take twice as long to load, everywhere.
     """
-    values = np.empty(size + LANES)
-    skipped = -(values.ctypes.data // 8) % LANES
-    return values[skipped : skipped + size]
+    return from_line(np.empty(size + LANES))[:size]
+
+
+@kernel
+def from_line(values):
+    """Leave out the first values, less than LANES, of an array until one begins a cache line."""
+    return values[-(values.ctypes.data // 8) % LANES :]
 
 
 def shaped(values, shape):
