@@ -19,6 +19,7 @@ from sklearn_shag.parsing._fast_range import (
     LONGEST_UNSCALED,
     N_PROBED,
     NEXT_WINDOW,
+    SMALLEST_SHARE,
     WINDOW,
     all_in_range,
     choose_longer,
@@ -183,7 +184,7 @@ def _solve(sentence, tables, marginals, group, with_uses, tile):
             first = end
             if first == n:
                 first, window = np.int64(1), window * NEXT_WINDOW
-                window = window if window < n - 1 else np.int64(0)
+                window = window if SMALLEST_SHARE * window < n - 1 else np.int64(0)
         else:
             _attach_roots(group)
             if all_in_range(group, n - 1) or retried:
@@ -231,7 +232,8 @@ def _put_result(factors, group, member, s, results, n_states):
                 place += 1
         if not np.isfinite(total):
             return False
-        put_uses(factors, group, member, s, results, n_states)
+        if results.arc_memory.shape[0] or results.stop_memory.shape[0]:
+            put_uses(factors, group, member, s, results, n_states)
     results.sign[s] = np.sign(z)
     # Taken apart, so that the power of two decides over no bit.
     mantissa, exponent = math.frexp(abs(z))

@@ -16,8 +16,9 @@ LONGEST_UNSCALED = 24
 # So many tokens tell by what factor the value of a sentence changes with each. Up to the longest
 # scaled by them, it is not tried whether that is enough.
 N_PROBED, LONGEST_SCALED_ALIKE = np.int64(12), 200
-# Where it was not enough, windows of so many tokens each tell it of their own; then longer ones.
-WINDOW, NEXT_WINDOW = np.int64(48), np.int64(4)
+# Where it was not enough, windows of so many tokens each tell it of their own; then windows so many
+# times as long, as long as they are so small a part of the sentence that they cost little.
+WINDOW, NEXT_WINDOW, SMALLEST_SHARE = np.int64(48), np.int64(4), np.int64(4)
 
 
 @inlined_kernel
@@ -59,7 +60,7 @@ def scale_by_window(group, first, n, window):
     """Scale the tokens first <= m < n by what they alone contribute to Z, if there are more."""
     for member in range(group.lengths.size):
         end = min(n, group.lengths[member] + 1)
-        longer = window == WINDOW or window < group.lengths[member]
+        longer = window == WINDOW or SMALLEST_SHARE * window < group.lengths[member]
         if not (group.n_wrong[member] and longer and first < end):
             continue
         # Spread evenly: to a part of the tokens one more.
