@@ -48,7 +48,16 @@ __all__ = [
 # Modules are imported when something in them is first asked for: the command line can thus help, or
 # say what is wrong with an option, without a second of importing scikit-learn.
 _MODULES = ("_base", "_deterministic", "_em", "_persistence", "_spectral", "_spectral_cv")
-_FOLDERS = ("datasets", "inspection", "metrics", "operators", "parsing", "sequences", "treebank")
+_FOLDERS = (
+    "datasets",
+    "inspection",
+    "learning",
+    "metrics",
+    "operators",
+    "parsing",
+    "sequences",
+    "treebank",
+)
 
 
 def __dir__():

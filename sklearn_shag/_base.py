@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,7 +12,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.encoding import (
-    Alphabet,
     check_allowed,
     check_heads,
     check_sentences,
@@ -19,7 +19,7 @@ from sklearn_shag.encoding import (
     encode_sentences,
 )
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import Operators, log_values, sample_derivations
+from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import (
     Batch,
     Potentials,
@@ -32,8 +32,8 @@ from sklearn_shag.parsing import (
     parse_log_partitions,
     parse_marginals,
     report_marginals,
+    value_trees,
 )
-from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._param_validation import (
     Interval,
@@ -320,6 +320,11 @@ class Learned(NamedTuple):
     warnings: tuple = ()  # pairs of a message and a category
 
 
+# Grammars as the charts need them, while their estimators live: to pack them takes longer than to
+# parse a sentence. No attributes, since prediction must not change what is copied and pickled.
+_PACKED = WeakKeyDictionary()
+
+
 class BaseSHAG(BaseParser):
     """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
 
@@ -347,16 +352,12 @@ class BaseSHAG(BaseParser):
         )
 
     def _grammars(self):
-        # Packed once: that takes longer than to parse a sentence.
         operators, fallback = self.operators_, self.fallback_operators_
-        kept = vars(self).get("_packed")
+        kept = _PACKED.get(self)
         if kept is None or kept[0] is not operators or kept[1] is not fallback:
             kept = operators, fallback, (pack_grammar(operators), pack_grammar(fallback))
-            self._packed = kept
+            _PACKED[self] = kept
         return kept[2]
-
-    def __getstate__(self):
-        return {name: value for name, value in super().__getstate__().items() if name != "_packed"}
 
     def _encode(self, symbols):
         return encode_sentences(symbols, self.symbols_)
@@ -374,8 +375,8 @@ class BaseSHAG(BaseParser):
         Returns
         -------
         log_probabilities : ndarray of shape (n_sentences,)
-            In nats. -inf for trees with several roots, and where the estimate of one of the
-            factors, each the probability of a head-modifier sequence, is not positive.
+            In nats. -inf for trees with several roots, and where the estimate, a product over the
+            head-modifier sequences, is not positive.
 
         Notes
         -----
@@ -383,15 +384,10 @@ class BaseSHAG(BaseParser):
         although the grammar generates its words in another order. An unknown symbol counts as a
         missing observation: the probability is summed over what it may stand for.
         """
-        self._check_ready()
-        sentences, symbols = check_sentences(X)
-        heads = check_heads(sentences, y)
-        codes, indptr = self._encode(symbols)
-        sequences = extract_sequences(codes, heads, indptr, self.symbols_.size)
-        logs = log_values(self.operators_, sequences)
-        first = np.flatnonzero(sequences.heads == Alphabet(self.symbols_.size).root)
-        n_roots = sequences.indptr[first + 1] - sequences.indptr[first]
-        return np.where(n_roots == 1, np.add.reduceat(logs, first), -np.inf)
+        batch = self._batch(X)
+        heads = check_heads(batch.sentences, y)
+        sign, log_abs = value_trees(self.operators_, self._potentials(batch), heads)
+        return np.where(sign > 0, log_abs, -np.inf)
 
     def sample(
         self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200

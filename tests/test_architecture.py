@@ -5,6 +5,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 import typing
 from pathlib import Path
 
@@ -121,6 +123,19 @@ def test_what_a_folder_names_is_public_or_shared(name):
     for value in map(vars(module).get, named):
         maker = getattr(value, "__module__", name)
         assert maker.startswith((name, "typing", "types", "collections.abc"))  # else an alias
+
+
+def test_whatever_is_public_is_found_where_nothing_was_asked_for_before():
+    """All folders with public names, and all names of the package itself."""
+    folders = {f: importlib.import_module(f"sklearn_shag.{f}") for f in FOLDERS}
+    public = [name for name, module in folders.items() if getattr(module, "__all__", ())]
+    assert sorted(sklearn_shag._FOLDERS) == public
+    code = "import sklearn_shag; print(sklearn_shag.{0})"
+    for name in ("learning", "BaseSHAG"):
+        subprocess.run([sys.executable, "-c", code.format(name)], check=True, capture_output=True)
+    for name in set(sklearn_shag.__all__) - {"__version__"}:
+        modules = [importlib.import_module(f"sklearn_shag.{m}") for m in sklearn_shag._MODULES]
+        assert any(hasattr(module, name) for module in modules), f"_MODULES lacks that of {name}"
 
 
 def test_the_reference_lists_exactly_what_is_public():

@@ -235,7 +235,7 @@ def test_routes_agree_on_scores_as_parsers_have_them(
 @compiled
 @pytest.mark.parametrize("n_states", [1, 3])
 def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states, monkeypatch):
-    monkeypatch.setattr("sklearn_shag.parsing._chart.cut", lambda lengths: cut(lengths, 2e4))
+    monkeypatch.setattr("sklearn_shag.parsing._chart.cut", lambda lengths, _: cut(lengths, 2e4))
     operators = any_grammar(9, n_states)
     rng = np.random.default_rng(9)
     given = drawn(9, rng.integers(1, 30, size=40), 2)

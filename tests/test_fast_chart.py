@@ -30,7 +30,7 @@ from sklearn_shag.parsing._fast_chart import Sentence
 from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
 from sklearn_shag.parsing._fast_range import N_PROBED
 from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Tables
-from sklearn_shag.parsing._fast_uses import new_counts
+from sklearn_shag.parsing._fast_uses import NO_COUNTS
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.parsing._results import new_results
 from sklearn_shag.utils._simd import LANES, aligned
@@ -89,8 +89,7 @@ def run(operators, sentences, with_marginals=True):
     which = np.argsort(lengths, kind="stable")
     done, weights = np.zeros(lengths.size, dtype=bool), np.ones(lengths.size)
     packed = pack_grammar(operators)
-    counts = new_counts(packed, wanted=False).fast
-    done[which] = run_fast(packed.fast, factors, which, results, weights, counts)
+    done[which] = run_fast(packed.fast, factors, which, results, weights, NO_COUNTS.fast)
     parts = [()] * len(sentences)
     if with_marginals:
         ends = pairwise(factors.begins)
@@ -659,7 +658,8 @@ def test_other_sentences_decide_over_no_route(n_states):
         together = run(operators, [*sentences, *odd])
         for k in range(len(sentences)):
             for results, expected in zip(together, alone[k], strict=True):
-                assert_array_equal(results[k], expected[0])
+                if alone[k][0][0] or results is together[0]:  # else nothing is defined
+                    assert_array_equal(results[k], expected[0])
         routes.extend(result[0][0] for result in alone)
     assert 0.1 < np.mean(routes) < 0.9
 

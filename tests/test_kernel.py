@@ -337,14 +337,14 @@ print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\
 class TestStaleCache:
     """Kernels are changed while the machine code of those that call them lies in the cache."""
 
-    # Compiled are `decode_trees` and, as part of it, `best_tree` of another file.
+    # Compiled are `_decode` and, as part of it, `best_tree` of another file.
     DECODE = """
 import numpy as np
-from sklearn_shag.parsing import _decoding
-heads = np.full(4, -1)
+from sklearn_shag.parsing import _parse
+heads = np.full(3, -1)
 scores = np.array([0, 0, 9, 0, 9, 0, 0, 0, 0, 0, 9, 0], dtype=float)
-_decoding.decode_trees(scores, np.array([0, 12]), np.array([0, 4]), heads)
-print(heads[1:].tolist(), sum(_decoding.decode_trees.dispatcher.stats.cache_hits.values()))
+_parse._decode(scores, np.array([0, 12]), np.array([0, 3]), heads)
+print(heads.tolist(), sum(_parse._decode.dispatcher.stats.cache_hits.values()))
 """
 
     @pytest.fixture

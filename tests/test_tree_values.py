@@ -154,7 +154,7 @@ def test_values_far_below_the_smallest_double_are_finite():
 
 @pytest.mark.parametrize("model", [DeterministicSHAG("sibling", smoothing=1), SpectralSHAG(4)])
 def test_trees_of_a_treebank(english, model):
-    """Codes alone: what `score_samples` says, where no sequence has a negative value."""
+    """Codes alone: what `score_samples` says."""
     model.fit(english)
     code_of = {symbol: code for code, symbol in enumerate(model.symbols_)}
     codes = [code_of[symbol] for tree in english for symbol in tree.symbols]

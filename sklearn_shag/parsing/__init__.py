@@ -17,7 +17,7 @@ from sklearn_shag.parsing._parse import (
 from sklearn_shag.parsing._potentials import Potentials
 from sklearn_shag.parsing._results import ChartResults
 from sklearn_shag.parsing._tree_loss import tree_loss
-from sklearn_shag.parsing._tree_values import tree_values
+from sklearn_shag.parsing._tree_values import tree_values, value_trees
 from sklearn_shag.parsing._viterbi import log_grammar
 
 __all__ = [

@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._chunks import cut
-from sklearn_shag.parsing._fast_uses import finish_counts, new_counts
+from sklearn_shag.parsing._chunks import CHUNK_COST, CHUNK_COST_ALONE, cut
+from sklearn_shag.parsing._fast_uses import NO_COUNTS, finish_counts, new_counts
 from sklearn_shag.parsing._ladder import climb
 from sklearn_shag.parsing._potentials import (
     Potentials,
@@ -17,7 +17,7 @@ from sklearn_shag.parsing._potentials import (
     take_sentences,
 )
 from sklearn_shag.parsing._results import ChartResults, Results, new_results
-from sklearn_shag.utils._parallel import delayed, run_parallel
+from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 from sklearn_shag.utils._typing import ArrayLike
 
 
@@ -100,13 +100,17 @@ def chart(
     weights = np.ones(n_sentences) if weights is None else np.asarray(weights, dtype=float)
     if weights.shape != (n_sentences,) or not np.isfinite(weights).all():
         raise ValueError(f"weights must be {n_sentences} finite numbers, one a sentence.")
-    chunks = cut(np.diff(potentials.indptr))  # by the sentences alone: so are the sums of counts
+    # Sums of counts must not depend on workers, so chunks do not, if there are any.
+    alone = count_workers(n_jobs) == 1 and not counts
+    chunks = cut(np.diff(potentials.indptr), CHUNK_COST_ALONE if alone else CHUNK_COST)
     task = partial(_chart_task, packed, with_uses=marginals, with_counts=counts)
-    parts = run_parallel(
-        (delayed(task)(take_sentences(potentials, chosen), weights[chosen]) for chosen in chunks),
-        n_jobs,
-    )
-    results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
+    if len(chunks) == 1:
+        parts = [task(potentials, weights)]
+        results = parts[0][0]
+    else:
+        tasks = (delayed(task)(take_sentences(potentials, part), weights[part]) for part in chunks)
+        parts = run_parallel(tasks, n_jobs)
+        results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
     total = None
     if counts:
         total = Operators(*map(sum, zip(*(of_chunk for _, of_chunk in parts), strict=True)))
@@ -125,10 +129,8 @@ def chart(
 
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
-    factors = as_factors(potentials)
-    results = new_results(factors, with_uses or with_counts)
-    counts = new_counts(packed, with_counts)
-    climb((packed,), factors, results, weights, counts)
+    counts = new_counts(packed) if with_counts else NO_COUNTS
+    _, results = climb((packed,), potentials, with_uses or with_counts, weights, counts)
     return results, finish_counts(counts, packed.operators) if with_counts else None
 
 

@@ -10,8 +10,7 @@ Vectors are those of :mod:`sklearn_shag.utils._simd`. One source serves two regi
 - they hold sentences, LANES of them in lockstep, of automata with one state. Tables of numbers have
   one axis more. Shorter sentences end where they end; what lies behind is zero.
 
-With memory, in lockstep, the class of a modifier differs from lane to lane: halves that have just
-emitted one have the states of all classes, and zeros but for its own.
+With memory, in lockstep, the class of a modifier differs from lane to lane: nothing is left out.
 
 Spans i..j are visited tile by tile, i in rows and j in columns. Split points between the rows and
 the columns of a tile are common to all its spans: their share of every sum is taken for four rows
@@ -102,8 +101,8 @@ def _halves(i, j):
 
 
 @inlined_kernel
-def _apply(sentence, vectors, matrices, before, after, half, score):
-    """Set after[h, m] = score sum_p matrices[h, m][p] before[h, m, p]."""
+def _apply(sentence, vectors, matrices, before, after, half, score, first):
+    """Set after[h, m], from its state `first` on: score sum_p matrices[h, m][p] before[h, m, p]."""
     head, modifier, codes = half.head, half.modifier, sentence.codes
     code, symbol = codes[head - 1], codes[modifier - 1]
     for q in range(0, matrices.shape[4], LANES):
@@ -114,11 +113,11 @@ def _apply(sentence, vectors, matrices, before, after, half, score):
             row = load(matrices, (code, half.direction, symbol, p + 1, q))
             odd = multiply_add(weight(vectors, (before, head, modifier, p + 1)), row, odd)
         total = multiply_add(score, even, multiply(score, odd))
-        store(vectors, (after, head, modifier, q), total)
+        store(vectors, (after, head, modifier, first + q), total)
 
 
 @inlined_kernel
-def _emit(sentence, matrices, n_classes, vectors, half):
+def _emit(sentence, matrices, n_classes, memory, vectors, half):
     """Set I[h, m] = A[h, m] g[h, m] w[h, m], where w are the scores of the arc (eq. 17)."""
     scores, head, modifier = sentence.arc_scores, half.head, half.modifier
     if n_classes is None:
@@ -127,7 +126,7 @@ def _emit(sentence, matrices, n_classes, vectors, half):
             total = multiply(score, load(vectors, (AWAITING, head, modifier, 0)))
             store(vectors, (INCOMPLETE, head, modifier, 0), total)
         else:
-            _apply(sentence, vectors, matrices, AWAITING, INCOMPLETE, half, score)
+            _apply(sentence, vectors, matrices, AWAITING, INCOMPLETE, half, score, 0)
         return
     n_states = vectors.shape[3] // n_classes
     for q in range(0, n_states, LANES):
@@ -142,7 +141,10 @@ def _emit(sentence, matrices, n_classes, vectors, half):
             total = multiply(weight(sentence.in_class, (modifier, c)), remembered)
             store(vectors, (INCOMPLETE, head, modifier, c * n_states), total)
     else:
-        _apply(sentence, vectors, matrices, REMEMBERED, INCOMPLETE, half, ones())
+        for q in range(0, vectors.shape[3], LANES):
+            store(vectors, (INCOMPLETE, head, modifier, q), zeros())
+        first = memory.columns[modifier]
+        _apply(sentence, vectors, matrices, REMEMBERED, INCOMPLETE, half, ones(), first)
 
 
 @inlined_kernel
@@ -155,7 +157,7 @@ def _differentiate_emission(sentence, matrices, n_classes, vectors, half):
             total = multiply(score, load(vectors, (D_INCOMPLETE, head, modifier, 0)))
             store(vectors, (D_AWAITING, head, modifier, 0), total)
         else:
-            _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, score)
+            _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, score, 0)
         return
     n_states = vectors.shape[3] // n_classes
     if matrices is None:
@@ -165,7 +167,7 @@ def _differentiate_emission(sentence, matrices, n_classes, vectors, half):
             total = multiply_add(weight(sentence.in_class, (modifier, c)), dI, total)
         store(vectors, (D_AWAITING, head, modifier, 0), total)
     else:
-        _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, ones())
+        _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, ones(), 0)
     for q in range(0, n_states, LANES):
         remembered = load(vectors, (D_AWAITING, head, modifier, q))
         for c in range(n_classes):
@@ -202,12 +204,12 @@ def _inside_span(sentence, tables, i, j, low, high, begun):
     right, left = _halves(i, j)
     memory, n_classes, matrices = sentence.memory, sentence.n_classes, sentence.A_transposed
     # g[h, m] = sum_b closed[m, b] C[h, b]    over boundaries between them             (eq. 16)
-    sum_up(tables, SUM_AWAITING, memory, i, j, low, high, begun)
+    sum_up(tables, SUM_AWAITING, i, j, low, high, begun)
     # I[h, m] = score(h, m) A[h, m] g[h, m]                                            (eq. 17)
-    _emit(sentence, matrices, n_classes, tables.vectors, right)
-    _emit(sentence, matrices, n_classes, tables.vectors, left)
+    _emit(sentence, matrices, n_classes, memory, tables.vectors, right)
+    _emit(sentence, matrices, n_classes, memory, tables.vectors, left)
     # C[h, b] = sum_m closed[m, b] I[h, m]    over the outermost modifier              (eq. 18)
-    sum_up(tables, SUM_COMPLETE, memory, i, j, low, high, begun)
+    sum_up(tables, SUM_COMPLETE, i, j, low, high, begun)
     _close(sentence, tables, right)
     _close(sentence, tables, left)
 
@@ -265,7 +267,7 @@ def _add_beyond(tables, memory, half, other, q, low, high, begun, of_class, own,
         dC = multiply_add(factor, load(vectors, (D_AWAITING, head, k, q)), dC)
         if of_class:
             # dclosed[m, b'] += I[k, m] . dC[k, b']    over the same heads               (eq. 20)
-            vector = load(vectors, (INCOMPLETE, k, modifier, q))
+            vector = load(vectors, (INCOMPLETE, k, modifier, place))
             across = multiply_add(vector, load(vectors, (D_COMPLETE, k, other, place)), across)
             # dI[h, m] += closed[m, k] dC[h, k]    over boundaries k beyond b            (eq. 20)
             factor = weight(numbers, (CLOSED, modifier, k + direction))
@@ -328,7 +330,7 @@ def _finish_half(sentence, memory, tables, marginals, half):
         dC = load(vectors, (D_COMPLETE, head, boundary, place))
         dI = multiply_add(closed, dC, load(vectors, (D_INCOMPLETE, head, modifier, q)))
         store(vectors, (D_INCOMPLETE, head, modifier, q), dI)
-        total = multiply_add(dI, load(vectors, (INCOMPLETE, head, modifier, q)), total)
+        total = multiply_add(dI, load(vectors, (INCOMPLETE, head, modifier, place)), total)
     put_sum(marginals, (modifier - 1, head), total)
     _differentiate_emission(sentence, sentence.A, sentence.n_classes, vectors, half)
 

@@ -26,7 +26,6 @@ from sklearn_shag.parsing._fast_range import (
 )
 from sklearn_shag.parsing._fast_sums import CLOSED, D_CLOSED, N_NUMBER_TABLES, Memory, Tables
 from sklearn_shag.parsing._fast_uses import add_counts, add_counts_of_arcs, put_uses
-from sklearn_shag.parsing._packed_grammar import writable
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, shaped
 
@@ -41,6 +40,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
     Parameters
     ----------
     grammar : FastGrammar
+        Writable.
     factors : Factors
     which : int ndarray
         The sentences to parse, the shortest first.
@@ -56,23 +56,17 @@ def run_fast(grammar, factors, which, results, weights, counts):
     done : bool ndarray of the shape of `which`
         Where it is False, the scaled chart must tell.
     """
-    grammar = writable(grammar)
-    options = None, None
-    n_classes = classes_of(factors)
+    # Without memory these are None: kernels for it are compiled if somebody asks.
+    n_classes, memory, n_states = classes_of(factors), None, grammar.alpha_1.shape[2]
     if n_classes > 1:
-        columns = padded(np.diff(factors.indptr).max())
-        options = (
-            n_classes,
-            Memory(
-                grammar.alpha_1.shape[2],
-                np.empty(columns, dtype=np.int64),
-                np.empty((n_classes, columns), dtype=np.int64),
-            ),
-        )
-    run = _in_lockstep if grammar.alpha_1.shape[2] == 1 else _one_by_one
+        columns = np.empty(padded(np.diff(factors.indptr).max()), dtype=np.int64)
+        following = np.empty((n_classes, columns.size), dtype=np.int64)
+        classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
+        memory = Memory(n_states, classes, columns, following)
+    run = _in_lockstep if n_states == 1 else _one_by_one
     done = np.empty(which.size, dtype=bool)
-    # Without memory they are None: kernels for it are compiled if somebody asks.
-    run(grammar, factors, which, results, *options, weights, counts, done)
+    given = n_classes if n_classes > 1 else None, memory
+    run(grammar, factors, which, results, *given, weights, counts, done)
     return done
 
 
@@ -127,7 +121,7 @@ def _parse_one(grammar, factors, s, results, n_classes, memory, space):
     tables = Tables(group.vectors, shaped(space.numbers, (N_NUMBER_TABLES, p, p)))
     marginals = shaped(space.marginals, (n_tokens, n))
     tile = n_tokens if n_tokens <= LONGEST_UNCUT else TILE
-    _solve(sentence, tables, marginals, group, results.arcs.size > 0, tile, n_states)
+    _solve(sentence, tables, marginals, group, results.arcs.size > 0, tile)
     return _put_result(factors, group, 0, s, results, n_states)
 
 
@@ -152,13 +146,13 @@ def _parse_several(grammar, factors, which, results, n_classes, space, done):
     )
     tables, with_uses = Tables(group.vectors, group.numbers), results.arcs.size > 0
     # Always in tiles: the order of sums must not depend on how long the others are.
-    _solve(sentence, tables, group.marginals, group, with_uses, TILE, group.vectors.shape[3])
+    _solve(sentence, tables, group.marginals, group, with_uses, TILE)
     for k in range(which.size):
         done[k] = _put_result(factors, group, k, which[k], results, 1)
 
 
 @merged_kernel
-def _solve(sentence, tables, marginals, group, with_uses, tile, n_incomplete):
+def _solve(sentence, tables, marginals, group, with_uses, tile):
     """Fill Z and, if they are wanted, marginals, and tell what is out of range.
 
     Arcs to a token are divided by a power of two, so that the value of any part of a sentence is
@@ -183,7 +177,7 @@ def _solve(sentence, tables, marginals, group, with_uses, tile, n_incomplete):
                 window = window if window < n - 1 else np.int64(0)
         else:
             _attach_roots(group)
-            if all_in_range(group, n - 1, n_incomplete) or retried:
+            if all_in_range(group, n - 1) or retried:
                 break
             window, retried = WINDOW, True
     if with_uses:

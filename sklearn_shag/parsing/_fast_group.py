@@ -184,21 +184,24 @@ def _put_arc_factors(factors, first, n_tokens, group, m, member):
         if h != m and with_arcs:
             log_largest = max(log_largest, factors.arcs[first + h])
         if h != m and with_memory:
-            for factor in factors.arc_memory[first + h]:
-                largest = max(largest, factor)
+            for c in range(factors.arc_memory.shape[1]):
+                largest = max(largest, factors.arc_memory[first + h, c])
     # Where there is none, no arc will be possible, and nothing be NaN.
     log_largest = log_largest if log_largest > -np.inf else 0.0
     largest = largest if largest > 0.0 else 1.0
     group.log_shifts[member] += log_largest + np.log(largest)
     for h in range(n_tokens + 1):
-        if h != m:
-            of_arc = np.exp(factors.arcs[first + h] - log_largest) if with_arcs else 1.0
-            for c in range(group.arc_scores.shape[2]):
-                of_class = factors.arc_memory[first + h, c] / largest if with_memory else 1.0
-                if h > 0:
-                    group.arc_scores[h, m, c, member] *= of_arc * of_class
-                elif c == 0:
-                    group.roots[m, member] *= of_arc * of_class
+        if h == m:
+            continue
+        of_arc = 1.0 / largest
+        if with_arcs:
+            of_arc *= np.exp(factors.arcs[first + h] - log_largest)
+        for c in range(group.arc_scores.shape[2] if h > 0 else 1):
+            factor = of_arc * factors.arc_memory[first + h, c] if with_memory else of_arc
+            if h > 0:
+                group.arc_scores[h, m, c, member] *= factor
+            else:
+                group.roots[m, member] *= factor
 
 
 @table_kernel

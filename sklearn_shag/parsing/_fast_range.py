@@ -81,12 +81,11 @@ def _log2_value(group, member, first, end):
 
 
 @table_kernel
-def all_in_range(group, n_tokens, n_incomplete):
+def all_in_range(group, n_tokens):
     """Whether nothing is lost in the chart; count, by member, the entries that say otherwise.
 
     What is lost in a vector beside larger entries is negligible, and where the whole of it is,
-    the closed half that it leads to is too small. `n_incomplete` is the size of the vectors of what
-    has just emitted a modifier; with memory it is smaller than that of the others.
+    the closed half that it leads to is too small.
     """
     vectors, n_members = group.vectors, group.lengths.size
     size = vectors.shape[3]
@@ -96,13 +95,8 @@ def all_in_range(group, n_tokens, n_incomplete):
         # There is a boundary behind the last token, but no modifier.
         row = shaped(vectors[COMPLETE, h], ((n_tokens + 2) * size,))[size:]
         _count_out_of_range(row, 0.0, group.n_wrong)
-        if n_incomplete == size:
-            row = shaped(vectors[INCOMPLETE, h], ((n_tokens + 1) * size,))[size:]
-            _count_out_of_range(row, 0.0, group.n_wrong)
-        else:
-            for m in range(1, n_tokens + 1):
-                row = vectors[INCOMPLETE, h, m, :n_incomplete]
-                _count_out_of_range(row, 0.0, group.n_wrong)
+        row = shaped(vectors[INCOMPLETE, h], ((n_tokens + 1) * size,))[size:]
+        _count_out_of_range(row, 0.0, group.n_wrong)
         row = shaped(group.numbers[CLOSED, h], ((n_tokens + 2) * n_members,))[n_members:]
         _count_out_of_range(row, SMALLEST_IN_RANGE, group.n_wrong)
     n_wrong = 0

@@ -1,9 +1,9 @@
 """The sums that the fast chart consists of: factors times vectors, span by span or four at once.
 
-With memory (see :class:`Potentials`) halves that are complete or await a modifier have states for
-every class, one class after the other. Those that have just emitted a modifier have one class only,
-its own, and are stored without the others: of a sum over modifiers only those of the class are
-visited, or the states of the class.
+With memory (see :class:`Potentials`) halves have states for every class of the last modifier, one
+class after the other. Those that have just emitted a modifier are of its class, zero elsewhere: the
+sums for four at once visit only modifiers of the class, or the states of the class. Span by span it
+does not pay: there are few terms, and a loop of unforeseen length takes longer than a longer one.
 
 Inner loops count with :func:`opaque`: the compiler would unroll them, and then keep an address in
 memory for every table and step.
@@ -48,8 +48,9 @@ class Memory(NamedTuple):
     """The class of every token of one sentence, as the sums need it."""
 
     n_states: int  # of one class
-    columns: np.ndarray  # (N + 6,): where the states of the class of a token begin
-    following: np.ndarray  # (n_classes, N + 6): the next token of the class from a position on
+    classes: np.ndarray  # (n / LANES,): to which class LANES states belong
+    columns: np.ndarray  # (P,): where the states of the class of a token begin
+    following: np.ndarray  # (n_classes, P): the next token of the class from a position on
 
 
 class Sum(NamedTuple):
@@ -59,7 +60,7 @@ class Sum(NamedTuple):
     terms: np.int64
     out: np.int64
     shift: np.int64  # of ends: 1 if they are boundaries, behind modifiers in right halves; else 0
-    of_class: np.int64  # what has the states of one class only: nothing, terms k, or out[:, end]
+    of_class: np.int64  # what is of one class only: nothing, terms[:, k], or out[:, end]
 
 
 ALL_CLASSES, TERMS_OF_CLASS, OUT_OF_CLASS = map(np.int64, range(3))
@@ -86,43 +87,25 @@ def place_of(memory, sums, q, end):
     """Where, in the terms of a sum, what contributes to the states from q on of out[:, end] is."""
     if memory is None:
         return q
-    if sums.of_class == TERMS_OF_CLASS:
-        return q % memory.n_states
     return q + memory.columns[end] if sums.of_class == OUT_OF_CLASS else q
 
 
 @inlined_kernel
-def next_term(memory, sums, q, k):
+def _next_term(memory, sums, q, k):
     """Which term from k on is the next that contributes to the states from q on."""
     if memory is None:
         return opaque(k)
     if sums.of_class == TERMS_OF_CLASS:
-        return memory.following[q // memory.n_states, k]
+        return memory.following[memory.classes[q // LANES], k]
     return opaque(k)
 
 
 @inlined_kernel
-def _add_terms_of_class(tables, sums, memory, head, end, q, low, high, total):
-    """Add terms low <= k < high to a sum of one half: modifiers of the class of the states q."""
-    place = place_of(memory, sums, q, end)
-    k = next_term(memory, sums, q, low)
-    while k < high:
-        factor = weight(tables.numbers, (sums.factors, end, k))
-        total = multiply_add(factor, load(tables.vectors, (sums.terms, head, k, place)), total)
-        k = next_term(memory, sums, q, k + 1)
-    return total
-
-
-@inlined_kernel
-def _add_terms(tables, sums, memory, i, j, q, low, high, right, left):
+def _add_terms(tables, sums, i, j, q, low, high, right, left):
     """Add terms low <= k < high to a sum of the right half of i..j, and as many to the left half's.
 
     k are boundaries or, in sums whose ends are boundaries, modifiers: of the left half one less.
     """
-    if memory is not None and sums.of_class == TERMS_OF_CLASS:
-        right = _add_terms_of_class(tables, sums, memory, i, j + 1, q, low, high, right)
-        left = _add_terms_of_class(tables, sums, memory, j, i, q, low - 1, high - 1, left)
-        return right, left
     k = low
     while k < high:
         factor = weight(tables.numbers, (sums.factors, j + sums.shift, k))
@@ -134,17 +117,17 @@ def _add_terms(tables, sums, memory, i, j, q, low, high, right, left):
 
 
 @inlined_kernel
-def sum_up(tables, sums, memory, i, j, low, high, begun):
+def sum_up(tables, sums, i, j, low, high, begun):
     """Take a sum for both halves of i..j; if `begun`, but for split points low <= k < high."""
     vectors = tables.vectors
     for q in range(0, vectors.shape[3], LANES):
         right = load(vectors, (sums.out, i, j + sums.shift, q)) if begun else zeros()
         left = load(vectors, (sums.out, j, i, q)) if begun else zeros()
         end = low + sums.shift if begun else low
-        right, left = _add_terms(tables, sums, memory, i, j, q, i + 1, end, right, left)
+        right, left = _add_terms(tables, sums, i, j, q, i + 1, end, right, left)
         if begun:
             start = max(high, end)
-            right, left = _add_terms(tables, sums, memory, i, j, q, start, j + 1, right, left)
+            right, left = _add_terms(tables, sums, i, j, q, start, j + 1, right, left)
         store(vectors, (sums.out, i, j + sums.shift, q), right)
         store(vectors, (sums.out, j, i, q), left)
 
@@ -158,7 +141,7 @@ def four_sums(tables, sums, memory, head, end, low, high):
         # One place, and so one load, but for sums of the class of each end.
         place_0, place_1 = place_of(memory, sums, q, end), place_of(memory, sums, q, end + 1)
         place_2, place_3 = place_of(memory, sums, q, end + 2), place_of(memory, sums, q, end + 3)
-        k = next_term(memory, sums, q, low)
+        k = _next_term(memory, sums, q, low)
         while k < high:
             vector = load(vectors, (sums.terms, head, k, place_0))
             sum_0 = multiply_add(weight(numbers, (factors, end, k)), vector, sum_0)
@@ -168,7 +151,7 @@ def four_sums(tables, sums, memory, head, end, low, high):
             sum_2 = multiply_add(weight(numbers, (factors, end + 2, k)), vector, sum_2)
             vector = load(vectors, (sums.terms, head, k, place_3))
             sum_3 = multiply_add(weight(numbers, (factors, end + 3, k)), vector, sum_3)
-            k = next_term(memory, sums, q, k + 1)
+            k = _next_term(memory, sums, q, k + 1)
         store(vectors, (sums.out, head, end, q), sum_0)
         store(vectors, (sums.out, head, end + 1, q), sum_1)
         store(vectors, (sums.out, head, end + 2, q), sum_2)
@@ -179,7 +162,7 @@ def four_sums(tables, sums, memory, head, end, low, high):
 def add_inner_products(tables, sums, memory, lefts, x, rights, y, low, high):
     """Add sum_h lefts[h, x + r] . rights[h, y + s], low <= h < high, to dclosed[x + r, y + s].
 
-    `sums` tells which states of the rights belong to those of the lefts.
+    `sums` tells which states there are in both.
     """
     vectors, numbers = tables.vectors, tables.numbers
     for r in range(x, x + 4, 2):
@@ -189,8 +172,8 @@ def add_inner_products(tables, sums, memory, lefts, x, rights, y, low, high):
         while h < high:
             for q in range(0, states_of(vectors, memory, sums), LANES):
                 place_0, place_1 = place_of(memory, sums, q, r), place_of(memory, sums, q, r + 1)
-                left_0 = load(vectors, (lefts, h, r, q))
-                left_1 = load(vectors, (lefts, h, r + 1, q))
+                left_0 = load(vectors, (lefts, h, r, place_0))
+                left_1 = load(vectors, (lefts, h, r + 1, place_1))
                 sum_00 = multiply_add(left_0, load(vectors, (rights, h, y, place_0)), sum_00)
                 sum_10 = multiply_add(left_1, load(vectors, (rights, h, y, place_1)), sum_10)
                 sum_01 = multiply_add(left_0, load(vectors, (rights, h, y + 1, place_0)), sum_01)

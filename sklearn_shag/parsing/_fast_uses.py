@@ -17,7 +17,16 @@ from sklearn_shag.parsing._fast_sums import (
 from sklearn_shag.parsing._packed_grammar import FastGrammar
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
-from sklearn_shag.utils._simd import LANES, load, multiply, multiply_add, store, weight, zeros
+from sklearn_shag.utils._simd import (
+    LANES,
+    lane_sum,
+    load,
+    multiply,
+    multiply_add,
+    store,
+    weight,
+    zeros,
+)
 
 
 @table_kernel
@@ -46,11 +55,14 @@ def put_uses(factors, group, member, s, results, n_states):
 @inlined_kernel
 def _product(group, one, other, h, m, c, n_states, member):
     """Inner product of the states of a class in two tables."""
-    n_members, total = group.lengths.size, 0.0
-    for q in range(c * n_states, (c + 1) * n_states):
-        place = q * n_members + member
-        total += group.vectors[one, h, m, place] * group.vectors[other, h, m, place]
-    return total
+    vectors, n_members, total = group.vectors, group.lengths.size, zeros()
+    if n_members == 1:
+        for q in range(c * n_states, (c + 1) * n_states, LANES):
+            left = load(vectors, (one, h, m, q))
+            total = multiply_add(left, load(vectors, (other, h, m, q)), total)
+        return lane_sum(total)
+    place = c * n_members + member  # the one state
+    return vectors[one, h, m, place] * vectors[other, h, m, place]
 
 
 @inlined_kernel
@@ -64,15 +76,19 @@ def _ends(group, h, direction, member):
 @inlined_kernel
 def _stop_use(group, h, direction, c, n_states, member):
     # sum_b dclosed[h, b] stop(h, c) alpha_inf . C[h, b, c]
-    n_members, use = group.lengths.size, 0.0
+    vectors, n_members, use, total = group.vectors, group.lengths.size, 0.0, zeros()
     low, high = _ends(group, h, direction, member)
+    if n_members == 1:
+        for q in range(c * n_states, (c + 1) * n_states, LANES):
+            stop = load(group.stops, (h, direction, q))
+            for b in range(low, high):
+                d_closed = multiply(weight(group.numbers, (D_CLOSED, h, b, 0)), stop)
+                total = multiply_add(d_closed, load(vectors, (COMPLETE, h, b, q)), total)
+        return lane_sum(total)
+    place = c * n_members + member  # the one state
     for b in range(low, high):
-        value = 0.0
-        for q in range(c * n_states, (c + 1) * n_states):
-            place = q * n_members + member
-            value += group.stops[h, direction, place] * group.vectors[COMPLETE, h, b, place]
-        use += group.numbers[D_CLOSED, h, b, member] * value
-    return use
+        use += group.numbers[D_CLOSED, h, b, member] * vectors[COMPLETE, h, b, place]
+    return use * group.stops[h, direction, place]
 
 
 @table_kernel
@@ -150,16 +166,20 @@ class Counts(NamedTuple):
     scaled: Operators  # what the scaled one does
 
 
-def new_counts(grammar, wanted):
-    """Allocate counts of the operators of a PackedGrammar; empty ones if they are not wanted."""
+# Empty, where no counts are wanted.
+_vectors, _matrices = np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1))
+NO_COUNTS = Counts(
+    FastGrammar(_vectors, _vectors, _matrices, _matrices, np.empty(0)),
+    Operators(_vectors, _vectors, _matrices),
+)
 
-    def room(parts):
-        return [np.zeros_like(part if wanted else part[:0]) for part in parts]
 
-    fast = grammar.operators if grammar.fast is None else grammar.fast
-    alpha_1, alpha_inf, A = room(fast[:3])
-    roots = np.zeros(grammar.operators.A.shape[2])
-    return Counts(FastGrammar(alpha_1, alpha_inf, A, A, roots), Operators(*room(grammar.operators)))
+def new_counts(grammar):
+    """Allocate counts of the operators of a PackedGrammar."""
+    like = grammar.operators if grammar.fast is None else grammar.fast
+    alpha_1, alpha_inf, A = map(np.zeros_like, like[:3])
+    fast = FastGrammar(alpha_1, alpha_inf, A, A, np.zeros(A.shape[2]))
+    return Counts(fast, Operators(*map(np.zeros_like, grammar.operators)))
 
 
 def finish_counts(counts, operators):

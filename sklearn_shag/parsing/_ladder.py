@@ -1,35 +1,45 @@
-"""The ladder of grammars and charts that sentences climb."""
+"""The ladder of grammars and charts that the sentences of a chunk climb."""
 
 import numpy as np
 
 from sklearn_shag.parsing._fast_driver import run_fast
-from sklearn_shag.parsing._fast_uses import new_counts
-from sklearn_shag.parsing._results import ROUTES
+from sklearn_shag.parsing._fast_uses import NO_COUNTS
+from sklearn_shag.parsing._packed_grammar import writable
+from sklearn_shag.parsing._potentials import as_factors
+from sklearn_shag.parsing._results import ROUTES, new_results
 from sklearn_shag.parsing._scaled_driver import run_scaled
 
 
-def climb(grammars, factors, results, weights=None, counts=None):
+def climb(grammars, potentials, with_uses=True, weights=None, counts=NO_COUNTS):
     """Parse a chunk of sentences, each with the first of the grammars that has mass for it.
 
     Parameters
     ----------
     grammars : sequence of PackedGrammar
         Over the same symbols.
-    factors : Factors
-    results : Results
-        Set, but for sentences that no grammar has mass for.
+    potentials : Potentials
+        As :func:`check_potentials` returns them.
+    with_uses : bool, default=True
+        Whether expected uses are wanted, of arcs and of all factors that are given.
     weights : None or ndarray of shape (n_sentences,), default=None
         How often the uses of each sentence are counted.
-    counts : None or Counts, default=None
+    counts : Counts, default=NO_COUNTS
         Of the first grammar: what is used of its operators is added.
+
+    Returns
+    -------
+    factors : Factors
+    results : Results
+        Uses are NaN for sentences that no grammar has mass for.
     """
-    lengths = np.diff(factors.indptr)
+    factors = as_factors(potentials)
+    results, lengths = new_results(factors, with_uses), np.diff(factors.indptr)
     weights = np.ones(lengths.size) if weights is None else weights
-    counts = new_counts(grammars[0], wanted=False) if counts is None else counts
     pending = np.argsort(lengths, kind="stable")
     for k, grammar in enumerate(grammars):
         if pending.size and grammar.fast is not None:
-            done = run_fast(grammar.fast, factors, pending, results, weights, counts.fast)
+            fast = writable(grammar.fast)
+            done = run_fast(fast, factors, pending, results, weights, counts.fast)
             pending = _take_route("fallback" if k else "fast", done, pending, results)
         if pending.size:
             # Out of range, or without mass, which only this chart is sure of.
@@ -37,6 +47,11 @@ def climb(grammars, factors, results, weights=None, counts=None):
             scaled = grammar.operators, factors, pending, results, done, weights, counts.scaled
             run_scaled(*scaled)
             pending = _take_route("fallback" if k else "scaled", done, pending, results)
+    for s in pending:
+        of_arcs = slice(factors.begins[s], factors.begins[s + 1])
+        results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
+        results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = np.nan
+    return factors, results
 
 
 def _take_route(route, done, pending, results):

@@ -55,9 +55,10 @@ def pack_grammar(operators):
 
 def writable(grammar):
     """Copy what is read-only, as other processes get large arrays: another type to the kernels."""
-    return type(grammar)(
-        *(part if part.flags.writeable else _pad(part, part.shape) for part in grammar)
-    )
+    for part in grammar:
+        if not part.flags.writeable:
+            return type(grammar)(*(_pad(part, part.shape) for part in grammar))
+    return grammar
 
 
 def _pad(values, leading):

@@ -1,13 +1,11 @@
 """What parsers ask of a chunk of sentences: marginals that are probabilities, best trees, log Z."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from sklearn_shag.parsing._eisner import best_tree
 from sklearn_shag.parsing._ladder import climb
 from sklearn_shag.parsing._potentials import as_factors
-from sklearn_shag.parsing._results import ROUTES, new_results
+from sklearn_shag.parsing._results import ROUTES
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from sklearn_shag.utils._kernel import kernel
 
@@ -15,24 +13,19 @@ from sklearn_shag.utils._kernel import kernel
 SMALLEST_MARGINAL = 1e-12
 
 
-def _factors(potentials, allowed):
-    """Make the factors of a chunk, and forbid what is not allowed."""
-    if allowed is not None:
-        arcs = np.where(np.concatenate([part.ravel() for part in allowed]), 0.0, -np.inf)
-        arcs = arcs if potentials.arcs is None else arcs + potentials.arcs
-        potentials = potentials._replace(arcs=arcs)
-    return as_factors(potentials)
-
-
-def _solve(grammars, make_potentials, batch, with_marginals=True):
-    factors = _factors(make_potentials(batch), batch.allowed)
-    results = new_results(factors, with_marginals)
-    climb(grammars, factors, results)
-    return factors, results
+def _potentials(make_potentials, batch):
+    """Make the potentials of a chunk, and forbid what is not allowed."""
+    potentials = make_potentials(batch)
+    if batch.allowed is None:
+        return potentials
+    arcs = np.where(np.concatenate([part.ravel() for part in batch.allowed]), 0.0, -np.inf)
+    arcs = arcs if potentials.arcs is None else arcs + potentials.arcs
+    return potentials._replace(arcs=arcs)
 
 
 def _split(flat, indptr):
-    return [flat[begin:end] for begin, end in pairwise(indptr.tolist())]
+    ends = indptr.tolist()
+    return list(map(flat.__getitem__, map(slice, ends, ends[1:])))
 
 
 def parse_marginals(grammars, make_potentials, batch):
@@ -50,7 +43,7 @@ def parse_marginals(grammars, make_potentials, batch):
     -------
     marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
     """
-    factors, results = _solve(grammars, make_potentials, batch)
+    factors, results = climb(grammars, _potentials(make_potentials, batch))
     repair(results.arcs, factors)
     lengths = np.diff(batch.indptr).tolist()
     parts = _split(results.arcs, factors.begins)
@@ -59,7 +52,7 @@ def parse_marginals(grammars, make_potentials, batch):
 
 def parse_heads(grammars, make_potentials, batch, logarithm):
     """List the heads of the trees with the largest sum of marginals, or of their logarithms."""
-    factors, results = _solve(grammars, make_potentials, batch)
+    factors, results = climb(grammars, _potentials(make_potentials, batch))
     repair(results.arcs, factors)
     scores = results.arcs
     if logarithm:
@@ -67,19 +60,14 @@ def parse_heads(grammars, make_potentials, batch, logarithm):
             scores = np.log(scores)
     elif factors.arcs.size:
         scores[factors.arcs == -np.inf] = -np.inf
-    return decode_marginals(scores, batch.indptr, factors.begins)
-
-
-def decode_marginals(scores, indptr, begins):
-    """List the heads of the best trees by the scores of arcs, in the layout of marginals."""
-    heads = np.empty(indptr[-1], dtype=np.int64)
-    _decode(scores, begins, indptr, heads)
-    return _split(heads, indptr)
+    heads = np.empty(batch.indptr[-1], dtype=np.int64)
+    _decode(scores, factors.begins, batch.indptr, heads)
+    return _split(heads, batch.indptr)
 
 
 def parse_derivations(grammars, make_potentials, batch):
     """List the heads of the most probable derivations; `grammars` are LogGrammars."""
-    factors = log_factors(_factors(make_potentials(batch), batch.allowed))
+    factors = log_factors(as_factors(_potentials(make_potentials, batch)))
     pending = np.arange(batch.indptr.size - 1)
     heads, scores = np.empty(batch.indptr[-1], dtype=np.int64), np.full(pending.size, -np.inf)
     for grammar in grammars:
@@ -91,13 +79,13 @@ def parse_derivations(grammars, make_potentials, batch):
 
 def parse_log_partitions(grammars, make_potentials, batch):
     """List sign and log |Z| of every sentence."""
-    _, results = _solve(grammars, make_potentials, batch, with_marginals=False)
+    _, results = climb(grammars, _potentials(make_potentials, batch), with_uses=False)
     return list(zip(results.sign.tolist(), results.log_abs_z.tolist(), strict=True))
 
 
 def report_marginals(grammars, make_potentials, batch):
     """List what is negative before it is repaired: see :class:`MarginalReport` for the fields."""
-    factors, results = _solve(grammars, make_potentials, batch)
+    factors, results = climb(grammars, _potentials(make_potentials, batch))
     report, sizes = [], np.diff(batch.indptr).tolist()
     for s, (part, n) in enumerate(zip(_split(results.arcs, factors.begins), sizes, strict=True)):
         negative = part[part < -SMALLEST_MARGINAL]  # nothing where they are NaN

@@ -210,10 +210,10 @@ class Factors(NamedTuple):
 
 def as_factors(potentials):
     """Make the factors of potentials that have been checked."""
-    _, codes, arcs, memory, arc_memory, stop_memory = potentials
+    indptr, codes, arcs, memory, arc_memory, stop_memory = potentials
     return Factors(
-        potentials.indptr,
-        arc_begins(potentials.indptr),
+        indptr,
+        arc_begins(indptr),
         codes,
         np.empty(0) if arcs is None else arcs,
         np.empty(0, dtype=np.int64) if memory is None else memory,

@@ -55,7 +55,7 @@ class Results(NamedTuple):
     route: np.ndarray  # (n_sentences,), the place in ROUTES
     sign: np.ndarray  # (n_sentences,) int8
     log_abs_z: np.ndarray  # (n_sentences,)
-    arcs: np.ndarray  # (n_arcs,), NaN until they are set, as the uses below
+    arcs: np.ndarray  # (n_arcs,)
     arc_memory: np.ndarray  # (n_arcs, n_classes)
     stop_memory: np.ndarray  # (n_tokens, 2, n_classes)
 
@@ -72,18 +72,17 @@ def new_results(factors, with_uses):
     Returns
     -------
     results : Results
-        Without mass, by no route.
+        Without mass, by no route; uses are not defined yet.
     """
-    n_sentences = factors.indptr.size - 1
-
-    def room(like):
-        return np.full(like.shape if with_uses else (0, *like.shape[1:]), np.nan)
-
+    n_sentences, n_arcs, n_tokens = factors.indptr.size - 1, 0, 0
+    if with_uses:
+        n_arcs, n_tokens = factors.begins[-1], factors.indptr[-1]
+    of_memory, of_stops = factors.arc_memory.shape, factors.stop_memory.shape
     return Results(
         np.full(n_sentences, ROUTES.index("none"), dtype=np.uint8),
         np.zeros(n_sentences, dtype=np.int8),
         np.full(n_sentences, -np.inf),
-        np.full(factors.begins[-1] if with_uses else 0, np.nan),
-        room(factors.arc_memory),
-        room(factors.stop_memory),
+        np.empty(n_arcs),
+        np.empty((min(n_arcs, of_memory[0]), *of_memory[1:])),
+        np.empty((min(n_tokens, of_stops[0]), *of_stops[1:])),
     )

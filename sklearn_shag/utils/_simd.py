@@ -78,6 +78,11 @@ def larger_sum(one, other, least):
     return np.maximum(one + other, least)
 
 
+def lane_sum(vector):
+    """Return the sum of all lanes."""
+    return vector.sum()
+
+
 def put_sum(array, index, vector):
     """Set what :func:`weight` would take: to the sum of all lanes, or lane by lane."""
     array[index] = vector.sum() if array.ndim == len(index) else vector

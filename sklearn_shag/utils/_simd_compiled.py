@@ -11,6 +11,7 @@ from numba.np.arrayobj import populate_array
 from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
+    lane_sum,
     larger_sum,
     load,
     multiply,
@@ -128,7 +129,7 @@ def _larger_sum(context, builder, signature, arguments):
 def _sum_and_place(context, builder, signature, arguments):
     vector, element_type = arguments[2], _VECTOR
     if not _a_value_a_lane(signature):
-        vector, element_type = _lane_sum(builder, vector), _DOUBLE
+        vector, element_type = _sum_of_lanes(builder, vector), _DOUBLE
     return vector, _pointer(context, builder, signature, arguments, element_type)
 
 
@@ -150,7 +151,7 @@ def _a_value_a_lane(signature):
     return signature.args[0].ndim > len(signature.args[1])
 
 
-def _lane_sum(builder, vector):
+def _sum_of_lanes(builder, vector):
     width = LANES
     while width > 1:
         width //= 2
@@ -183,6 +184,11 @@ def _shaped(context, builder, signature, arguments):
     view = context.make_array(signature.return_type)(context, builder)
     populate_array(view, values.data, shape, strides, values.itemsize, meminfo=None)
     return view._getvalue()
+
+
+@_compiled(lane_sum, types.float64, VectorType)
+def _lane_sum(context, builder, signature, arguments):
+    return _sum_of_lanes(builder, arguments[0])
 
 
 @_compiled(opaque, types.intp, types.Integer)
