@@ -64,6 +64,7 @@ autosummary_context = {
         "with_traceback",
         "get_metadata_routing",
         "set_partial_fit_request",
+        "set_predict_request",
         "set_score_request",
         "set_fit_request",
         "set_output",
