@@ -12,7 +12,6 @@ from sklearn_shag.parsing._fast_group import (
     padded,
     put_memory,
     put_sentence,
-    room_for_vectors,
 )
 from sklearn_shag.parsing._fast_range import (
     LONGEST_SCALED_ALIKE,
@@ -28,7 +27,7 @@ from sklearn_shag.parsing._fast_range import (
 )
 from sklearn_shag.parsing._fast_sums import CLOSED, D_CLOSED, N_NUMBER_TABLES, Memory, Tables
 from sklearn_shag.parsing._fast_uses import add_counts, add_counts_of_arcs, put_uses
-from sklearn_shag.utils._kernel import inlined_kernel, kernel, merged_kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, shaped
 
 # Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured. Of
@@ -69,28 +68,27 @@ def run_fast(grammar, factors, which, results, weights, counts):
         following = np.empty((n_classes, columns.size), dtype=np.int64)
         classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
         known, memory = n_classes, Memory(n_states, classes, columns, following)
-    room = room_for_vectors(n_tokens, n_states, n_classes, LANES if in_lockstep else 1)
+    space = new_workspace(n_tokens, n_states, n_classes, LANES if in_lockstep else 1)
     done = np.empty(which.size, dtype=bool)
     run = _in_lockstep if in_lockstep else _one_by_one
-    run(grammar, factors, which, results, known, memory, weights, counts, room, done)
+    run(grammar, factors, which, results, known, memory, weights, counts, space, done)
+    if n_classes == 1 and results.arcs.size:  # each arc and each stop is used in the one class
+        results.arc_memory[...] = results.arcs[: len(results.arc_memory), None]
+        results.stop_memory[...] = 1.0
     return done
 
 
-@kernel
-def _one_by_one(grammar, factors, which, results, n_classes, memory, weights, counts, room, done):
-    n_tokens, n_states = _length(factors, which[-1]), grammar.alpha_1.shape[2]
-    space = new_workspace(room, n_tokens, n_states, classes_of(factors), 1)
+@table_kernel
+def _one_by_one(grammar, factors, which, results, n_classes, memory, weights, counts, space, done):
     for k in range(which.size):
         done[k] = _parse_one(grammar, factors, which[k], results, n_classes, memory, space)
         if counts.A.size and done[k]:
             add_counts(grammar, factors, which[k], weights, space, counts)
 
 
-@kernel
-def _in_lockstep(grammar, factors, which, results, n_classes, memory, weights, counts, room, done):
+@table_kernel
+def _in_lockstep(grammar, factors, which, results, n_classes, memory, weights, counts, space, done):
     """Parse sentences of a grammar of one state, LANES at a time."""
-    n_tokens = _length(factors, which[-1])
-    space = new_workspace(room, n_tokens, 1, classes_of(factors), LANES)
     for first in range(0, which.size, LANES):
         several = which[first : min(first + LANES, which.size)]
         _parse_several(grammar, factors, several, results, n_classes, space, done[first:])
@@ -105,7 +103,7 @@ def _length(factors, s):
     return factors.indptr[s + 1] - factors.indptr[s]
 
 
-@table_kernel
+@merged_kernel
 def _parse_one(grammar, factors, s, results, n_classes, memory, space):
     """Parse one sentence; return whether it is done."""
     n_tokens, n_states = _length(factors, s), grammar.alpha_1.shape[2]
@@ -132,10 +130,10 @@ def _parse_one(grammar, factors, s, results, n_classes, memory, space):
         tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
     _solve(sentence, tables, marginals, group, results.arcs.size > 0, tile)
-    return _put_result(factors, group, 0, s, results, n_states)
+    return _put_result(factors, group, 0, s, results, n_classes, n_states)
 
 
-@table_kernel
+@merged_kernel
 def _parse_several(grammar, factors, which, results, n_classes, space, done):
     """Parse up to LANES sentences in lockstep; tell which are done."""
     n_tokens = _length(factors, which[-1])  # of the longest
@@ -158,7 +156,7 @@ def _parse_several(grammar, factors, which, results, n_classes, space, done):
     # Always in tiles: the order of sums must not depend on how long the others are.
     _solve(sentence, tables, group.marginals, group, with_uses, TILE)
     for k in range(which.size):
-        done[k] = _put_result(factors, group, k, which[k], results, 1)
+        done[k] = _put_result(factors, group, k, which[k], results, n_classes, 1)
 
 
 @merged_kernel
@@ -217,7 +215,7 @@ def _attach_roots(group):
 
 
 @table_kernel
-def _put_result(factors, group, member, s, results, n_states):
+def _put_result(factors, group, member, s, results, n_classes, n_states):
     """Keep the results of one sentence; return whether it is done."""
     z, n_tokens = group.z[member], group.lengths[member]
     if group.n_wrong[member] or z == 0.0:
@@ -232,7 +230,7 @@ def _put_result(factors, group, member, s, results, n_states):
                 place += 1
         if not np.isfinite(total):
             return False
-        if results.arc_memory.shape[0] or results.stop_memory.shape[0]:
+        if n_classes is not None:
             put_uses(factors, group, member, s, results, n_states)
     results.sign[s] = np.sign(z)
     # Taken apart, so that the power of two decides over no bit.

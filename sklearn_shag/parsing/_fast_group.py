@@ -1,13 +1,14 @@
 """Sentences side by side, as the fast chart takes them: LANES in lockstep, else one."""
 
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.parsing._fast_sums import N_NUMBER_TABLES, N_VECTOR_TABLES
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
-from sklearn_shag.utils._simd import LANES, aligned, from_line, shaped
+from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
+from sklearn_shag.utils._simd import LANES, aligned, shaped
 
 
 class Workspace(NamedTuple):
@@ -21,11 +22,11 @@ class Workspace(NamedTuple):
     arc_scores: np.ndarray
     marginals: np.ndarray
     in_class: np.ndarray
-    lengths: np.ndarray
     log_shifts: np.ndarray
     z: np.ndarray
-    exponents: np.ndarray
+    lengths: np.ndarray
     n_wrong: np.ndarray
+    exponents: np.ndarray
 
 
 class SentenceGroup(NamedTuple):
@@ -62,33 +63,32 @@ def classes_of(factors):
     return max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
 
 
-def room_for_vectors(n_tokens, n_states, n_classes, n_members):
-    """Allocate the vectors of sentences of up to N tokens.
+def new_workspace(n_tokens, n_states, n_classes, n_members):
+    """Allocate what the chart needs of sentences of up to N tokens.
 
     Not within a kernel: numpy asks the system for large pages, which long sentences need.
     """
-    p = padded.py_func(n_tokens)
-    return np.empty(N_VECTOR_TABLES * p * (p + 1) * n_states * n_classes * n_members + LANES)
-
-
-@kernel
-def new_workspace(room, n_tokens, n_states, n_classes, n_members):
-    """Allocate what the chart needs of sentences of up to N tokens, but for the vectors."""
-    p, n, size = padded(n_tokens), n_tokens + 1, n_states * n_classes * n_members
+    p, n, size = padded.py_func(n_tokens), n_tokens + 1, n_states * n_classes * n_members
+    sizes = (
+        N_VECTOR_TABLES * p * (p + 1) * size,
+        N_NUMBER_TABLES * (p + 1) ** 2 * n_members,
+        2 * n * size,
+        2 * n * size,
+        n * n_members,
+        n * n * n_classes * n_members,
+        (n - 1) * n * n_members,
+        n * n_classes * n_members,
+        n_members,
+        n_members,
+    )
+    ends = list(accumulate(size + -size % LANES for size in sizes))
+    room = aligned(ends[-1])
+    whole_numbers = np.empty((n + 2) * n_members, dtype=np.int64)
     return Workspace(
-        from_line(room),
-        aligned(N_NUMBER_TABLES * (p + 1) ** 2 * n_members),
-        aligned(2 * n * size),
-        aligned(2 * n * size),
-        aligned(n * n_members),
-        aligned(n * n * n_classes * n_members),
-        aligned((n - 1) * n * n_members),
-        aligned(n * n_classes * n_members),
-        np.empty(n_members, dtype=np.int64),
-        np.empty(n_members),
-        np.empty(n_members),
-        np.empty(n * n_members, dtype=np.int64),
-        np.empty(n_members, dtype=np.int64),
+        *map(room.__getitem__, map(slice, [0, *ends], ends)),
+        whole_numbers[:n_members],
+        whole_numbers[n_members : 2 * n_members],
+        whole_numbers[2 * n_members :],
     )
 
 
@@ -106,8 +106,8 @@ def group_of(space, n_tokens, n_states, n_classes, n_members):
         shaped(space.numbers, (N_NUMBER_TABLES, p + 1, p + 1, n_members)),
         shaped(space.marginals, (n - 1, n, n_members)),
         shaped(space.in_class, (n, n_classes, n_members)),
-        space.log_shifts,
-        space.z,
+        shaped(space.log_shifts, (n_members,)),
+        shaped(space.z, (n_members,)),
         shaped(space.exponents, (n, n_members)),
         space.n_wrong,
     )

@@ -14,24 +14,18 @@ import math
 
 import numpy as np
 
-from sklearn_shag.utils._kernel import kernel
-
 LANES = 8
 
 
-@kernel
 def aligned(size):
-    """Allocate undefined values whose first lies at the begin of a cache line.
+    """Allocate undefined values of which the first lies at the begin of a cache line.
 
     Vectors that lie across two lines take twice as long to load, everywhere.
     """
-    return from_line(np.empty(size + LANES))[:size]
-
-
-@kernel
-def from_line(values):
-    """Leave out the first values, less than LANES, of an array until one begins a cache line."""
-    return values[-(values.ctypes.data // 8) % LANES :]
+    values = np.empty(size + LANES)
+    address, _ = values.__array_interface__["data"]
+    skipped = -(address // values.itemsize) % LANES
+    return values[skipped : skipped + size]
 
 
 def shaped(values, shape):
