@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._chunks import cut
+from sklearn_shag.parsing._chunks import CHUNK_COST, cut
 from sklearn_shag.parsing._potentials import (
     Potentials,
     as_factors,
@@ -79,7 +79,7 @@ def best_trees(
                 f"{name} of the operators holds the negative value {part.min():.6g}, which has no "
                 f"logarithm. Decode marginals: they take operators of any sign."
             )
-    logs, chunks = log_grammar(packed.operators), cut(np.diff(potentials.indptr))
+    logs, chunks = log_grammar(packed.operators), cut(np.diff(potentials.indptr), CHUNK_COST)
     tasks = (delayed(_find_best)(logs, take_sentences(potentials, chosen)) for chosen in chunks)
     heads, scores = [None] * (potentials.indptr.size - 1), np.empty(potentials.indptr.size - 1)
     for chosen, results in zip(chunks, run_parallel(tasks, n_jobs), strict=True):

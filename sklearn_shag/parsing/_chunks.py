@@ -44,8 +44,9 @@ def over_chunks(task, batch, n_jobs, verbose):
     results : list
         For each sentence of the batch.
     """
-    cost = CHUNK_COST if count_workers(n_jobs) > 1 else CHUNK_COST_ALONE
-    chunks = cut(np.diff(batch.indptr), cost)
+    chunks = cut(np.diff(batch.indptr), CHUNK_COST)
+    if len(chunks) > 1 and count_workers(n_jobs) == 1:
+        chunks = cut(np.diff(batch.indptr), CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
         return task(batch)
     tasks = (delayed(task)(_take(batch, chosen)) for chosen in chunks)
@@ -58,7 +59,7 @@ def over_chunks(task, batch, n_jobs, verbose):
     return results
 
 
-def cut(lengths, chunk_cost=CHUNK_COST):
+def cut(lengths, chunk_cost):
     """Cut sentences into chunks of about some cost, the shortest first: a list of int arrays."""
     # Of the chart with 8 states, measured: cubic only for long sentences.
     cost = (lengths + 1) ** 2 * (lengths + 31.0)
