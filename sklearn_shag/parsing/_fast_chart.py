@@ -262,13 +262,14 @@ def _add_beyond(tables, memory, half, other, q, low, high, begun, of_class, own,
         # dclosed[h, b] += dg[k, h] . C[k, b]    over heads k beyond b                   (eq. 22)
         vector = load(vectors, (D_AWAITING, k, head, q))
         own = multiply_add(vector, load(vectors, (COMPLETE, k, boundary, q)), own)
-        # dC[h, b] += closed[k, b] dg[h, k]    over modifiers k beyond b                 (eq. 22)
-        factor = weight(numbers, (CLOSED_BY_BOUNDARY, boundary, k))
-        dC = multiply_add(factor, load(vectors, (D_AWAITING, head, k, q)), dC)
         if of_class:
             # dclosed[m, b'] += I[k, m] . dC[k, b']    over the same heads               (eq. 20)
             vector = load(vectors, (INCOMPLETE, k, modifier, place))
             across = multiply_add(vector, load(vectors, (D_COMPLETE, k, other, place)), across)
+        # dC[h, b] += closed[k, b] dg[h, k]    over modifiers k beyond b                 (eq. 22)
+        factor = weight(numbers, (CLOSED_BY_BOUNDARY, boundary, k))
+        dC = multiply_add(factor, load(vectors, (D_AWAITING, head, k, q)), dC)
+        if of_class:
             # dI[h, m] += closed[m, k] dC[h, k]    over boundaries k beyond b            (eq. 20)
             factor = weight(numbers, (CLOSED, modifier, k + direction))
             vector = load(vectors, (D_COMPLETE, head, k + direction, place))
@@ -317,20 +318,19 @@ def _finish_half(sentence, memory, tables, marginals, half):
     head, modifier, boundary, direction = half
     d_closed = weight(numbers, (D_CLOSED, head, boundary))
     closed = weight(numbers, (CLOSED, modifier, boundary))
+    total, place = zeros(), place_of(memory, SUM_D_INCOMPLETE, 0, modifier)
     for q in range(0, vectors.shape[3], LANES):
         stop = load(sentence.stops, (head, direction, q))
         dC = multiply_add(d_closed, stop, load(vectors, (D_COMPLETE, head, boundary, q)))
         store(vectors, (D_COMPLETE, head, boundary, q), dC)
+        if memory is None or place <= q < place + memory.n_states:
+            dI = load(vectors, (D_INCOMPLETE, head, modifier, q - place))
+            dI = multiply_add(closed, dC, dI)
+            store(vectors, (D_INCOMPLETE, head, modifier, q - place), dI)
+            # The posterior of the arc is dI[h, m] . I[h, m]                           (eq. 25)
+            total = multiply_add(dI, load(vectors, (INCOMPLETE, head, modifier, q)), total)
     if head == modifier:
         return
-    # The posterior of the arc is dI[h, m] . I[h, m]                                   (eq. 25)
-    total = zeros()
-    for q in range(0, states_of(vectors, memory, SUM_D_INCOMPLETE), LANES):
-        place = place_of(memory, SUM_D_INCOMPLETE, q, modifier)
-        dC = load(vectors, (D_COMPLETE, head, boundary, place))
-        dI = multiply_add(closed, dC, load(vectors, (D_INCOMPLETE, head, modifier, q)))
-        store(vectors, (D_INCOMPLETE, head, modifier, q), dI)
-        total = multiply_add(dI, load(vectors, (INCOMPLETE, head, modifier, place)), total)
     put_sum(marginals, (modifier - 1, head), total)
     _differentiate_emission(sentence, sentence.A, sentence.n_classes, vectors, half)
 
