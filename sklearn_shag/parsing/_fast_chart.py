@@ -311,6 +311,16 @@ def _outside_span(sentence, tables, marginals, i, j, far, end, begun):
 
 
 @inlined_kernel
+def _finish_states(vectors, closed, half, q, place, total):
+    """Finish dI, and add its product with I: the posterior of the arc is the sum (eq. 25)."""
+    dC = load(vectors, (D_COMPLETE, half.head, half.boundary, place))
+    dI = load(vectors, (D_INCOMPLETE, half.head, half.modifier, q))
+    dI = multiply_add(closed, dC, dI)
+    store(vectors, (D_INCOMPLETE, half.head, half.modifier, q), dI)
+    return multiply_add(dI, load(vectors, (INCOMPLETE, half.head, half.modifier, place)), total)
+
+
+@inlined_kernel
 def _finish_half(sentence, memory, tables, marginals, half):
     # dC[h, b] += dclosed[h, b] alpha_inf                                              (eq. 19)
     # dI[h, m] += closed[m, b] dC[h, b]    where b is the boundary behind m            (eq. 20)
@@ -318,17 +328,17 @@ def _finish_half(sentence, memory, tables, marginals, half):
     head, modifier, boundary, direction = half
     d_closed = weight(numbers, (D_CLOSED, head, boundary))
     closed = weight(numbers, (CLOSED, modifier, boundary))
-    total, place = zeros(), place_of(memory, SUM_D_INCOMPLETE, 0, modifier)
+    total = zeros()
     for q in range(0, vectors.shape[3], LANES):
         stop = load(sentence.stops, (head, direction, q))
         dC = multiply_add(d_closed, stop, load(vectors, (D_COMPLETE, head, boundary, q)))
         store(vectors, (D_COMPLETE, head, boundary, q), dC)
-        if memory is None or place <= q < place + memory.n_states:
-            dI = load(vectors, (D_INCOMPLETE, head, modifier, q - place))
-            dI = multiply_add(closed, dC, dI)
-            store(vectors, (D_INCOMPLETE, head, modifier, q - place), dI)
-            # The posterior of the arc is dI[h, m] . I[h, m]                           (eq. 25)
-            total = multiply_add(dI, load(vectors, (INCOMPLETE, head, modifier, q)), total)
+        if memory is None:
+            total = _finish_states(vectors, closed, half, q, q, total)
+    if memory is not None:
+        for q in range(0, memory.n_states, LANES):
+            place = q + memory.columns[modifier]
+            total = _finish_states(vectors, closed, half, q, place, total)
     if head == modifier:
         return
     put_sum(marginals, (modifier - 1, head), total)
