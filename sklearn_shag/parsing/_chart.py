@@ -16,7 +16,7 @@ from sklearn_shag.parsing._potentials import (
     places_of,
     take_sentences,
 )
-from sklearn_shag.parsing._results import ChartResults, Results, new_results
+from sklearn_shag.parsing._results import ChartResults, new_results
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 from sklearn_shag.utils._typing import ArrayLike
 
@@ -96,10 +96,16 @@ def chart(
     if counts and grammar is None:
         raise ValueError("counts are those of operators: they need a grammar.")
     packed, potentials = check_grammar(grammar, potentials)
-    n_sentences = potentials.indptr.size - 1
-    weights = np.ones(n_sentences) if weights is None else np.asarray(weights, dtype=float)
-    if weights.shape != (n_sentences,) or not np.isfinite(weights).all():
-        raise ValueError(f"weights must be {n_sentences} finite numbers, one a sentence.")
+    if weights is not None:
+        weights, n_sentences = np.asarray(weights, dtype=float), potentials.indptr.size - 1
+        if weights.shape != (n_sentences,) or not np.isfinite(weights).all():
+            raise ValueError(f"weights must be {n_sentences} finite numbers, one a sentence.")
+    return sum_up_sentences(packed, potentials, weights, marginals, counts, n_jobs)
+
+
+def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=False, n_jobs=None):
+    """Do what :func:`chart` does, with what has been checked."""
+    weights = np.ones(potentials.indptr.size - 1) if weights is None else weights
     # Sums of counts must not depend on workers, so chunks do not, if there are any.
     alone = count_workers(n_jobs) == 1 and not counts
     chunks = cut(np.diff(potentials.indptr), CHUNK_COST_ALONE if alone else CHUNK_COST)
@@ -146,4 +152,4 @@ def _put_together(potentials, parts, chunks, with_uses):
         for whole, values, where in zip(results, part, places, strict=False):
             if whole.size:
                 whole[where] = values
-    return Results(*results)
+    return results

@@ -117,16 +117,22 @@ def _apply(sentence, vectors, matrices, before, after, half, score, first):
 
 
 @inlined_kernel
+def _apply_scored(sentence, vectors, matrices, before, after, half):
+    """The same without memory, where an arc has one score; in lockstep the matrix is in it."""
+    score = weight(sentence.arc_scores, (half.head, half.modifier, 0))
+    if matrices is None:
+        total = multiply(score, load(vectors, (before, half.head, half.modifier, 0)))
+        store(vectors, (after, half.head, half.modifier, 0), total)
+    else:
+        _apply(sentence, vectors, matrices, before, after, half, score, 0)
+
+
+@inlined_kernel
 def _emit(sentence, matrices, n_classes, memory, vectors, half):
     """Set I[h, m] = A[h, m] g[h, m] w[h, m], where w are the scores of the arc (eq. 17)."""
     scores, head, modifier = sentence.arc_scores, half.head, half.modifier
     if n_classes is None:
-        score = weight(scores, (head, modifier, 0))
-        if matrices is None:
-            total = multiply(score, load(vectors, (AWAITING, head, modifier, 0)))
-            store(vectors, (INCOMPLETE, head, modifier, 0), total)
-        else:
-            _apply(sentence, vectors, matrices, AWAITING, INCOMPLETE, half, score, 0)
+        _apply_scored(sentence, vectors, matrices, AWAITING, INCOMPLETE, half)
         return
     n_states = vectors.shape[3] // n_classes
     for q in range(0, n_states, LANES):
@@ -152,12 +158,7 @@ def _differentiate_emission(sentence, matrices, n_classes, vectors, half):
     """Set dg[h, m] = A[h, m]^T dI[h, m] w[h, m]^T (eq. 21)."""
     scores, head, modifier = sentence.arc_scores, half.head, half.modifier
     if n_classes is None:
-        score = weight(scores, (head, modifier, 0))
-        if matrices is None:
-            total = multiply(score, load(vectors, (D_INCOMPLETE, head, modifier, 0)))
-            store(vectors, (D_AWAITING, head, modifier, 0), total)
-        else:
-            _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, score, 0)
+        _apply_scored(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half)
         return
     n_states = vectors.shape[3] // n_classes
     if matrices is None:

@@ -6,7 +6,6 @@ import numpy as np
 
 from sklearn_shag.parsing._fast_chart import Sentence, inside, outside
 from sklearn_shag.parsing._fast_group import (
-    classes_of,
     group_of,
     new_workspace,
     padded,
@@ -27,6 +26,7 @@ from sklearn_shag.parsing._fast_range import (
 )
 from sklearn_shag.parsing._fast_sums import CLOSED, D_CLOSED, N_NUMBER_TABLES, Memory, Tables
 from sklearn_shag.parsing._fast_uses import add_counts, add_counts_of_arcs, put_uses
+from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, shaped
 

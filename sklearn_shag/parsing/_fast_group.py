@@ -57,12 +57,6 @@ def padded(n_tokens):
     return (n_tokens + 5 + 3) // 4 * 4
 
 
-@inlined_kernel
-def classes_of(factors):
-    """How many classes of memory there are, at least 1."""
-    return max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
-
-
 def new_workspace(n_tokens, n_states, n_classes, n_members):
     """Allocate what the chart needs of sentences of up to N tokens.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._fast_group import classes_of, group_of
+from sklearn_shag.parsing._fast_group import group_of
 from sklearn_shag.parsing._fast_sums import (
     AWAITING,
     COMPLETE,
@@ -15,6 +15,7 @@ from sklearn_shag.parsing._fast_sums import (
     D_INCOMPLETE,
 )
 from sklearn_shag.parsing._packed_grammar import FastGrammar
+from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 from sklearn_shag.utils._simd import (
@@ -31,24 +32,24 @@ from sklearn_shag.utils._simd import (
 
 @table_kernel
 def put_uses(factors, group, member, s, results, n_states):
-    """Set the expected uses of the memory and stop factors of one sentence."""
+    """Set the expected uses of the memory and stop factors of one sentence, of several classes."""
     n_tokens, n_classes = group.lengths[member], group.arc_scores.shape[2]
     if results.arc_memory.shape[0]:
         for m in range(1, n_tokens + 1):
             first = factors.begins[s] + (m - 1) * (n_tokens + 1)
             for h in range(n_tokens + 1):
                 for c in range(n_classes):
-                    use = group.marginals[m - 1, h, member] if h != m and c == 0 else 0.0
-                    if h != m and h > 0 and n_classes > 1:
+                    use = 0.0
+                    if h == 0 and c == 0:
+                        use = group.marginals[m - 1, 0, member]
+                    elif h > 0 and h != m:
                         use = _product(group, D_AWAITING, AWAITING, h, m, c, n_states, member)
                     results.arc_memory[first + h, c] = use
     if results.stop_memory.shape[0]:
         for h in range(1, n_tokens + 1):
             for direction in range(2):
                 for c in range(n_classes):
-                    use = 1.0  # every half is closed once
-                    if n_classes > 1:
-                        use = _stop_use(group, h, direction, c, n_states, member)
+                    use = _stop_use(group, h, direction, c, n_states, member)
                     results.stop_memory[factors.indptr[s] + h - 1, direction, c] = use
 
 

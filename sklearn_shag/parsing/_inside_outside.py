@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.operators import Operators
+from sklearn_shag.parsing._potentials import check_finite, check_range
 from sklearn_shag.parsing._scaled_chart import (
     LOG_BASE,
     Sentence,
@@ -122,14 +123,9 @@ def _check_sentence(operators, codes, arc_scores, stop_scores):
     codes = np.asarray(codes, dtype=np.int64)
     if codes.ndim != 1 or codes.size == 0:
         raise ValueError(f"codes must hold at least one symbol code, got shape {codes.shape}.")
-    if codes.min() < 0 or codes.max() >= n_symbols:
-        raise ValueError(
-            f"codes must lie in 0..{n_symbols - 1}, the symbols of the operators; got "
-            f"{codes.min()}..{codes.max()}."
-        )
+    check_range(codes, n_symbols)
     positions = np.concatenate([[n_heads - 1], codes])
-    if not all(np.isfinite(part).all() for part in operators):
-        raise ValueError("The operators hold values that are not finite.")
+    check_finite(operators)
     n = positions.size
     return Sentence(
         positions,

@@ -44,8 +44,8 @@ def climb(grammars, potentials, with_uses=True, weights=None, counts=NO_COUNTS):
         if pending.size:
             # Out of range, or without mass, which only this chart is sure of.
             done = np.empty(pending.size, dtype=bool)
-            scaled = grammar.operators, factors, pending, results, done, weights, counts.scaled
-            run_scaled(*scaled)
+            operators = grammar.operators
+            run_scaled(operators, factors, pending, results, done, weights, counts.scaled)
             pending = _take_route("fallback" if k else "scaled", done, pending, results)
     for s in pending:
         of_arcs = slice(factors.begins[s], factors.begins[s + 1])

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.operators import Operators
+from sklearn_shag.encoding import Alphabet
+from sklearn_shag.operators import Operators, grammar_shapes
 from sklearn_shag.parsing._packed_grammar import PackedGrammar, pack_grammar
-from sklearn_shag.utils._typing import BoolArray, FloatArray, IntArray
+from sklearn_shag.utils._kernel import inlined_kernel
+from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
 class Potentials(NamedTuple):
@@ -78,18 +80,22 @@ def check_grammar(grammar, potentials):
     if grammar is None:
         return pack_grammar(unit_grammar()), check_potentials(potentials, None)
     if not isinstance(grammar, PackedGrammar):
-        n_heads, n_states = np.shape(grammar.alpha_1)[0], np.shape(grammar.alpha_1)[-1]
-        vectors, matrices = (n_heads, 2, n_states), (n_heads, 2, n_heads - 1, n_states, n_states)
-        shapes = [np.shape(part) for part in grammar]
-        if shapes != [vectors, vectors, matrices]:
+        shapes = Operators(*map(np.shape, grammar))
+        n_symbols = np.shape(grammar.alpha_1)[0] - Alphabet(0).n_heads
+        if shapes != grammar_shapes(n_symbols, np.shape(grammar.alpha_1)[-1]):
             raise ValueError(
                 f"The operators of a grammar over V symbols have leading axes (V + 2, 2), and "
-                f"V + 1 matrices; got the shapes {shapes}."
+                f"V + 1 matrices; got the shapes {list(shapes)}."
             )
-        if not all(np.isfinite(part).all() for part in grammar):
-            raise ValueError("The operators hold values that are not finite.")
+        check_finite(grammar)
         grammar = pack_grammar(grammar)
     return grammar, check_potentials(potentials, grammar.operators.A.shape[2])
+
+
+def check_finite(operators):
+    """Refuse operators with entries that are not finite."""
+    if not all(np.isfinite(part).all() for part in operators):
+        raise ValueError("The operators hold values that are not finite.")
 
 
 def check_potentials(potentials, n_symbols):
@@ -117,12 +123,13 @@ def check_potentials(potentials, n_symbols):
             f"indptr must begin with 0 and grow by the number of tokens, at least 1, of each "
             f"sentence; got {potentials.indptr!r:.60}."
         )
-    n_tokens, n_arcs = int(indptr[-1]), int(arc_begins(indptr)[-1])
+    begins = arc_begins(indptr)
+    n_tokens, n_arcs = int(indptr[-1]), int(begins[-1])
     codes = _check_codes(potentials.codes, n_tokens, n_symbols)
     arcs = potentials.arcs
     if arcs is not None:
         arcs = _floats(arcs, (n_arcs,), "arcs", "n_arcs")
-        _refuse(np.isnan(arcs) | (arcs == np.inf), arc_begins(indptr), "arcs", "NaN or +inf")
+        _refuse(np.isnan(arcs) | (arcs == np.inf), begins, "arcs", "NaN or +inf")
     factors = potentials.arc_memory, potentials.stop_memory
     if potentials.memory is None:
         n_classes = 1
@@ -142,7 +149,7 @@ def check_potentials(potentials, n_symbols):
     arc_memory, stop_memory = factors
     if arc_memory is not None:
         arc_memory = _floats(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
-        _refuse(~_is_factor(arc_memory), arc_begins(indptr), "arc_memory", "negative or not finite")
+        _refuse(~_is_factor(arc_memory), begins, "arc_memory", "negative or not finite")
     if stop_memory is not None:
         shape = (n_tokens, 2, n_classes)
         stop_memory = _floats(stop_memory, shape, "stop_memory", "(n_tokens, 2, n_classes)")
@@ -177,15 +184,20 @@ def _check_codes(codes, n_tokens, n_symbols):
     codes = _integers(codes, "codes")
     if codes.shape != (n_tokens,):
         raise ValueError(f"codes must have the shape ({n_tokens},), got {codes.shape}.")
+    check_range(codes, n_symbols)
+    return codes
+
+
+def check_range(codes, n_symbols):
+    """Refuse codes that stand for no symbol of a grammar."""
     if codes.min() < 0 or codes.max() >= n_symbols:
         raise ValueError(
             f"codes must lie in 0..{n_symbols - 1}, the symbols of the operators; got "
             f"{codes.min()}..{codes.max()}."
         )
-    return codes
 
 
-def _is_factor(values) -> BoolArray:
+def _is_factor(values):
     return (values >= 0) & (values < np.inf)
 
 
@@ -206,6 +218,12 @@ class Factors(NamedTuple):
     memory: np.ndarray  # (n_tokens,) or (0,): class 0
     arc_memory: np.ndarray  # (n_arcs, n_classes) or (0, 1)
     stop_memory: np.ndarray  # (n_tokens, 2, n_classes) or (0, 2, 1)
+
+
+@inlined_kernel
+def classes_of(factors):
+    """How many classes of memory there are, at least 1."""
+    return max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
 
 
 def as_factors(potentials):

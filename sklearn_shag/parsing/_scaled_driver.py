@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_shag.operators import Operators
+from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.parsing._scaled_chart import LOG_BASE, Sentence, Table, normalise_scores
 from sklearn_shag.parsing._scaled_outside import sum_over_trees
 from sklearn_shag.utils._kernel import inner_kernel, kernel
@@ -61,7 +62,7 @@ def _sentence_of(factors, s, root):
     """Make the sentence of some factors; its log Z is to be increased by the number returned."""
     low, high = factors.indptr[s], factors.indptr[s + 1]
     n = high - low + 1
-    n_classes = max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
+    n_classes = classes_of(factors)
     codes, memory = np.full(n, root), np.zeros(n, np.int64)
     codes[1:] = factors.codes[low:high]
     if factors.memory.size:

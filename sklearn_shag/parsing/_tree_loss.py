@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_shag.parsing._chart import chart
+from sklearn_shag.parsing._chart import sum_up_sentences
 from sklearn_shag.parsing._potentials import (
     Potentials,
     arc_begins,
-    check_potentials,
+    check_grammar,
     places_of,
     take_sentences,
 )
@@ -85,16 +85,20 @@ def tree_loss(
            [ 0.5, -0.5,  0. ]])
     """
     known, indptr = _check_heads(heads)
-    potentials = check_potentials(Potentials(indptr, arcs=arcs), None)._replace(codes=None)
+    packed, potentials = check_grammar(None, Potentials(indptr, arcs=arcs))
     weights = check_sample_weight(sample_weight, heads, allow_all_zero=True)
-    results = chart(None, potentials, n_jobs=n_jobs)
-    begins, log_known, used = arc_begins(indptr), np.full(weights.size, -np.inf), results.arcs * 0.0
+    results = sum_up_sentences(packed, potentials, n_jobs=n_jobs)
+    begins, log_known, used = (
+        arc_begins(indptr),
+        np.full(weights.size, -np.inf),
+        np.zeros_like(results.arcs),
+    )
     kinds, only = np.empty(weights.size, dtype=np.int64), potentials.arcs.copy()
     _take_known(known, indptr, begins, only, kinds, log_known, used)
     partial = np.flatnonzero(kinds == SOME)
     if partial.size:
         those = take_sentences(potentials._replace(arcs=only), partial)
-        of_those = chart(None, those, n_jobs=n_jobs)
+        of_those = sum_up_sentences(packed, those, n_jobs=n_jobs)
         log_known[partial] = np.where(of_those.sign > 0, of_those.log_abs_z, -np.inf)
         used[places_of(begins, partial)[1]] = of_those.arcs
     nothing = kinds == NOTHING

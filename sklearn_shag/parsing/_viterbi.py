@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._simd import LANES, larger_sum, load, store, weight
@@ -82,7 +83,7 @@ def best_derivations(grammar, factors, which, heads, scores):
     """
     n = np.diff(factors.indptr)[which].max(initial=0)
     n_states = grammar.alpha_1.shape[2]
-    n_classes = max(factors.arc_memory.shape[1], factors.stop_memory.shape[2])
+    n_classes = classes_of.py_func(factors)
     width = n + LANES - 1  # the last vectors of a row end behind it
     best = Derivations(
         np.full((2, n, n_states, n_classes, width), -np.inf),

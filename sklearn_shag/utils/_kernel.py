@@ -30,7 +30,8 @@ def kernel(function=None, /, **options):
 
 
 # For kernels that allocate nothing. Numba would count references to every array at every call,
-# which can take longer than what the call is for.
+# which can take longer than what the call is for. They must not return arrays to kernels that do
+# count: these would free what they hold no reference to.
 table_kernel = partial(kernel, _nrt=False)
 # For parts of such kernels that are called in inner loops.
 inlined_kernel = partial(kernel, _nrt=False, forceinline=True)
