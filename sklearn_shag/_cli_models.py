@@ -7,7 +7,7 @@ import warnings
 
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from sklearn_shag._base import BaseSHAG
+from sklearn_shag._base import BaseParser
 from sklearn_shag._cli import N_STATES
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
@@ -100,7 +100,7 @@ def parse(options):
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
     model = load_model(options.model)
     parser = model[-1] if isinstance(model, Pipeline) else model
-    if not isinstance(parser, BaseSHAG):
+    if not isinstance(parser, BaseParser):
         raise ValueError(f"{options.model} holds a {type(parser).__name__}, which cannot parse.")
     if options.decoder is not None:
         parser.set_params(decoder=options.decoder)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from sklearn_shag._base import BaseSHAG, Learned
+from sklearn_shag._base_shag import BaseSHAG, Learned
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.encoding import check_sentences, encode_trees
 from sklearn_shag.learning import fallback_grammar
