@@ -15,6 +15,7 @@ import typing
 __version__ = "0.1.0"
 
 if typing.TYPE_CHECKING:
+    from sklearn_shag._averaged import AveragedSHAG
     from sklearn_shag._base_shag import BaseSHAG
     from sklearn_shag._deterministic import DeterministicSHAG
     from sklearn_shag._em import EMSHAG
@@ -36,6 +37,7 @@ else:  # to type checkers any name would be right
 
 __all__ = [
     "EMSHAG",
+    "AveragedSHAG",
     "BaseSHAG",
     "DeterministicSHAG",
     "SpectralSHAG",
@@ -47,7 +49,15 @@ __all__ = [
 
 # Modules are imported when something in them is first asked for: the command line can thus help, or
 # say what is wrong with an option, without a second of importing scikit-learn.
-_MODULES = ("_base_shag", "_deterministic", "_em", "_persistence", "_spectral", "_spectral_cv")
+_MODULES = (
+    "_averaged",
+    "_base_shag",
+    "_deterministic",
+    "_em",
+    "_persistence",
+    "_spectral",
+    "_spectral_cv",
+)
 _FOLDERS = (
     "datasets",
     "inspection",

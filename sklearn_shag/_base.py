@@ -16,6 +16,7 @@ from sklearn_shag.encoding import (
     check_allowed,
     check_heads,
     check_sentences,
+    check_trees,
 )
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.parsing import (
@@ -38,7 +39,7 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray, RandomSeed
 
-__all__ = ["BaseParser", "ChartParser", "GenerativeParser"]
+__all__ = ["BaseParser", "ChartParser", "GenerativeParser", "keep", "object_array"]
 
 
 class BaseParser(BaseEstimator, ABC):
@@ -176,11 +177,9 @@ class BaseParser(BaseEstimator, ABC):
             Share of tokens, punctuation included, with the right head, in [0, 1].
         """
         check_is_fitted(self)
-        sentences, symbols = check_sentences(X)
-        true_heads = check_heads(sentences, y)
-        cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
+        sentences, true_heads = check_trees(X, y)
         return unlabeled_attachment_score(
-            np.split(true_heads, cuts), self.predict(sentences), sample_weight=sample_weight
+            true_heads, self.predict(sentences), sample_weight=sample_weight
         )
 
     def parse(self, X: Sentences, *, allowed: Allowed | None = None) -> list[DependencyTree]:
@@ -288,12 +287,12 @@ class ChartParser(BaseParser):
         else:
             logarithm = self.decoder == "mbr"
             task = partial(parse_heads, self._rungs(), logarithm=logarithm)
-        return _object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)
         task = partial(parse_marginals, self._rungs())
-        return _object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         batch = self._batch(X)
@@ -418,7 +417,7 @@ def keep(parser, parts, make):
     return kept[1]
 
 
-def _object_array(arrays):
+def object_array(arrays):
     """Put arrays of different sizes into a 1-D object array."""
     out = np.empty(len(arrays), dtype=object)
     out[:] = arrays

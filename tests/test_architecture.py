@@ -222,10 +222,12 @@ def test_everything_public_is_annotated(name, value):
     if inspect.isclass(value):
         doc = NumpyDocString(inspect.getdoc(value) or "")
         attributes = {n.strip() for entry in doc["Attributes"] for n in entry.name.split(",")}
-        missing = attributes - set(typing.get_type_hints(value)) - set(hints)
+        properties = dict(inspect.getmembers(value, lambda member: isinstance(member, property)))
+        missing = attributes - set(typing.get_type_hints(value)) - set(hints) - set(properties)
         assert not missing, f"{name} lacks annotations of attributes"
-        for member, own in vars(value).items():
-            if isinstance(own, property) and not member.startswith("_"):
+        for member, own in properties.items():
+            made_here = own.fget.__module__.startswith("sklearn_shag")
+            if made_here and not member.startswith("_"):
                 assert "return" in typing.get_type_hints(own.fget), f"{name}.{member}"
 
 

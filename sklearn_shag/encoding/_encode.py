@@ -221,6 +221,25 @@ def check_heads(sentences, y, name="y"):
     )
 
 
+def check_trees(X, y=None):
+    """Check sentences and their heads: the two functions above in one.
+
+    Parameters
+    ----------
+    X, y
+        As for :func:`check_sentences` and :func:`check_heads`.
+
+    Returns
+    -------
+    sentences : list
+        The sentences as given.
+    heads : list of int ndarrays of shape (n_tokens_i,)
+    """
+    sentences, symbols = check_sentences(X)
+    cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
+    return sentences, np.split(check_heads(sentences, y), cuts)
+
+
 def _sentence_heads(heads, n_tokens, where):
     if isinstance(heads, DependencyTree):
         if heads.heads is None:

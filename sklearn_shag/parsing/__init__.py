@@ -8,6 +8,7 @@ from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
 from sklearn_shag.parsing._ladder import Rung, potentials_of_codes
 from sklearn_shag.parsing._packed_grammar import pack_grammar
 from sklearn_shag.parsing._parse import (
+    decode_marginals,
     find_impossible,
     log_rungs,
     parse_derivations,

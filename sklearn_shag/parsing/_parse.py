@@ -5,7 +5,7 @@ import numpy as np
 from sklearn_shag.parsing._chunks import take_batch
 from sklearn_shag.parsing._eisner import best_tree
 from sklearn_shag.parsing._ladder import Rung, climb
-from sklearn_shag.parsing._potentials import as_factors
+from sklearn_shag.parsing._potentials import arc_begins, as_factors
 from sklearn_shag.parsing._results import ROUTES
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors, log_grammar
 from sklearn_shag.utils._kernel import kernel
@@ -40,18 +40,34 @@ def parse_marginals(rungs, batch):
 
 
 def parse_heads(rungs, batch, logarithm):
-    """List the heads of the trees with the largest sum of marginals, or of their logarithms."""
+    """List the heads of the trees that :func:`decode_marginals` finds."""
     factors, results = climb(rungs, batch)
     repair(results.arcs, factors)
-    scores = results.arcs
+    return decode_marginals(results.arcs, batch.indptr, logarithm)
+
+
+def decode_marginals(marginals, indptr, logarithm):
+    """List the heads of the trees with the largest sum of marginals, or of their logarithms.
+
+    Parameters
+    ----------
+    marginals : array of shape (n_arcs,)
+        Of all sentences, one after the other: 0 where arcs are forbidden, else positive.
+    indptr : int ndarray of shape (n_sentences + 1,)
+    logarithm : bool
+
+    Returns
+    -------
+    heads : list of int ndarrays of shape (n_tokens_i,)
+    """
     if logarithm:
         with np.errstate(divide="ignore"):  # what is forbidden, and no token is its own head
-            scores = np.log(scores)
-    elif factors.arcs.size:
-        scores[factors.arcs == -np.inf] = -np.inf
-    heads = np.empty(batch.indptr[-1], dtype=np.int64)
-    _decode(scores, factors.begins, batch.indptr, heads)
-    return _split(heads, batch.indptr)
+            scores = np.log(marginals)
+    else:
+        scores = np.where(marginals > 0, marginals, -np.inf)
+    heads = np.empty(indptr[-1], dtype=np.int64)
+    _decode(scores, arc_begins(indptr), indptr, heads)
+    return _split(heads, indptr)
 
 
 def log_rungs(rungs):
