@@ -6,6 +6,7 @@ from sklearn_shag.parsing._chunks import Batch, over_chunks
 from sklearn_shag.parsing._eisner import eisner
 from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
 from sklearn_shag.parsing._ladder import Rung, potentials_of_codes
+from sklearn_shag.parsing._memory import as_memory, multiply_potentials
 from sklearn_shag.parsing._packed_grammar import pack_grammar
 from sklearn_shag.parsing._parse import (
     decode_marginals,
