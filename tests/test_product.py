@@ -197,8 +197,10 @@ def test_large_powers_do_not_vanish(members, english):
     """P ** 40 is 0 in double precision for many words."""
     model = frozen_product([members["fcp"]], weights=[40.0], decoder="viterbi")
     best = clone(members["fcp"]).set_params(decoder="viterbi").fit(english[:200])
-    for one, other in zip(model.predict(english[200:]), best.predict(english[200:]), strict=True):
-        assert_array_equal(one, other)
+    found, expected = (
+        best.score_samples(english[200:], parser.predict(english[200:])) for parser in (model, best)
+    )
+    assert_allclose(found, expected, rtol=1e-12)  # of equally good trees, another may be met first
 
 
 class TestWithoutMass:
