@@ -10,9 +10,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import EMSHAG, AveragedSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag._lexicalized import LexicalizedSHAG
-from sklearn_shag._product import ProductSHAG
+from sklearn_shag import (
+    EMSHAG,
+    AveragedSHAG,
+    DeterministicSHAG,
+    LexicalizedSHAG,
+    ProductSHAG,
+    SpectralSHAG,
+)
 from sklearn_shag.operators import Operators, product
 from sklearn_shag.parsing import inside_outside
 from sklearn_shag.treebank import DependencyTree, TokenFeature
