@@ -126,7 +126,9 @@ class ComposedParser(BaseComposition, BaseParser):
         tasks = [delayed(_fit)(member, sentences, heads, sample_weight) for member in members]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
             fitted = run_parallel(tasks, self.n_jobs, lambda _: advance())
-        self.named_estimators_ = Bunch(**dict(zip(names, fitted, strict=True)))
+        named = Bunch()  # its __init__ would refuse the name self
+        named.update(zip(names, fitted, strict=True))
+        self.named_estimators_ = named
         return self
 
     def _check_members(self):
