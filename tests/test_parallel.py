@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_shag import SpectralSHAG
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
-from tests.test_common import ESTIMATORS
+from tests.estimators import ESTIMATORS
 
 SECONDS = 10  # a worker that waits longer for another waits in vain
 

@@ -81,25 +81,24 @@ def multiply_potentials(members, weights):
     place = np.zeros(sizes, dtype=np.int64)
     place[tuple(np.transpose(classes))] = np.arange(len(classes))
     memory = place[tuple(part.memory for part in members)]
-    indptr = members[0].indptr
-    arc_memory = stop_memory = 1.0
+    arcs, arc_memory, stop_memory = None, 1.0, 1.0
     for part, weight, chosen in zip(members, weights, np.transpose(classes), strict=True):
-        widths = np.repeat(np.diff(indptr) + 1, np.diff(indptr))
-        arcs = _raise(part.arc_memory, np.cumsum(widths) - widths, widths, weight)
-        stops = part.stop_memory.reshape(-1, part.stop_memory.shape[2])
-        stops = _raise(stops, np.arange(len(stops)), 1, weight).reshape(part.stop_memory.shape)
-        arc_memory = arc_memory * arcs[:, chosen]
-        stop_memory = stop_memory * stops[..., chosen]
-    return Potentials(indptr, np.zeros_like(memory), None, memory, arc_memory, stop_memory)
+        of_arcs, of_stops = part.arc_memory, part.stop_memory
+        if weight != 1:
+            # Powers can be too small for a factor. Of arcs the larger part goes where logarithms
+            # are; of stops, of which every tree has one for each side of a token, it is left out.
+            of_arcs, logs = _raise(of_arcs, weight)
+            of_stops, _ = _raise(of_stops, weight)
+            arcs = logs if arcs is None else arcs + logs
+        arc_memory = arc_memory * of_arcs[:, chosen]
+        stop_memory = stop_memory * of_stops[..., chosen]
+    indptr, no_codes = members[0].indptr, np.zeros_like(memory)
+    return Potentials(indptr, no_codes, arcs, memory, arc_memory, stop_memory)
 
 
-def _raise(factors, begins, widths, weight):
-    """Raise factors to a power, those of each row relative to its largest, so that none vanish.
-
-    Every tree uses one factor of the arcs to each token, and one of the stops of each of its sides.
-    """
-    if weight == 1:
-        return factors
-    largest = np.maximum.reduceat(factors.max(axis=1), begins)
-    largest[largest == 0] = 1.0
-    return (factors / np.repeat(largest, widths)[:, None]) ** weight
+def _raise(factors, weight):
+    """Raise factors to a power, up to the logarithm of the largest in each row."""
+    with np.errstate(divide="ignore"):
+        logs = weight * np.log(factors) if weight else np.zeros_like(factors)
+    largest = logs.max(axis=-1)
+    return np.exp(logs - np.where(largest > -np.inf, largest, 0.0)[..., None]), largest
