@@ -19,7 +19,9 @@ if typing.TYPE_CHECKING:
     from sklearn_shag._base_shag import BaseSHAG
     from sklearn_shag._deterministic import DeterministicSHAG
     from sklearn_shag._em import EMSHAG
+    from sklearn_shag._lexicalized import LexicalizedSHAG
     from sklearn_shag._persistence import load_model, save_model
+    from sklearn_shag._product import ProductSHAG
     from sklearn_shag._spectral import SpectralSHAG
     from sklearn_shag._spectral_cv import SpectralSHAGCV
 else:  # to type checkers any name would be right
@@ -40,6 +42,8 @@ __all__ = [
     "AveragedSHAG",
     "BaseSHAG",
     "DeterministicSHAG",
+    "LexicalizedSHAG",
+    "ProductSHAG",
     "SpectralSHAG",
     "SpectralSHAGCV",
     "__version__",
@@ -54,7 +58,9 @@ _MODULES = (
     "_base_shag",
     "_deterministic",
     "_em",
+    "_lexicalized",
     "_persistence",
+    "_product",
     "_spectral",
     "_spectral_cv",
 )

@@ -3,7 +3,9 @@
 from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Integral
+from operator import is_not
 from typing import Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -37,7 +39,7 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray, RandomSeed
 
-__all__ = ["BaseParser", "ChartParser", "GenerativeParser", "object_array"]
+__all__ = ["BaseParser", "ChartParser", "GenerativeParser", "keep", "object_array"]
 
 
 class BaseParser(BaseEstimator, ABC):
@@ -400,6 +402,19 @@ class GenerativeParser(ChartParser):
             if not isinstance(number, Integral) or number < 1:
                 raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
         return self._draw(n_samples, max_length, check_random_state(random_state))
+
+
+# What parsers make of what they have learned, while they live. No attributes, since prediction must
+# not change what is copied and pickled.
+_KEPT = WeakKeyDictionary()
+
+
+def keep(parser, parts, make):
+    """Make something of parts of a parser, or take what was made of these very parts before."""
+    kept = _KEPT.get(parser)
+    if kept is None or any(map(is_not, kept[0], parts)):
+        kept = _KEPT[parser] = parts, make(*parts)
+    return kept[1]
 
 
 def object_array(arrays):

@@ -1,9 +1,8 @@
 """Split head-automata grammars: parsers whose chart needs nothing but operators."""
 
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
-from sklearn_shag._base import GenerativeParser
+from sklearn_shag._base import GenerativeParser, keep
 from sklearn_shag.encoding import decode_trees, encode_sentences
 from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import Rung, pack_grammar, potentials_of_codes
@@ -19,11 +18,6 @@ class Learned(NamedTuple):
     operators: Operators  # leading axes (n_symbols + 2, 2)
     attributes: dict[str, Any] = {}
     warnings: tuple = ()  # pairs of a message and a category
-
-
-# Grammars as the charts need them, while their estimators live: to pack them takes longer than to
-# parse a sentence. No attributes, since prediction must not change what is copied and pickled.
-_PACKED = WeakKeyDictionary()
 
 
 class BaseSHAG(GenerativeParser):
@@ -53,14 +47,8 @@ class BaseSHAG(GenerativeParser):
         )
 
     def _rungs(self):
-        operators, fallback = self.operators_, self.fallback_operators_
-        kept = _PACKED.get(self)
-        if kept is None or kept[0] is not operators or kept[1] is not fallback:
-            packed = [
-                Rung(pack_grammar(part), potentials_of_codes) for part in (operators, fallback)
-            ]
-            kept = _PACKED[self] = operators, fallback, packed
-        return kept[2]
+        # To pack a grammar takes longer than to parse a sentence.
+        return keep(self, (self.operators_, self.fallback_operators_), _pack)
 
     def _encode(self, sentences, symbols):
         return encode_sentences(symbols, self.symbols_)
@@ -68,3 +56,7 @@ class BaseSHAG(GenerativeParser):
     def _draw(self, n_samples, max_length, rng):
         drawn = sample_derivations(self.operators_, n_samples, max_length, rng)
         return decode_trees(self.symbols_, *drawn)
+
+
+def _pack(*grammars):
+    return [Rung(pack_grammar(operators), potentials_of_codes) for operators in grammars]

@@ -34,6 +34,8 @@ class EncodedTrees(NamedTuple):
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     weights : float ndarray of shape (n_sentences,)
         How often each sentence counts; positive.
+    sentences : list
+        As they were given.
     """
 
     symbols: np.ndarray
@@ -41,6 +43,7 @@ class EncodedTrees(NamedTuple):
     heads: np.ndarray
     indptr: np.ndarray
     weights: np.ndarray
+    sentences: list
 
 
 def encode_trees(X, y=None, sample_weight=None):
@@ -69,10 +72,11 @@ def encode_trees(X, y=None, sample_weight=None):
     kept = weights > 0
     if not kept.all():
         heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
-        symbols = list(compress(symbols, kept))
+        symbols, sentences = (list(compress(part, kept)) for part in (symbols, sentences))
     known = sorted(set(chain.from_iterable(symbols)))
     codes, indptr = encode_sentences(symbols, known)
-    return EncodedTrees(np.array(known, dtype=object), codes, heads, indptr, weights[kept])
+    known = np.array(known, dtype=object)
+    return EncodedTrees(known, codes, heads, indptr, weights[kept], sentences)
 
 
 def decode_trees(symbols, codes, heads, indptr):
