@@ -48,6 +48,9 @@ class BaseParser(BaseEstimator, ABC):
     A subclass has the parameters `decoder`, `n_jobs` and `verbose`.
     """
 
+    # Parameters that predictions depend on, which set_params may have changed since fit.
+    _parsing_parameters = ("decoder", "n_jobs", "verbose")
+
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi"})],
         "n_jobs": [
@@ -213,8 +216,8 @@ class BaseParser(BaseEstimator, ABC):
         self._check_parsing()
 
     def _check_parsing(self):
-        """Check the parameters of parsing, which set_params may have changed since fit."""
-        names = ("decoder", "n_jobs", "verbose")
+        """Check the parameters of parsing."""
+        names = self._parsing_parameters
         constraints = {name: self._parameter_constraints[name] for name in names}
         params = {name: getattr(self, name) for name in names}
         validate_parameter_constraints(constraints, params, type(self).__name__)
@@ -386,7 +389,8 @@ class GenerativeParser(ChartParser):
         Returns
         -------
         trees : list of DependencyTree
-            Their forms are their symbols.
+            Their forms are their symbols. Those of a grammar of words have words, and
+            ``<rare>`` where it draws one that it does not know.
 
         Raises
         ------

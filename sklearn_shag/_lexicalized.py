@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from numbers import Real
 from typing import Literal, Self
 
 import numpy as np
 
 from sklearn_shag._base import GenerativeParser, keep
-from sklearn_shag.encoding import encode_sentences, encode_trees
+from sklearn_shag.encoding import check_sentences, encode_sentences, encode_trees
 from sklearn_shag.lexical import (
     LexicalStatistics,
     Lexicon,
@@ -20,7 +20,13 @@ from sklearn_shag.lexical import (
     sample_words,
 )
 from sklearn_shag.parsing import Rung, pack_grammar, unit_grammar
-from sklearn_shag.treebank import MISSING, DependencyTree, Heads, Sentences
+from sklearn_shag.treebank import (
+    MISSING,
+    DependencyTree,
+    Heads,
+    Sentences,
+    check_column_name,
+)
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
@@ -48,18 +54,21 @@ class LexicalizedSHAG(GenerativeParser):
     word : str, default="form"
         The column of the trees that holds the words, see
         :meth:`DependencyTree.column <sklearn_shag.treebank.DependencyTree.column>`. Their tags are
-        the symbols of the trees.
+        the symbols of the trees. Predictions read it too.
     backoff : float, default=5.0
         How much of the probability is left to coarser contexts: one in which f modifiers were
         seen, u of them different, keeps the share ``f / (f + backoff * u)``. Collins took 5.
+        Nothing that is learned depends on it, so :meth:`set_params` changes it without a fit.
     min_count : float, default=1
         Words that were seen less often, each with its tag, are unknown: as modifiers they count
-        as one word, as heads they have no context of their own. With 1, only words that were never
-        seen are.
-    coordination : sequence of str, default=("CCONJ", "CC")
+        as one word, as heads they have no context of their own. With 1, and sentences that all
+        count once, only words that were never seen are.
+    coordination : list or tuple of str, default=("CCONJ", "CC")
         The symbols of coordinating conjunctions, for ``automaton="fcp"``.
-    punctuation : sequence of str
+    punctuation : list or tuple of str
         Those of punctuation marks: by default UD's "PUNCT" and the tags of the Penn treebank.
+        Whoever has other symbols, such as those of several columns, has to name them here and in
+        `coordination`; else "fcp" is no more than "first".
     decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), or the largest probability.
@@ -87,7 +96,7 @@ class LexicalizedSHAG(GenerativeParser):
 
     Notes
     -----
-    Theory, eqs. 36-38. All sentences have a positive probability, since each mixture ends in the
+    Theory, eqs. 36 to 38. All sentences have a positive probability, since each mixture ends in the
     uniform distribution: that over tags and STOP, or that over the known words of the modifier's
     tag and one unknown word. A modifier with an unknown tag is a missing observation: its
     probability is summed over all that it may stand for.
@@ -97,7 +106,7 @@ class LexicalizedSHAG(GenerativeParser):
     no modifier follows a conjunction (0.05 % in English-EWT, on the left 5.6 %): there the state
     of "fcp" after a coordination says that a conjunct has its conjunction, and what else comes.
 
-    The tables for tags grow with the square of the number of symbols, times up to 64 bytes; those
+    The tables for tags grow with the square of the number of symbols, times up to 128 bytes; those
     for words with the number of pairs that were seen.
 
     References
@@ -123,9 +132,10 @@ class LexicalizedSHAG(GenerativeParser):
         "word": [str],
         "backoff": [Interval(Real, 0, None, closed="neither")],
         "min_count": [Interval(Real, 0, None, closed="left")],
-        "coordination": [list, tuple, set, frozenset],
-        "punctuation": [list, tuple, set, frozenset],
+        "coordination": [list, tuple],
+        "punctuation": [list, tuple],
     }
+    _parsing_parameters = (*GenerativeParser._parsing_parameters, "word", "backoff")
 
     _deterministic = True
 
@@ -188,13 +198,15 @@ class LexicalizedSHAG(GenerativeParser):
             If a sentence is no DependencyTree.
         """
         self._check_parsing()
-        trees = encode_trees(X, y, sample_weight)
-        words = self._words_of(trees.sentences)
-        if all(map(str.__eq__, words, chain.from_iterable(s.symbols for s in trees.sentences))):
+        sentences, symbols = check_sentences(X)
+        words = self._words_of(sentences)
+        trees = encode_trees(sentences, y, sample_weight)
+        if words == symbols:
             raise ValueError(
                 f"The symbols of X are its words: there are no tags to back off to. Give the trees "
                 f"tags, or choose another column than {self.word!r}."
             )
+        words = list(chain.from_iterable(compress(words, trees.kept)))
         weights = np.repeat(trees.weights, np.diff(trees.indptr))
         known = list_words(trees.codes, words, weights, self.min_count)
         lexicon = Lexicon(np.array([tag for tag, _ in known], dtype=np.int64), trees.symbols.size)
@@ -211,13 +223,12 @@ class LexicalizedSHAG(GenerativeParser):
         """The class that a modifier with each symbol, or last an unknown one, leaves behind it."""
         if self.automaton != "fcp":
             return np.full(symbols.size + 1, int(self.automaton == "first"))
-        classes = np.full(symbols.size + 1, OTHER)
-        classes[:-1][np.isin(symbols, list(self.coordination))] = COORDINATION
-        classes[:-1][np.isin(symbols, list(self.punctuation))] = PUNCTUATION
-        return classes
+        class_of = dict.fromkeys(self.coordination, COORDINATION)
+        class_of |= dict.fromkeys(self.punctuation, PUNCTUATION)
+        return np.array([*(class_of.get(symbol, OTHER) for symbol in symbols), OTHER])
 
     def _words_of(self, sentences):
-        """List the words of all sentences."""
+        """List the words of each sentence."""
         words = []
         for index, sentence in enumerate(sentences):
             if not isinstance(sentence, DependencyTree):
@@ -227,13 +238,13 @@ class LexicalizedSHAG(GenerativeParser):
                     f"without words, such as DeterministicSHAG."
                 )
             try:
-                words += sentence.column(self.word)
+                words.append(sentence.column(self.word))
             except ValueError as error:
                 raise ValueError(f"X[{index}]: word={self.word!r}: {error}") from None
-        if words.count(MISSING) == len(words):
+        if set().union(*words) == {MISSING}:
             raise ValueError(
-                f"All words of X ({len(words)} tokens) are {MISSING!r}: the column {self.word!r} "
-                f"has no values. Choose another with the parameter word."
+                f"All words of X ({sum(map(len, words))} tokens) are {MISSING!r}: the column "
+                f"{self.word!r} has no values. Choose another with the parameter word."
             )
         return words
 
@@ -241,6 +252,7 @@ class LexicalizedSHAG(GenerativeParser):
         words = self._words_of(sentences)
         tags, _ = encoded = encode_sentences(symbols, self.symbols_)
         code_of, _ = self._kept()
+        words = chain.from_iterable(words)
         return encoded._replace(codes=self.statistics_.lexicon.encode(tags, words, code_of))
 
     def _rungs(self):
@@ -255,15 +267,17 @@ class LexicalizedSHAG(GenerativeParser):
         _, tables = self._kept()
         codes, heads, indptr = sample_words(tables, n_samples, max_length, rng)
         words = np.append(self.words_, np.full(self.symbols_.size, RARE, dtype=object))[codes]
-        tags, cuts = self.symbols_[tables.tags[codes]], indptr[1:-1]
-        return [
-            DependencyTree(
-                forms, of_sentence, upos=upos, lemmas=forms if self.word == "lemma" else None
-            )
-            for forms, upos, of_sentence in zip(
-                *(np.split(part, cuts) for part in (words, tags, heads)), strict=True
-            )
-        ]
+        parts = words, self.symbols_[tables.tags[codes]], heads
+        sentences = zip(*(np.split(part, indptr[1:-1]) for part in parts), strict=True)
+        attribute, feature = check_column_name(self.word)
+        trees = []
+        for forms, symbols, of_sentence in sentences:
+            values = forms
+            if feature is not None:
+                values = [MISSING if form == MISSING else f"{feature}={form}" for form in forms]
+            columns = {"forms": forms, "upos": symbols, "symbols": symbols, attribute: values}
+            trees.append(DependencyTree(heads=of_sentence, **columns))
+        return trees
 
 
 def _code_of(known):

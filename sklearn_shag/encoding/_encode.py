@@ -34,8 +34,8 @@ class EncodedTrees(NamedTuple):
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     weights : float ndarray of shape (n_sentences,)
         How often each sentence counts; positive.
-    sentences : list
-        As they were given.
+    kept : bool ndarray of shape (n_sentences of X,)
+        Which of the sentences that were given these are: those with a weight.
     """
 
     symbols: np.ndarray
@@ -43,7 +43,7 @@ class EncodedTrees(NamedTuple):
     heads: np.ndarray
     indptr: np.ndarray
     weights: np.ndarray
-    sentences: list
+    kept: np.ndarray
 
 
 def encode_trees(X, y=None, sample_weight=None):
@@ -72,11 +72,11 @@ def encode_trees(X, y=None, sample_weight=None):
     kept = weights > 0
     if not kept.all():
         heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
-        symbols, sentences = (list(compress(part, kept)) for part in (symbols, sentences))
+        symbols = list(compress(symbols, kept))
     known = sorted(set(chain.from_iterable(symbols)))
     codes, indptr = encode_sentences(symbols, known)
     known = np.array(known, dtype=object)
-    return EncodedTrees(known, codes, heads, indptr, weights[kept], sentences)
+    return EncodedTrees(known, codes, heads, indptr, weights[kept], kept)
 
 
 def decode_trees(symbols, codes, heads, indptr):

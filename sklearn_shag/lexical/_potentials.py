@@ -82,21 +82,25 @@ def _fill_fine(tables, words, h, head, direction, state, arcs, of_tags, rests):
     coarse = (2 * tables.tags[head] + direction) * n_classes + state
     fine = (2 * head + direction) * n_classes + state
     begin = end = begin_words = end_words = np.int64(0)
-    rest = 1.0
+    rest, going_on = 1.0, 0.0
     if fine < tables.fine_rests.size:
         begin, end = tables.fine.indptr[fine], tables.fine.indptr[fine + 1]
         begin_words, end_words = tables.fine_words.indptr[fine], tables.fine_words.indptr[fine + 1]
         rest = tables.fine_rests[fine]
     for k in range(begin, end):
-        of_tags[tables.fine.columns[k]] = tables.fine.values[k]
-        rests[tables.fine.columns[k]] = tables.fine_word_rests[k]
+        tag = tables.fine.columns[k]
+        of_tags[tag] = tables.fine.values[k]
+        rests[tag] = tables.fine_word_rests[k]
+        if tag < n_tags:
+            going_on += tables.fine.values[k]
+    going_on += rest * tables.going_on[coarse]  # 1 - stop, but not 0 where that would vanish
     stop = of_tags[n_tags] + rest * tables.coarse[coarse, n_tags]
     first, last = (1, h - 1) if direction == LEFT else (h + 1, n)
     for m in range(first, last + 1):
         arc, word = (m - 1) * (n + 1) + h, words[m - 1]
         tag = tables.tags[word]
         if tag == n_tags:
-            arcs[arc, state] = 1.0 - stop
+            arcs[arc, state] = going_on
             continue
         p_word = rests[tag] * arcs[arc, state]
         if of_tags[tag] > 0.0:
