@@ -8,7 +8,15 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from sklearn_shag import EMSHAG, AveragedSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag import (
+    EMSHAG,
+    AveragedSHAG,
+    DeterministicSHAG,
+    LexicalizedSHAG,
+    ProductSHAG,
+    SpectralSHAG,
+    SpectralSHAGCV,
+)
 from sklearn_shag.treebank import TokenFeature
 
 
@@ -40,6 +48,14 @@ OF_SYMBOLS = {
         [("single", DeterministicSHAG("single", smoothing=1)), ("spectral", SpectralSHAG(2))],
         weights=[1, 2],
     ),
+    "product": ProductSHAG(
+        [("first", DeterministicSHAG(smoothing=1)), ("EM", EMSHAG(2, init="moments", tol=0.1))],
+        weights=[0.5, 1],
+    ),
+    "deterministic product": ProductSHAG(
+        [("single", DeterministicSHAG("single")), ("sibling", DeterministicSHAG("sibling"))],
+        decoder="viterbi",
+    ),
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
 OF_TREES = {
@@ -49,6 +65,12 @@ OF_TREES = {
             ("average", AveragedSHAG([("first", DeterministicSHAG())])),
         ],
         decoder="max_marginal",
+    ),
+    "product with words": ProductSHAG(
+        [
+            ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
+            ("words", LexicalizedSHAG()),
+        ],
     ),
 }
 ESTIMATORS = OF_SYMBOLS | OF_TREES

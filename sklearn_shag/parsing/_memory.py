@@ -100,5 +100,7 @@ def _raise(factors, weight):
     """Raise factors to a power, up to the logarithm of the largest in each row."""
     with np.errstate(divide="ignore"):
         logs = weight * np.log(factors) if weight else np.zeros_like(factors)
+    # An arc that has no mass here is not forbidden: where no tree has any, others decide.
     largest = logs.max(axis=-1)
-    return np.exp(logs - np.where(largest > -np.inf, largest, 0.0)[..., None]), largest
+    largest[largest == -np.inf] = 0.0
+    return np.exp(logs - largest[..., None]), largest
