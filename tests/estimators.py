@@ -8,7 +8,15 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from sklearn_shag import EMSHAG, AveragedSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag import (
+    EMSHAG,
+    AveragedSHAG,
+    DeterministicSHAG,
+    LexicalizedSHAG,
+    ProductSHAG,
+    SpectralSHAG,
+    SpectralSHAGCV,
+)
 from sklearn_shag.treebank import TokenFeature
 
 
@@ -40,9 +48,13 @@ OF_SYMBOLS = {
         [("single", DeterministicSHAG("single", smoothing=1)), ("spectral", SpectralSHAG(2))],
         weights=[1, 2],
     ),
+    "product": ProductSHAG(
+        [("first", DeterministicSHAG(smoothing=1)), ("spectral", SpectralSHAG(2))], weights=[0.5, 1]
+    ),
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
 OF_TREES = {
+    "lexicalized": LexicalizedSHAG(),
     "average of pipelines": AveragedSHAG(
         [
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),

@@ -97,8 +97,12 @@ def multiply_potentials(members, weights):
 
 
 def _raise(factors, weight):
-    """Raise factors to a power, up to the logarithm of the largest in each row."""
+    """Raise factors to a power, up to the logarithm of the largest in each row.
+
+    Zeros stay factors: -inf for an arc would forbid it to all grammars that come after.
+    """
     with np.errstate(divide="ignore"):
         logs = weight * np.log(factors) if weight else np.zeros_like(factors)
     largest = logs.max(axis=-1)
-    return np.exp(logs - np.where(largest > -np.inf, largest, 0.0)[..., None]), largest
+    largest[largest == -np.inf] = 0.0
+    return np.exp(logs - largest[..., None]), largest
