@@ -74,9 +74,9 @@ axes.legend(fontsize="small", ncols=2)
 figure.tight_layout()
 
 # %%
-# Each product is above the grammar of words alone, its dashed line, from two or three states on, and above
-# the hidden states alone everywhere. What words remember of the modifiers before (LEX+F, LEX+FCP)
-# matters less once hidden states remember more than that.
+# Each product is above the grammar of words alone, its dashed line, from two or three states on,
+# and above the hidden states alone everywhere. What words remember of the modifiers before (LEX+F,
+# LEX+FCP) matters less once hidden states remember more than that.
 #
 # A word that was not seen
 # ------------------------
