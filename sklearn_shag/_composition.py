@@ -159,7 +159,9 @@ class ComposedParser(BaseComposition, BaseParser):
                 f"weights must be one number for each of {n_members} estimators, got "
                 f"{self.weights!r}"
             )
-        if not np.isfinite(weights.sum()) or weights.min() < 0 or not weights.any():
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if not np.isfinite(total) or weights.min() < 0 or total == 0:
             raise ValueError(
                 f"weights must be finite, none of them negative, and not all zero, got "
                 f"{self.weights!r}"

@@ -59,6 +59,7 @@ OF_SYMBOLS = {
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
 OF_TREES = {
+    "lexicalized": LexicalizedSHAG(),
     "average of pipelines": AveragedSHAG(
         [
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
