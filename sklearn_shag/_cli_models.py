@@ -101,7 +101,10 @@ def parse(options):
     model = load_model(options.model)
     parser = model[-1] if isinstance(model, Pipeline) else model
     if not isinstance(parser, BaseSHAG):
-        raise ValueError(f"{options.model} holds a {type(parser).__name__}, which cannot parse.")
+        raise ValueError(
+            f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
+            f"the command train."
+        )
     if options.decoder is not None:
         parser.set_params(decoder=options.decoder)
     if options.n_jobs is not None:
@@ -133,7 +136,8 @@ def _read(files, with_heads=False):
             trees += read
             advance()
     if not trees:
-        raise ValueError(f"There are no sentences in {', '.join(files)}.")
+        names = ("standard input" if path == STANDARD else path for path in files)
+        raise ValueError(f"There are no sentences in {', '.join(names)}.")
     return trees
 
 
