@@ -39,8 +39,15 @@ def test_a_warning_for_more_than_five_percent(symbol, n_unknown, warns):
     assert len(messages) == warns
     if warns:
         (message, filename), *_ = messages
-        assert message.startswith(f"{n_unknown} % of the tokens ({n_unknown} of 100) have symbols")
-        assert f": {symbol!r} ({n_unknown}). It knows 'DET', 'NOUN', 'VERB'. Tag" in message
+        what = {
+            "NN": f"have symbols that say nothing to the grammar: 'NN' ({n_unknown}). It knows "
+            "'DET', 'NOUN', 'VERB'. Tag the text as the training trees were",
+            "_": "have the symbol '_', which stands for a missing value and says nothing to the "
+            "grammar. Tag the text first",
+        }
+        assert message.startswith(
+            f"{n_unknown} % of the tokens ({n_unknown} of 100) {what[symbol]}"
+        )
         assert filename == __file__
 
 
@@ -51,6 +58,7 @@ CALLS = {
     "score": lambda model, X: model.score(X),
     "score_samples": lambda model, X: model.score_samples(X),
     "log_likelihood": lambda model, X: model.log_likelihood(X),
+    "conditional_log_likelihood": lambda model, X: model.conditional_log_likelihood(X),
     "inspect_marginals": inspect_marginals,
     "fit_predict": lambda model, X: make_pipeline(model).predict(X),
 }
@@ -79,10 +87,18 @@ def test_learning_from_missing_tags(learner):
     X = with_symbols(30, "_")
     messages = caught(lambda: learner.fit(X))
     assert len(messages) == 1
-    assert messages[0][0].startswith("30 % of the tokens (30 of 100) have symbols that say nothing")
-    assert "'_' (30). It knows 'DET'" in messages[0][0]
+    assert messages[0][0].startswith("30 % of the tokens (30 of 100) have the symbol '_', which")
+    assert "training" not in messages[0][0]  # trees: these are they
     with pytest.raises(ValueError, match=r"All symbols of X \(100 tokens\) are '_'.*Tag the text"):
         learner.fit(with_symbols(100, "_"))
+
+
+def test_missing_and_unknown_symbols_are_listed_together():
+    X = with_symbols(20, "_")
+    X[-1] = X[-1].with_symbols(["NN"] * 4)
+    ((message, _),) = caught(lambda: DeterministicSHAG().fit(TREES).predict(X))
+    assert message.startswith("24 % of the tokens (24 of 100) have symbols")
+    assert "to the grammar: '_' (20), 'NN' (4). It knows 'DET', 'NOUN', 'VERB'" in message
 
 
 def test_learning_in_parts():

@@ -8,6 +8,7 @@ from sklearn_shag.encoding import Alphabet
 from sklearn_shag.operators import Operators, grammar_shapes
 from sklearn_shag.parsing._packed_grammar import PackedGrammar, pack_grammar
 from sklearn_shag.utils._kernel import inlined_kernel
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
@@ -121,7 +122,7 @@ def check_potentials(potentials, n_symbols):
     if indptr.ndim != 1 or indptr.size < 2 or indptr[0] != 0 or np.any(np.diff(indptr) < 1):
         raise ValueError(
             f"indptr must begin with 0 and grow by the number of tokens, at least 1, of each "
-            f"sentence; got {potentials.indptr!r:.60}."
+            f"sentence; got {shorten(potentials.indptr)}."
         )
     begins = arc_begins(indptr)
     n_tokens, n_arcs = int(indptr[-1]), int(begins[-1])

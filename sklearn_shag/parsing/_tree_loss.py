@@ -17,6 +17,7 @@ from sklearn_shag.parsing._potentials import (
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads
 from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
@@ -118,14 +119,14 @@ def tree_loss(
 
 def _check_heads(heads):
     if not is_collection(heads):
-        raise TypeError(f"heads must hold the heads of each sentence, got {heads!r:.60}")
+        raise TypeError(f"heads must hold the heads of each sentence, got {shorten(heads)}")
     known = [as_heads(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
     for s, of_sentence in enumerate(known):
         if of_sentence.size == 0 or of_sentence.min() < -1 or of_sentence.max() > of_sentence.size:
             raise ValueError(
                 f"heads[{s}] must hold the heads of {of_sentence.size} tokens, at least one: "
                 f"numbers from -1, for one that is not known, to {of_sentence.size}; got "
-                f"{of_sentence.tolist()!r:.60}."
+                f"{shorten(of_sentence.tolist())}."
             )
     if not known:
         raise ValueError("heads holds no sentences; at least one is needed.")
