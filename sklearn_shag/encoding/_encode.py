@@ -254,8 +254,8 @@ def check_allowed(allowed, lengths):
     """
     if not is_collection(allowed) or len(allowed) != len(lengths):
         raise ValueError(
-            f"allowed must hold a boolean array, or None, for each of {len(lengths)} sentences; "
-            f"got {type(allowed).__name__} {shorten(allowed)}."
+            f"allowed must hold a boolean array, or None, for each of {len(lengths)} sentences, in "
+            f"a list; got {type(allowed).__name__} {shorten(allowed)}."
         )
     checked = []
     for index, (arcs, n) in enumerate(zip(allowed, lengths, strict=True)):

@@ -39,7 +39,7 @@ def tree_values(
         If the heads of a sentence are too few or too many, are unknown (-1), or are no tree; or
         if operators are not finite, or potentials are not what :class:`Potentials` says.
     TypeError
-        If `heads` is no sequence.
+        If `heads` is no sequence, or `grammar` or `potentials` is something else.
 
     See Also
     --------

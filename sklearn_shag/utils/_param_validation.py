@@ -20,11 +20,14 @@ from sklearn.utils._param_validation import (
 from sklearn.utils._param_validation import validate_params as _validate_params
 from sklearn.utils.validation import _check_sample_weight
 
+from sklearn_shag.utils._messages import shorten
+
 __all__ = [
     "HasMethods",
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "as_floats",
     "check_sample_weight",
     "fit_context",
     "validate_parameter_constraints",
@@ -49,6 +52,30 @@ def fit_context(method: Function) -> Function:
 def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], Function]:
     """Decorate a function: its arguments are checked before it runs."""
     return _validate_params(constraints, prefer_skip_nested_validation=True)
+
+
+def as_floats(values, name):
+    """Make an array of floats of numbers, whatever its shape.
+
+    Parameters
+    ----------
+    values : array-like
+    name : str
+        What the message calls them.
+
+    Returns
+    -------
+    array : float ndarray
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers, or not as many in each row.
+    """
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {shorten(values)}.") from None
 
 
 def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
