@@ -102,7 +102,10 @@ def parse(options):
     model = load_model(options.model)
     parser = open_member(model).parser
     if not isinstance(parser, BaseParser):
-        raise ValueError(f"{options.model} holds a {type(parser).__name__}, which cannot parse.")
+        raise ValueError(
+            f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
+            f"the command train."
+        )
     if options.decoder is not None:
         parser.set_params(decoder=options.decoder)
     if options.n_jobs is not None:
@@ -134,7 +137,8 @@ def _read(files, with_heads=False):
             trees += read
             advance()
     if not trees:
-        raise ValueError(f"There are no sentences in {', '.join(files)}.")
+        names = ("standard input" if path == STANDARD else path for path in files)
+        raise ValueError(f"There are no sentences in {', '.join(names)}.")
     return trees
 
 

@@ -705,9 +705,13 @@ class TestDemo:
         (tmp_path / "x-ud-train.conllu").write_bytes(
             (files / "xx_small-ud-train.conllu").read_bytes()
         )
-        assert f"No file *test*.conllu in the folder {tmp_path}" in fail(
-            "demo", "--treebank", tmp_path
-        )
+        needed = "--treebank takes a folder with *train*.conllu and *test*.conllu."
+        for folder, problem in (
+            (tmp_path, f"No file *test*.conllu in the folder {tmp_path}"),
+            (tmp_path / "none", f"There is no folder {tmp_path / 'none'}"),
+            (tmp_path / "x-ud-train.conllu", f"{tmp_path / 'x-ud-train.conllu'} is a file"),
+        ):
+            assert f"error: {problem}: {needed}" in fail("demo", "--treebank", folder)
 
 
 class TestHelp:
@@ -872,10 +876,12 @@ class TestErrors:
         assert f"{bad}:" in fail("parse", model, bad)
 
     @pytest.mark.parametrize("empty", ["", "\n\n\n"], ids=ascii)
-    def test_empty_file(self, fail, test, tmp_path, empty):
+    def test_empty_file(self, fail, feed, test, tmp_path, empty):
         bad = tmp_path / "empty.conllu"
         bad.write_text(empty)
-        fail("train", bad, "-o", tmp_path / "out")
+        assert f"no sentences in {bad}." in fail("train", bad, "-o", tmp_path / "out")
+        feed(bad)
+        assert "no sentences in standard input." in fail("train", "-", "-o", tmp_path / "out")
         assert f"{bad} holds no sentences" in fail("evaluate", test, bad)
         assert f"{bad} holds no sentences" in fail("evaluate", bad, test)
         assert [path.name for path in tmp_path.iterdir()] == ["empty.conllu"]
@@ -915,7 +921,8 @@ class TestErrors:
         feature = TokenFeature().fit(read_conllu(test))
         for model in (feature, Pipeline([("feature", feature)])):
             save_model(model, tmp_path / "feature.npz")
-            assert "feature.npz" in fail("parse", tmp_path / "feature.npz", test)
+            err = fail("parse", tmp_path / "feature.npz", test)
+            assert re.search(r"feature\.npz holds a \w+, which cannot parse; give a model of", err)
 
     @pytest.mark.parametrize("change", ["missing", "more", "order", "form"])
     def test_different_sentences(self, fail, test, tmp_path, change):
@@ -959,6 +966,11 @@ class TestErrors:
         assert str(out) in fail("parse", model, test, "-o", out)
         assert str(out) in fail("train", train, "-o", out)
         assert list(tmp_path.iterdir()) == []
+
+    def test_output_in_a_file(self, fail, model, train, test):
+        message = f"{train}/out cannot be written: {train} is a file, and not a folder; name"
+        assert message in fail("parse", model, test, "-o", f"{train}/out")
+        assert message in fail("train", train, "-o", f"{train}/out")
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -503,6 +503,11 @@ class TestDamage:
         small.write_text(content)
         assert_refused(small)
 
+    def test_other_archive(self, small):
+        np.savez(small, A=np.zeros(3))
+        with pytest.raises(ValueError, match=r"damaged: it is an archive without a header, which"):
+            load_model(small)
+
     def test_compressed_data(self, small):
         """The bytes of a member do not decompress."""
         data = bytearray(small.read_bytes())
@@ -845,7 +850,7 @@ class TestNotStorable:
 
     @pytest.mark.parametrize("path", [None, 7, SpectralSHAG(), io.BytesIO()], ids=type)
     def test_no_path(self, english, path, tmp_path):
-        message = f"path of a file must be a str or os.PathLike, got a {type(path).__name__}: "
+        message = f"path of a file must be a str or os.PathLike, got {type(path).__name__}: "
         with pytest.raises(TypeError, match=message):
             save_model(DeterministicSHAG().fit(english[:9]), path)
         with pytest.raises(TypeError, match=message):
