@@ -141,7 +141,7 @@ def _chart_task(packed, potentials, weights, with_uses, with_counts):
     counts = new_counts(packed) if with_counts else NO_COUNTS
     batch = Batch([], potentials.codes, potentials.indptr, None)
     rung = Rung(packed, lambda _: potentials)
-    _, results = climb((rung,), batch, with_uses or with_counts, weights, counts)
+    _, results = climb((rung,), batch, with_uses or with_counts, with_uses, weights, counts)
     return results, finish_counts(counts, packed.operators) if with_counts else None
 
 
