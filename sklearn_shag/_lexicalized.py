@@ -107,8 +107,8 @@ class LexicalizedSHAG(GenerativeParser):
     rest. On the left 5.6 % are, and the state after one says that the head is a conjunct with its
     conjunction: four times of five it has no further modifiers there.
 
-    The tables for tags grow with the square of the number of symbols, times up to 128 bytes; those
-    for words with the number of pairs that were seen.
+    The tables for tags grow with the square of the number of symbols, times up to 128 bytes, three
+    times that while they are made; those for words with the number of pairs that were seen.
 
     References
     ----------
