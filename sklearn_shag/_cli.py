@@ -171,10 +171,10 @@ def _add_train(commands):
     )
     parser.add_argument(
         "--model",
-        choices=["spectral", "em", "single", "first", "sibling"],
+        choices=["spectral", "em", "single", "first", "sibling", "words"],
         default="spectral",
-        help="hidden states, from moments or by EM, or a deterministic automaton "
-        "(default: %(default)s)",
+        help="hidden states, from moments or by EM, a deterministic automaton, or words (of the "
+        "column form) beside the symbols (default: %(default)s)",
     )
     parser.add_argument(
         "--symbols",

@@ -22,6 +22,7 @@ import sklearn_shag
 from sklearn_shag import (
     EMSHAG,
     DeterministicSHAG,
+    LexicalizedSHAG,
     SpectralSHAG,
     _cli,
     _cli_models,
@@ -37,6 +38,7 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
 from sklearn_shag.utils import _progress
+from tests.estimators import learned
 
 COMMANDS = ["demo", "train", "parse", "evaluate"]
 
@@ -142,12 +144,7 @@ def finish(process):
 def assert_same_model(a, b):
     assert type(a) is type(b)
     assert a.get_params() == b.get_params()
-    if isinstance(a, TokenFeature):
-        np.testing.assert_array_equal(a.symbols_, b.symbols_)
-        return
-    assert a.symbols_.tolist() == b.symbols_.tolist()
-    for x, y in zip(a.operators_, b.operators_, strict=True):
-        np.testing.assert_array_equal(x, y)
+    np.testing.assert_equal(learned(a), learned(b))
 
 
 def printed_scores(out):
@@ -190,6 +187,10 @@ class TestTrain:
             (
                 ["--model", "sibling", "--smoothing", "3"],
                 make_pipeline(TokenFeature("upos"), DeterministicSHAG("sibling", smoothing=3.0)),
+            ),
+            (
+                ["--model", "words", "--symbols", "xpos", "--min-count", "2"],
+                make_pipeline(TokenFeature("xpos", min_count=2), LexicalizedSHAG()),
             ),
         ],
         ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -993,7 +994,12 @@ class TestErrors:
         assert out.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
-    @pytest.mark.parametrize("name", ["single", "first", "sibling"])
+    def test_words_are_not_smoothed(self, fail, train, tmp_path):
+        err = fail("train", train, "-o", tmp_path / "m", "--model", "words", "--smoothing", "4")
+        assert "--smoothing 4 does not go with --model words" in err
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["single", "first", "sibling", "words"])
     def test_states_of_a_model_without(self, fail, train, tmp_path, name):
         err = fail("train", train, "-o", tmp_path / "m", "--model", name, "--n-states", "4")
         assert f"--n-states 4 does not go with --model {name}" in err

@@ -22,6 +22,7 @@ from sklearn_shag import (
     AveragedSHAG,
     BaseSHAG,
     DeterministicSHAG,
+    LexicalizedSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
     load_model,
@@ -204,6 +205,12 @@ def parse(folder: Path) -> None:
     counted = merge_statistics([count_treebank(X, y), count_treebank(train)])
     assert_type(counted, TreebankStatistics)
     assert_type(baseline.fit_statistics(counted), DeterministicSHAG)
+
+    words = LexicalizedSHAG("first", "form", backoff=2, min_count=2, punctuation=["PUNCT"])
+    assert_type(words.fit(train, sample_weight=np.ones(len(train))), LexicalizedSHAG)
+    assert_type(words.words_, NDArray[np.object_])
+    assert_type(words.predict(test), NDArray[np.object_])
+    assert_type(words.sample(2, random_state=0), list[DependencyTree])
 
     em = EMSHAG(2, init="moments", tol=0.1, random_state=0).fit(train)
     assert_type(em, EMSHAG)
