@@ -108,10 +108,9 @@ def predict_stages(model, trees):
     """Seconds of `predict` and of what it consists of, on one thread and on two."""
     sentences, symbols = check_sentences(trees)
     batch = Batch(sentences, *encode_sentences(symbols, model.symbols_), None)
-    known = model._grammars(), model._potentials
     tasks = {
-        "marginals": partial(parse_marginals, *known),
-        "heads": partial(parse_heads, *known, logarithm=True),
+        "marginals": partial(parse_marginals, model._rungs()),
+        "heads": partial(parse_heads, model._rungs(), logarithm=True),
     }
     parsers = {n: SpectralSHAG(6, n_jobs=n).fit_statistics(model.statistics_) for n in (1, 2)}
     times = medians(

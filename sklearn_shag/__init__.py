@@ -15,10 +15,13 @@ import typing
 __version__ = "0.1.0"
 
 if typing.TYPE_CHECKING:
-    from sklearn_shag._base import BaseSHAG
+    from sklearn_shag._averaged import AveragedSHAG
+    from sklearn_shag._base_shag import BaseSHAG
     from sklearn_shag._deterministic import DeterministicSHAG
     from sklearn_shag._em import EMSHAG
+    from sklearn_shag._lexicalized import LexicalizedSHAG
     from sklearn_shag._persistence import load_model, save_model
+    from sklearn_shag._product import ProductSHAG
     from sklearn_shag._spectral import SpectralSHAG
     from sklearn_shag._spectral_cv import SpectralSHAGCV
 else:  # to type checkers any name would be right
@@ -36,8 +39,11 @@ else:  # to type checkers any name would be right
 
 __all__ = [
     "EMSHAG",
+    "AveragedSHAG",
     "BaseSHAG",
     "DeterministicSHAG",
+    "LexicalizedSHAG",
+    "ProductSHAG",
     "SpectralSHAG",
     "SpectralSHAGCV",
     "__version__",
@@ -47,7 +53,17 @@ __all__ = [
 
 # Modules are imported when something in them is first asked for: the command line can thus help, or
 # say what is wrong with an option, without a second of importing scikit-learn.
-_MODULES = ("_base", "_deterministic", "_em", "_persistence", "_spectral", "_spectral_cv")
+_MODULES = (
+    "_averaged",
+    "_base_shag",
+    "_deterministic",
+    "_em",
+    "_lexicalized",
+    "_persistence",
+    "_product",
+    "_spectral",
+    "_spectral_cv",
+)
 _FOLDERS = (
     "datasets",
     "inspection",

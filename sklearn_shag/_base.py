@@ -1,9 +1,10 @@
-"""Sentences in, trees out: what all parsers share, and what those with a grammar share."""
+"""Sentences in, trees out: what all parsers share, those with a chart, and those that generate."""
 
 from abc import ABC, abstractmethod
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from operator import is_not
+from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,18 +16,14 @@ from sklearn_shag.encoding import (
     check_allowed,
     check_heads,
     check_sentences,
-    decode_trees,
-    encode_sentences,
+    check_trees,
 )
 from sklearn_shag.metrics import unlabeled_attachment_score
-from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import (
     Batch,
-    Potentials,
     find_impossible,
-    log_grammar,
+    log_rungs,
     over_chunks,
-    pack_grammar,
     parse_derivations,
     parse_heads,
     parse_log_partitions,
@@ -41,18 +38,18 @@ from sklearn_shag.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray, RandomSeed
-from sklearn_shag.utils._warnings import warn
 
-__all__ = ["BaseParser", "BaseSHAG", "Learned"]
+__all__ = ["BaseParser", "ChartParser", "GenerativeParser", "keep", "object_array"]
 
 
 class BaseParser(BaseEstimator, ABC):
-    """Parser by a chart: everything but what it knows of sentences, and how it came to know it.
+    """Parser, however it comes by its trees.
 
-    A subclass has the parameters `decoder`, `n_jobs` and `verbose`. It says what it knows in three
-    hooks: of sentences in `_encode` their symbols and in `_potentials`, a chunk at a time, the
-    rest; in `_grammars` what they have in common.
+    A subclass has the parameters `decoder`, `n_jobs` and `verbose`.
     """
+
+    # Parameters that predictions depend on, which set_params may have changed since fit.
+    _parsing_parameters = ("decoder", "n_jobs", "verbose")
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi"})],
@@ -67,9 +64,6 @@ class BaseParser(BaseEstimator, ABC):
     decoder: str
     n_jobs: int | None
     verbose: int
-
-    # Whether a derivation has just one state path, so that the best path is the best tree.
-    _deterministic = False
 
     @abstractmethod
     def fit(self, X: Sentences, y: Heads | None = None) -> Self:
@@ -89,32 +83,6 @@ class BaseParser(BaseEstimator, ABC):
         """
 
     @abstractmethod
-    def _grammars(self):
-        """Return packed grammars, each for sentences that those before have no mass for."""
-
-    @abstractmethod
-    def _encode(self, symbols):
-        """Return the symbol codes of all sentences, and where those of each begin."""
-
-    @staticmethod
-    def _potentials(batch):
-        """Return the Potentials of a Batch of sentences: by default their codes."""
-        return Potentials(batch.indptr, batch.codes)
-
-    def _batch(self, X, allowed=None):
-        self._check_ready()
-        sentences, symbols = check_sentences(X)
-        codes, indptr = self._encode(symbols)
-        if allowed is not None:
-            allowed = check_allowed(allowed, np.diff(indptr).tolist())
-            impossible = find_impossible(allowed)
-            if impossible is not None:
-                raise ValueError(
-                    f"X[{impossible}] has no projective tree with one root whose arcs are all "
-                    f"allowed: allow more of them in allowed[{impossible}]."
-                )
-        return Batch(sentences, codes, indptr, allowed)
-
     def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Parse sentences.
 
@@ -140,20 +108,14 @@ class BaseParser(BaseEstimator, ABC):
 
         Notes
         -----
-        O(n N^3 + n^2 N^2) time for a sentence of N tokens and automata with n states, and
-        O(n N^2) memory for each thread: about 40 n N^2 bytes for its longest sentence, n rounded
-        up to a multiple of 8, and twice as much for automata with one state, of which eight
-        sentences are parsed together.
+        With a chart it takes O(n N^3 + n^2 N^2) time for a sentence of N tokens and automata with n
+        states, and O(n N^2) memory for each thread: about 40 n N^2 bytes for its longest sentence,
+        n rounded up to a multiple of 8, and twice as much for automata with one state, of which
+        eight sentences are parsed together. k classes of memory take (k + 1) / 2 times the time,
+        and k times the memory.
         """
-        batch = self._batch(X, allowed)
-        if self.decoder == "viterbi":
-            logs = [log_grammar(grammar.operators) for grammar in self._grammars()]
-            task = partial(parse_derivations, logs, self._potentials)
-        else:
-            logarithm = self.decoder == "mbr"
-            task = partial(parse_heads, self._grammars(), self._potentials, logarithm=logarithm)
-        return _object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
+    @abstractmethod
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Compute how probable each token is as the head of each other.
 
@@ -179,9 +141,24 @@ class BaseParser(BaseEstimator, ABC):
         mass of the trees of a sentence, is zero, or it or a marginal is not finite, the
         grammar in `fallback_operators_` is used.
         """
-        batch = self._batch(X, allowed)
-        task = partial(parse_marginals, self._grammars(), self._potentials)
-        return _object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+
+    @abstractmethod
+    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            In nats: log Z of the tree alone, less log Z of all trees. -inf for trees that are not
+            projective or have several roots, and where the estimate is not positive.
+        """
 
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
@@ -203,64 +180,10 @@ class BaseParser(BaseEstimator, ABC):
             Share of tokens, punctuation included, with the right head, in [0, 1].
         """
         check_is_fitted(self)
-        sentences, symbols = check_sentences(X)
-        true_heads = check_heads(sentences, y)
-        cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
+        sentences, true_heads = check_trees(X, y)
         return unlabeled_attachment_score(
-            np.split(true_heads, cuts), self.predict(sentences), sample_weight=sample_weight
+            true_heads, self.predict(sentences), sample_weight=sample_weight
         )
-
-    def log_likelihood(self, X: Sentences) -> FloatArray:
-        """Compute the log probability of sentences, summed over all their trees.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`predict`.
-
-        Returns
-        -------
-        log_likelihoods : ndarray of shape (n_sentences,)
-            In nats. -inf where the estimate is not positive.
-        """
-        sign, log_abs_z = self._log_partitions(self._batch(X))
-        return np.where(sign > 0, log_abs_z, -np.inf)
-
-    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
-        """Compute the log probability of trees, given their sentences.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`fit`.
-        y : None or sequence of length n_sentences, default=None
-            Heads; None takes those of the trees in X.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_sentences,)
-            In nats: log Z of the tree alone, less log Z of all trees. -inf for trees that are not
-            projective or have several roots, and where the estimate is not positive.
-        """
-        batch = self._batch(X)
-        known = np.split(check_heads(batch.sentences, y), batch.indptr[1:-1])
-        sign, log_abs_z = self._log_partitions(batch)
-        allowed = [np.arange(heads.size + 1) == heads[:, None] for heads in known]
-        sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed))
-        possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
-        return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
-
-    def _log_partitions(self, batch):
-        """Compute sign and log |Z| of every sentence."""
-        task = partial(parse_log_partitions, self._grammars()[:1], self._potentials)
-        results = over_chunks(task, batch, self.n_jobs, self.verbose)
-        return tuple(map(np.array, zip(*results, strict=True)))
-
-    def _report_marginals(self, X):
-        """List what :class:`~sklearn_shag.inspection.MarginalReport` says of each sentence."""
-        batch = self._batch(X)
-        task = partial(report_marginals, self._grammars()[:1], self._potentials)
-        return over_chunks(task, batch, self.n_jobs, self.verbose)
 
     def parse(self, X: Sentences, *, allowed: Allowed | None = None) -> list[DependencyTree]:
         """Parse sentences into trees that can be drawn or written as CoNLL-U.
@@ -293,17 +216,11 @@ class BaseParser(BaseEstimator, ABC):
         self._check_parsing()
 
     def _check_parsing(self):
-        """Check the parameters of parsing, which set_params may have changed since fit."""
-        names = ("decoder", "n_jobs", "verbose")
+        """Check the parameters of parsing."""
+        names = self._parsing_parameters
         constraints = {name: self._parameter_constraints[name] for name in names}
         params = {name: getattr(self, name) for name in names}
         validate_parameter_constraints(constraints, params, type(self).__name__)
-        if self.decoder == "viterbi" and not self._deterministic:
-            raise ValueError(
-                f"decoder='viterbi' finds the best path through the states, which is the best tree "
-                f"only for deterministic automata. Use decoder='mbr' or 'max_marginal' with "
-                f"{type(self).__name__}."
-            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -312,55 +229,121 @@ class BaseParser(BaseEstimator, ABC):
         return tags
 
 
-class Learned(NamedTuple):
-    """What a learner has learned. It is no part of the estimator yet."""
+class ChartParser(BaseParser):
+    """Parser by a chart: everything but what it knows of sentences, and how it came to know it.
 
-    operators: Operators  # leading axes (n_symbols + 2, 2)
-    attributes: dict[str, Any] = {}
-    warnings: tuple = ()  # pairs of a message and a category
-
-
-# Grammars as the charts need them, while their estimators live: to pack them takes longer than to
-# parse a sentence. No attributes, since prediction must not change what is copied and pickled.
-_PACKED = WeakKeyDictionary()
-
-
-class BaseSHAG(BaseParser):
-    """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
-
-    A subclass learns `symbols_`, `operators_` and `fallback_operators_`.
+    A subclass says what it knows in two hooks: of all sentences, at the edge, in `_encode`; in
+    `_rungs` the rest.
     """
 
-    symbols_: ObjectArray
-    operators_: Operators
-    fallback_operators_: Operators
+    # Whether a derivation has just one state path, so that the best path is the best tree.
+    _deterministic = False
 
-    def _become_fitted(self, statistics, learned, fallback, **others):
-        """Take over what was learned.
+    @abstractmethod
+    def _encode(self, sentences, symbols):
+        """Say in whole numbers what is known of the tokens of all sentences.
 
-        Warnings come first, since they may be errors, and all attributes last and at once: an
-        estimator that fails, or is interrupted, is left as it was.
+        Parameters
+        ----------
+        sentences : list
+            As users give them.
+        symbols : list of sequences of str
+            Of each sentence.
+
+        Returns
+        -------
+        encoded : EncodedSentences
+            Its `codes` may have several columns.
         """
-        for message, category in learned.warnings:
-            warn(message, category)
-        vars(self).update(
-            symbols_=statistics.symbols,
-            operators_=learned.operators,
-            fallback_operators_=fallback,
-            **learned.attributes,
-            **others,
-        )
 
-    def _grammars(self):
-        operators, fallback = self.operators_, self.fallback_operators_
-        kept = _PACKED.get(self)
-        if kept is None or kept[0] is not operators or kept[1] is not fallback:
-            kept = operators, fallback, (pack_grammar(operators), pack_grammar(fallback))
-            _PACKED[self] = kept
-        return kept[2]
+    @abstractmethod
+    def _rungs(self):
+        """List how to parse, as Rungs, each for sentences that those before have no mass for."""
 
-    def _encode(self, symbols):
-        return encode_sentences(symbols, self.symbols_)
+    def _batch(self, X, allowed=None):
+        self._check_ready()
+        sentences, symbols = check_sentences(X)
+        codes, indptr = self._encode(sentences, symbols)
+        if allowed is not None:
+            allowed = check_allowed(allowed, np.diff(indptr).tolist())
+            impossible = find_impossible(allowed)
+            if impossible is not None:
+                raise ValueError(
+                    f"X[{impossible}] has no projective tree with one root whose arcs are all "
+                    f"allowed: allow more of them in allowed[{impossible}]."
+                )
+        return Batch(sentences, codes, indptr, allowed)
+
+    def _check_parsing(self):
+        super()._check_parsing()
+        if self.decoder == "viterbi" and not self._deterministic:
+            raise ValueError(
+                f"decoder='viterbi' finds the best path through the states, which is the best tree "
+                f"only for deterministic automata. Use decoder='mbr' or 'max_marginal' with "
+                f"{type(self).__name__}."
+            )
+
+    def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
+        batch = self._batch(X, allowed)
+        if self.decoder == "viterbi":
+            task = partial(parse_derivations, log_rungs(self._rungs()))
+        else:
+            logarithm = self.decoder == "mbr"
+            task = partial(parse_heads, self._rungs(), logarithm=logarithm)
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+
+    def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
+        batch = self._batch(X, allowed)
+        task = partial(parse_marginals, self._rungs())
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+
+    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        batch = self._batch(X)
+        known = np.split(check_heads(batch.sentences, y), batch.indptr[1:-1])
+        sign, log_abs_z = self._log_partitions(batch)
+        allowed = [np.arange(heads.size + 1) == heads[:, None] for heads in known]
+        sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed))
+        possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
+        return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
+
+    def _log_partitions(self, batch):
+        """Compute sign and log |Z| of every sentence."""
+        task = partial(parse_log_partitions, self._rungs()[:1])
+        results = over_chunks(task, batch, self.n_jobs, self.verbose)
+        return tuple(map(np.array, zip(*results, strict=True)))
+
+    def _report_marginals(self, X):
+        """List what :class:`~sklearn_shag.inspection.MarginalReport` says of each sentence."""
+        batch = self._batch(X)
+        task = partial(report_marginals, self._rungs()[:1])
+        return over_chunks(task, batch, self.n_jobs, self.verbose)
+
+
+class GenerativeParser(ChartParser):
+    """Parser whose chart sums probabilities of trees and their sentences, and that can draw them.
+
+    A subclass draws in the hook ``_draw``.
+    """
+
+    @abstractmethod
+    def _draw(self, n_samples, max_length, rng):
+        """Draw trees; the parameters are those of :meth:`sample`, checked."""
+
+    def log_likelihood(self, X: Sentences) -> FloatArray:
+        """Compute the log probability of sentences, summed over all their trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        log_likelihoods : ndarray of shape (n_sentences,)
+            In nats. -inf where the estimate is not positive.
+        """
+        sign, log_abs_z = self._log_partitions(self._batch(X))
+        return np.where(sign > 0, log_abs_z, -np.inf)
 
     def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         """Compute the log probability of trees.
@@ -386,13 +369,14 @@ class BaseSHAG(BaseParser):
         """
         batch = self._batch(X)
         heads = check_heads(batch.sentences, y)
-        sign, log_abs = value_trees(self.operators_, self._potentials(batch), heads)
+        rung = self._rungs()[0]
+        sign, log_abs = value_trees(rung.grammar.operators, rung.make_potentials(batch), heads)
         return np.where(sign > 0, log_abs, -np.inf)
 
     def sample(
         self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200
     ) -> list[DependencyTree]:
-        """Draw trees from the grammar.
+        """Draw trees.
 
         Parameters
         ----------
@@ -405,7 +389,8 @@ class BaseSHAG(BaseParser):
         Returns
         -------
         trees : list of DependencyTree
-            Their forms are their symbols.
+            Their forms are their symbols. Those of a grammar of words have words, and
+            ``<rare>`` where it draws one that it does not know.
 
         Raises
         ------
@@ -420,12 +405,23 @@ class BaseSHAG(BaseParser):
         for name, number in (("n_samples", n_samples), ("max_length", max_length)):
             if not isinstance(number, Integral) or number < 1:
                 raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
-        rng = check_random_state(random_state)
-        drawn = sample_derivations(self.operators_, n_samples, max_length, rng)
-        return decode_trees(self.symbols_, *drawn)
+        return self._draw(n_samples, max_length, check_random_state(random_state))
 
 
-def _object_array(arrays):
+# What parsers make of what they have learned, while they live. No attributes, since prediction must
+# not change what is copied and pickled.
+_KEPT = WeakKeyDictionary()
+
+
+def keep(parser, parts, make):
+    """Make something of parts of a parser, or take what was made of these very parts before."""
+    kept = _KEPT.get(parser)
+    if kept is None or any(map(is_not, kept[0], parts)):
+        kept = _KEPT[parser] = parts, make(*parts)
+    return kept[1]
+
+
+def object_array(arrays):
     """Put arrays of different sizes into a 1-D object array."""
     out = np.empty(len(arrays), dtype=object)
     out[:] = arrays

@@ -5,10 +5,11 @@ import re
 import sys
 import warnings
 
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 
-from sklearn_shag._base import BaseSHAG
+from sklearn_shag._base import BaseParser
 from sklearn_shag._cli import N_STATES
+from sklearn_shag._composition import open_member
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
 from sklearn_shag._persistence import load_model, save_model
@@ -99,8 +100,8 @@ def parse(options):
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
     model = load_model(options.model)
-    parser = model[-1] if isinstance(model, Pipeline) else model
-    if not isinstance(parser, BaseSHAG):
+    parser = open_member(model).parser
+    if not isinstance(parser, BaseParser):
         raise ValueError(
             f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
             f"the command train."

@@ -4,7 +4,7 @@ from functools import partial
 from numbers import Real
 from typing import Literal
 
-from sklearn_shag._base import Learned
+from sklearn_shag._base_shag import Learned
 from sklearn_shag._tree_learner import StatisticsLearner
 from sklearn_shag.learning import deterministic_automaton, learn_grammar
 from sklearn_shag.utils._param_validation import Interval, StrOptions

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import Learned
+from sklearn_shag._base_shag import Learned
 from sklearn_shag._tree_learner import TreeLearner
 from sklearn_shag.encoding import Alphabet
 from sklearn_shag.learning import (

@@ -6,17 +6,18 @@ import json
 import os
 import zipfile
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag._composition import ComposedParser
+from sklearn_shag._records import RECORDS
 from sklearn_shag._spectral_cv import format_results
-from sklearn_shag.encoding import Alphabet
-from sklearn_shag.operators import Operators, grammar_shapes
-from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
@@ -26,12 +27,21 @@ HEADER = "header"
 PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
 # How fitted attributes of a type are kept; those of other types must be plain values.
 KINDS = {
-    Operators: "operators",
-    TreebankStatistics: "statistics",
+    **{record.annotation: kind for kind, record in RECORDS.items()},
     ObjectArray: "strings",
     StrArray: "strings",
     FloatArray: "array",
+    Bunch: "members",
 }
+
+
+class Contents(NamedTuple):
+    """What a file holds beside its header, while that is written or read."""
+
+    arrays: dict  # by their names in the archive
+    # Frozen estimators, which are at several places: when writing, the place that holds one by its
+    # id; when reading, the estimator by its place.
+    frozen: dict
 
 
 def save_model(model: BaseEstimator, path: FilePath) -> None:
@@ -41,6 +51,7 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     ----------
     model : estimator or Pipeline
         A fitted estimator of this package, or a :class:`sklearn.pipeline.Pipeline` whose steps are.
+        Any of them may be in a :class:`sklearn.frozen.FrozenEstimator`.
     path : str or path-like
         The file, by convention ``.npz``. It is replaced only when all is written. ``-`` is
         standard output, ``~`` the home folder.
@@ -69,8 +80,8 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     >>> load_model(path).predict([["DET", "NOUN"]])[0]
     array([2, 0])
     """
-    arrays = {}
-    header = {"format": FORMAT_VERSION, "model": _describe(model, "model", arrays)}
+    contents = Contents(arrays := {}, {})
+    header = {"format": FORMAT_VERSION, "model": _describe(model, "model", contents)}
     arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with atomic_write(path, "wb") as file:
         np.savez_compressed(file, **arrays)
@@ -141,7 +152,7 @@ def load_model(path: FilePath) -> Any:
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
     try:
-        return _restore(header["model"], "model", arrays)
+        return _restore(header["model"], "model", Contents(arrays, {}))
     except Exception as error:
         raise ValueError(f"{path} does not describe a model of this package: {error!r}") from error
 
@@ -171,27 +182,53 @@ def _attributes(cls):
     return kinds
 
 
-def _describe(model, prefix, arrays):
-    """Describe a model for the header; its arrays go to `arrays` under names with the prefix."""
-    if type(model) is Pipeline:
-        params = model.get_params(deep=False)
-        steps = [
-            [name, _describe(step, f"{prefix}/{name}", arrays)]
+def _describe(model, key, contents, fitted=True):
+    """Describe a model for the header; its arrays go to `contents` under names with the key.
+
+    One that is not to be fitted, such as a member as it was given, is no more than its parameters.
+    """
+    cls = type(model)
+    if cls is FrozenEstimator:
+        return _describe_frozen(model, key, contents)
+    if cls is not Pipeline and cls not in _classes().values():
+        raise TypeError(_describe_other(model))
+    params = model.get_params(deep=False)
+    described = {"class": cls.__name__}
+    if cls is Pipeline:
+        described["steps"] = [
+            [name, _describe(step, f"{key}/{name}", contents, fitted)]
             for name, step in params.pop("steps")
         ]
-        return {"class": "Pipeline", "steps": steps, "params": _describe_params(params)}
-    if type(model) not in _classes().values():
-        raise TypeError(_describe_other(model))
-    check_is_fitted(model)
-    params = model.get_params(deep=False)
-    kinds = _attributes(type(model))
-    attributes = {
-        name: _describe_attribute(kinds[name], value, f"{prefix}/{name}", arrays)
-        for name, value in vars(model).items()
-        if name in kinds
-    }
-    described = _describe_params(params)
-    return {"class": type(model).__name__, "params": described, "attributes": attributes}
+    elif issubclass(cls, ComposedParser):
+        described["estimators"] = _describe_members(
+            params.pop("estimators"), f"{key}/estimators", contents, fitted=False
+        )
+    described["params"] = _describe_params(params)
+    if fitted and cls is not Pipeline:
+        check_is_fitted(model)
+        kinds = _attributes(cls)
+        described["attributes"] = {
+            name: _describe_attribute(kinds[name], value, f"{key}/{name}", contents)
+            for name, value in vars(model).items()
+            if name in kinds
+        }
+    return described
+
+
+def _describe_frozen(model, key, contents):
+    """Describe a frozen estimator, which is always fitted, where it is met first."""
+    first = contents.frozen.setdefault(id(model), key)
+    described = {"class": "FrozenEstimator", "key": first}
+    if first == key:
+        described["estimator"] = _describe(model.estimator, f"{key}/estimator", contents)
+    return described
+
+
+def _describe_members(members, key, contents, fitted):
+    return [
+        [name, _describe(member, f"{key}/{k}", contents, fitted)]
+        for k, (name, member) in enumerate(members)
+    ]
 
 
 def _describe_other(model):
@@ -210,15 +247,16 @@ def _describe_other(model):
     )
 
 
-def _describe_attribute(kind, value, key, arrays):
+def _describe_attribute(kind, value, key, contents):
     """Describe a fitted attribute; `_restore_attribute` is the inverse."""
     described = {"kind": kind}
     if kind == "array":
-        arrays[key] = value
-    elif kind in ("operators", "statistics"):
-        # The symbols of statistics are those of the model.
-        record = value.statistics if kind == "statistics" else value
-        arrays.update({f"{key}/{field}": array for field, array in record._asdict().items()})
+        contents.arrays[key] = value
+    elif kind in RECORDS:
+        fields = RECORDS[kind].take(value)._asdict()
+        contents.arrays.update({f"{key}/{field}": array for field, array in fields.items()})
+    elif kind == "members":
+        described["members"] = _describe_members(value.items(), key, contents, fitted=True)
     elif kind == "results":
         described["candidates"] = _plain(value["params"])
     elif kind == "strings":
@@ -235,7 +273,7 @@ def _describe_params(params):
         if plain is NotImplemented:
             raise TypeError(
                 f"The parameter {name}={params[name]!r} cannot be saved; set it to a number, a "
-                f"string or None before saving, or use joblib.dump."
+                f"string, None or a list of them before saving, or use joblib.dump."
             )
     return described
 
@@ -276,87 +314,72 @@ def _revive(value):
     raise ValueError(f"unknown kind of value {kind!r}")
 
 
-def _restore(description, prefix, arrays):
+def _restore(description, key, contents, fitted=True):
+    """Make the model that `_describe` has described."""
+    name = description["class"]
+    if name == "FrozenEstimator":
+        return _restore_frozen(description, key, contents)
     params = {name: _revive(value) for name, value in description["params"].items()}
-    if description["class"] == "Pipeline":
+    if name == "Pipeline":
         steps = [
-            (name, _restore(step, f"{prefix}/{name}", arrays))
+            (name, _restore(step, f"{key}/{name}", contents, fitted))
             for name, step in description["steps"]
         ]
         return Pipeline(steps, **params)
-    model = _classes()[description["class"]](**params)
-    expected = _attributes(type(model))
-    stored = description["attributes"]
-    if {name: attribute["kind"] for name, attribute in stored.items()} != expected:
-        raise ValueError(f"the attributes of a {type(model).__name__} are {', '.join(expected)}")
-    symbols = np.array(stored["symbols_"]["values"], dtype=stored["symbols_"]["dtype"])
-    for name, attribute in stored.items():
-        value = _restore_attribute(attribute, f"{prefix}/{name}", arrays, symbols)
-        if attribute["kind"] == "results":
-            scores = arrays[f"{prefix}/scores_"]
-            value = format_results(value, scores.reshape(len(value), -1))
-        setattr(model, name, value)
+    cls = _classes()[name]
+    if issubclass(cls, ComposedParser):
+        members = description["estimators"]
+        params["estimators"] = _restore_members(members, f"{key}/estimators", contents, False)
+    model = cls(**params)
+    if fitted:
+        vars(model).update(_restore_attributes(cls, description["attributes"], key, contents))
     return model
 
 
-def _restore_attribute(attribute, key, arrays, symbols):
+def _restore_frozen(description, key, contents):
+    if "estimator" in description:
+        estimator = _restore(description["estimator"], f"{key}/estimator", contents)
+        contents.frozen[key] = FrozenEstimator(estimator)
+    return contents.frozen[description["key"]]
+
+
+def _restore_members(members, key, contents, fitted):
+    return [
+        (name, _restore(member, f"{key}/{k}", contents, fitted))
+        for k, (name, member) in enumerate(members)
+    ]
+
+
+def _restore_attributes(cls, stored, key, contents):
+    expected = _attributes(cls)
+    if {name: attribute["kind"] for name, attribute in stored.items()} != expected:
+        raise ValueError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
+    restored = dict.fromkeys(stored)  # in their order
+    # Those that are checked or made with the help of others come last.
+    for name in sorted(stored, key=lambda name: expected[name] in (*RECORDS, "results")):
+        restored[name] = _restore_attribute(stored[name], f"{key}/{name}", contents, restored)
+    return restored
+
+
+def _restore_attribute(attribute, key, contents, others):
     kind = attribute["kind"]
     if kind == "array":
-        return arrays[key]
-    if kind == "operators":
-        value = Operators(*(arrays[f"{key}/{field}"] for field in Operators._fields))
-        _check_grammar(value, symbols.size, key)
-        return value
-    if kind == "statistics":
-        fields = SequenceStatistics._fields
-        value = SequenceStatistics(*(arrays[f"{key}/{field}"] for field in fields))
-        _check_statistics(value, symbols.size, key)
-        return TreebankStatistics(symbols, value)
+        return contents.arrays[key]
+    if kind in RECORDS:
+        record = RECORDS[kind]
+        names = record.stored._fields
+        value = record.stored(*(contents.arrays[f"{key}/{field}"] for field in names))
+        record.check(value, others, key)
+        return record.make(value, others)
+    if kind == "members":
+        named = Bunch()
+        named.update(_restore_members(attribute["members"], key, contents, True))
+        return named
     if kind == "results":
-        return _revive(attribute["candidates"])
+        candidates = _revive(attribute["candidates"])
+        return format_results(candidates, others["scores_"].reshape(len(candidates), -1))
     if kind == "strings":
-        return symbols
+        if not all(isinstance(value, str) for value in attribute["values"]):
+            raise ValueError(f"{key} holds values that are no strings")
+        return np.array(attribute["values"], dtype=attribute["dtype"])
     return _revive(attribute["value"])
-
-
-def _check_grammar(operators, n_symbols, key):
-    """Kernels trust the shapes of operators."""
-    shapes = grammar_shapes(n_symbols, operators.alpha_1.shape[-1])
-    for field, array, shape in zip(Operators._fields, operators, shapes, strict=True):
-        _check_array(array, np.float64, shape, f"{key}/{field}")
-
-
-def _check_statistics(statistics, n_symbols, key):
-    """Learners trust the codes of trigrams."""
-    alphabet = Alphabet(n_symbols)
-    n_trigrams = (statistics.counts.size,)
-    expected = SequenceStatistics(
-        roots=(np.float64, (n_symbols,)),
-        n_sequences=(np.float64, (alphabet.n_learned, 2)),
-        indptr=(np.int64, (alphabet.n_pairs + 1,)),
-        first=(np.int64, n_trigrams),
-        middle=(np.int64, n_trigrams),
-        last=(np.int64, n_trigrams),
-        counts=(np.float64, n_trigrams),
-    )
-    for field, array, (dtype, shape) in zip(expected._fields, statistics, expected, strict=True):
-        _check_array(array, dtype, shape, f"{key}/{field}")
-    for codes, largest in (
-        (statistics.first, alphabet.n_contexts - 1),
-        (statistics.middle, n_symbols - 1),
-        (statistics.last, alphabet.n_contexts - 1),
-    ):
-        if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
-            raise ValueError(f"{key} holds codes outside 0..{largest}")
-    indptr = statistics.indptr
-    if indptr[0] != 0 or indptr[-1] != statistics.counts.size or np.any(np.diff(indptr) < 0):
-        raise ValueError(f"{key}/indptr does not divide the {statistics.counts.size} trigrams")
-
-
-def _check_array(array, dtype, shape, key):
-    if array.shape != shape or array.dtype != dtype:
-        raise ValueError(
-            f"{key} is {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {shape}"
-        )
-    if not np.isfinite(array).all():
-        raise ValueError(f"{key} holds values that are not finite")

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from sklearn_shag._base import Learned
+from sklearn_shag._base_shag import Learned
 from sklearn_shag._tree_learner import StatisticsLearner
 from sklearn_shag.learning import (
     N_BASELINE_STATES,

@@ -9,12 +9,13 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from sklearn_shag._base import BaseSHAG, Learned
+from sklearn_shag._base_shag import BaseSHAG, Learned
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.encoding import check_sentences, encode_trees
 from sklearn_shag.learning import fallback_grammar
 from sklearn_shag.sequences import count_trees
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning
+from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import check_sample_weight, fit_context
 from sklearn_shag.utils._progress import progress
@@ -194,7 +195,7 @@ class SpectralSHAGCV(BaseSHAG):
         for model in models:
             model._validate_params()
         sentences, _ = check_sentences(X)
-        y = None if y is None else list(y)
+        y = list(y) if is_collection(y) else y
         # Errors of the data come before any work, and number sentences as the caller does.
         everything = encode_trees(sentences, y, sample_weight)
         if sample_weight is not None:

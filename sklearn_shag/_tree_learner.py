@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import Self
 
-from sklearn_shag._base import BaseSHAG
+from sklearn_shag._base_shag import BaseSHAG
 from sklearn_shag.encoding import encode_trees
 from sklearn_shag.learning import fallback_grammar
 from sklearn_shag.sequences import (

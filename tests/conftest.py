@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from sklearn.base import clone
 
 from sklearn_shag.datasets import fetch_treebank, load_english
 from sklearn_shag.operators import Operators
+from tests.estimators import COUNTING, ESTIMATORS, OF_SYMBOLS
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
@@ -19,6 +21,24 @@ settings.load_profile("sklearn_shag")
 def english():
     """The trees of the bundled treebank."""
     return load_english().data
+
+
+@pytest.fixture(params=ESTIMATORS)
+def estimator(request):
+    """Every estimator, not fitted."""
+    return clone(ESTIMATORS[request.param])
+
+
+@pytest.fixture(params=OF_SYMBOLS)
+def estimator_of_symbols(request):
+    """Every estimator that takes plain sequences of symbols."""
+    return clone(OF_SYMBOLS[request.param])
+
+
+@pytest.fixture(params=COUNTING)
+def counting(request):
+    """Every estimator that learns from counts alone."""
+    return clone(COUNTING[request.param])
 
 
 @pytest.fixture

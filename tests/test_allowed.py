@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators import Operators
+from sklearn_shag.treebank import DependencyTree
 from tests import oracles
+from tests.estimators import ESTIMATORS
 
 MODELS = {
     "spectral": SpectralSHAG(3),
@@ -18,11 +21,18 @@ MODELS = {
 }
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 TEXT = [["NOUN", "VERB", "ADP", "NOUN"], ["PRON", "VERB"], ["DET", "NOUN", "VERB", "NUM", "<new>"]]
+TREES = [DependencyTree(sentence) for sentence in TEXT]
 
 
 @pytest.fixture(scope="module", params=MODELS)
 def model(request, english):
     return MODELS[request.param].fit(english)
+
+
+@pytest.fixture(scope="module", params=MODELS | ESTIMATORS)
+def parser(request, english):
+    """Any estimator, also one that is not a grammar."""
+    return clone((MODELS | ESTIMATORS)[request.param]).fit(english)
 
 
 def random_constraints(seed, n_tokens, share):
@@ -35,15 +45,15 @@ def random_constraints(seed, n_tokens, share):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
-def test_nothing_forbidden_is_predicted(model, share):
-    text = [*TEXT, ["X"] * 5, ["<new>"] * 4]
+def test_nothing_forbidden_is_predicted(parser, share):
+    text = [*TREES, DependencyTree(["X"] * 5), DependencyTree(["<new>"] * 4)]
     allowed = [random_constraints(k, len(sentence), share) for k, sentence in enumerate(text)]
-    marginals = model.predict_marginals(text, allowed=allowed)
+    marginals = parser.predict_marginals(text, allowed=allowed)
     for of_sentence, arcs, heads, tree in zip(
         marginals,
         allowed,
-        model.predict(text, allowed=allowed),
-        model.parse(text, allowed=allowed),
+        parser.predict(text, allowed=allowed),
+        parser.parse(text, allowed=allowed),
         strict=True,
     ):
         assert_array_equal(of_sentence[~arcs], 0.0)
@@ -68,13 +78,13 @@ def test_marginals_are_those_of_the_trees_that_are_left(model):
     assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-7, atol=1e-11)
 
 
-def test_all_arcs_allowed_is_no_constraint(model):
+def test_all_arcs_allowed_is_no_constraint(parser):
     every = [None if k == 1 else np.ones((len(s), len(s) + 1), bool) for k, s in enumerate(TEXT)]
-    for one, other in zip(model.predict(TEXT, allowed=every), model.predict(TEXT), strict=True):
+    for one, other in zip(parser.predict(TREES, allowed=every), parser.predict(TREES), strict=True):
         assert_array_equal(one, other)
 
 
-def test_known_heads_are_kept(model, english):
+def test_known_heads_are_kept(parser, english):
     text = english[:40]
     rng = np.random.default_rng(0)
     allowed = []
@@ -86,7 +96,7 @@ def test_known_heads_are_kept(model, english):
     chosen = [text[k] for k in projective]
     constraints = [allowed[k] for k in projective]
     for tree, arcs, heads in zip(
-        chosen, constraints, model.predict(chosen, allowed=constraints), strict=True
+        chosen, constraints, parser.predict(chosen, allowed=constraints), strict=True
     ):
         assert arcs[np.arange(len(tree)), heads].all()
 
@@ -102,10 +112,10 @@ def test_known_heads_are_kept(model, english):
         ([None, np.zeros((2, 3), dtype=bool)], r"X\[1\] has no projective tree"),
     ],
 )
-def test_constraints_that_are_none_are_refused(model, allowed, message):
-    for method in (model.predict, model.predict_marginals, model.parse):
+def test_constraints_that_are_none_are_refused(parser, allowed, message):
+    for method in (parser.predict, parser.predict_marginals, parser.parse):
         with pytest.raises(ValueError, match=message):
-            method(TEXT[:2], allowed=allowed)
+            method(TREES[:2], allowed=allowed)
 
 
 def test_conditional_log_likelihood_is_the_share_of_a_tree(model):
@@ -125,9 +135,9 @@ def test_conditional_log_likelihood_is_the_share_of_a_tree(model):
         assert_allclose(model.conditional_log_likelihood(text, heads), expected, rtol=1e-8)
 
 
-def test_trees_that_are_not_generated_have_no_probability(model):
+def test_trees_that_are_not_generated_have_no_probability(parser):
     two_roots, crossing = [0, 0, 2, 2], [3, 4, 0, 3]
-    found = model.conditional_log_likelihood([TEXT[0], TEXT[0]], [two_roots, crossing])
+    found = parser.conditional_log_likelihood([TREES[0], TREES[0]], [two_roots, crossing])
     assert_array_equal(found, -np.inf)
 
 

@@ -9,10 +9,11 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag import SpectralSHAG
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
 from sklearn_shag.utils._parallel import delayed, run_parallel
+from tests.estimators import BY_SENTENCE, assert_same_model, same
 
 distributed = pytest.importorskip("distributed")
 
@@ -80,28 +81,15 @@ def test_tasks_leave_the_process_unless_they_are_tasks_of_a_task(client):
         assert places_of_nested_tasks(n_jobs=1) == (place(), [place()] * 4)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        SpectralSHAG(4),
-        DeterministicSHAG("sibling", decoder="viterbi"),
-        EMSHAG(2, n_init=2, tol=0.1, random_state=0),
-        SpectralSHAGCV([1, 3], smoothing=[0, 5], cv=2),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_learning_and_parsing_on_the_cluster_are_the_local_ones(client, english, model):
+def test_learning_and_parsing_on_the_cluster_are_the_local_ones(client, english, estimator):
     train, test = english[:100], english[100:150]
-    local = clone(model).fit(train)
-    remote = clone(model)
+    local = clone(estimator).fit(train)
     with joblib.parallel_config(backend="dask"):
-        remote.fit(train)
-        heads = remote.predict(test)
-        log_likelihoods = remote.log_likelihood(test)
-    assert_equal_models(remote, local)
-    for predicted, expected in zip(heads, local.predict(test), strict=True):
-        assert_array_equal(predicted, expected)
-    assert_array_equal(log_likelihoods, local.log_likelihood(test))
+        remote = clone(estimator).fit(train)
+        found = {name: getattr(remote, name)(test) for name in BY_SENTENCE if hasattr(remote, name)}
+    assert_same_model(remote, local)
+    for name, values in found.items():
+        assert same(values, getattr(local, name)(test))
 
 
 def test_files_counted_on_the_cluster_add_up_to_one_fit(client, english, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Bunch
 
@@ -14,6 +15,7 @@ from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.parsing import eisner, inside_outside
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
+from tests.estimators import ESTIMATORS, learned, symbols_of
 
 MODELS = {
     "single": DeterministicSHAG("single"),
@@ -35,6 +37,12 @@ def fitted(request, english):
     return MODELS[request.param].fit(english)
 
 
+@pytest.fixture(params=MODELS | ESTIMATORS)
+def parser(request, english):
+    """Any estimator, also one that is not a grammar."""
+    return clone((MODELS | ESTIMATORS)[request.param]).fit(english)
+
+
 def assert_is_parse(heads, n_tokens):
     assert isinstance(heads, np.ndarray)
     assert heads.shape == (n_tokens,)
@@ -44,32 +52,39 @@ def assert_is_parse(heads, n_tokens):
     assert np.sum(heads == 0) == 1
 
 
-def hard_sentences(symbols, seed=0):
+def hard_sentences(model, seed=0):
     """Sentences that no grammar expects: random, long, repetitive, unknown symbols."""
-    rng = np.random.default_rng(seed)
+    rng, symbols = np.random.default_rng(seed), sorted(symbols_of(model))
     sentences = [rng.choice(symbols, size=n).tolist() for n in (1, 2, 3, 5, 20, 60)]
     sentences += [[symbol] * n for symbol in symbols for n in (1, 7)]
     sentences += [["<new>"], ["<new>"] * 6, [*symbols[:3], "<new>", symbols[0], "<other>"]]
     return sentences
 
 
-def test_every_sentence_gets_a_tree(fitted):
-    sentences = hard_sentences(fitted.symbols_.tolist())
-    predicted = fitted.predict(sentences)
-    assert predicted.shape == (len(sentences),)
+def test_every_sentence_gets_a_tree(parser):
+    trees = [DependencyTree(sentence) for sentence in hard_sentences(parser)]
+    predicted = parser.predict(trees)
+    assert predicted.shape == (len(trees),)
     assert predicted.dtype == object
-    for heads, sentence in zip(predicted, sentences, strict=True):
-        assert_is_parse(heads, len(sentence))
+    for heads, tree in zip(predicted, trees, strict=True):
+        assert_is_parse(heads, len(tree))
 
 
-def test_marginals_are_distributions_over_heads(fitted):
-    sentences = hard_sentences(fitted.symbols_.tolist())
-    for marginals, sentence in zip(fitted.predict_marginals(sentences), sentences, strict=True):
-        n_tokens = len(sentence)
+def test_marginals_are_distributions_over_heads(parser):
+    trees = [DependencyTree(sentence) for sentence in hard_sentences(parser)]
+    for marginals, tree in zip(parser.predict_marginals(trees), trees, strict=True):
+        n_tokens = len(tree)
         assert marginals.shape == (n_tokens, n_tokens + 1)
         assert marginals.min() >= 0
         assert_allclose(marginals.sum(axis=1), 1.0, rtol=1e-12)
         assert_array_equal(marginals[np.arange(n_tokens), np.arange(1, n_tokens + 1)], 0)
+
+
+def test_sequences_of_symbols_are_parsed_as_trees_are(fitted):
+    sentences = hard_sentences(fitted)
+    expected = fitted.predict([DependencyTree(sentence) for sentence in sentences])
+    for heads, of_tree in zip(fitted.predict(sentences), expected, strict=True):
+        assert_array_equal(heads, of_tree)
 
 
 def test_decoding_maximises_over_the_marginals_that_the_user_sees(english):
@@ -292,11 +307,10 @@ def test_nothing_warns_at_any_rank(english):
         (X, ["230", *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),
     ],
 )
-@pytest.mark.parametrize("model", [DeterministicSHAG(), SpectralSHAG()], ids=["det", "spectral"])
-def test_bad_input_names_the_sentence(model, X, y, error, message):
+def test_bad_input_names_the_sentence(estimator_of_symbols, X, y, error, message):
     with pytest.raises(error, match=message):
-        model.fit(X, y)
-    assert not hasattr(model, "operators_")
+        estimator_of_symbols.fit(X, y)
+    assert not learned(estimator_of_symbols)
 
 
 @pytest.mark.parametrize(

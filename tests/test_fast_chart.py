@@ -12,18 +12,20 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import (
     Batch,
     Potentials,
+    Rung,
     _chunks,
     _fast_chart,
     _scaled_chart,
     eisner,
     inside_outside,
-    log_grammar,
+    log_rungs,
     over_chunks,
     pack_grammar,
     parse_derivations,
     parse_heads,
     parse_log_partitions,
     parse_marginals,
+    potentials_of_codes,
     report_marginals,
 )
 from sklearn_shag.parsing._fast_chart import Sentence
@@ -103,16 +105,12 @@ def run(operators, sentences, with_marginals=True):
 def parse(task, operators, fallback, codes, indptr, n_jobs=1, **options):
     """Give encoded sentences to parsers' tasks: a result for each."""
     batch = Batch([None] * (indptr.size - 1), codes, indptr, None)
-    grammars = pack_grammar(operators), pack_grammar(fallback)
+    rungs = [Rung(pack_grammar(part), potentials_of_codes) for part in (operators, fallback)]
     if task is parse_derivations:
-        grammars = log_grammar(operators), log_grammar(fallback)
+        rungs = log_rungs(rungs)
     if task in (parse_log_partitions, report_marginals):
-        grammars = grammars[:1]
-    return over_chunks(partial(task, grammars, codes_alone, **options), batch, n_jobs, 0)
-
-
-def codes_alone(batch):
-    return Potentials(batch.indptr, batch.codes)
+        rungs = rungs[:1]
+    return over_chunks(partial(task, rungs, **options), batch, n_jobs, 0)
 
 
 def assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-8):

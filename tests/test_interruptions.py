@@ -9,22 +9,25 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
-from sklearn_shag.treebank import TokenFeature
+from sklearn_shag import EMSHAG
+from tests.estimators import ESTIMATORS, TRANSFORMERS
 
-ESTIMATORS = {
-    "deterministic": DeterministicSHAG(),
-    "spectral": SpectralSHAG(2),
-    "spectral_cv": SpectralSHAGCV([1, 2], smoothing=[1], cv=2),
-    "em": EMSHAG(2, init="moments", max_iter=2, tol=9),
-    "early_stopping": EMSHAG(2, init="moments", early_stopping=True, max_iter=200, random_state=0),
-    "feature": TokenFeature("upos", "xpos", min_count=2),
+
+def shortened(learner):
+    """A learner that iterates a few times only, which are all alike."""
+    iterates = "max_iter" in learner.get_params()
+    return clone(learner).set_params(max_iter=2, tol=9) if iterates else learner
+
+
+LEARNERS = {
+    **{name: shortened(each) for name, each in (ESTIMATORS | TRANSFORMERS).items()},
+    "early stopping": EMSHAG(2, init="moments", early_stopping=True, max_iter=200, random_state=0),
 }
 METHODS = [
-    *((name, "fit") for name in ESTIMATORS),
-    ("deterministic", "partial_fit"),
-    ("spectral", "partial_fit"),
-    ("spectral", "fit_statistics"),
+    (name, method)
+    for name, learner in LEARNERS.items()
+    for method in ("fit", "partial_fit", "fit_statistics")
+    if hasattr(learner, method)
 ]
 
 
@@ -60,7 +63,7 @@ def is_same(one, other):
 def test_at_any_moment(name, method, fitted, english):
     """Within every function that a fit calls, at its beginning and at its end."""
     trees, others = english[:24], english[24:60]
-    estimator = clone(ESTIMATORS[name])
+    estimator = clone(LEARNERS[name])
     if fitted:
         estimator.fit(trees)
     data = others

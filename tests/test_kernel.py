@@ -45,15 +45,15 @@ def run(program, *, source=SOURCE.parent, **variables):
 class TestFirstCall:
     def test_nothing_slow_is_imported_before_it(self):
         """Numba takes as long to import as all the rest of the package, clustering half as long."""
-        run("""
+        program = """
 import pickle, pkgutil, sys
 import sklearn_shag
 for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
     if not info.name.endswith(("__main__", "_simd_compiled")):
         __import__(info.name)
 from sklearn.base import clone
-for name in ("DeterministicSHAG", "EMSHAG", "SpectralSHAG", "SpectralSHAGCV"):
-    estimator = clone(getattr(sklearn_shag, name)())
+from tests.estimators import ESTIMATORS
+for estimator in map(clone, ESTIMATORS.values()):
     estimator.set_params(**{**estimator.get_params(), "verbose": 1})
     pickle.loads(pickle.dumps(estimator)), repr(estimator)
 sklearn_shag.datasets.load_english()
@@ -61,7 +61,8 @@ slow = {"numba", "llvmlite", "sklearn.cluster", "sklearn.decomposition"}
 assert not slow & set(sys.modules), slow & set(sys.modules)
 sklearn_shag.DeterministicSHAG().fit([["DET", "NOUN"]], [[2, 0]])
 assert "numba" in sys.modules
-""")
+"""
+        run(program, PYTHONPATH=Path(__file__).parents[1])
 
     def test_the_package_by_itself_imports_no_library(self):
         """So that help, and an error in the options, come at once."""

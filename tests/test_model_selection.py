@@ -27,12 +27,10 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag import SpectralSHAG, SpectralSHAGCV
 from sklearn_shag.metrics import exact_match_score, is_punctuation, unlabeled_attachment_score
 from sklearn_shag.treebank import DependencyTree, TokenFeature
-from tests.test_common import (
-    COUNTING,
-    ESTIMATORS,
+from tests.estimators import (
     assert_same_model,
     repeat,
     same,
@@ -48,16 +46,6 @@ def needs_scikit_learn(*version):
     found = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
     reason = f"needs scikit-learn {'.'.join(map(str, version))}"
     return pytest.mark.xfail(found < version, reason=reason, strict=True)
-
-
-@pytest.fixture(params=ESTIMATORS)
-def estimator(request):
-    return clone(ESTIMATORS[request.param])
-
-
-@pytest.fixture(params=COUNTING)
-def counting(request):
-    return clone(COUNTING[request.param])
 
 
 @pytest.fixture(scope="module")
@@ -123,20 +111,11 @@ def flat(result):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize(
-    "model",
-    [
-        DeterministicSHAG(),
-        SpectralSHAG(3),
-        SpectralSHAGCV([1, 2], smoothing=[5], cv=2),
-        EMSHAG(2, smoothing=1, tol=0.1, max_iter=100, random_state=0),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_tools_take_trees_or_sentences_and_heads(model, trees, tool):
-    expected = flat(TOOLS[tool](model, trees, None))
+def test_tools_take_trees_or_sentences_and_heads(estimator_of_symbols, trees, tool):
+    expected = flat(TOOLS[tool](estimator_of_symbols, trees, None))
     assert np.isfinite(expected).all()
-    assert_array_equal(flat(TOOLS[tool](model, *symbols_and_heads(trees))), expected)
+    by_symbols = flat(TOOLS[tool](estimator_of_symbols, *symbols_and_heads(trees)))
+    assert_array_equal(by_symbols, expected)
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from sklearn_shag import SpectralSHAG
 from sklearn_shag.parsing import _chunks
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
-from tests.test_common import ESTIMATORS
+from tests.estimators import ESTIMATORS
 
 SECONDS = 10  # a worker that waits longer for another waits in vain
 
@@ -45,7 +45,7 @@ def threads_of_tasks(n_jobs):
 
 
 def count_started_threads(model, trees):
-    """How many threads the calling thread starts when it learns and parses."""
+    """How many threads the calling thread starts when it learns, and parses small chunks."""
     here, started, start = threading.get_ident(), [], threading.Thread.start
 
     def watched_start(thread):
@@ -53,7 +53,10 @@ def count_started_threads(model, trees):
             started.append(thread)
         start(thread)
 
-    with mock.patch.object(threading.Thread, "start", watched_start):
+    with (
+        mock.patch.object(threading.Thread, "start", watched_start),
+        mock.patch.object(_chunks, "CHUNK_COST", 1e5),
+    ):
         model.fit(trees).predict(trees)
     return len(started)
 

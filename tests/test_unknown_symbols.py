@@ -5,11 +5,13 @@ import re
 import warnings
 
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
+from tests.estimators import ESTIMATORS
 
 TREES = [DependencyTree(["DET", "NOUN", "VERB", "NOUN"], [2, 3, 0, 3])] * 25
 
@@ -71,24 +73,21 @@ def test_once_a_call_at_the_line_of_the_user(call):
     assert filename == __file__
 
 
-@pytest.mark.parametrize(
-    "learner",
-    [
-        DeterministicSHAG(),
-        SpectralSHAG(2),
-        EMSHAG(2, init="moments", max_iter=99),
-        SpectralSHAGCV([2], smoothing=[0, 1], cv=2),
-        make_pipeline(TokenFeature("symbol"), DeterministicSHAG()),
-    ],
-    ids=lambda learner: type(learner).__name__,
-)
-def test_learning_from_missing_tags(learner):
-    """They have symbols of their own then, and are known."""
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("transformers", [(), (TokenFeature("symbol"),)], ids=["", "pipeline"])
+def test_learning_from_missing_tags(name, transformers):
+    """They have symbols of their own then, and are known. Every member says it."""
+    estimator = clone(ESTIMATORS[name])
+    if hasattr(estimator, "cv"):
+        estimator.set_params(cv=2)  # all sentences have one length
+    learner = make_pipeline(*transformers, estimator)
     X = with_symbols(30, "_")
     messages = caught(lambda: learner.fit(X))
-    assert len(messages) == 1
-    assert messages[0][0].startswith("30 % of the tokens (30 of 100) have the symbol '_', which")
-    assert "training" not in messages[0][0]  # trees: these are they
+    assert len(messages) == len(getattr(estimator, "estimators", [estimator]))
+    for message, filename in messages:
+        assert message.startswith("30 % of the tokens (30 of 100) have the symbol '_', which")
+        assert "training" not in message  # trees: these are they
+        assert filename == __file__
     with pytest.raises(ValueError, match=r"All symbols of X \(100 tokens\) are '_'.*Tag the text"):
         learner.fit(with_symbols(100, "_"))
 

@@ -12,12 +12,14 @@ from typing import Any, assert_type
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 
 import sklearn_shag
 from sklearn_shag import (
     EMSHAG,
+    AveragedSHAG,
     BaseSHAG,
     DeterministicSHAG,
     SpectralSHAG,
@@ -226,6 +228,17 @@ def parse(folder: Path) -> None:
     assert_type(search.scores_, NDArray[np.float64])
     assert search.cv_results_["rank_test_score"].size == 4
     assert_type(search.n_splits_, int)
+
+    average = AveragedSHAG([("spectral", model), ("em", FrozenEstimator(em))], weights=[2, 1])
+    assert_type(average.fit(train), AveragedSHAG)
+    assert_type(average.set_params(spectral__n_states=4, decoder="max_marginal"), AveragedSHAG)
+    assert_type(average.get_params(), dict[str, Any])
+    assert_type(average.estimators_, list[Any])
+    assert average.named_estimators_["em"].predict(test)[0].size == len(test[0])
+    assert_type(average.predict(test, allowed=[None] * len(test)), NDArray[np.object_])
+    assert_type(average.predict_marginals(test), NDArray[np.object_])
+    assert_type(average.conditional_log_likelihood(test), NDArray[np.float64])
+    assert_type(average.score(test), float)
 
     models: list[BaseSHAG] = [model, baseline, em, search]
     print(sklearn_shag.__version__, [round(each.score(test), 2) for each in models])

@@ -8,6 +8,7 @@ from sklearn_shag.encoding._encode import (
     check_allowed,
     check_heads,
     check_sentences,
+    check_trees,
     decode_trees,
     encode_sentences,
     encode_trees,

@@ -35,6 +35,8 @@ class EncodedTrees(NamedTuple):
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     weights : float ndarray of shape (n_sentences,)
         How often each sentence counts; positive.
+    kept : bool ndarray of shape (n_sentences of X,)
+        Which of the sentences that were given these are: those with a weight.
     """
 
     symbols: np.ndarray
@@ -42,6 +44,7 @@ class EncodedTrees(NamedTuple):
     heads: np.ndarray
     indptr: np.ndarray
     weights: np.ndarray
+    kept: np.ndarray
 
 
 def encode_trees(X, y=None, sample_weight=None):
@@ -73,7 +76,8 @@ def encode_trees(X, y=None, sample_weight=None):
         symbols = list(compress(symbols, kept))
     known = sorted(set(chain.from_iterable(symbols)))
     codes, indptr = encode_sentences(symbols, known)
-    return EncodedTrees(np.array(known, dtype=object), codes, heads, indptr, weights[kept])
+    known = np.array(known, dtype=object)
+    return EncodedTrees(known, codes, heads, indptr, weights[kept], kept)
 
 
 def decode_trees(symbols, codes, heads, indptr):
@@ -216,6 +220,25 @@ def check_heads(sentences, y, name="y"):
             for index, (heads, sentence) in enumerate(zip(y, sentences, strict=True))
         ]
     )
+
+
+def check_trees(X, y=None):
+    """Check sentences and their heads: the two functions above in one.
+
+    Parameters
+    ----------
+    X, y
+        As for :func:`check_sentences` and :func:`check_heads`.
+
+    Returns
+    -------
+    sentences : list
+        The sentences as given.
+    heads : list of int ndarrays of shape (n_tokens_i,)
+    """
+    sentences, symbols = check_sentences(X)
+    cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
+    return sentences, np.split(check_heads(sentences, y), cuts)
 
 
 def _sentence_heads(heads, n_tokens, where):

@@ -75,9 +75,9 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     >>> collections.Counter(report.routes.tolist())
     Counter({'fast': 87})
     """
-    if not hasattr(type(model), "predict_marginals"):
+    if not hasattr(type(model), "_report_marginals"):
         raise TypeError(
-            f"model must be an estimator of this package that parses, got a "
+            f"model must be an estimator of this package that parses by a chart, got a "
             f"{type(model).__name__}. Of a pipeline pass both parts: "
             f"inspect_marginals(pipeline[-1], pipeline[:-1].transform(X))."
         )

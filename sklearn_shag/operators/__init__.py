@@ -16,7 +16,7 @@ from sklearn_shag.operators._operators import (
     product,
     total_mass,
 )
-from sklearn_shag.operators._sampling import sample_derivations
+from sklearn_shag.operators._sampling import choose, draw_derivations, sample_derivations
 from sklearn_shag.operators._values import log_values, sequence_values, signed_log_values
 
 __all__ = [

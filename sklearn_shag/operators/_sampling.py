@@ -13,7 +13,7 @@ from sklearn_shag.utils._typing import IntArray
 MAX_REJECTED = 1000
 
 
-def _choose(masses, rng):
+def choose(masses, rng):
     """Draw an outcome by its mass; estimated masses below zero stand for zero."""
     cumulative = np.cumsum(np.maximum(masses, 0.0))
     return int(np.searchsorted(cumulative, rng.uniform() * cumulative[-1], side="right"))
@@ -38,7 +38,7 @@ class _SequenceSampler:
         while len(modifiers) < max_length:
             moved = self.automaton.A @ state
             masses = np.append(moved @ self.mass, self.automaton.alpha_inf @ state)
-            outcome = _choose(masses, rng)
+            outcome = choose(masses, rng)
             if outcome >= moved.shape[0]:
                 break
             modifiers.append(outcome)
@@ -95,21 +95,45 @@ def sample_derivations(
     alphabet = Alphabet(operators.A.shape[2] - 1)
     root = pair_automaton(operators, alphabet.root, RIGHT)
     root_masses = root.alpha_inf @ root.A @ root.alpha_1
-    sampler = cache(partial(_SequenceSampler, operators))
-    drawn = [
-        _draw_sentence(root_masses, sampler, max_length, random_state) for _ in range(n_sentences)
-    ]
+    sampler = partial(_SequenceSampler, operators)
+    return draw_derivations(
+        root_masses, sampler, alphabet.n_symbols, n_sentences, max_length, random_state
+    )
+
+
+def draw_derivations(root_masses, make_sampler, n_symbols, n_sentences, max_length, rng):
+    """Draw derivations: what :func:`sample_derivations` does, whatever draws their sequences.
+
+    Parameters
+    ----------
+    root_masses : ndarray
+        Of each symbol as the root.
+    make_sampler : callable
+        Takes a head and a direction. What it returns has a method ``draw(rng, max_length)``, which
+        lists the modifiers of one sequence, head outwards, and may stop after `max_length`.
+    n_symbols : int
+        Larger than all symbols that are drawn.
+    n_sentences, max_length, rng
+        As for :func:`sample_derivations`.
+
+    Returns
+    -------
+    codes, heads, indptr : int ndarrays
+        As of :func:`sample_derivations`.
+    """
+    sampler = cache(make_sampler)
+    drawn = [_draw_sentence(root_masses, sampler, max_length, rng) for _ in range(n_sentences)]
     modifiers = np.array([token for tokens, _ in drawn for token in tokens], dtype=np.int64)
     indptr = _cumulate(len(tokens) for tokens, _ in drawn)
     sequence_indptr = _cumulate(length for _, lengths in drawn for length in lengths)
-    sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, alphabet.n_symbols)
+    sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, n_symbols)
     return *assemble_trees(sequences, indptr), indptr
 
 
 def _draw_sentence(root_masses, sampler, max_length, rng):
     """One derivation breadth-first: its tokens and the lengths of its sequences."""
     for _ in range(MAX_REJECTED):
-        tokens, lengths = [_choose(root_masses, rng)], [1]
+        tokens, lengths = [choose(root_masses, rng)], [1]
         for head in tokens:  # grows while it is read
             for direction in (LEFT, RIGHT):
                 modifiers = sampler(head, direction).draw(rng, max_length)

@@ -5,20 +5,23 @@ from sklearn_shag.parsing._chart import chart
 from sklearn_shag.parsing._chunks import Batch, over_chunks
 from sklearn_shag.parsing._eisner import eisner
 from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
+from sklearn_shag.parsing._ladder import Rung, potentials_of_codes
+from sklearn_shag.parsing._memory import as_memory, multiply_potentials
 from sklearn_shag.parsing._packed_grammar import pack_grammar
 from sklearn_shag.parsing._parse import (
+    decode_marginals,
     find_impossible,
+    log_rungs,
     parse_derivations,
     parse_heads,
     parse_log_partitions,
     parse_marginals,
     report_marginals,
 )
-from sklearn_shag.parsing._potentials import Potentials
+from sklearn_shag.parsing._potentials import Potentials, arc_begins, unit_grammar
 from sklearn_shag.parsing._results import ChartResults
 from sklearn_shag.parsing._tree_loss import tree_loss
 from sklearn_shag.parsing._tree_values import tree_values, value_trees
-from sklearn_shag.parsing._viterbi import log_grammar
 
 __all__ = [
     "ChartResults",

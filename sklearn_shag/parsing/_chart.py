@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._chunks import CHUNK_COST, CHUNK_COST_ALONE, cut
+from sklearn_shag.parsing._chunks import CHUNK_COST, CHUNK_COST_ALONE, Batch, cut
 from sklearn_shag.parsing._fast_uses import NO_COUNTS, finish_counts, new_counts
-from sklearn_shag.parsing._ladder import climb
+from sklearn_shag.parsing._ladder import Rung, climb
 from sklearn_shag.parsing._potentials import (
     Potentials,
     arc_begins,
@@ -139,7 +139,9 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
     counts = new_counts(packed) if with_counts else NO_COUNTS
-    _, results = climb((packed,), potentials, with_uses or with_counts, weights, counts)
+    batch = Batch([], potentials.codes, potentials.indptr, None)
+    rung = Rung(packed, lambda _: potentials)
+    _, results = climb((rung,), batch, with_uses or with_counts, with_uses, weights, counts)
     return results, finish_counts(counts, packed.operators) if with_counts else None
 
 

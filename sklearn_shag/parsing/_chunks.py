@@ -20,7 +20,7 @@ class Batch(NamedTuple):
     """Sentences that are to be parsed."""
 
     sentences: list  # as they were given
-    codes: np.ndarray  # (n_tokens,)
+    codes: np.ndarray  # (n_tokens,), or (n_tokens, n_columns) as the parser encodes them
     indptr: np.ndarray  # (n_sentences + 1,)
     allowed: list | None  # which arcs of each sentence may be used, (N, N + 1); None for all
 
@@ -49,7 +49,7 @@ def over_chunks(task, batch, n_jobs, verbose):
         chunks = cut(np.diff(batch.indptr), CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
         return task(batch)
-    tasks = (delayed(task)(_take(batch, chosen)) for chosen in chunks)
+    tasks = (delayed(task)(take_batch(batch, chosen)) for chosen in chunks)
     with progress("Parsing", batch.indptr.size - 1, "sentences", verbose) as advance:
         parts = run_parallel(tasks, n_jobs, lambda k: advance(chunks[k].size))
     results = [None] * (batch.indptr.size - 1)
@@ -73,7 +73,8 @@ def cut(lengths, chunk_cost):
     return [order[start:stop] for start, stop in pairwise(cuts.tolist())]
 
 
-def _take(batch, chosen):
+def take_batch(batch, chosen):
+    """Take some sentences of a batch, in the order given by an int array."""
     indptr, places = places_of(batch.indptr, chosen)
     allowed = None if batch.allowed is None else [batch.allowed[s] for s in chosen]
     return Batch([batch.sentences[s] for s in chosen], batch.codes[places], indptr, allowed)

@@ -2,25 +2,16 @@
 
 import numpy as np
 
+from sklearn_shag.parsing._chunks import take_batch
 from sklearn_shag.parsing._eisner import best_tree
-from sklearn_shag.parsing._ladder import climb
-from sklearn_shag.parsing._potentials import as_factors
+from sklearn_shag.parsing._ladder import Rung, climb
+from sklearn_shag.parsing._potentials import arc_begins, as_factors
 from sklearn_shag.parsing._results import ROUTES
-from sklearn_shag.parsing._viterbi import best_derivations, log_factors
+from sklearn_shag.parsing._viterbi import best_derivations, log_factors, log_grammar
 from sklearn_shag.utils._kernel import kernel
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
 SMALLEST_MARGINAL = 1e-12
-
-
-def _potentials(make_potentials, batch):
-    """Make the potentials of a chunk, and forbid what is not allowed."""
-    potentials = make_potentials(batch)
-    if batch.allowed is None:
-        return potentials
-    arcs = np.where(np.concatenate([part.ravel() for part in batch.allowed]), 0.0, -np.inf)
-    arcs = arcs if potentials.arcs is None else arcs + potentials.arcs
-    return potentials._replace(arcs=arcs)
 
 
 def _split(flat, indptr):
@@ -28,64 +19,87 @@ def _split(flat, indptr):
     return list(map(flat.__getitem__, map(slice, ends, ends[1:])))
 
 
-def parse_marginals(grammars, make_potentials, batch):
+def parse_marginals(rungs, batch):
     """List arc marginals: positive where arcs are allowed, rows sum to 1.
 
     Parameters
     ----------
-    grammars : sequence of PackedGrammar
+    rungs : sequence of Rung
         The second and further ones are for sentences that those before have no mass for.
-    make_potentials : callable
-        Takes the batch and returns its Potentials.
     batch : Batch
 
     Returns
     -------
     marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
     """
-    factors, results = climb(grammars, _potentials(make_potentials, batch))
+    factors, results = climb(rungs, batch)
     repair(results.arcs, factors)
     lengths = np.diff(batch.indptr).tolist()
     parts = _split(results.arcs, factors.begins)
     return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths, strict=True)]
 
 
-def parse_heads(grammars, make_potentials, batch, logarithm):
-    """List the heads of the trees with the largest sum of marginals, or of their logarithms."""
-    factors, results = climb(grammars, _potentials(make_potentials, batch))
+def parse_heads(rungs, batch, logarithm):
+    """List the heads of the trees that :func:`decode_marginals` finds."""
+    factors, results = climb(rungs, batch)
     repair(results.arcs, factors)
-    scores = results.arcs
+    return decode_marginals(results.arcs, batch.indptr, logarithm)
+
+
+def decode_marginals(marginals, indptr, logarithm):
+    """List the heads of the trees with the largest sum of marginals, or of their logarithms.
+
+    Parameters
+    ----------
+    marginals : array of shape (n_arcs,)
+        Of all sentences, one after the other: 0 where arcs are forbidden, else positive.
+    indptr : int ndarray of shape (n_sentences + 1,)
+    logarithm : bool
+
+    Returns
+    -------
+    heads : list of int ndarrays of shape (n_tokens_i,)
+    """
     if logarithm:
         with np.errstate(divide="ignore"):  # what is forbidden, and no token is its own head
-            scores = np.log(scores)
-    elif factors.arcs.size:
-        scores[factors.arcs == -np.inf] = -np.inf
-    heads = np.empty(batch.indptr[-1], dtype=np.int64)
-    _decode(scores, factors.begins, batch.indptr, heads)
-    return _split(heads, batch.indptr)
+            scores = np.log(marginals)
+    else:
+        scores = np.where(marginals > 0, marginals, -np.inf)
+    heads = np.empty(indptr[-1], dtype=np.int64)
+    _decode(scores, arc_begins(indptr), indptr, heads)
+    return _split(heads, indptr)
 
 
-def parse_derivations(grammars, make_potentials, batch):
-    """List the heads of the most probable derivations; `grammars` are LogGrammars."""
-    factors = log_factors(as_factors(_potentials(make_potentials, batch)))
-    pending = np.arange(batch.indptr.size - 1)
-    heads, scores = np.empty(batch.indptr[-1], dtype=np.int64), np.full(pending.size, -np.inf)
-    for grammar in grammars:
-        if pending.size:
-            best_derivations(grammar, factors, pending, heads, scores)
-            pending = pending[scores[pending] == -np.inf]
-    return _split(heads, batch.indptr)
+def log_rungs(rungs):
+    """Take the logarithms of the grammars of rungs, for :func:`parse_derivations`."""
+    return [Rung(log_grammar(rung.grammar.operators), rung.make_potentials) for rung in rungs]
 
 
-def parse_log_partitions(grammars, make_potentials, batch):
+def parse_derivations(rungs, batch):
+    """List the heads of the most probable derivations; the rungs are of :func:`log_rungs`."""
+    heads, lost = [None] * (batch.indptr.size - 1), np.arange(batch.indptr.size - 1)
+    for rung in rungs:
+        part = take_batch(batch, lost)
+        factors = log_factors(as_factors(rung.potentials_of(part)))
+        found, scores = np.empty(part.indptr[-1], dtype=np.int64), np.empty(lost.size)
+        best_derivations(rung.grammar, factors, np.arange(lost.size), found, scores)
+        for s, of_sentence in zip(lost.tolist(), _split(found, part.indptr), strict=True):
+            heads[s] = of_sentence
+        lost = lost[scores == -np.inf]
+        if not lost.size:
+            break
+    return heads
+
+
+def parse_log_partitions(rungs, batch):
     """List sign and log |Z| of every sentence."""
-    _, results = climb(grammars, _potentials(make_potentials, batch), with_uses=False)
+    _, results = climb(rungs, batch, with_uses=False)
     return list(zip(results.sign.tolist(), results.log_abs_z.tolist(), strict=True))
 
 
-def report_marginals(grammars, make_potentials, batch):
+def report_marginals(rungs, batch):
     """List what is negative before it is repaired: see :class:`MarginalReport` for the fields."""
-    factors, results = climb(grammars, _potentials(make_potentials, batch))
+    factors, results = climb(rungs, batch)
     report, sizes = [], np.diff(batch.indptr).tolist()
     for s, (part, n) in enumerate(zip(_split(results.arcs, factors.begins), sizes, strict=True)):
         negative = part[part < -SMALLEST_MARGINAL]  # nothing where they are NaN

@@ -8,6 +8,7 @@ A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`re
 the y of trees to tools of scikit-learn that ask for one.
 """
 
+from sklearn_shag.treebank._columns import check_column_name
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._drawing import display_width
 from sklearn_shag.treebank._sources import list_sources

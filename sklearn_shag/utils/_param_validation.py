@@ -1,7 +1,7 @@
-"""The only importer of scikit-learn's private parameter validation.
+"""The only importer of what is private to scikit-learn.
 
-Constraints, their messages and the ``fit`` decorator behave as in scikit-learn itself; should
-scikit-learn move them, this is the one module to change.
+Constraints, their messages, the ``fit`` decorators and estimators made of named estimators behave
+as in scikit-learn itself; should scikit-learn move them, this is the one module to change.
 """
 
 from collections.abc import Callable
@@ -18,18 +18,27 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import validate_params as _validate_params
+from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
 from sklearn.utils.validation import _check_sample_weight
+
+try:
+    from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
+except ImportError:  # before version 1.7
+    from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
 from sklearn_shag.utils._messages import shorten
 
 __all__ = [
+    "BaseComposition",
     "HasMethods",
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "VisualBlock",
     "as_floats",
     "check_sample_weight",
     "fit_context",
+    "fit_members_context",
     "validate_parameter_constraints",
     "validate_params",
 ]
@@ -47,6 +56,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def fit_context(method: Function) -> Function:
     """Decorate a method that fits: parameters are checked before it runs."""
     return _fit_context(prefer_skip_nested_validation=True)(method)
+
+
+def fit_members_context(method: Function) -> Function:
+    """Decorate a method that fits other estimators, which check their own parameters too."""
+    return _fit_context(prefer_skip_nested_validation=False)(method)
 
 
 def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], Function]:

@@ -1,0 +1,62 @@
+"""Split head-automata grammars: parsers whose chart needs nothing but operators."""
+
+from typing import Any, NamedTuple
+
+from sklearn_shag._base import GenerativeParser, keep
+from sklearn_shag.encoding import decode_trees, encode_sentences
+from sklearn_shag.operators import Operators, sample_derivations
+from sklearn_shag.parsing import Rung, pack_grammar, potentials_of_codes
+from sklearn_shag.utils._typing import ObjectArray
+from sklearn_shag.utils._warnings import warn
+
+__all__ = ["BaseSHAG", "Learned"]
+
+
+class Learned(NamedTuple):
+    """What a learner has learned. It is no part of the estimator yet."""
+
+    operators: Operators  # leading axes (n_symbols + 2, 2)
+    attributes: dict[str, Any] = {}
+    warnings: tuple = ()  # pairs of a message and a category
+
+
+class BaseSHAG(GenerativeParser):
+    """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
+
+    A subclass learns `symbols_`, `operators_` and `fallback_operators_`.
+    """
+
+    symbols_: ObjectArray
+    operators_: Operators
+    fallback_operators_: Operators
+
+    def _become_fitted(self, statistics, learned, fallback, **others):
+        """Take over what was learned.
+
+        Warnings come first, since they may be errors, and all attributes last and at once: an
+        estimator that fails, or is interrupted, is left as it was.
+        """
+        for message, category in learned.warnings:
+            warn(message, category)
+        vars(self).update(
+            symbols_=statistics.symbols,
+            operators_=learned.operators,
+            fallback_operators_=fallback,
+            **learned.attributes,
+            **others,
+        )
+
+    def _rungs(self):
+        # To pack a grammar takes longer than to parse a sentence.
+        return keep(self, (self.operators_, self.fallback_operators_), _pack)
+
+    def _encode(self, sentences, symbols):
+        return encode_sentences(symbols, self.symbols_)
+
+    def _draw(self, n_samples, max_length, rng):
+        drawn = sample_derivations(self.operators_, n_samples, max_length, rng)
+        return decode_trees(self.symbols_, *drawn)
+
+
+def _pack(*grammars):
+    return [Rung(pack_grammar(operators), potentials_of_codes) for operators in grammars]

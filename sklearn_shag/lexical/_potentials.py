@@ -1,0 +1,126 @@
+"""Words of sentences as factors of the chart's memory."""
+
+import numpy as np
+
+from sklearn_shag.encoding import LEFT, RIGHT
+from sklearn_shag.parsing import Potentials, arc_begins
+from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
+
+
+def lexical_potentials(tables, codes, indptr):
+    """Make the potentials of sentences of words: all of it memory.
+
+    Parameters
+    ----------
+    tables : BackOff
+    codes : int ndarray of shape (n_tokens,)
+        As the lexicon counts them. What has an unknown tag is a missing observation: its factor
+        is the sum over all modifiers that it may stand for.
+    indptr : int ndarray of shape (n_sentences + 1,)
+
+    Returns
+    -------
+    potentials : Potentials
+        For the grammar of one symbol that gives every tree the value 1.
+    """
+    n_coarse, n_classes = tables.coarse.shape[0], int(tables.classes.max()) + 1
+    arc_memory = np.zeros((arc_begins(indptr)[-1], n_classes))
+    stop_memory = np.empty((codes.size, 2, n_classes))
+    seen = np.zeros(n_coarse)
+    of_tags, rests = np.zeros(tables.classes.size), np.ones(tables.classes.size)
+    _fill(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory)
+    memory = tables.classes[tables.tags[codes]]
+    return Potentials(indptr, np.zeros_like(codes), None, memory, arc_memory, stop_memory)
+
+
+@table_kernel
+def _fill(tables, codes, indptr, seen, of_tags, rests, arc_memory, stop_memory):
+    """Set the factors of all sentences; the three tables between hold nothing yet."""
+    root, begin = tables.tags.size - 1, 0
+    for s in range(indptr.size - 1):
+        n = indptr[s + 1] - indptr[s]
+        words = codes[indptr[s] : indptr[s + 1]]
+        arcs = arc_memory[begin : begin + n * (n + 1)]
+        begin += n * (n + 1)
+        _fill_coarse(tables, words, root, arcs, seen)
+        for state in range(arcs.shape[1]):
+            _fill_fine(tables, words, np.int64(0), root, RIGHT, state, arcs, of_tags, rests)
+            for h in range(1, n + 1):
+                for direction in range(2):
+                    stop_memory[indptr[s] + h - 1, direction, state] = _fill_fine(
+                        tables, words, h, words[h - 1], direction, state, arcs, of_tags, rests
+                    )
+
+
+@inlined_kernel
+def _fill_coarse(tables, words, root, arcs, seen):
+    """Set the factor of every arc to P_B of its modifier given the head's tag."""
+    n, (indptr, contexts, values) = words.size, tables.coarse_words
+    n_classes, n_tags = arcs.shape[1], tables.classes.size - 1
+    for m in range(1, n + 1):
+        word = words[m - 1]
+        tag = tables.tags[word]
+        if tag == n_tags:
+            continue
+        for k in range(indptr[word], indptr[word + 1]):
+            seen[contexts[k]] = values[k]
+        for h in range(n + 1):
+            head = root if h == 0 else words[h - 1]
+            context = (2 * tables.tags[head] + (LEFT if m < h else RIGHT)) * n_classes
+            for state in range(n_classes):
+                rest = tables.coarse_word_rests[context + state, tag]
+                p = seen[context + state] + rest * tables.words[word]
+                arcs[(m - 1) * (n + 1) + h, state] = p
+        for k in range(indptr[word], indptr[word + 1]):
+            seen[contexts[k]] = 0.0
+
+
+@inlined_kernel
+def _fill_fine(tables, words, h, head, direction, state, arcs, of_tags, rests):
+    """Set the factors of the arcs from a head to one side in one state; return that of STOP."""
+    n, n_classes, n_tags = words.size, arcs.shape[1], tables.classes.size - 1
+    coarse = (2 * tables.tags[head] + direction) * n_classes + state
+    fine = (2 * head + direction) * n_classes + state
+    begin = end = begin_words = end_words = np.int64(0)
+    rest, going_on = 1.0, 0.0
+    if fine < tables.fine_rests.size:
+        begin, end = tables.fine.indptr[fine], tables.fine.indptr[fine + 1]
+        begin_words, end_words = tables.fine_words.indptr[fine], tables.fine_words.indptr[fine + 1]
+        rest = tables.fine_rests[fine]
+    for k in range(begin, end):
+        tag = tables.fine.columns[k]
+        of_tags[tag] = tables.fine.values[k]
+        rests[tag] = tables.fine_word_rests[k]
+        if tag < n_tags:
+            going_on += tables.fine.values[k]
+    going_on += rest * tables.going_on[coarse]  # 1 - stop, but not 0 where that would vanish
+    stop = of_tags[n_tags] + rest * tables.coarse[coarse, n_tags]
+    first, last = (1, h - 1) if direction == LEFT else (h + 1, n)
+    for m in range(first, last + 1):
+        arc, word = (m - 1) * (n + 1) + h, words[m - 1]
+        tag = tables.tags[word]
+        if tag == n_tags:
+            arcs[arc, state] = going_on
+            continue
+        p_word = rests[tag] * arcs[arc, state]
+        if of_tags[tag] > 0.0:
+            p_word += _find(tables.fine_words, begin_words, end_words, word)
+        arcs[arc, state] = (of_tags[tag] + rest * tables.coarse[coarse, tag]) * p_word
+    for k in range(begin, end):
+        of_tags[tables.fine.columns[k]] = 0.0
+        rests[tables.fine.columns[k]] = 1.0
+    return stop
+
+
+@inlined_kernel
+def _find(frequencies, begin, end, column):
+    """The value of a column in a part of a row, 0 if it is not there."""
+    stop = end
+    while begin < end:
+        middle = (begin + end) // 2
+        if frequencies.columns[middle] < column:
+            begin = middle + 1
+        else:
+            end = middle
+    found = begin < stop and frequencies.columns[begin] == column
+    return frequencies.values[begin] if found else 0.0

@@ -1,0 +1,151 @@
+"""All estimators, each listed once: the tests that all must pass draw from here."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.testing import assert_equal
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from sklearn_shag import (
+    EMSHAG,
+    AveragedSHAG,
+    DeterministicSHAG,
+    LexicalizedSHAG,
+    ProductSHAG,
+    SpectralSHAG,
+    SpectralSHAGCV,
+)
+from sklearn_shag.treebank import TokenFeature
+
+
+@dataclass(frozen=True)
+class FoldsByLength:
+    """Folds that depend neither on the order of sentences nor on how often each is there."""
+
+    n_folds: int = 2
+
+    def split(self, X, y=None, groups=None):
+        fold = np.array([len(sentence) % self.n_folds for sentence in X])
+        for k in range(self.n_folds):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return self.n_folds
+
+
+# Parsers of sentences of any kind.
+OF_SYMBOLS = {
+    "first": DeterministicSHAG(),
+    "sibling": DeterministicSHAG("sibling", smoothing=1, decoder="viterbi"),
+    "spectral": SpectralSHAG(3),
+    "published": SpectralSHAG.published(3),
+    "spectral CV": SpectralSHAGCV([1, 2], smoothing=[0, 5], cv=FoldsByLength()),
+    "EM from moments": EMSHAG(2, init="moments", smoothing=1, tol=0.01, max_iter=100),
+    "EM from random": EMSHAG(2, smoothing=1, tol=0.01, max_iter=200, random_state=0),
+    "average": AveragedSHAG(
+        [("single", DeterministicSHAG("single", smoothing=1)), ("spectral", SpectralSHAG(2))],
+        weights=[1, 2],
+    ),
+    "product": ProductSHAG(
+        [("first", DeterministicSHAG(smoothing=1)), ("EM", EMSHAG(2, init="moments", tol=0.1))],
+        weights=[0.5, 1],
+    ),
+    "deterministic product": ProductSHAG(
+        [("single", DeterministicSHAG("single")), ("sibling", DeterministicSHAG("sibling"))],
+        decoder="viterbi",
+    ),
+}
+# Parsers that read columns of trees, and refuse plain sequences of symbols.
+OF_TREES = {
+    "lexicalized": LexicalizedSHAG(),
+    "average of pipelines": AveragedSHAG(
+        [
+            ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
+            ("average", AveragedSHAG([("first", DeterministicSHAG())])),
+        ],
+        decoder="max_marginal",
+    ),
+    "product with words": ProductSHAG(
+        [
+            ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
+            ("words", LexicalizedSHAG()),
+        ],
+    ),
+}
+ESTIMATORS = OF_SYMBOLS | OF_TREES
+TRANSFORMERS = {"token feature": TokenFeature("upos", ["xpos"], min_count=2)}
+# Learners that see nothing of the trees but counts.
+COUNTING = {name: each for name, each in ESTIMATORS.items() if hasattr(each, "partial_fit")}
+
+BY_SENTENCE = [
+    "predict",
+    "predict_marginals",
+    "score_samples",
+    "log_likelihood",
+    "conditional_log_likelihood",
+]
+
+
+def with_methods(methods):
+    """Pairs of the name of an estimator and that of one of the methods, where it has that."""
+    return [
+        (name, method)
+        for name, estimator in ESTIMATORS.items()
+        for method in methods
+        if hasattr(estimator, method)
+    ]
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def learned(model):
+    """What an estimator has learned, and its members; of a pipeline its last step alone.
+
+    Weights of sentences are not for transformers.
+    """
+    if isinstance(model, Pipeline):
+        return learned(model[-1])
+    if isinstance(model, FrozenEstimator):
+        return learned(model.estimator)
+    if isinstance(model, BaseEstimator):
+        return {n: learned(value) for n, value in vars(model).items() if n.endswith("_")}
+    if isinstance(model, dict):
+        return {name: learned(value) for name, value in model.items()}
+    return model
+
+
+def assert_same_model(one, other):
+    """Assert that two estimators have learned the same to the last bit, statistics included."""
+    assert learned(one)
+    assert_equal(learned(one), learned(other))
+
+
+def parameters(model):
+    """All parameters of an estimator, with those of its members in place of each."""
+    if isinstance(model, BaseEstimator):
+        params = model.get_params(deep=False)
+        return type(model), {name: parameters(value) for name, value in params.items()}
+    if isinstance(model, list | tuple):
+        return [parameters(value) for value in model]
+    return model
+
+
+def symbols_of(model):
+    """The symbols that a fitted parser or any of its members knows."""
+    if isinstance(model, Pipeline):
+        return symbols_of(model[-1])
+    if hasattr(model, "estimators_"):
+        return set().union(*map(symbols_of, model.estimators_))
+    return set(model.symbols_)
+
+
+def symbols_and_heads(trees):
+    return [list(tree.symbols) for tree in trees], [tree.heads for tree in trees]
+
+
+def repeat(sentences, weights):
+    return [s for s, weight in zip(sentences, weights, strict=True) for _ in range(weight)]

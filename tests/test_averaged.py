@@ -1,0 +1,489 @@
+"""Averages of parsers: what they are of their members, and how members are given."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_shag import (
+    EMSHAG,
+    AveragedSHAG,
+    DeterministicSHAG,
+    SpectralSHAG,
+    load_model,
+    save_model,
+)
+from sklearn_shag.parsing import eisner
+from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
+from tests import oracles
+from tests.estimators import ESTIMATORS, assert_same_model, parameters, repeat, same
+
+TEXT = [["DET", "NOUN", "VERB"], ["NOUN", "VERB", "ADP", "NOUN"], ["VERB"], ["PRON", "VERB"]]
+
+
+def members():
+    return [
+        ("single", DeterministicSHAG("single", smoothing=1)),
+        ("spectral", SpectralSHAG(3)),
+        ("em", EMSHAG(2, init="moments", max_iter=100)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def train(english):
+    return english[:200]
+
+
+@pytest.fixture(scope="module")
+def test(english):
+    return english[200:260]
+
+
+@pytest.fixture(scope="module")
+def fitted(train):
+    """Three members, each fitted on its own."""
+    return [clone(member).fit(train) for _, member in members()]
+
+
+def frozen(parsers, **options):
+    """An average of parsers that are fitted already."""
+    named = [(f"p{k}", FrozenEstimator(parser)) for k, parser in enumerate(parsers)]
+    return AveragedSHAG(named, **options).fit([["NOUN"]], [[0]])
+
+
+# What averages are
+
+
+@pytest.mark.parametrize("weights", [None, [1, 2, 0.5], np.array([5, 0, 5])])
+def test_marginals_are_the_mean_of_those_of_the_members(train, test, fitted, weights):
+    model = AveragedSHAG(members(), weights=weights).fit(train)
+    by_hand = np.ones(3) if weights is None else weights
+    of_members = [parser.predict_marginals(test) for parser in fitted]
+    for found, *parts in zip(model.predict_marginals(test), *of_members, strict=True):
+        expected = sum(w * part for w, part in zip(by_hand, parts, strict=True)) / sum(by_hand)
+        assert_allclose(found, expected, rtol=1e-13)
+        assert_allclose(found.sum(axis=1), 1.0, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("decoder", "scores"), [("mbr", np.log), ("max_marginal", np.array)])
+def test_trees_are_the_best_of_the_averages(test, fitted, decoder, scores):
+    model = frozen(fitted, decoder=decoder)
+    short = [tree for tree in test if len(tree) <= 6]
+    assert short
+    for tree, heads, marginals in zip(
+        test, model.predict(test), model.predict_marginals(test), strict=True
+    ):
+        with np.errstate(divide="ignore"):
+            given = scores(marginals)
+        assert_array_equal(heads, eisner(given)[0])
+        if tree in short:
+            assert tuple(heads) == oracles.best_tree(given)
+    others = [parser.predict(test) for parser in fitted]
+    assert not any(same(model.predict(test), other) for other in others)
+
+
+@pytest.mark.parametrize("decoder", ["mbr", "max_marginal"])
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_the_average_of_one_is_that_one(english, test, name, decoder):
+    """To the last bit, whatever it is."""
+    parser = clone(ESTIMATORS[name]).set_params(decoder=decoder).fit(english[:60])
+    for weights in (None, [0.3]):
+        model = frozen([parser], decoder=decoder, weights=weights)
+        assert same(model.predict(test), parser.predict(test))
+        for method in ("predict_marginals", "conditional_log_likelihood"):
+            assert same(getattr(model, method)(test), getattr(parser, method)(test))
+        assert model.score(test) == parser.score(test)
+
+
+def test_a_member_of_weight_zero_is_not_asked(train, test, fitted, monkeypatch):
+    asked = []
+    monkeypatch.setattr(SpectralSHAG, "predict_marginals", lambda *_: asked.append(1))
+    model = AveragedSHAG(members(), weights=[3, 0, 0]).fit(train)
+    assert same(model.predict_marginals(test), fitted[0].predict_marginals(test))
+    assert not asked
+    model.named_estimators_["spectral"].predict_marginals(test)
+    assert asked
+
+
+def test_weights_and_decoder_may_change_after_fit(train, test, fitted):
+    model = AveragedSHAG(members()).fit(train)
+    before = model.predict_marginals(test)
+    model.set_params(weights=[0, 1, 0])
+    assert same(model.predict_marginals(test), fitted[1].predict_marginals(test))
+    assert not same(model.predict_marginals(test), before)
+    assert same(model.set_params(weights=None).predict_marginals(test), before)
+    model.set_params(weights=[1, 1])
+    with pytest.raises(ValueError, match="one number for each of 3 estimators"):
+        model.predict(test)
+    with pytest.raises(ValueError, match="The 'decoder' parameter of AveragedSHAG"):
+        model.set_params(weights=None, decoder="viterbi").predict(test)
+
+
+def test_decoders_of_members_are_not_looked_at(train, test):
+    others = [
+        (name, clone(member).set_params(decoder="max_marginal")) for name, member in members()
+    ]
+    one, other = (AveragedSHAG(each).fit(train).predict(test) for each in (members(), others))
+    assert same(one, other)
+
+
+# Probabilities of trees
+
+
+@pytest.mark.parametrize("weights", [None, [1, 2, 0.5]])
+def test_likelihoods_are_those_of_a_mixture(fitted, weights):
+    """By enumeration of all trees under the operators of each member."""
+    model = frozen(fitted, weights=weights)
+    shares = np.ones(3) if weights is None else np.array(weights)
+    for symbols in TEXT:
+        trees = oracles.projective_trees(len(symbols))
+        mixture = np.zeros(len(trees))
+        for parser, share in zip(fitted, shares / shares.sum(), strict=True):
+            known = parser.symbols_.tolist()
+            codes = [len(known) + 1, *map(known.index, symbols)]
+            values = [oracles.tree_value(parser.operators_, codes, heads) for heads in trees]
+            # Shares of negative value have no logarithm and add nothing.
+            mixture += share * np.maximum(values / np.sum(values), 0.0)
+        found = model.conditional_log_likelihood([symbols] * len(trees), trees)
+        assert_allclose(np.exp(found), mixture, rtol=1e-8, atol=1e-14)
+        assert_array_equal(found == -np.inf, mixture == 0.0)
+
+
+def test_averages_are_the_marginals_of_the_mixture(fitted):
+    """Where no member has anything to repair."""
+    parsers = [fitted[0], fitted[2]]
+    model = frozen(parsers, weights=[3, 1])
+    for symbols, found in zip(TEXT, model.predict_marginals(TEXT), strict=True):
+        trees, n = oracles.projective_trees(len(symbols)), len(symbols)
+        shares = np.exp(model.conditional_log_likelihood([symbols] * len(trees), trees))
+        assert_allclose(shares.sum(), 1.0, rtol=1e-9)
+        expected = np.zeros((n, n + 1))
+        for heads, share in zip(trees, shares, strict=True):
+            expected[np.arange(n), heads] += share
+        assert_allclose(found, expected, rtol=1e-7, atol=1e-10)
+
+
+def test_a_member_without_mass_adds_nothing_to_a_mixture(fitted):
+    blind = DeterministicSHAG().fit([["VERB"]], [[0]])  # knows no tree of two tokens
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownSymbolWarning)
+        assert blind.conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])[0] == -np.inf
+        found = frozen([fitted[0], blind]).conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
+        alone = fitted[0].conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
+        assert_allclose(found, alone + np.log(0.5), rtol=1e-12)
+        never = frozen([blind, blind]).conditional_log_likelihood([["VERB", "VERB"]], [[0, 1]])
+        assert never[0] == -np.inf
+
+
+@pytest.mark.parametrize("method", ["sample", "log_likelihood", "score_samples", "partial_fit"])
+def test_what_a_mixture_of_trees_has_not(method):
+    assert not hasattr(AveragedSHAG(members()), method)
+
+
+# Members of all kinds
+
+
+def test_symbols_of_members_may_differ(english, test):
+    early = SpectralSHAG(2).fit([tree for tree in english if "ADV" not in tree.symbols])
+    other = DeterministicSHAG().fit([tree for tree in english if "ADV" in tree.symbols])
+    assert set(early.symbols_) != set(other.symbols_)
+    model = frozen([early, other])
+    for found, one, two in zip(
+        *(each.predict_marginals(test) for each in (model, early, other)), strict=True
+    ):
+        assert_allclose(found, (one + two) / 2, rtol=1e-13)
+
+
+def test_members_may_read_other_columns(train, test):
+    coarse = make_pipeline(TokenFeature("upos"), SpectralSHAG(2))
+    fine = make_pipeline(
+        None, TokenFeature("xpos"), "passthrough", make_pipeline(SpectralSHAG(3, smoothing=5))
+    )
+    model = AveragedSHAG([("coarse", coarse), ("fine", fine)]).fit(train)
+    parts = []
+    for feature, parser in [(coarse[0], coarse[1]), (fine[1], fine[3][0])]:
+        alone = clone(parser).fit(clone(feature).fit_transform(train))
+        parts.append(alone.predict_marginals(clone(feature).fit(train).transform(test)))
+    for found, one, two in zip(model.predict_marginals(test), *parts, strict=True):
+        assert_allclose(found, (one + two) / 2, rtol=1e-13)
+    assert "VBD" in model.named_estimators_["fine"][-1][-1].symbols_
+    assert np.isfinite(model.conditional_log_likelihood(test)).mean() > 0.9
+
+
+def forget_heads(trees):
+    return [list(tree.xpos) for tree in trees]
+
+
+def test_steps_of_pipelines_may_forget_the_heads(train, test):
+    """Members get the heads of the trees as they came."""
+    pipeline = make_pipeline(FunctionTransformer(forget_heads), SpectralSHAG(2))
+    other = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))
+    one, two = (AveragedSHAG([("member", each)]).fit(train) for each in (pipeline, other))
+    assert_same_model(one, two)
+    assert same(one.conditional_log_likelihood(test), two.conditional_log_likelihood(test))
+
+
+def test_frozen_members_stay_as_they_are(english, train, test):
+    parser = SpectralSHAG(2).fit(english[200:])
+    pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2)).fit(english[200:])
+    step = make_pipeline(TokenFeature("upos"), FrozenEstimator(parser))
+    model = AveragedSHAG(
+        [
+            ("parser", FrozenEstimator(parser)),
+            ("pipeline", FrozenEstimator(pipeline)),
+            ("step", step),
+            ("own", SpectralSHAG(2)),
+        ]
+    )
+    before = pickle.dumps((parser, pipeline))
+    model.fit(train, sample_weight=np.arange(200.0))
+    assert pickle.dumps((parser, pipeline)) == before
+    named = model.named_estimators_
+    assert named["parser"].estimator is parser
+    assert named["pipeline"].estimator is pipeline
+    assert named["step"][-1].estimator is parser
+    assert_same_model(named["own"], SpectralSHAG(2).fit(train, sample_weight=np.arange(200.0)))
+    assert not hasattr(step[0], "symbols_")  # a copy of the pipeline was fitted
+    of_members = [each.predict_marginals(test) for each in (parser, named["own"])]
+    of_members.append(pipeline[-1].predict_marginals(pipeline[:-1].transform(test)))
+    for found, one, own, two in zip(model.predict_marginals(test), *of_members, strict=True):
+        assert_allclose(found, (2 * one + own + two) / 4, rtol=1e-13)
+
+
+def test_members_as_given_are_not_fitted(train):
+    given = members()
+    model = AveragedSHAG(given).fit(train)
+    assert all(not hasattr(member, "operators_") for _, member in given)
+    assert list(model.named_estimators_) == ["single", "spectral", "em"]
+    assert model.estimators_ == list(model.named_estimators_.values())
+    assert model.named_estimators_.spectral is model.estimators_[1]
+    assert not hasattr(AveragedSHAG(given), "estimators_")
+
+
+def test_weights_of_sentences_reach_the_parsers(train):
+    weights = np.arange(200) % 3
+    inner = Pipeline([("a", TokenFeature("upos")), ("b", make_pipeline(SpectralSHAG(2)))])
+    expected = AveragedSHAG([("p", inner), ("s", SpectralSHAG(2))]).fit(repeat(train, weights))
+    for routing in (False, True):
+        with sklearn.config_context(enable_metadata_routing=routing):
+            model = clone(expected).fit(train, sample_weight=weights)
+        assert_same_model(model, expected)
+
+
+def test_averages_of_averages(train, test, fitted):
+    inner = AveragedSHAG(members()[:2])
+    model = AveragedSHAG([("inner", inner), members()[2]], weights=[2, 1]).fit(train)
+    for found, *parts in zip(
+        *(each.predict_marginals(test) for each in (model, *fitted)), strict=True
+    ):
+        assert_allclose(found, sum(parts) / 3, rtol=1e-12)
+
+
+# Parameters
+
+
+def test_parameters_of_members_have_names():
+    model = AveragedSHAG(members())
+    params = model.get_params()
+    assert params["spectral"] is model.estimators[1][1]
+    assert params["spectral__n_states"] == 3
+    assert model.get_params(deep=False).keys() == {
+        *("estimators", "weights", "decoder", "n_jobs", "verbose")
+    }
+    model.set_params(spectral__n_states=5, single=SpectralSHAG(7), weights=[1, 1, 2])
+    assert model.estimators[1][1].n_states == 5
+    assert model.estimators[0][1].n_states == 7
+    model.set_params(estimators=[("a", SpectralSHAG()), ("b", SpectralSHAG())], b__n_states=2)
+    assert [member.n_states for _, member in model.estimators] == [8, 2]
+    with pytest.raises(ValueError, match="Invalid parameter 'c' for estimator AveragedSHAG"):
+        model.set_params(c__n_states=2)
+
+
+def test_a_clone_shares_no_member_but_frozen_ones(train):
+    parser = FrozenEstimator(SpectralSHAG(2).fit(train))
+    model = AveragedSHAG([*members(), ("frozen", parser)])
+    copied = clone(model)
+    assert parameters(copied) == parameters(model)
+    assert [
+        one is other
+        for (_, one), (_, other) in zip(copied.estimators, model.estimators, strict=True)
+    ] == [False, False, False, True]
+
+
+def test_grid_search_over_members_and_weights(train):
+    grid = {"spectral__n_states": [1, 3], "weights": [None, [3, 1]], "single": [SpectralSHAG(2)]}
+    model = AveragedSHAG(members()[:2])
+    folds = KFold(2)
+    search = GridSearchCV(model, grid, cv=folds, error_score="raise").fit(train)
+    assert model.estimators[1][1].n_states == 3
+    for params, mean in zip(
+        search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+    ):
+        by_hand = AveragedSHAG(
+            [("single", SpectralSHAG(2)), ("spectral", SpectralSHAG(params["spectral__n_states"]))],
+            weights=params["weights"],
+        )
+        assert mean == cross_val_score(by_hand, train, cv=folds, error_score="raise").mean()
+    assert len(set(search.cv_results_["mean_test_score"])) == 4
+
+
+def test_two_workers_give_the_same(train, test):
+    one, two = (AveragedSHAG(members(), n_jobs=n).fit(train) for n in (1, 2))
+    assert_same_model(one, two)
+    for method in ("predict", "predict_marginals", "conditional_log_likelihood"):
+        assert same(getattr(one, method)(test), getattr(two, method)(test))
+
+
+def test_html_shows_the_members(train):
+    html = AveragedSHAG(members())._repr_html_()
+    for text in ("AveragedSHAG", "single", "DeterministicSHAG", "SpectralSHAG", "EMSHAG"):
+        assert text in html
+    assert "AveragedSHAG" in AveragedSHAG([])._repr_html_()
+
+
+def test_files(train, test, tmp_path):
+    model = AveragedSHAG(
+        [("own", SpectralSHAG(2)), ("frozen", FrozenEstimator(SpectralSHAG(3).fit(train)))],
+        weights=[1, 2.5],
+    ).fit(train)
+    save_model(model, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert parameters(loaded) == parameters(model)
+    assert_same_model(loaded, model)
+    assert same(loaded.predict_marginals(test), model.predict_marginals(test))
+
+
+# Errors
+
+
+def unfitted_frozen():
+    return FrozenEstimator(SpectralSHAG())
+
+
+BAD_MEMBERS = {
+    "none": ([], ValueError, "estimators is empty: give at least one"),
+    "no list": (SpectralSHAG(), ValueError, "The 'estimators' parameter of AveragedSHAG must be"),
+    "no pairs": ([SpectralSHAG()], TypeError, r"estimators\[0\] must be a pair of a name and a"),
+    "no name": ([("a", SpectralSHAG()), (1, SpectralSHAG())], TypeError, r"estimators\[1\] must"),
+    "three": ([("a", SpectralSHAG(), 1)], TypeError, r"estimators\[0\] must be a pair"),
+    "text": (["ab"], TypeError, r"estimators\[0\] must be a pair"),
+    "twice": ([("a", SpectralSHAG())] * 2, ValueError, r"not unique: \['a', 'a'\]"),
+    "underscores": ([("a__b", SpectralSHAG())], ValueError, r"must not contain __: got \['a__b'\]"),
+    "parameter": ([("weights", SpectralSHAG())], ValueError, r"conflict .*: \['weights'\]"),
+    "class": ([("a", SpectralSHAG)], TypeError, "'a' is the class SpectralSHAG; give an instance"),
+    "no parser": ([("a", LinearRegression())], TypeError, "'a' must be a parser .* LinearRegr"),
+    "nothing": ([("a", None)], TypeError, "'a' must be a parser .* got NoneType"),
+    "search": (
+        [("a", GridSearchCV(SpectralSHAG(), {}))],
+        TypeError,
+        "got GridSearchCV. Of a search give its best_estimator_, or search .* a__decoder",
+    ),
+    "transformer": ([("a", make_pipeline(TokenFeature()))], TypeError, "got TokenFeature"),
+    "drop": ([("a", SpectralSHAG()), ("b", "drop")], ValueError, "'b' is 'drop'.*leave it out"),
+    "unfitted": (
+        [("a", SpectralSHAG()), ("b", unfitted_frozen())],
+        NotFittedError,
+        "'b' has a frozen SpectralSHAG that is not fitted yet",
+    ),
+    "unfitted step": (
+        [("a", make_pipeline(FrozenEstimator(TokenFeature()), SpectralSHAG()))],
+        NotFittedError,
+        "'a' has a frozen TokenFeature that is not fitted yet",
+    ),
+    "unfitted last step": (
+        [("a", make_pipeline(TokenFeature(), unfitted_frozen()))],
+        NotFittedError,
+        "'a' has a frozen SpectralSHAG that is not fitted yet",
+    ),
+    "bad parameter": (
+        [("a", SpectralSHAG(0))],
+        ValueError,
+        "The 'n_states' parameter of SpectralSHAG must be",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_MEMBERS)
+def test_bad_members_are_refused_and_nothing_changes(train, case):
+    estimators, error, message = BAD_MEMBERS[case]
+    model = AveragedSHAG(members()[:2]).fit(train[:30])
+    model.estimators = estimators  # set_params of scikit-learn would look at them
+    before = dict(vars(model))
+    with pytest.raises(error, match=message):
+        model.fit(train)
+    assert vars(model).keys() == before.keys()
+    assert all(value is before[name] for name, value in vars(model).items())
+
+
+BAD_WEIGHTS = {
+    "too few": ([1], "weights must be one number for each of 2 estimators, got"),
+    "too many": ([1, 1, 1], "one number for each of 2"),
+    "a table": ([[1, 1]], "one number for each of 2"),
+    "negative": ([2, -1], "none of them negative"),
+    "zero": ([0, 0.0], "not all zero"),
+    "not a number": ([1, np.nan], "must be finite"),
+    "infinite": ([1, np.inf], "must be finite"),
+    "infinite sum": ([1e308, 1e308], "must be finite"),
+    "words": (["a", "b"], "weights must be numbers, got .*could not convert"),
+    "ragged": ([[1], 2], "weights must be numbers"),
+    "a number": (1.0, "(The 'weights' parameter .* must be an array-like|one number for each)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_bad_weights_are_refused(train, case):
+    weights, message = BAD_WEIGHTS[case]
+    model = AveragedSHAG(members()[:2]).fit(train[:30]).set_params(weights=weights)
+    for call in (model.fit, model.predict, model.predict_marginals, model.score):
+        with pytest.raises(ValueError, match=message):
+            call(train)
+
+
+@pytest.mark.parametrize("decoder", ["viterbi", "best"])
+def test_only_marginals_are_averaged(train, decoder):
+    with pytest.raises(ValueError, match="The 'decoder' parameter of AveragedSHAG must be a str"):
+        AveragedSHAG(members(), decoder=decoder).fit(train)
+
+
+def test_errors_of_the_data_come_before_any_work(train):
+    """Also where all members are frozen, and see nothing of the data."""
+    model = AveragedSHAG([("frozen", FrozenEstimator(SpectralSHAG(2).fit(train)))])
+    with pytest.raises(ValueError, match=r"y\[0\] is not a tree"):
+        model.fit([["NOUN", "VERB"]], [[2, 1]])
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        model.fit(train, sample_weight=np.zeros(200))
+    assert not hasattr(model, "named_estimators_")
+
+
+def test_names_that_methods_of_dictionaries_have(train, test):
+    one, other = (
+        AveragedSHAG([(name, SpectralSHAG(2)) for name in names]).fit(train)
+        for names in (["self", "values", "items"], ["a", "b", "c"])
+    )
+    assert len(one.estimators_) == 3
+    assert same(one.predict(test), other.predict(test))
+
+
+def test_forbidden_arcs_stay_zero(test, fitted):
+    """They reach all members; that of one head allows no other."""
+    model = frozen(fitted)
+    sentence = DependencyTree(["DET", "NOUN", "VERB", "ADP", "NOUN"])
+    allowed = np.ones((5, 6), dtype=bool)
+    allowed[1] = np.arange(6) == 4
+    (marginals,) = model.predict_marginals([sentence], allowed=[allowed])
+    assert_array_equal(marginals[1], np.arange(6) == 4)
+    parts = [parser.predict_marginals([sentence], allowed=[allowed])[0] for parser in fitted]
+    assert_allclose(marginals, np.mean(parts, axis=0), rtol=1e-13)
+    for decoder in ("mbr", "max_marginal"):
+        (heads,) = model.set_params(decoder=decoder).predict([sentence], allowed=[allowed])
+        assert heads[1] == 4

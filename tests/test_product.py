@@ -1,0 +1,366 @@
+"""Products of grammars: against the dense product of operators, and against all trees."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import (
+    EMSHAG,
+    AveragedSHAG,
+    DeterministicSHAG,
+    LexicalizedSHAG,
+    ProductSHAG,
+    SpectralSHAG,
+)
+from sklearn_shag.operators import Operators, product
+from sklearn_shag.parsing import as_memory, chart, inside_outside
+from sklearn_shag.treebank import DependencyTree, TokenFeature
+from tests.oracles import projective_trees
+
+N_SYMBOLS = 3
+SYMBOLS = np.array(["A", "B", "C"], dtype=object)
+FIT = [["A", "B", "C"]], [[2, 0, 2]]
+
+
+def with_operators(estimator, operators):
+    """Fit an estimator, and give it other operators."""
+    model = clone(estimator).fit(*FIT)
+    model.operators_ = operators
+    return model
+
+
+def random_deterministic(automaton, seed):
+    """A grammar with random positive numbers where the automaton has probabilities."""
+    rng = np.random.default_rng(seed)
+    n = {"single": 1, "first": 2, "sibling": N_SYMBOLS + 1}[automaton]
+    heads = N_SYMBOLS + 2, 2
+    A = np.zeros((*heads, N_SYMBOLS + 1, n, n))
+    for a in range(N_SYMBOLS):
+        target = {"single": 0, "first": 1, "sibling": a + 1}[automaton]
+        A[:, :, a, target] = rng.uniform(0.1, 1.0, size=(*heads, n))
+    A[:, :, -1] = A[:, :, :-1].sum(axis=2)
+    alpha_1 = np.zeros((*heads, n))
+    alpha_1[..., 0] = rng.uniform(0.5, 1.0, size=heads)
+    operators = Operators(alpha_1, rng.uniform(0.1, 1.0, size=(*heads, n)), A)
+    operators.A[-1] = operators.alpha_inf[-1] = 0.0
+    operators.A[-1, 1, :, 0, 0], operators.alpha_inf[-1, :, 0] = rng.uniform(0.1, 1.0, 4), 1.0
+    return with_operators(DeterministicSHAG(automaton), operators)
+
+
+def random_hidden(random_grammar, seed, n_states=3, signed=False):
+    grammar = random_grammar(seed, N_SYMBOLS, n_states, signed)
+    return with_operators(SpectralSHAG(2), grammar)
+
+
+def frozen_product(members, **options):
+    named = [(f"m{k}", FrozenEstimator(member)) for k, member in enumerate(members)]
+    return ProductSHAG(named, **options).fit(*FIT)
+
+
+def random_sentences(seed, lengths=(1, 2, 3, 4, 7, 12, 30)):
+    """Sentences of known symbols and one that no member knows."""
+    rng = np.random.default_rng(seed)
+    codes = [rng.integers(N_SYMBOLS + 1, size=n) for n in lengths]
+    return [np.append(SYMBOLS, "unknown")[c].tolist() for c in codes], codes
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+class TestDenseProduct:
+    """The memory of the chart against operators of all states of all members."""
+
+    @pytest.mark.parametrize("signed", [False, True])
+    @pytest.mark.parametrize("automata", [["single"], ["first"], ["first", "single", "first"]])
+    @pytest.mark.parametrize("n_states", [1, 3, 9])
+    def test_of_hidden_states_and_memories(self, random_grammar, automata, signed, n_states):
+        hidden = random_hidden(random_grammar, 1, n_states, signed)
+        others = [random_deterministic(automaton, k) for k, automaton in enumerate(automata)]
+        model = frozen_product([*others[:1], hidden, *others[1:]])
+        dense = hidden.operators_
+        for other in others:
+            dense = product(dense, other.operators_)
+        sentences, codes = random_sentences(0)
+        marginals = model.predict_marginals(sentences)
+        for sentence, found in zip(codes, marginals, strict=True):
+            expected = inside_outside(dense, sentence)
+            repaired = np.maximum(expected.marginals, 1e-12)
+            repaired[np.arange(len(sentence)), np.arange(1, len(sentence) + 1)] = 0.0
+            assert_allclose(found, repaired / repaired.sum(axis=1, keepdims=True), atol=1e-9)
+
+    @pytest.mark.parametrize("automata", [["first", "sibling"], ["sibling"], ["first", "first"]])
+    def test_of_deterministic_members_alone(self, automata):
+        members = [random_deterministic(automaton, k) for k, automaton in enumerate(automata)]
+        model = frozen_product(members)
+        dense = members[0].operators_
+        for other in members[1:]:
+            dense = product(dense, other.operators_)
+        sentences, codes = random_sentences(1)
+        for sentence, found in zip(codes, model.predict_marginals(sentences), strict=True):
+            assert_allclose(found, inside_outside(dense, sentence).marginals, atol=1e-9)
+
+    @pytest.mark.parametrize("weights", [[1, 0.5], [1, 2], [1, 0]])
+    def test_weights_are_powers(self, random_grammar, weights):
+        hidden, other = random_hidden(random_grammar, 2), random_deterministic("first", 0)
+        model = frozen_product([hidden, other], weights=weights)
+        # The unknown symbol is a power of a sum: that of the symbols is not the same.
+        power = Operators(*(part ** weights[1] for part in other.operators_))
+        power.alpha_1[..., 1] = power.A[:-1, ..., 0, :] = power.A[-1, ..., 1] = 0.0
+        power.A[-1, ..., 1, :] = 0.0
+        dense = product(hidden.operators_, power)
+        sentences, codes = random_sentences(3)
+        for sentence, found in zip(codes, model.predict_marginals(sentences), strict=True):
+            assert_allclose(found, inside_outside(dense, sentence).marginals, atol=1e-9)
+
+
+@pytest.mark.parametrize("automaton", ["single", "first"])
+def test_operators_as_memory_have_their_values(automaton):
+    """Not up to a factor: log Z too."""
+    model = random_deterministic(automaton, 5)
+    _, codes = random_sentences(2)
+    indptr = np.cumsum([0, *map(len, codes)])
+    potentials = as_memory(model.operators_, np.concatenate(codes), indptr)
+    found = chart(None, potentials._replace(codes=None))
+    expected = [inside_outside(model.operators_, each).log_abs_z for each in codes]
+    assert_allclose(found.log_abs_z, expected, rtol=1e-12)
+
+
+def test_other_operators_are_no_memory(random_grammar):
+    for operators in (random_grammar(0, n_states=2), random_deterministic("sibling", 0).operators_):
+        with pytest.raises(ValueError, match="remember more than that"):
+            as_memory(operators, np.zeros(2, dtype=np.int64), np.array([0, 2]))
+
+
+def test_memories_multiply_without_classes_that_cannot_be(members, english):
+    """Start, and what follows one of three kinds of modifiers: not 2 x 4."""
+    model = frozen_product([members["first"], members["fcp"]])
+    batch = model._batch(english[:3])
+    assert model._rungs()[0].make_potentials(batch).arc_memory.shape[1] == 4
+
+
+@pytest.fixture(scope="module")
+def members(english):
+    """Fitted on the bundled treebank."""
+    models = {
+        "hidden": SpectralSHAG(3),
+        "em": EMSHAG(2, init="moments", smoothing=1, max_iter=50),
+        "first": DeterministicSHAG(smoothing=5),
+        "sibling": DeterministicSHAG("sibling", smoothing=5),
+        "fcp": LexicalizedSHAG(),
+        "words": LexicalizedSHAG("first", min_count=3),
+    }
+    return {name: model.fit(english[:200]) for name, model in models.items()}
+
+
+def strange(tree, position):
+    """A tree with a word and with a tag that nobody knows."""
+    forms, tags = list(tree.forms), list(tree.upos)
+    forms[position] = "qwertz"
+    tags[-1] = "NONE"
+    return DependencyTree(forms, tree.heads, upos=tags)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+class TestAllTrees:
+    """The chart of a product against the values of all trees under its members."""
+
+    @pytest.fixture
+    def short(self, english):
+        trees = [tree for tree in english[200:] if len(tree) in (3, 4, 5)][:6]
+        return [*trees, *(strange(tree, 0) for tree in trees[:3])]
+
+    @pytest.mark.parametrize(
+        ("names", "weights"),
+        [
+            (["fcp", "em", "first", "words"], None),
+            (["fcp", "em"], [0.3, 1]),
+            (["first", "words", "fcp"], [2, 0.5, 1]),
+            (["sibling", "fcp"], [1.5, 0.5]),
+            (["fcp"], [40]),
+        ],
+    )
+    def test_conditional_probabilities_and_marginals(self, members, short, names, weights):
+        model, n_parsed = frozen_product([members[n] for n in names], weights=weights), 0
+        for tree in short:
+            if "sibling" in names and "NONE" in tree.symbols:
+                continue  # the sum of powers over what the tag may stand for, no power of a sum
+            heads = projective_trees(len(tree))
+            same = [tree] * len(heads)
+            values = sum(
+                weight * members[name].score_samples(same, heads)
+                for name, weight in zip(names, weights or [1] * len(names), strict=True)
+            )
+            if values.max() == -np.inf:
+                continue  # other grammars parse it: see below
+            n_parsed += 1
+            log_z = np.logaddexp.reduce(values)
+            assert_allclose(
+                model.conditional_log_likelihood(same, heads), values - log_z, atol=1e-9
+            )
+            expected = np.zeros((len(tree), len(tree) + 1))
+            for each, value in zip(heads, values, strict=True):
+                expected[np.arange(len(tree)), each] += np.exp(value - log_z)
+            found = model.predict_marginals([tree])[0]
+            assert_allclose(found, expected, atol=1e-9)
+        assert n_parsed > 5
+
+    def test_best_tree_of_deterministic_members(self, members, short):
+        names = ["first", "words", "fcp"]
+        model = frozen_product([members[name] for name in names], decoder="viterbi")
+        for tree in short:
+            heads = projective_trees(len(tree))
+            same = [tree] * len(heads)
+            values = sum(members[name].score_samples(same, heads) for name in names)
+            assert tuple(model.predict([tree])[0]) == heads[int(np.argmax(values))]
+
+
+def test_a_product_of_one_is_that_one(members, english):
+    for name, member in members.items():
+        model = frozen_product([member])
+        found = model.predict_marginals(english[200:])
+        for one, other in zip(found, member.predict_marginals(english[200:]), strict=True):
+            assert_allclose(one, other, atol=1e-11, err_msg=name)
+
+
+def test_large_powers_do_not_vanish(members, english):
+    """P ** 40 is 0 in double precision for many words."""
+    model = frozen_product([members["fcp"]], weights=[40.0], decoder="viterbi")
+    best = clone(members["fcp"]).set_params(decoder="viterbi").fit(english[:200])
+    found, expected = (
+        best.score_samples(english[200:], parser.predict(english[200:])) for parser in (model, best)
+    )
+    assert_allclose(found, expected, rtol=1e-12)  # of equally good trees, another may be met first
+
+
+class TestWithoutMass:
+    def test_deterministic_members_parse(self, members, english):
+        nothing = clone(members["hidden"]).fit(english[:200])
+        nothing.operators_ = Operators(*map(np.zeros_like, nothing.operators_))
+        model = frozen_product([nothing, members["fcp"], members["first"]])
+        expected = frozen_product([members["fcp"], members["first"]])
+        assert_same_heads(model, expected, english[200:])
+
+    def test_then_the_grammars_that_members_fall_back_to(self, members, english):
+        """One deterministic member has no mass either, and then the others do not count."""
+        nothing, first = (clone(members[name]).fit(english[:200]) for name in ("hidden", "first"))
+        for model in nothing, first:
+            model.operators_ = Operators(*map(np.zeros_like, model.operators_))
+        model = frozen_product([nothing, first, members["fcp"]])
+        fallbacks = []
+        for member in nothing, first:
+            other = DeterministicSHAG("single").fit(english[:200])
+            other.operators_ = member.fallback_operators_
+            fallbacks.append(other)
+        assert_same_heads(model, frozen_product([*fallbacks, members["fcp"]]), english[200:])
+
+    def test_only_sentences_without_mass_are_parsed_so(self, members, english):
+        """Each is parsed as if the others were not there."""
+        hidden, first = (clone(members[name]).fit(english[:200]) for name in ("em", "first"))
+        for model, symbol in (hidden, "PRON"), (first, "ADP"):
+            code = int(np.flatnonzero(model.symbols_ == symbol)[0])
+            model.operators_.A[:, :, code] = 0.0  # nowhere
+        fallbacks = []
+        for member in hidden, first:
+            other = DeterministicSHAG("single").fit(english[:200])
+            other.operators_ = member.fallback_operators_
+            fallbacks.append(other)
+        words = members["fcp"]
+        model = frozen_product([hidden, first, words])
+        parsers = {
+            "all": model,
+            "deterministic": frozen_product([first, words]),
+            "fallback": frozen_product([*fallbacks, words]),
+        }
+        used = dict.fromkeys(parsers, 0)
+        for tree, heads in zip(english[200:], model.predict(english[200:]), strict=True):
+            way = "fallback" if "ADP" in tree.symbols else "deterministic"
+            way = way if way == "fallback" or "PRON" in tree.symbols else "all"
+            used[way] += 1
+            assert_array_equal(heads, parsers[way].predict([tree])[0])
+        assert min(used.values()) > 5
+
+
+def assert_same_heads(one, other, trees):
+    for a, b in zip(one.predict(trees), other.predict(trees), strict=True):
+        assert_array_equal(a, b)
+
+
+class TestMembers:
+    def test_may_see_other_columns(self, english):
+        pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(3))
+        model = ProductSHAG([("tags", pipeline), ("words", LexicalizedSHAG())])
+        model.fit(english[:200])
+        features = pipeline.fit(english[:200])
+        tree = next(tree for tree in english[200:] if len(tree) == 4)
+        heads = projective_trees(4)
+        seen = [features[0].transform([tree])[0]] * len(heads)
+        values = features[-1].score_samples(seen, heads)
+        values += model.named_estimators_["words"].score_samples([tree] * len(heads), heads)
+        if np.isfinite(values).all():
+            found = model.conditional_log_likelihood([tree] * len(heads), heads)
+            assert_allclose(found, values - np.logaddexp.reduce(values), atol=1e-9)
+        assert model.score(english[200:]) > 0.7
+
+    def test_may_know_other_symbols(self, members, english):
+        few = SpectralSHAG(2).fit([t for t in english[:200] if "INTJ" not in t.symbols])
+        assert few.symbols_.size < members["fcp"].symbols_.size
+        model = frozen_product([few, members["fcp"]])
+        assert len(model.predict(english[200:])) == len(english[200:])
+
+    def test_are_tuned_with_their_weights(self, english):
+        members = [("spectral", SpectralSHAG(2)), ("lexical", LexicalizedSHAG("single"))]
+        grid = {
+            "spectral__n_states": [1, 2],
+            "lexical__automaton": ["single", "fcp"],
+            "weights": [None, [1, 0.5]],
+        }
+        search = GridSearchCV(ProductSHAG(members), grid, cv=2, error_score="raise")
+        search.fit(english[:60])
+        assert len(search.cv_results_["params"]) == 8
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+    def test_workers_change_nothing(self, members, english):
+        model = frozen_product([members["hidden"], members["fcp"]])
+        one = model.predict_marginals(english)
+        two = model.set_params(n_jobs=2).predict_marginals(english)
+        singles = [model.predict_marginals([tree])[0] for tree in english[:50]]
+        for a, b in itertools.chain(zip(one, two, strict=True), zip(one, singles, strict=False)):
+            assert_array_equal(a, b)
+
+    def test_only_one_may_have_states(self):
+        for second in EMSHAG(2), DeterministicSHAG("sibling"):
+            model = ProductSHAG([("a", SpectralSHAG(2)), ("b", second)])
+            with pytest.raises(ValueError, match=r"'a' and 'b' have states.*AveragedSHAG"):
+                model.fit(*FIT)
+
+    def test_powers_of_hidden_states_are_refused(self):
+        members = [("hidden", SpectralSHAG(2)), ("first", DeterministicSHAG())]
+        with pytest.raises(ValueError, match=r"weight of 'hidden' must be 1, got 0\.5: the power"):
+            ProductSHAG(members, weights=[0.5, 1]).fit(*FIT)
+        ProductSHAG(members, weights=[1, 0.5]).fit(*FIT)
+
+    def test_others_than_grammars_are_refused(self):
+        averaged = AveragedSHAG([("a", SpectralSHAG(2))])
+        for other in averaged, ProductSHAG([("a", SpectralSHAG(2))]):
+            with pytest.raises(TypeError, match="'b' must be a grammar, got"):
+                ProductSHAG([("a", DeterministicSHAG()), ("b", other)]).fit(*FIT)
+
+    def test_of_words_need_words(self, members, english):
+        model = frozen_product([members["hidden"], members["fcp"]])
+        with pytest.raises(TypeError, match=r"X\[0\] is a list of symbols"):
+            model.predict([list(english[0].symbols)])
+
+
+def test_what_has_no_probability_is_not_offered(members):
+    model = frozen_product([members["hidden"], members["fcp"]])
+    for name in ("sample", "log_likelihood", "score_samples"):
+        assert not hasattr(model, name)
+
+
+def test_viterbi_is_for_deterministic_members(members):
+    with pytest.raises(ValueError, match="decoder='viterbi' finds the best path"):
+        frozen_product([members["hidden"], members["fcp"]], decoder="viterbi")
