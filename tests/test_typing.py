@@ -7,9 +7,15 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from sklearn_shag import SpectralSHAG
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import load_english
-from sklearn_shag.inspection import inspect_marginals
+from sklearn_shag.inspection import (
+    approximate_dfa,
+    arc_table,
+    automaton_gains,
+    automaton_ranks,
+    inspect_marginals,
+)
 from sklearn_shag.metrics import attachment_breakdown
 from sklearn_shag.operators import exact_moments
 from sklearn_shag.parsing import inside_outside
@@ -44,6 +50,10 @@ def records(english):
     yield exact_moments(type(model.operators_)(*(part[0, 0] for part in model.operators_)))
     yield inside_outside(model.operators_, [0, 1, 2])
     yield inspect_marginals(model, english[:3])
+    yield approximate_dfa(model, "NOUN", "left", english)
+    yield arc_table(model)
+    yield automaton_gains(model, DeterministicSHAG().fit(english), english[:3])
+    yield automaton_ranks(model)
     yield attachment_breakdown(english[:3], model.predict(english[:3]))
 
 
@@ -52,7 +62,7 @@ def test_records_hold_what_their_annotations_say(english):
     for record in records(english):
         seen.add(type(record).__name__)
         check(record, type(record), type(record).__name__)
-    assert len(seen) == 7
+    assert len(seen) == 11
 
 
 @pytest.mark.parametrize("name", ESTIMATORS | TRANSFORMERS)
