@@ -148,6 +148,11 @@ def read_and_write(folder: Path) -> None:
     assert DependencyTree(["Dogs", "bark"], np.array([2, 0]), upos=("NOUN", "VERB")) != tree
     y = heads(trees)
     assert_type(y, list[NDArray[np.intp]])
+    for tokens in (tree.children(2), tree.descendants(0), tree.subtree(2), tree.path(1, 2)):
+        assert_type(tokens, tuple[int, ...])
+    assert_type(tree.depth(1), int)
+    assert_type(tree.crossing_arcs(), tuple[tuple[int, int], ...])
+    assert tree.to_networkx().number_of_edges() == len(tree)
 
 
 def load_treebanks(folder: Path) -> None:
