@@ -9,9 +9,15 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 import sklearn_shag
-from sklearn_shag import SpectralSHAG
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import load_english
-from sklearn_shag.inspection import inspect_marginals
+from sklearn_shag.inspection import (
+    approximate_dfa,
+    arc_table,
+    automaton_gains,
+    automaton_ranks,
+    inspect_marginals,
+)
 from sklearn_shag.metrics import attachment_breakdown
 from sklearn_shag.operators import exact_moments
 from sklearn_shag.parsing import Potentials, chart, inside_outside
@@ -56,6 +62,10 @@ def records(english):
     yield sentence
     yield chart(model.operators_, sentence, counts=True)
     yield inspect_marginals(model, english[:3])
+    yield approximate_dfa(model, "NOUN", "left", english)
+    yield arc_table(model)
+    yield automaton_gains(model, DeterministicSHAG().fit(english), english[:3])
+    yield automaton_ranks(model)
     yield attachment_breakdown(english[:3], model.predict(english[:3]))
 
 
@@ -64,7 +74,7 @@ def test_records_hold_what_their_annotations_say(english):
     for record in records(english):
         seen.add(type(record).__name__)
         check(record, type(record), type(record).__name__)
-    assert len(seen) == 9
+    assert len(seen) == 13
 
 
 @pytest.mark.parametrize("name", ESTIMATORS | TRANSFORMERS)
