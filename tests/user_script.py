@@ -23,6 +23,7 @@ from sklearn_shag import (
     BaseSHAG,
     DeterministicSHAG,
     LexicalizedSHAG,
+    ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
     load_model,
@@ -265,6 +266,12 @@ def parse(folder: Path) -> None:
     assert_type(average.predict_marginals(test), NDArray[np.object_])
     assert_type(average.conditional_log_likelihood(test), NDArray[np.float64])
     assert_type(average.score(test), float)
+
+    product = ProductSHAG([("em", em), ("words", words)], weights=[1, 0.5], decoder="max_marginal")
+    assert_type(product.fit(train), ProductSHAG)
+    assert_type(product.set_params(words__automaton="fcp"), ProductSHAG)
+    assert_type(product.predict(test), NDArray[np.object_])
+    assert_type(product.conditional_log_likelihood(test), NDArray[np.float64])
 
     models: list[BaseSHAG] = [model, baseline, em, search]
     print(sklearn_shag.__version__, [round(each.score(test), 2) for each in models])
