@@ -36,6 +36,7 @@ from _mistakes import (
     symbols,
     tools,
     trees,
+    words,
 )
 from _mistakes._folder import Folder, fill
 from _mistakes._names import make_names
@@ -45,6 +46,7 @@ GROUPS = {
     "Sentences": sentences.MISTAKES,
     "Heads and trees": trees.MISTAKES,
     "Symbols that a model does not know": symbols.MISTAKES,
+    "Grammars of words": words.MISTAKES,
     "Parameters": parameters.MISTAKES,
     "Treebank files": files.MISTAKES,
     "Scores, weights, datasets": scores.MISTAKES,

@@ -5,6 +5,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
@@ -20,6 +21,7 @@ from tests.collins import ROOT, UNKNOWN, Collins
 LEFT, RIGHT = 0, 1
 AUTOMATA = {"single": 1, "first": 2, "fcp": 4}
 
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 
 
@@ -331,6 +333,7 @@ def test_heads_of_y_take_the_place_of_those_of_trees(english):
     assert_same(LexicalizedSHAG().fit(english[:30]), LexicalizedSHAG().fit(bare, heads))
 
 
+@compiled
 @pytest.mark.parametrize("automaton", AUTOMATA)
 def test_results_do_not_depend_on_workers_or_batches(english, unseen, automaton):
     model = LexicalizedSHAG(automaton).fit(english[:80])
@@ -345,6 +348,7 @@ def test_results_do_not_depend_on_workers_or_batches(english, unseen, automaton)
     assert_equal(list(alone), list(parallel))
 
 
+@compiled
 @pytest.mark.parametrize("automaton", ["single", "first"])
 def test_words_that_say_nothing_without_back_off_are_relative_frequencies(english, automaton):
     # A word that is always the same leaves one word a tag: P_B = 1 and P_A is DET's, or DET+F's.
@@ -391,6 +395,7 @@ def assert_parses(model, trees):
         assert oracles.is_tree(heads.tolist())
 
 
+@compiled
 @pytest.mark.parametrize("automaton", AUTOMATA)
 @pytest.mark.parametrize("options", EXTREMES, ids=str)
 def test_extreme_parameters_leave_every_sentence_a_probability(english, unseen, automaton, options):
@@ -415,6 +420,7 @@ def test_one_token():
     assert model.score([tree("a/X", [0])]) == 1.0
 
 
+@compiled
 @pytest.mark.parametrize("n", [250, pytest.param(1000, marks=pytest.mark.exhaustive)])
 def test_probabilities_beyond_the_range_of_doubles(english, n):
     text = [each for each in english if len(each) > 12]
@@ -426,6 +432,7 @@ def test_probabilities_beyond_the_range_of_doubles(english, n):
     assert model.log_likelihood([sentence])[0] < -745  # of the smallest double
 
 
+@compiled
 def test_a_thousand_tags():
     trees = [tree(f"a/A{k} b/B{k}", [2, 0]) for k in range(500)]
     model = LexicalizedSHAG("single").fit(trees)
@@ -433,6 +440,7 @@ def test_a_thousand_tags():
     assert model.score(trees[::50]) == 1.0
 
 
+@compiled
 def test_many_words_take_no_table_of_all_pairs():
     # 20,000 words with 50 tags: heads times modifiers times sides and classes in doubles would take
     # 25 GB, and heads times tags 64 MB.
