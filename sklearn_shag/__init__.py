@@ -5,7 +5,7 @@ The flow, one folder a stage::
     fit      sentences -> sequences -> statistics -> operators     sequences, learning
     predict  sentences -> chart -> arc marginals -> trees          parsing
 
-Around it: `metrics` (attachment scores), `inspection` (signs of marginals) and `datasets` (bundled,
+Around it: `metrics` (attachment scores), `inspection` (what was learned) and `datasets` (bundled,
 generated and downloaded).
 """
 

@@ -49,7 +49,12 @@ OF_SYMBOLS = {
         weights=[1, 2],
     ),
     "product": ProductSHAG(
-        [("first", DeterministicSHAG(smoothing=1)), ("spectral", SpectralSHAG(2))], weights=[0.5, 1]
+        [("first", DeterministicSHAG(smoothing=1)), ("EM", EMSHAG(2, init="moments", tol=0.1))],
+        weights=[0.5, 1],
+    ),
+    "deterministic product": ProductSHAG(
+        [("single", DeterministicSHAG("single")), ("sibling", DeterministicSHAG("sibling"))],
+        decoder="viterbi",
     ),
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
@@ -61,6 +66,12 @@ OF_TREES = {
             ("average", AveragedSHAG([("first", DeterministicSHAG())])),
         ],
         decoder="max_marginal",
+    ),
+    "product with words": ProductSHAG(
+        [
+            ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
+            ("words", LexicalizedSHAG()),
+        ],
     ),
 }
 ESTIMATORS = OF_SYMBOLS | OF_TREES

@@ -22,13 +22,28 @@ from sklearn_shag import (
     AveragedSHAG,
     BaseSHAG,
     DeterministicSHAG,
+    LexicalizedSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
     load_model,
     save_model,
 )
 from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
-from sklearn_shag.inspection import MarginalReport, inspect_marginals
+from sklearn_shag.inspection import (
+    ApproximateDFA,
+    ArcTable,
+    AutomatonGains,
+    AutomatonRanks,
+    DFAStates,
+    DFATransitions,
+    MarginalReport,
+    approximate_dfa,
+    arc_table,
+    automaton_gains,
+    automaton_ranks,
+    inspect_marginals,
+    top_modifiers,
+)
 from sklearn_shag.learning import fallback_grammar, learn_grammar
 from sklearn_shag.metrics import (
     AttachmentBreakdown,
@@ -134,6 +149,11 @@ def read_and_write(folder: Path) -> None:
     assert DependencyTree(["Dogs", "bark"], np.array([2, 0]), upos=("NOUN", "VERB")) != tree
     y = heads(trees)
     assert_type(y, list[NDArray[np.intp]])
+    for tokens in (tree.children(2), tree.descendants(0), tree.subtree(2), tree.path(1, 2)):
+        assert_type(tokens, tuple[int, ...])
+    assert_type(tree.depth(1), int)
+    assert_type(tree.crossing_arcs(), tuple[tuple[int, int], ...])
+    assert tree.to_networkx().number_of_edges() == len(tree)
 
 
 def load_treebanks(folder: Path) -> None:
@@ -174,6 +194,12 @@ def parse(folder: Path) -> None:
     assert_type(predicted, NDArray[np.object_])
     assert_type(model.predict_marginals([["DET", "NOUN"], ("VERB",)]), NDArray[np.object_])
     assert_type(model.parse([np.array(["DET", "NOUN"])]), list[DependencyTree])
+    known = np.array([[False, False, True], [True, False, False]])
+    parsed = model.parse([["DET", "NOUN"], ["NOUN"]], allowed=[known, None])
+    assert_type(parsed, list[DependencyTree])
+    assert_type(model.predict([["DET", "NOUN"]], allowed=[known]), NDArray[np.object_])
+    assert_type(model.predict_marginals([["NOUN"]], allowed=[None]), NDArray[np.object_])
+    assert_type(model.conditional_log_likelihood(parsed), NDArray[np.float64])
     assert_type(model.sample(2, random_state=0, max_length=30), list[DependencyTree])
     assert_type(model.score(test, predicted, sample_weight=[1.0] * len(test)), float)
     assert_type(model.score_samples(test, heads(test)), NDArray[np.float64])
@@ -204,6 +230,12 @@ def parse(folder: Path) -> None:
     counted = merge_statistics([count_treebank(X, y), count_treebank(train)])
     assert_type(counted, TreebankStatistics)
     assert_type(baseline.fit_statistics(counted), DeterministicSHAG)
+
+    words = LexicalizedSHAG("first", "form", backoff=2, min_count=2, punctuation=["PUNCT"])
+    assert_type(words.fit(train, sample_weight=np.ones(len(train))), LexicalizedSHAG)
+    assert_type(words.words_, NDArray[np.object_])
+    assert_type(words.predict(test), NDArray[np.object_])
+    assert_type(words.sample(2, random_state=0), list[DependencyTree])
 
     em = EMSHAG(2, init="moments", tol=0.1, random_state=0).fit(train)
     assert_type(em, EMSHAG)
@@ -236,6 +268,36 @@ def parse(folder: Path) -> None:
 
     models: list[BaseSHAG] = [model, baseline, em, search]
     print(sklearn_shag.__version__, [round(each.score(test), 2) for each in models])
+
+
+def look_inside() -> None:
+    """What was learned."""
+    trees = load_english().data
+    model, baseline = SpectralSHAG(4).fit(trees), DeterministicSHAG().fit(trees)
+    dfa = approximate_dfa(model, "NOUN", "left", trees, n_clusters=4, min_count=5)
+    assert_type(dfa, ApproximateDFA)
+    assert_type(dfa.states, DFAStates)
+    assert_type(dfa.states.visits, NDArray[np.int64])
+    assert_type(dfa.transitions, DFATransitions)
+    assert_type(dfa.transitions.probabilities, NDArray[np.float64])
+    assert_type(dfa.coverage, float)
+    assert_type(dfa.run(["DET"]), int | None)
+    assert_type(dfa.accepts(("ADJ", "DET")), bool)
+    assert_type(dfa.to_dot(), str)
+    print(dfa, dfa.to_networkx().number_of_nodes())
+
+    gains = automaton_gains(model, baseline, trees, heads(trees))
+    assert_type(gains, AutomatonGains)
+    assert_type(gains.heads, NDArray[np.object_])
+    assert_type(gains.directions, NDArray[np.str_])
+    assert_type(gains.gains, NDArray[np.int64])
+    for table in (arc_table(baseline), top_modifiers(model, "NOUN", n=2)):
+        assert_type(table, ArcTable)
+        assert_type(table.counts, NDArray[np.float64])
+    ranks = automaton_ranks(model)
+    assert_type(ranks, AutomatonRanks)
+    assert_type(ranks.singular_values, NDArray[np.float64])
+    print(gains, ranks)
 
 
 def use_scikit_learn(folder: Path) -> None:
@@ -369,6 +431,7 @@ def main() -> None:
         load_treebanks(folder)
         parse(folder)
         use_scikit_learn(folder)
+    look_inside()
     count_and_learn()
     use_operators()
 

@@ -144,6 +144,49 @@ MISTAKES = [
         "inspect_marginals(LogisticRegression().fit([[0], [1]], [0, 1]), trees)",
         raises(TypeError, r"LogisticRegression", r"of this package"),
     ),
+    Mistake(
+        "approximate_dfa(model, 'noun', 'left', trees)",
+        raises(ValueError, r"'noun'", r"none of the \d+ symbols", r"NOUN"),
+    ),
+    Mistake(
+        "approximate_dfa(model, 'NOUN', LEFT, trees)",
+        raises(ValueError, r"'direction'", r"'left'", r"0"),
+    ),
+    Mistake(
+        "approximate_dfa(model, 'NOUN', 'left', trees, n_clusters=0)",
+        raises(ValueError, r"'n_clusters'", r"\[1, inf\)", r"0"),
+    ),
+    Mistake(
+        "approximate_dfa(model, 'NOUN', 'left', trees[:1], min_count=100)",
+        raises(ValueError, r"'NOUN' occurs \d times in X", r"min_count=100", r"more trees"),
+    ),
+    Mistake(
+        "approximate_dfa(model, 'NOUN', 'left', tags)",
+        raises(ValueError, r"X\[0\] has no heads", r"as y"),
+    ),
+    Mistake(
+        "approximate_dfa(make_pipeline(TokenFeature(), model).fit(trees), 'NOUN', 'left', trees)",
+        raises(TypeError, r"Pipeline", r"pipeline\[-1\]", r"transform\(X\)"),
+    ),
+    Mistake(
+        "approximate_dfa(SpectralSHAG(), 'NOUN', 'left', trees)", raises(ValueError, *NOT_FITTED)
+    ),
+    Mistake(
+        "approximate_dfa(model, 'NOUN', 'left', trees, min_count=2).run('DET')",
+        raises(TypeError, r"prefix", r"'DET'", r"\['DET'\]"),
+    ),
+    Mistake("arc_table(trees)", raises(TypeError, r"estimator", r"operators_", r"list")),
+    Mistake("top_modifiers('NOUN', model)", raises(TypeError, r"estimator", r"str")),
+    Mistake("top_modifiers(model, 'NN')", raises(ValueError, r"'NN'", r"none of", r"NOUN")),
+    Mistake(
+        "automaton_ranks(DeterministicSHAG().fit(trees))",
+        raises(TypeError, r"SpectralSHAG", r"singular_values_", r"DeterministicSHAG"),
+    ),
+    Mistake("automaton_gains(model, trees)", raises(TypeError, r"X")),
+    Mistake(
+        "automaton_gains(model, trees, trees)",
+        raises(TypeError, r"baseline", r"fitted parser", r"list"),
+    ),
     Mistake("model.partial_fit(tags)", raises(ValueError, r"X\[0\] has no heads", r"as y")),
     Mistake("model.partial_fit([])", raises(ValueError, r"no sentences")),
     Mistake("model.partial_fit(tags, y[:3])", raises(ValueError, r"60 sentences", r"3")),

@@ -1,5 +1,28 @@
 """What a learned grammar does, beyond its predictions."""
 
+from sklearn_shag.inspection._arcs import ArcTable, arc_table, top_modifiers
+from sklearn_shag.inspection._dfa import (
+    ApproximateDFA,
+    DFAStates,
+    DFATransitions,
+    approximate_dfa,
+)
+from sklearn_shag.inspection._gains import AutomatonGains, automaton_gains
 from sklearn_shag.inspection._marginals import MarginalReport, inspect_marginals
+from sklearn_shag.inspection._ranks import AutomatonRanks, automaton_ranks
 
-__all__ = ["MarginalReport", "inspect_marginals"]
+__all__ = [
+    "ApproximateDFA",
+    "ArcTable",
+    "AutomatonGains",
+    "AutomatonRanks",
+    "DFAStates",
+    "DFATransitions",
+    "MarginalReport",
+    "approximate_dfa",
+    "arc_table",
+    "automaton_gains",
+    "automaton_ranks",
+    "inspect_marginals",
+    "top_modifiers",
+]

@@ -97,12 +97,10 @@ def multiply_potentials(members, weights):
 
 
 def _raise(factors, weight):
-    """Raise factors to a power, up to the logarithm of the largest in each row.
-
-    Zeros stay factors: -inf for an arc would forbid it to all grammars that come after.
-    """
+    """Raise factors to a power, up to the logarithm of the largest in each row."""
     with np.errstate(divide="ignore"):
         logs = weight * np.log(factors) if weight else np.zeros_like(factors)
+    # An arc that has no mass here is not forbidden: where no tree has any, others decide.
     largest = logs.max(axis=-1)
     largest[largest == -np.inf] = 0.0
     return np.exp(logs - largest[..., None]), largest

@@ -13,6 +13,7 @@ from sklearn_shag.treebank._columns import (
     get_feature,
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text
+from sklearn_shag.treebank._structure import TreeStructure
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import is_projective
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike
@@ -21,7 +22,7 @@ _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
 
 
-class DependencyTree:
+class DependencyTree(TreeStructure):
     """An immutable sentence with its dependency tree.
 
     A sentence may have several roots and crossing arcs, and without `heads` it is an unlabelled

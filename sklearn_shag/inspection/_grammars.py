@@ -1,0 +1,55 @@
+"""What the functions of this folder ask of an estimator and of the names of its heads."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+ROOT_NAME = "<root>"
+DIRECTIONS = ("left", "right")  # in the order of their codes
+
+
+def check_grammar(estimator, call):
+    """Check that an estimator has learned a grammar.
+
+    Parameters
+    ----------
+    estimator : estimator
+    call : str
+        What to write for a pipeline in its place, for the message.
+
+    Returns
+    -------
+    operators : Operators
+    symbols : ndarray of shape (n_symbols,), dtype object
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If it is a parser of this package that is not fitted.
+    TypeError
+        If it is anything else without operators.
+    """
+    if hasattr(type(estimator), "_report_marginals"):
+        check_is_fitted(estimator)
+    if not (hasattr(estimator, "operators_") and hasattr(estimator, "symbols_")):
+        raise TypeError(
+            f"estimator must be a fitted grammar of this package, with operators_, got a "
+            f"{type(estimator).__name__}. Of a pipeline pass the parts: {call}. Of a search or a "
+            f"composed parser pass its best_estimator_, or one of its estimators_."
+        )
+    return estimator.operators_, estimator.symbols_
+
+
+def head_code(head, symbols):
+    """Find the code of a head symbol that the estimator knows."""
+    code = np.flatnonzero(symbols == head)
+    if not isinstance(head, str) or not code.size:
+        raise ValueError(
+            f"head={head!r:.60} is none of the {symbols.size} symbols that the estimator has seen: "
+            f"{', '.join(symbols[:50])}{', ...' if symbols.size > 50 else ''}."
+        )
+    return int(code[0])
+
+
+def names_of_heads(symbols):
+    """Name the heads of a grammar by their codes, but for the unknown one, which is left None."""
+    return np.array([*symbols, None, ROOT_NAME], dtype=object)

@@ -1,0 +1,430 @@
+"""Deterministic automata made of learned ones, against known automata and plain loops."""
+
+import itertools
+import re
+import sys
+from collections import Counter
+
+import networkx
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_shag import AveragedSHAG, DeterministicSHAG, LexicalizedSHAG, SpectralSHAG
+from sklearn_shag.inspection import approximate_dfa
+from sklearn_shag.inspection._dfa import _merge
+from sklearn_shag.operators import Operators, change_basis
+from sklearn_shag.treebank import DependencyTree
+from tests.estimators import ESTIMATORS
+
+SYMBOLS = "abc"
+
+
+def stars(sequences):
+    """A tree for each sequence: its symbols left of a head H, head outwards."""
+    return [
+        DependencyTree([*sequence[::-1], "H"], [*[len(sequence) + 1] * len(sequence), 0])
+        for sequence in sequences
+    ]
+
+
+def with_automaton(automaton, trees):
+    """A model with a given automaton of H, left, over the symbols H, a, b, c."""
+    model = DeterministicSHAG().fit([*trees, *stars([SYMBOLS])])
+    shape, n_states = model.operators_.A.shape[:3], automaton.alpha_1.size
+    vectors = (*shape[:2], n_states)
+    grammar = Operators(np.zeros(vectors), np.zeros(vectors), np.zeros((*shape, *[n_states] * 2)))
+    grammar.alpha_1[0, 0], grammar.alpha_inf[0, 0] = automaton.alpha_1, automaton.alpha_inf
+    grammar.A[0, 0, 1:4] = automaton.A
+    model.operators_ = grammar
+    return model
+
+
+def random_dfa(rng, n_states):
+    """Targets of states and symbols, -1 for none, all states reachable from state 0."""
+    while True:
+        targets = rng.integers(-1, n_states, size=(n_states, len(SYMBOLS)))
+        reached = {0}
+        for _ in range(n_states):
+            reached |= {int(t) for s in reached for t in targets[s] if t >= 0}
+        if len(reached) == n_states:
+            return targets
+
+
+def operators_of(targets, rng):
+    """A probabilistic automaton with these moves, and a chance to stop everywhere."""
+    n_states = len(targets)
+    A = np.zeros((len(SYMBOLS), n_states, n_states))
+    for (state, symbol), target in np.ndenumerate(targets):
+        if target >= 0:
+            A[symbol, target, state] = rng.uniform(0.05, 0.3)
+    return Operators(np.eye(n_states)[0], 1.0 - A.sum(axis=(0, 1)), A)
+
+
+def path(targets, sequence):
+    state = 0
+    for symbol in sequence:
+        if state >= 0:
+            state = int(targets[state, SYMBOLS.index(symbol)])
+    return state
+
+
+def run(dfa, word):
+    return dfa.run(list(word))
+
+
+def words(targets, longest):
+    """All sequences up to a length that have a path."""
+    for length in range(longest + 1):
+        for word in itertools.product(SYMBOLS, repeat=length):
+            if path(targets, word) >= 0:
+                yield word
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", ["own basis", "rotated", "another basis"])
+def test_a_known_automaton_comes_back(seed, kind):
+    rng = np.random.default_rng(seed)
+    targets = random_dfa(rng, n_states := 2 + seed % 4)
+    automaton = operators_of(targets, rng)
+    if kind != "own basis":
+        basis = rng.normal(size=(n_states, n_states))
+        basis = np.linalg.qr(basis)[0] if kind == "rotated" else basis
+        automaton = change_basis(automaton, basis)
+    trees = stars(words(targets, n_states + 1))
+    model = with_automaton(automaton, trees)
+    dfa = approximate_dfa(model, "H", "left", trees, n_clusters=n_states, min_count=1)
+    assert dfa.n_clusters == len(dfa.states.visits) == n_states
+    assert dfa.coverage == 1.0
+    pairs = {(path(targets, w), dfa.run(w)) for w in words(targets, n_states + 1)}
+    assert len(pairs) == n_states  # each state is one, and another than all others
+    name = dict(pairs)
+    expected = {
+        (name[state], SYMBOLS[symbol], name[target])
+        for (state, symbol), target in np.ndenumerate(targets)
+        if target >= 0
+    }
+    sources, symbols, found, _, _ = dfa.transitions
+    assert set(zip(sources, symbols, found, strict=True)) == expected
+    assert len(sources) == len(expected)
+
+
+def tables(dfa):
+    return dfa[:4], dfa.states._asdict(), dfa.transitions._asdict()
+
+
+def assert_same_dfa(one, other):
+    assert_equal(tables(one), tables(other))
+
+
+@pytest.mark.parametrize("n_clusters", [3, 8, 20])
+@pytest.mark.parametrize("name", [n for n in ESTIMATORS if hasattr(ESTIMATORS[n], "partial_fit")])
+def test_a_rotation_changes_nothing(name, n_clusters, english):
+    """Ties too: the states of deterministic automata are equally far from each other."""
+    model = clone(ESTIMATORS[name]).fit(english)
+    rng = np.random.default_rng(0)
+    n_states = model.operators_.alpha_1.shape[-1]
+    for head, direction in (("NOUN", "left"), ("VERB", "right")):
+        call = (head, direction, english)
+        expected = approximate_dfa(model, *call, n_clusters=n_clusters, min_count=5)
+        rotation = np.linalg.qr(rng.normal(size=(n_states, n_states)))[0]
+        turned = clone(model).fit(english)
+        turned.operators_ = change_basis(model.operators_, rotation)
+        found = approximate_dfa(turned, *call, n_clusters=n_clusters, min_count=5)
+        assert_same_dfa(found, expected)
+
+
+def sequences_of(trees, head, direction):
+    for tree in trees:
+        for position, symbol in enumerate(tree.symbols, start=1):
+            if symbol == head:
+                own = [t for t, h in enumerate(tree.heads, start=1) if h == position]
+                left = [tree.symbols[t - 1] for t in own[::-1] if t < position]
+                right = [tree.symbols[t - 1] for t in own if t > position]
+                yield tuple(left if direction == "left" else right)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_deterministic_and_true_to_the_prefixes_and_counts(name, english):
+    model = clone(ESTIMATORS[name]).fit(english)
+    if not hasattr(model, "operators_"):
+        pytest.skip("has no automata")
+    for head, direction, n_clusters in (("NOUN", "left", 12), ("VERB", "right", 5)):
+        dfa = approximate_dfa(model, head, direction, english, n_clusters=n_clusters, min_count=4)
+        states, moves = dfa.states, dfa.transitions
+        n_states = len(states.visits)
+        assert n_states <= dfa.n_clusters <= n_clusters
+        assert len(set(zip(moves.sources, moves.symbols, strict=True))) == len(moves.symbols)
+        # Each frequent prefix has a path to the state that was made of it.
+        sequences = list(sequences_of(english, head, direction))
+        begun = Counter(s[:k] for s in sequences for k in range(len(s) + 1))
+        prefixes = [prefix for own in states.prefixes for prefix in own]
+        assert len(prefixes) == len(set(prefixes))
+        assert set(prefixes) <= {prefix for prefix in begun if begun[prefix] >= 4}
+        assert {prefix for prefix in prefixes if prefix[:-1] not in prefixes} <= {()}
+        for state, own in enumerate(states.prefixes):
+            assert {dfa.run(prefix) for prefix in own} == {state}
+            assert [begun[p] for p in own] == sorted((begun[p] for p in own), reverse=True)
+        # Uses, counted one sequence after the other.
+        visits, stops, taken = Counter(), Counter(), Counter()
+        for sequence in sequences:
+            for k in range(len(sequence) + 1):
+                state = dfa.run(sequence[:k])
+                if state is None:
+                    break
+                visits[state] += 1
+                if k == len(sequence):
+                    stops[state] += 1
+                elif dfa.run(sequence[: k + 1]) is not None:
+                    taken[state, sequence[k]] += 1
+        assert states.visits.tolist() == [visits[s] for s in range(n_states)]
+        assert states.stops.tolist() == [stops[s] for s in range(n_states)]
+        counts = zip(moves.sources, moves.symbols, moves.counts, strict=True)
+        assert {(int(s), x): int(c) for s, x, c in counts} == taken
+        assert_allclose(states.stop_probabilities, states.stops / states.visits, rtol=1e-15)
+        assert_allclose(moves.probabilities, moves.counts / states.visits[moves.sources])
+        assert dfa.n_sequences == len(sequences)
+        assert dfa.coverage == sum(stops.values()) / len(sequences)
+
+
+def test_the_order_of_sentences_does_not_matter(english):
+    model = SpectralSHAG(6).fit(english)
+    expected = approximate_dfa(model, "VERB", "left", english, min_count=3)
+    shuffled = [english[k] for k in np.random.default_rng(0).permutation(len(english))]
+    found = approximate_dfa(model, "VERB", "left", shuffled, min_count=3)
+    assert_same_dfa(found, expected)
+    firsts = [min(map(len, own)) for own in expected.states.prefixes]
+    assert firsts == sorted(firsts)
+
+
+def merged_one_by_one(states, parent, symbol, rng):
+    """Merge two targets at a time, in random order."""
+    states = list(states)
+    while True:
+        moves = list(zip(parent, symbol, range(1, len(states)), strict=True))
+        rng.shuffle(moves)
+        target = {}
+        for p, x, child in moves:
+            other = target.setdefault((states[p], x), states[child])
+            if other != states[child]:
+                old = states[child]
+                states = [other if s == old else s for s in states]
+                break
+        else:
+            return states
+
+
+def partition(states):
+    return {frozenset(np.flatnonzero(np.array(states) == s).tolist()) for s in set(states)}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_merging_does_not_depend_on_the_order(seed):
+    rng = np.random.default_rng(seed)
+    n_prefixes, n_clusters = 40, 12
+    parent = np.array([rng.integers(k) for k in range(1, n_prefixes)])
+    symbol = rng.integers(6, size=n_prefixes - 1)
+    clusters = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=28)])
+    found = _merge(clusters, parent, symbol)
+    orders = [merged_one_by_one(clusters, parent, symbol, rng) for _ in range(3)]
+    assert [partition(found)] * 3 == [partition(states) for states in orders]
+
+
+def test_a_merge_that_demands_another():
+    # a leads from 0 to 1 and 2, so these are one, and then their targets by b, 3 and 4, too.
+    parent, symbol = np.array([0, 0, 1, 2]), np.array([0, 0, 1, 1])
+    assert_equal(_merge(np.array([0, 1, 2, 3, 4]), parent, symbol), [0, 1, 1, 2, 2])
+
+
+def one_state(value):
+    return Operators(np.ones(1), np.ones(1), np.full((3, 1, 1), value))
+
+
+def test_equal_directions_are_one_state_and_opposite_ones_two():
+    trees = stars(["", "a", "aa", "aaa", "b"])
+    same = approximate_dfa(with_automaton(one_state(0.1), trees), "H", "left", trees, min_count=1)
+    assert (same.n_clusters, len(same.states.visits)) == (1, 1)
+    opposite = with_automaton(one_state(-0.1), trees)
+    two = approximate_dfa(opposite, "H", "left", trees, min_count=1)
+    assert (two.n_clusters, len(two.states.visits)) == (2, 2)
+    assert [run(two, "a" * k) for k in range(4)] == [0, 1, 0, 1]
+
+
+def test_what_cannot_be_generated_has_no_state():
+    targets = np.array([[1, -1, -1], [-1, -1, -1]])  # a, and no more
+    trees = stars(["", "a", "ab", "abc", "b", "c"])
+    automaton = operators_of(targets, np.random.default_rng(0))
+    dfa = approximate_dfa(with_automaton(automaton, trees), "H", "left", trees, min_count=1)
+    assert run(dfa, "a") == 1
+    assert run(dfa, "ab") is run(dfa, "b") is run(dfa, "c") is None
+    assert dfa.n_sequences == 6
+    assert dfa.coverage == 2 / 6
+    # What rounding leaves of terms that cancel is no direction.
+    A = np.zeros((3, 2, 2))
+    A[0] = [[1.0, -1.0], [0.0, 0.0]]
+    noise = Operators(np.array([0.1 + 0.2, 0.3]), np.ones(2), A)
+    assert (A[0] @ noise.alpha_1)[0] != 0
+    dfa = approximate_dfa(with_automaton(noise, trees), "H", "left", trees, min_count=1)
+    assert run(dfa, "a") is None
+
+
+def test_unknown_symbols_end_a_path():
+    trees = stars(["", "a", "a"])
+    model = with_automaton(one_state(0.1), trees)
+    strange = [*trees, *stars(["?", "a?", "a?a"])] + stars(["a"]) * 60
+    dfa = approximate_dfa(model, "H", "left", strange, min_count=1)
+    assert run(dfa, "?") is None
+    assert (dfa.n_sequences, int(dfa.states.stops.sum())) == (66, 63)
+
+
+def test_rare_prefixes_are_counted_where_they_have_a_path():
+    trees = stars(["", "", "a", "a", "aa"])
+    model = with_automaton(one_state(0.1), trees)
+    dfa = approximate_dfa(model, "H", "left", trees, min_count=2)
+    assert dfa.states.prefixes[0] == ((), ("a",))
+    assert run(dfa, "aaaa") == 0
+    assert dfa.transitions.counts.tolist() == [4]
+    assert dfa.coverage == 1.0
+
+
+def test_one_prefix_and_one_cluster(english):
+    alone = stars(["", ""])
+    dfa = approximate_dfa(with_automaton(one_state(0.1), alone), "H", "left", alone, min_count=1)
+    assert dfa.states.prefixes[0] == ((),)
+    assert dfa.transitions.counts.size == 0
+    assert dfa.run(["a"]) is None
+    model = SpectralSHAG(4).fit(english)
+    single = approximate_dfa(model, "NOUN", "left", english, n_clusters=1)
+    assert single.states.visits.size == 1
+    assert set(single.transitions.targets) == {0}
+
+
+def test_heads_may_be_given_as_y(english):
+    model = SpectralSHAG(4).fit(english)
+    X, y = [tree.symbols for tree in english], [tree.heads for tree in english]
+    expected = approximate_dfa(model, "NOUN", "left", english)
+    assert_same_dfa(approximate_dfa(model, "NOUN", "left", X, y), expected)
+    frozen = FrozenEstimator(model)
+    assert_same_dfa(approximate_dfa(frozen, "NOUN", "left", english), expected)
+
+
+@pytest.fixture(scope="module")
+def dfa():
+    trees = stars(["", "a", "ab", "abb", "abb", "c"])
+    targets = np.array([[1, -1, 2], [-1, 2, -1], [-1, 2, -1]])
+    automaton = operators_of(targets, np.random.default_rng(0))
+    model = with_automaton(automaton, trees)
+    return approximate_dfa(model, "H", "left", trees[1:5], min_count=1)
+
+
+class TestValue:
+    def test_accepts(self, dfa):
+        assert dfa.run([]) == 0
+        assert not dfa.accepts([])  # a path, but no sequence stops there
+        assert dfa.accepts(["a"])
+        assert dfa.accepts(["a", "b", "b", "b"])
+        assert not dfa.accepts(["b"])
+
+    @pytest.mark.parametrize("prefix", ["ab", 3, None, ["a", 3]])
+    def test_what_is_no_prefix(self, dfa, prefix):
+        with pytest.raises(TypeError, match=r"prefix must be a sequence of symbols .*\['DET'\]"):
+            dfa.run(prefix)
+
+    def test_the_graph_holds_the_tables(self, dfa):
+        graph = dfa.to_networkx()
+        assert isinstance(graph, networkx.MultiDiGraph)
+        assert graph.graph == {"head": "H", "direction": "left", "initial": 0}
+        columns = (graph.nodes[k] for k in range(len(graph)))
+        names = ["visits", "stops", "stop_probability", "prefixes"]
+        rows = [tuple(node[name] for name in names) for node in columns]
+        assert rows == list(zip(*dfa.states, strict=True))
+        edges = {
+            (source, data["symbol"], target, data["count"], data["probability"])
+            for source, target, data in graph.edges(data=True)
+        }
+        assert edges == set(zip(*dfa.transitions, strict=True))
+        assert all(key == data["symbol"] for _, _, key, data in graph.edges(keys=True, data=True))
+
+    def test_without_networkx(self, dfa, monkeypatch):
+        monkeypatch.setitem(sys.modules, "networkx", None)
+        with pytest.raises(ImportError, match=r"to_networkx needs networkx: pip install .*graph"):
+            dfa.to_networkx()
+
+    def test_dot(self, dfa):
+        lines = dfa.to_dot().splitlines()
+        assert lines[0] == "digraph {"
+        assert lines[-1] == "}"
+        assert '0 [label="0\\nSTOP 0.00"];' in lines
+        assert '1 [label="1\\nSTOP 0.25", peripheries=2];' in lines
+        assert '0 -> 1 [label="a 1.00"];' in lines
+        assert "start -> 0;" in lines
+        assert sum(" -> " in line for line in lines) == 1 + len(
+            {(s, t) for s, _, t, _, _ in zip(*dfa.transitions, strict=True)}
+        )
+
+    def test_dot_joins_and_escapes_symbols(self):
+        odd = ['"', "\\", "x"]
+        trees = [DependencyTree([s, "H"], [2, 0]) for s in odd]
+        dfa = approximate_dfa(
+            DeterministicSHAG("single").fit(trees), "H", "left", trees, min_count=1
+        )
+        assert r'0 -> 0 [label="\" 0.17\n\\ 0.17\nx 0.17"];' in dfa.to_dot()
+
+    def test_text_has_all_of_it(self, dfa):
+        text = str(dfa)
+        assert text.startswith("H, left: 3 states of 3 clusters, paths for 100% of 4 sequences\n")
+        assert len(re.findall(r" STOP$", text, re.MULTILINE)) == 3
+        assert len(re.findall(r" -> \d$", text, re.MULTILINE)) == len(dfa.transitions.counts)
+
+
+class TestErrors:
+    @pytest.mark.parametrize("head", ["NN", "<root>", None, ["NOUN"]])
+    def test_unknown_head(self, head, english):
+        model = SpectralSHAG(2).fit(english)
+        with pytest.raises(ValueError, match=r"is none of the 15 symbols .* ADJ, ADP"):
+            approximate_dfa(model, head, "left", english)
+
+    def test_rare_head(self, english):
+        model = SpectralSHAG(2).fit(english)
+        with pytest.raises(ValueError, match=r"'NOUN' occurs 0 times in X, .*min_count=10"):
+            approximate_dfa(model, "NOUN", "left", [DependencyTree(["a"], [0], upos=["VERB"])])
+
+    def test_an_automaton_that_generates_nothing(self):
+        trees = stars(["a"])
+        model = with_automaton(one_state(0.1)._replace(alpha_1=np.zeros(1)), trees)
+        with pytest.raises(ValueError, match="'H', left, starts with a vector of zeros"):
+            approximate_dfa(model, "H", "left", trees, min_count=1)
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("direction", "up"), ("direction", 0), ("n_clusters", 0), ("min_count", 0.5)],
+    )
+    def test_parameters(self, name, value, english):
+        call = {"head": "NOUN", "direction": "left", "X": english, name: value}
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of approximate_dfa"):
+            approximate_dfa(SpectralSHAG(2), **call)
+
+    def test_sentences_without_heads(self, english):
+        model = SpectralSHAG(2).fit(english)
+        with pytest.raises(ValueError, match=r"X\[0\] has no heads"):
+            approximate_dfa(model, "NOUN", "left", [["NOUN"]])
+
+    def test_other_models(self, english):
+        with pytest.raises(NotFittedError):
+            approximate_dfa(SpectralSHAG(), "NOUN", "left", english)
+        pipeline = make_pipeline(FunctionTransformer(), SpectralSHAG(2)).fit(english)
+        message = (
+            r"got a Pipeline\. .*: approximate_dfa\(pipeline\[-1\], 'NOUN', 'left', "
+            r"pipeline\[:-1\]\.transform\(X\)\)"
+        )
+        with pytest.raises(TypeError, match=message):
+            approximate_dfa(pipeline, "NOUN", "left", english)
+        members = AveragedSHAG([("one", SpectralSHAG(2))])
+        for model in (members, LexicalizedSHAG()):
+            with pytest.raises(TypeError, match=f"got a {type(model).__name__}"):
+                approximate_dfa(model.fit(english), "NOUN", "left", english)

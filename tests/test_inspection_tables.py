@@ -1,0 +1,269 @@
+"""Tables of what was gained and learned, against plain loops and enumeration."""
+
+import itertools
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import (
+    EMSHAG,
+    DeterministicSHAG,
+    ProductSHAG,
+    SpectralSHAG,
+    SpectralSHAGCV,
+    load_model,
+    save_model,
+)
+from sklearn_shag.inspection import (
+    ArcTable,
+    arc_table,
+    automaton_gains,
+    automaton_ranks,
+    top_modifiers,
+)
+from sklearn_shag.inspection._text import table_text
+from sklearn_shag.metrics import attachment_breakdown
+from sklearn_shag.operators import Operators, change_basis
+from sklearn_shag.treebank import DependencyTree, TokenFeature
+
+
+@pytest.fixture(scope="module")
+def models(english):
+    train = english[:200]
+    return SpectralSHAG(4).fit(train), DeterministicSHAG().fit(train)
+
+
+def rows_of(table):
+    return list(zip(*table, strict=True))
+
+
+class TestGains:
+    def test_against_a_loop(self, models, english):
+        test = english[200:]
+        gains = automaton_gains(*models, test)
+        counts, hits = Counter(), [Counter(), Counter()]
+        predicted = [model.predict(test) for model in models]
+        for s, tree in enumerate(test):
+            for token, head in enumerate(tree.heads, start=1):
+                side = "right" if token > head else "left"
+                key = tree.symbols[head - 1] if head else "<root>", side
+                counts[key] += 1
+                for k in range(2):
+                    hits[k][key] += predicted[k][s][token - 1] == head
+        found = {
+            row[:2]: (count, round(before * count), round(after * count), gain)
+            for *row, count, before, after, gain in rows_of(gains)
+            for row in [tuple(map(str, row))]
+        }
+        assert found == {
+            key: (counts[key], hits[1][key], hits[0][key], hits[0][key] - hits[1][key])
+            for key in counts
+        }
+        assert sorted(gains.gains, reverse=True) == gains.gains.tolist()
+        assert gains.counts.sum() == sum(map(len, test))
+
+    def test_the_scores_are_those_of_the_metric(self, models, english):
+        test = english[200:]
+        gains = automaton_gains(*models, test)
+        breakdown = attachment_breakdown(test, models[0].predict(test))
+        for head, direction, count, _, score, _ in rows_of(gains):
+            cell = list(breakdown.symbols).index(head), ["left", "right"].index(direction)
+            assert breakdown.total[cell] == count
+            assert_allclose(breakdown.right[cell] / count, score, rtol=1e-12)
+        assert breakdown.total.sum() == gains.counts.sum()
+
+    def test_nothing_is_gained_over_oneself(self, models, english):
+        gains = automaton_gains(models[0], models[0], english[200:])
+        assert not gains.gains.any()
+        assert_array_equal(gains.scores, gains.baseline_scores)
+        names = rows_of(gains[:2])
+        assert names == sorted(names, key=lambda row: (row[0] == "<root>", *row))
+
+    def test_pipelines_searches_iterators_and_y(self, models, english):
+        pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2)).fit(english[:200])
+        test = english[200:]
+        expected = automaton_gains(pipeline, models[1], test)
+        assert set(expected.heads) <= {*models[0].symbols_, "<root>"}
+        assert_equal(automaton_gains(pipeline, models[1], iter(test)), expected)
+        y = [tree.heads for tree in test]
+        bare = [tree.with_heads(None) for tree in test]
+        assert_equal(automaton_gains(pipeline, models[1], bare, y), expected)
+
+    def test_printed(self, models, english):
+        lines = str(automaton_gains(*models, english[200:])).splitlines()
+        assert lines[0].split() == list(automaton_gains(*models, english[:2])._fields)
+
+    def test_errors(self, models, english):
+        with pytest.raises(TypeError, match=r"baseline must be a fitted parser.*got a list"):
+            automaton_gains(models[0], english, english)
+        with pytest.raises(NotFittedError):
+            automaton_gains(models[0], SpectralSHAG(), english)
+        with pytest.raises(ValueError, match=r"X\[0\] has no heads"):
+            automaton_gains(*models, [["NOUN"]])
+
+        class Classifier(LogisticRegression):
+            def predict(self, X):
+                return np.zeros(len(X), dtype=int)
+
+        with pytest.raises(ValueError, match=r"estimator\.predict\(X\)\[0\] must be a flat seq"):
+            automaton_gains(Classifier(), models[1], english)
+
+
+def nilpotent(rng, n_symbols, n_states):
+    """Signed operators that give sequences of n_states symbols and more the value zero."""
+    A = np.tril(rng.normal(size=(n_symbols, n_states, n_states)), k=-1)
+    automaton = Operators(rng.normal(size=n_states), rng.normal(size=n_states), A)
+    return change_basis(automaton, rng.normal(size=(n_states, n_states)))
+
+
+def enumerated(automaton, longest):
+    """The probability and the mean count of each symbol."""
+    total, having, times = 0.0, Counter(), Counter()
+    for length in range(longest + 1):
+        for word in itertools.product(range(len(automaton.A)), repeat=length):
+            vector = automaton.alpha_1
+            for symbol in word:
+                vector = automaton.A[symbol] @ vector
+            value = automaton.alpha_inf @ vector
+            total += value
+            for symbol, count in Counter(word).items():
+                having[symbol] += value
+                times[symbol] += count * value
+    symbols = range(len(automaton.A))
+    return [having[a] / total for a in symbols], [times[a] / total for a in symbols]
+
+
+class TestArcs:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_signed_operators_against_enumeration(self, seed):
+        rng = np.random.default_rng(seed)
+        automaton = nilpotent(rng, 3, 4)
+        model = DeterministicSHAG("single").fit([DependencyTree(list("abc"), [0, 1, 1])])
+        grammar = Operators(np.zeros((5, 2, 4)), np.ones((5, 2, 4)), np.zeros((5, 2, 4, 4, 4)))
+        grammar.alpha_1[:, :, 0] = 1.0
+        grammar.alpha_1[1, 0], grammar.alpha_inf[1, 0] = automaton.alpha_1, automaton.alpha_inf
+        grammar.A[1, 0, :3] = automaton.A
+        model.operators_ = grammar
+        probabilities, counts = enumerated(automaton, 4)
+        arcs = top_modifiers(model, "b", n=3)
+        left = {row[2]: row[3:] for row in rows_of(arcs) if row[1] == "left"}
+        for k, name in enumerate("abc"):
+            assert_allclose(left[name], (probabilities[k], counts[k]), rtol=1e-8, atol=1e-10)
+        right = [row[3:] for row in rows_of(arcs) if row[1] == "right"]
+        assert_array_equal(right, 0)
+
+    @pytest.mark.parametrize("automaton", ["single", "first", "sibling"])
+    def test_frequencies_come_back(self, automaton, english):
+        """Relative frequencies keep the mean number of each modifier."""
+        arcs = arc_table(DeterministicSHAG(automaton).fit(english))
+        n_heads, n_arcs = Counter(), defaultdict(int)
+        for tree in english:
+            n_heads.update((*tree.symbols, "<root>"))
+            for token, head in enumerate(tree.heads, start=1):
+                side = "right" if token > head else "left"
+                name = tree.symbols[head - 1] if head else "<root>"
+                n_arcs[name, side, tree.symbols[token - 1]] += 1
+        roots = sum(n for (head, *_), n in n_arcs.items() if head == "<root>")
+        n_heads["<root>"] = roots  # a few trees have several
+        assert arcs.counts.size == 15 * 2 * 15 + 15
+        for head, direction, modifier, _, count in rows_of(arcs):
+            expected = n_arcs[head, str(direction), modifier] / n_heads[head]
+            assert_allclose(count, expected, rtol=1e-9, atol=1e-12)
+
+    def test_probabilities_of_a_single_state(self):
+        # Stops with 1/2, else a: at least one a in half the sequences, one on average.
+        trees = [DependencyTree(["h", "a"], [0, 1]), DependencyTree(["a", "h"], [0, 1])]
+        trees += [DependencyTree(["h", "a", "a", "a"], [0, 1, 1, 1]), DependencyTree(["h"], [0])]
+        arcs = top_modifiers(DeterministicSHAG("single").fit(trees), "h", n=1)
+        assert rows_of(arcs)[1] == ("h", "right", "a", 0.5, 1.0)
+
+    @pytest.mark.parametrize("model", [SpectralSHAG(4), EMSHAG(2, init="moments", tol=0.1)])
+    def test_sorted_and_in_the_order_of_symbols(self, model, english):
+        arcs = arc_table(model.fit(english))
+        names = rows_of(arcs[:2])
+        blocks = [key for key, _ in itertools.groupby(names)]
+        symbols = model.symbols_
+        expected = [*itertools.product(symbols, ["left", "right"]), ("<root>", "right")]
+        assert blocks == expected
+        for key in blocks:
+            own = [row for row in rows_of(arcs) if row[:2] == key]
+            assert {row[2] for row in own} == set(symbols)
+            counts = [row[4] for row in own]
+            assert counts == sorted(counts, reverse=True)
+        root = arcs.heads == "<root>"
+        assert_allclose(arcs.counts[root].sum(), 1.0)
+        assert_array_equal(arcs.counts[root], arcs.probabilities[root])
+
+    def test_top_modifiers_are_the_first_of_the_table(self, models):
+        arcs = rows_of(arc_table(models[0]))
+        for head in ("VERB", "<root>"):
+            expected = []
+            for direction in ("left", "right"):
+                expected += [row for row in arcs if row[:2] == (head, direction)][:2]
+            assert rows_of(top_modifiers(models[0], head, n=2)) == expected
+        assert len(rows_of(top_modifiers(models[0], "VERB", n=100))) == 2 * models[0].symbols_.size
+
+    def test_a_sum_without_limit(self, models):
+        model = DeterministicSHAG("single").fit([DependencyTree(list("ab"), [0, 1])])
+        A = model.operators_.A.copy()
+        A[0, 1, :2, 0, 0] = 0.9, 0.9
+        model.operators_ = model.operators_._replace(A=A)
+        arcs = arc_table(model)
+        own = (arcs.heads == "a") & (arcs.directions == "right")
+        assert np.isnan(arcs.counts[own]).all()
+        assert np.isnan(arcs.probabilities[own]).all()
+        assert np.isfinite(arcs.counts[~own]).all()
+        assert np.isfinite(arc_table(models[0]).probabilities).all()
+
+    def test_errors(self, models, english):
+        with pytest.raises(ValueError, match=r"head='NN' is none of the 15 symbols"):
+            top_modifiers(models[0], "NN")
+        with pytest.raises(ValueError, match="The 'n' parameter of top_modifiers"):
+            top_modifiers(models[0], "NOUN", n=0)
+        with pytest.raises(NotFittedError):
+            arc_table(SpectralSHAG())
+        pipeline = make_pipeline(TokenFeature(), SpectralSHAG(2)).fit(english[:50])
+        with pytest.raises(TypeError, match=r"got a Pipeline.*arc_table\(pipeline\[-1\]\)\."):
+            arc_table(pipeline)
+        with pytest.raises(TypeError, match=r"got a Pipeline.*top_modifiers\(pipeline\[-1\], 'X'"):
+            top_modifiers(pipeline, "X")
+        members = ProductSHAG([("one", DeterministicSHAG("single"))]).fit(english[:50])
+        with pytest.raises(TypeError, match=r"got a ProductSHAG.*one of its estimators_"):
+            arc_table(members)
+
+
+class TestRanks:
+    def test_the_attributes_by_name(self, models, tmp_path):
+        model = models[0]
+        ranks = automaton_ranks(model)
+        assert ranks.heads.size == 2 * model.symbols_.size
+        assert (np.diff(ranks.effective_ranks) <= 0).all()
+        for head, direction, count, rank, values in rows_of(ranks):
+            cell = list(model.symbols_).index(head), ["left", "right"].index(direction)
+            assert rank == model.effective_rank_[cell]
+            assert count == model.statistics_.statistics.n_sequences[cell]
+            assert_array_equal(values, model.singular_values_[cell])
+        save_model(model, tmp_path / "model.npz")
+        assert_equal(automaton_ranks(load_model(tmp_path / "model.npz")), ranks)
+
+    def test_other_learners(self, models, english):
+        search = SpectralSHAGCV([1], smoothing=[0], cv=2).fit(english[:50])
+        for model in (models[1], search):
+            with pytest.raises(TypeError, match=f"singular_values_, got a {type(model).__name__}"):
+                automaton_ranks(model)
+
+
+def test_tables_as_text():
+    names = np.array(["NOUN", "X"], dtype=object)
+    table = ArcTable(names, np.array(["left", "right"]), names, np.array([0.5, np.nan]), [])
+    table = table._replace(counts=np.array([[1.0] * 6, [10.0] * 6]))
+    assert table_text(table).splitlines() == [
+        f"heads  directions  modifiers  probabilities  {'counts':>38}",
+        f"NOUN   left        NOUN               0.500  {'1.000 1.000 1.000 1.000 1.000 ...':>38}",
+        "X      right       X                    nan  10.000 10.000 10.000 10.000 10.000 ...",
+    ]

@@ -1,0 +1,118 @@
+"""Children, paths, crossing arcs and graphs of trees, against networkx."""
+
+import sys
+from itertools import combinations
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+
+from sklearn_shag.treebank import DependencyTree
+from tests.test_tree import heads_lists
+
+
+@pytest.fixture
+def tree():
+    """A list of people | came who | we know: crossing arcs, and two roots."""
+    forms = ["A", "list", "of", "people", "came", "who", "left"]
+    return DependencyTree(forms, [2, 5, 4, 2, 0, 7, 4])
+
+
+@given(heads_lists())
+def test_against_networkx(heads):
+    tree = DependencyTree(["x"] * len(heads), heads)
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(range(len(heads) + 1))
+    graph.add_edges_from((head, token) for token, head in enumerate(heads, start=1))
+    assert networkx.utils.graphs_equal(networkx.DiGraph(tree.to_networkx().edges), graph)
+    depths = networkx.shortest_path_length(graph, 0)
+    between = graph.to_undirected()
+    for token in graph:
+        below = networkx.descendants(graph, token)
+        assert tree.children(token) == tuple(sorted(graph.successors(token)))
+        assert tree.descendants(token) == tuple(sorted(below))
+        assert tree.subtree(token) == tuple(sorted({token, *below}))
+        assert tree.depth(token) == depths[token]
+        for other in graph:
+            assert tree.path(token, other) == tuple(networkx.shortest_path(between, token, other))
+
+
+@given(heads_lists())
+def test_crossing_arcs(heads):
+    """Two arcs cross if one has a single end strictly between the ends of the other."""
+    tree = DependencyTree(["x"] * len(heads), heads)
+    expected = []
+    for one, other in combinations(range(1, len(heads) + 1), 2):
+        ends = {one, heads[one - 1]}, {other, heads[other - 1]}
+        if not ends[0] & ends[1]:
+            between = range(min(ends[0]) + 1, max(ends[0]))
+            if len(ends[1] & set(between)) == 1:
+                expected.append((one, other))
+    assert tree.crossing_arcs() == tuple(expected)
+    assert tree.is_projective == (not expected)
+
+
+def test_plain_numbers(tree):
+    """Whole numbers of any type go in, Python's come out."""
+    token = np.int64(4)
+    results = (tree.children(token), tree.subtree(token), tree.path(token, np.uint8(1)))
+    assert results == ((3, 7), (3, 4, 6, 7), (4, 2, 1))
+    found = [*sum(results, ()), *tree.descendants(0), tree.depth(token), *tree.crossing_arcs()[0]]
+    assert {type(value) for value in found} == {int}
+    assert tree.crossing_arcs() == ((2, 7), (5, 7))
+
+
+def test_a_long_chain():
+    n = 2000
+    chain = DependencyTree(["x"] * n, range(n))
+    assert chain.depth(n) == n
+    assert chain.descendants(0) == tuple(range(1, n + 1))
+    assert chain.path(n, 0) == tuple(range(n, -1, -1))
+
+
+def test_the_graph_has_the_columns():
+    tree = DependencyTree(
+        ["Dogs", "bark"], [2, 0], upos=["NOUN", "VERB"], deprels=["nsubj", "root"]
+    )
+    graph = tree.to_networkx()
+    assert dict(graph.nodes) == {
+        0: {},
+        1: {"form": "Dogs", "upos": "NOUN", "symbol": "NOUN"},
+        2: {"form": "bark", "upos": "VERB", "symbol": "VERB"},
+    }
+    edges = {(head, token): data for head, token, data in graph.edges(data=True)}
+    assert edges == {(0, 2): {"deprel": "root"}, (2, 1): {"deprel": "nsubj"}}
+    bare = DependencyTree(["Dogs", "bark"], [2, 0]).to_networkx()
+    assert all(not data for *_, data in bare.edges(data=True))
+
+
+def test_without_networkx(tree, monkeypatch):
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(ImportError, match=r"to_networkx needs networkx: pip install .*graph"):
+        tree.to_networkx()
+
+
+@pytest.mark.parametrize("token", [-1, 8, 1.0, "1", None, True])
+def test_positions_that_are_none(tree, token):
+    message = r"A position in DependencyTree\('A list.* from 1 to 7, or 0 .*; got"
+    for method in (tree.children, tree.descendants, tree.subtree, tree.depth):
+        with pytest.raises(ValueError, match=message):
+            method(token)
+    for ends in ((token, 1), (1, token)):
+        with pytest.raises(ValueError, match=message):
+            tree.path(*ends)
+
+
+def test_unlabelled_sentences(tree):
+    bare = tree.with_heads(None)
+    calls = [
+        *(lambda method=m: getattr(bare, method)(1) for m in ("children", "subtree", "depth")),
+        lambda: bare.descendants(1),
+        lambda: bare.path(1, 2),
+        bare.crossing_arcs,
+        bare.to_networkx,
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"heads=None\) has no heads.*Parse it"):
+            call()
