@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import decode_marginals
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
 from tests.estimators import ESTIMATORS
@@ -76,6 +77,20 @@ def test_marginals_are_those_of_the_trees_that_are_left(model):
     expected[np.arange(4), np.arange(1, 5)] = 0.0
     found = model.predict_marginals(TEXT[:1], allowed=[allowed])[0]
     assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-7, atol=1e-11)
+
+
+@pytest.mark.parametrize("transform", [np.log, np.asarray])
+def test_no_tree_has_an_arc_of_probability_zero(transform):
+    """However much the other arcs of such a tree are worth."""
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        allowed = random_constraints(seed, 4, 0.6)
+        allowed[np.arange(4), np.arange(1, 5)] = False  # no token is its own head
+        marginals = np.where(allowed, rng.gamma(0.3, size=(4, 5)) + 1e-9, 0.0)
+        with np.errstate(divide="ignore"):
+            scores = np.where(allowed, transform(marginals), -np.inf)
+        (heads,) = decode_marginals(marginals.ravel(), np.array([0, 4]), transform is np.log)
+        assert tuple(heads) == oracles.best_tree(scores)
 
 
 def test_all_arcs_allowed_is_no_constraint(parser):
