@@ -23,6 +23,7 @@ from sklearn_shag import (
     BaseSHAG,
     DeterministicSHAG,
     LexicalizedSHAG,
+    ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
     load_model,
@@ -261,6 +262,9 @@ def parse(folder: Path) -> None:
     assert_type(average.get_params(), dict[str, Any])
     assert_type(average.estimators_, list[Any])
     assert average.named_estimators_["em"].predict(test)[0].size == len(test[0])
+    product = ProductSHAG([("hidden", em), ("words", words)]).fit(train)
+    assert_type(product, ProductSHAG)
+    assert_type(product.parse(test), list[DependencyTree])
     assert_type(average.predict(test, allowed=[None] * len(test)), NDArray[np.object_])
     assert_type(average.predict_marginals(test), NDArray[np.object_])
     assert_type(average.conditional_log_likelihood(test), NDArray[np.float64])
