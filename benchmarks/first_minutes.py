@@ -26,6 +26,7 @@ from unittest import mock
 
 from _mistakes import (
     charts,
+    combinations,
     command_line,
     command_line_files,
     files,
@@ -51,6 +52,7 @@ GROUPS = {
     "Treebank files": files.MISTAKES,
     "Scores, weights, datasets": scores.MISTAKES,
     "scikit-learn's tools": tools.MISTAKES,
+    "Words, and several parsers as one": combinations.MISTAKES,
     "Models and their files": models.MISTAKES,
     "Charts and known heads": charts.MISTAKES,
     "Command line: options": command_line.MISTAKES,

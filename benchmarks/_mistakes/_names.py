@@ -16,6 +16,7 @@ from sklearn.ensemble import (
     BaggingClassifier, BaggingRegressor, StackingClassifier, VotingClassifier, VotingRegressor
 )
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, make_scorer
