@@ -16,7 +16,9 @@ MISTAKES = [
     ),
     Mistake("SpectralSHAG().fit(tags, y[:-1])", raises(ValueError, r"60 sentences.*59")),
     Mistake("SpectralSHAG().fit(tags, y[::-1])", raises(ValueError, r"y\[0\] holds", r"8 tokens")),
-    Mistake("trees[0].children(99)", raises(ValueError, r"from 1 to \d+", r"0 for the root", r"99")),
+    Mistake(
+        "trees[0].children(99)", raises(ValueError, r"from 1 to \d+", r"0 for the root", r"99")
+    ),
     Mistake("trees[0].depth('barks')", raises(ValueError, r"whole number", r"'barks'")),
     Mistake("trees[0].with_heads(None).path(1, 2)", raises(ValueError, r"no heads", r"with_heads")),
     Mistake("SpectralSHAG().fit(tags, 0)", raises(TypeError, r"\by\b", r"int")),
