@@ -97,9 +97,9 @@ figure.tight_layout()
 # Each state tells what may still come. As long as there is no determiner or possessive pronoun,
 # adjectives and further nouns may follow. After it most sequences stop, or go on with the
 # preposition in front, which is a modifier of its noun in Universal Dependencies; and after that
-# nearly all stop. Coordination has a state of its own here as in the paper. In EWT there is one more
-# way to go on: auxiliaries, and then pronouns, are modifiers of nouns that are predicates, as in
-# "it is a dog". An automaton that knows no more than whether there was a modifier cannot tell
+# nearly all stop. Coordination has a state of its own here as in the paper. In EWT there is one
+# more way to go on: auxiliaries, and then pronouns, are modifiers of nouns that are predicates, as
+# in "it is a dog". An automaton that knows no more than whether there was a modifier cannot tell
 # all these apart.
 #
 # What follows a beginning is asked of the automaton itself:
