@@ -25,6 +25,7 @@ from pathlib import Path
 from unittest import mock
 
 from _mistakes import (
+    charts,
     command_line,
     command_line_files,
     files,
@@ -49,6 +50,7 @@ GROUPS = {
     "Scores, weights, datasets": scores.MISTAKES,
     "scikit-learn's tools": tools.MISTAKES,
     "Models and their files": models.MISTAKES,
+    "Charts and known heads": charts.MISTAKES,
     "Command line: options": command_line.MISTAKES,
     "Command line: files": command_line_files.MISTAKES,
 }

@@ -171,10 +171,10 @@ def _add_train(commands):
     )
     parser.add_argument(
         "--model",
-        choices=["spectral", "em", "single", "first", "sibling"],
+        choices=["spectral", "em", "single", "first", "sibling", "words"],
         default="spectral",
-        help="hidden states, from moments or by EM, or a deterministic automaton "
-        "(default: %(default)s)",
+        help="hidden states, from moments or by EM, a deterministic automaton, or words (of the "
+        "column form) beside the symbols (default: %(default)s)",
     )
     parser.add_argument(
         "--symbols",
@@ -210,7 +210,7 @@ def _add_parse(commands):
         help="tree with the largest sum of log marginals or of marginals, or, of deterministic "
         "automata only, the most probable one (default: that of the model)",
     )
-    _add_n_jobs(parser)
+    _add_n_jobs(parser, default="that of the model")
 
 
 def _add_evaluate(commands):
@@ -270,7 +270,6 @@ def _add_learning(parser, smoothing):
     _add_n_jobs(parser)
 
 
-def _add_n_jobs(parser):
-    parser.add_argument(
-        "--n-jobs", type=int, metavar="N", help="number of workers, -1 for all cores (default: 1)"
-    )
+def _add_n_jobs(parser, default="1"):
+    help = f"number of workers, -1 for all cores (default: {default})"
+    parser.add_argument("--n-jobs", type=int, metavar="N", help=help)

@@ -62,11 +62,14 @@ def _read(folder):
 
 def _list_split(folder, split):
     folder = Path(folder).expanduser()
+    need = "--treebank takes a folder with *train*.conllu and *test*.conllu"
+    if folder.is_file():
+        raise NotADirectoryError(f"{folder} is a file: {need}.")
     if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder}.")
+        raise FileNotFoundError(f"There is no folder {folder}: {need}.")
     files = sorted(path for path in folder.glob("*.conllu*") if split in path.name)
     if not files:
-        raise FileNotFoundError(f"No file *{split}*.conllu in the folder {folder}.")
+        raise FileNotFoundError(f"No file *{split}*.conllu in the folder {folder}: {need}.")
     return files
 
 

@@ -12,6 +12,7 @@ from sklearn_shag._cli import N_STATES
 from sklearn_shag._composition import open_member
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
+from sklearn_shag._lexicalized import LexicalizedSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.treebank import TokenFeature, list_sources, read_conllu, write_conllu
@@ -23,12 +24,19 @@ __all__ = ["parse", "train"]
 
 def _make_learner(name, options):
     chosen = {} if options.smoothing is None else {"smoothing": options.smoothing}
-    if name in ("single", "first", "sibling"):
-        if options.n_states is not None:
+    if name not in ("spectral", "em") and options.n_states is not None:
+        raise ValueError(
+            f"--n-states {options.n_states} does not go with --model {name}, whose states "
+            f"follow from the symbols; leave it out, or choose spectral or em."
+        )
+    if name == "words":
+        if chosen:
             raise ValueError(
-                f"--n-states {options.n_states} does not go with --model {name}, whose states "
-                f"follow from the symbols; leave it out, or choose spectral or em."
+                f"--smoothing {options.smoothing:g} does not go with --model words, which backs "
+                f"off to the symbols; leave it out, or choose another model."
             )
+        return LexicalizedSHAG(n_jobs=options.n_jobs)
+    if name in ("single", "first", "sibling"):
         return DeterministicSHAG(name, n_jobs=options.n_jobs, **chosen)
     chosen["n_states"] = N_STATES if options.n_states is None else options.n_states
     if name == "spectral":
@@ -102,7 +110,10 @@ def parse(options):
     model = load_model(options.model)
     parser = open_member(model).parser
     if not isinstance(parser, BaseParser):
-        raise ValueError(f"{options.model} holds a {type(parser).__name__}, which cannot parse.")
+        raise ValueError(
+            f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
+            f"the command train."
+        )
     if options.decoder is not None:
         parser.set_params(decoder=options.decoder)
     if options.n_jobs is not None:
@@ -134,7 +145,8 @@ def _read(files, with_heads=False):
             trees += read
             advance()
     if not trees:
-        raise ValueError(f"There are no sentences in {', '.join(files)}.")
+        names = ("standard input" if path == STANDARD else path for path in files)
+        raise ValueError(f"There are no sentences in {', '.join(names)}.")
     return trees
 
 

@@ -102,12 +102,13 @@ class LexicalizedSHAG(GenerativeParser):
     probability is summed over all that it may stand for.
 
     In Universal Dependencies a conjunction hangs to the left of the conjunct that *follows* it, and
-    conjuncts to the right of the first. So on the right, where the paper's English has them, almost
-    no modifier follows a conjunction (0.05 % in English-EWT, on the left 5.6 %): there the state
-    of "fcp" after a coordination says that a conjunct has its conjunction, and what else comes.
+    conjuncts to the right of the first. So on the right, where other English treebanks have them,
+    hardly a modifier is a conjunction (0.05 % in English-EWT), and "fcp" tells punctuation from the
+    rest. On the left 5.6 % are, and the state after one says that the head is a conjunct with its
+    conjunction: four times of five it has no further modifiers there.
 
-    The tables for tags grow with the square of the number of symbols, times up to 128 bytes; those
-    for words with the number of pairs that were seen.
+    The tables for tags grow with the square of the number of symbols, times up to 128 bytes, three
+    times that while they are made; those for words with the number of pairs that were seen.
 
     References
     ----------

@@ -136,8 +136,16 @@ def load_model(path: FilePath) -> Any:
             arrays = dict(archive)
         header = json.loads(arrays[HEADER].tobytes())
         version = header["format"]
+    except KeyError:
+        raise ValueError(
+            f"{path} is not a saved model, or is damaged: it is an archive without a header, which "
+            f"those that save_model and the command train write have."
+        ) from None
     except Exception as error:
-        raise ValueError(f"{path} is not a saved model, or is damaged: {error!r}") from error
+        raise ValueError(
+            f"{path} is not a saved model, or is damaged: {error!r}. Take a copy of the file, or "
+            f"train the model again."
+        ) from error
     if type(version) is not int or version != FORMAT_VERSION:
         raise ValueError(
             f"{path} has the format {version}; this version of sklearn_shag reads format "

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import Alphabet
+from sklearn_shag.encoding import Alphabet, pair_of
+from sklearn_shag.lexical import LexicalStatistics
 from sklearn_shag.operators import Operators, grammar_shapes
 from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
 
@@ -57,11 +58,8 @@ def _check_statistics(statistics, others, key):
         (statistics.middle, n_symbols - 1),
         (statistics.last, alphabet.n_contexts - 1),
     ):
-        if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
-            raise ValueError(f"{key} holds codes outside 0..{largest}")
-    indptr = statistics.indptr
-    if indptr[0] != 0 or indptr[-1] != statistics.counts.size or np.any(np.diff(indptr) < 0):
-        raise ValueError(f"{key}/indptr does not divide the {statistics.counts.size} trigrams")
+        _check_codes(codes, largest, key)
+    _check_indptr(statistics.indptr, statistics.counts.size, "trigrams", key)
 
 
 def _take_statistics(statistics):
@@ -71,6 +69,40 @@ def _take_statistics(statistics):
 
 def _make_statistics(statistics, others):
     return TreebankStatistics(others["symbols_"], statistics)
+
+
+def _check_words(statistics, others, key):
+    """What is made of the counts trusts their codes, and looks for words among sorted ones."""
+    n_symbols, words = others["symbols_"].size, others["words_"]
+    _check_array(statistics.tags, np.int64, (words.size,), f"{key}/tags")
+    _check_array(statistics.classes, np.int64, (n_symbols + 1,), f"{key}/classes")
+    _check_codes(statistics.tags, n_symbols - 1, f"{key}/tags")
+    _check_codes(statistics.classes, 3, f"{key}/classes")
+    known = list(zip(statistics.tags.tolist(), words.tolist(), strict=True))
+    if known != sorted(set(known)):
+        raise ValueError(f"{key}/tags and the words are not sorted, or hold a word twice")
+    lexicon, n_pairs = statistics.lexicon, statistics.counts.size
+    n_contexts = pair_of(lexicon.root + 1, 0) * statistics.n_classes
+    _check_array(statistics.indptr, np.int64, (n_contexts + 1,), f"{key}/indptr")
+    _check_array(statistics.outcomes, np.int64, (n_pairs,), f"{key}/outcomes")
+    _check_array(statistics.counts, np.float64, (n_pairs,), f"{key}/counts")
+    _check_indptr(statistics.indptr, n_pairs, "pairs", key)
+    _check_codes(statistics.outcomes, lexicon.stop, f"{key}/outcomes")
+    contexts = np.repeat(np.arange(n_contexts), np.diff(statistics.indptr))
+    if np.any(np.diff(contexts * (lexicon.stop + 1) + statistics.outcomes) <= 0):
+        raise ValueError(f"{key}/outcomes do not ascend in each context")
+    if np.any(statistics.counts <= 0):
+        raise ValueError(f"{key}/counts holds counts that are not positive")
+
+
+def _check_codes(codes, largest, key):
+    if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
+        raise ValueError(f"{key} holds codes outside 0..{largest}")
+
+
+def _check_indptr(indptr, n_entries, entries, key):
+    if indptr[0] != 0 or indptr[-1] != n_entries or np.any(np.diff(indptr) < 0):
+        raise ValueError(f"{key}/indptr does not divide the {n_entries} {entries}")
 
 
 def _check_array(array, dtype, shape, key):
@@ -92,4 +124,5 @@ RECORDS = {
         _take_statistics,
         _make_statistics,
     ),
+    "words": Record(LexicalStatistics, LexicalStatistics, _check_words),
 }

@@ -1,12 +1,15 @@
 """The public chart, by both routes, against enumeration, derivatives and products."""
 
+from functools import partial
+
 import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sklearn_shag import DeterministicSHAG
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import Potentials, chart, pack_grammar
+from sklearn_shag.parsing import Potentials, best_trees, chart, pack_grammar, tree_values
 from sklearn_shag.parsing._chunks import cut
 from tests import oracles
 
@@ -311,7 +314,11 @@ SENTENCES = np.array([0, 2, 3])
         ({"codes": [0, 1]}, r"codes must have the shape \(3,\)"),
         ({"codes": [0, 1, 4]}, r"codes must lie in 0\.\.3, .*got 0\.\.4"),
         ({"codes": None}, "codes is None"),
-        ({"arcs": np.zeros(7)}, r"arcs must have the shape n_arcs = \(8,\)"),
+        ({"arcs": np.zeros(7)}, r"arcs must have the shape \(n_arcs,\) = \(8,\).* Flatten the"),
+        ({"arcs": [[0.0] * 6, [0.0] * 2]}, r"arcs must be an array of numbers, got \[\[0\.0, "),
+        ({"arcs": "zeros"}, "arcs must be an array of numbers, got 'zeros'"),
+        ({"codes": ["DET", "NOUN", "VERB"]}, r"codes must hold whole .* symbols_ .*, got \['DET',"),
+        ({"codes": [[0, 1], [2]]}, r"codes must hold whole numbers.*, got \[\[0, 1\], \[2\]\]"),
         ({"arcs": np.array([0.0] * 7 + [np.nan])}, "arcs of sentence 1 hold values that are NaN"),
         ({"arcs": np.array([0.0] * 5 + [np.inf, 0, 0])}, "arcs of sentence 0"),
         ({"memory": [0, 1]}, r"memory must have the shape \(3,\)"),
@@ -343,9 +350,31 @@ def test_bad_grammars_and_weights_are_refused(any_grammar):
         chart(None, potentials)
     with pytest.raises(ValueError, match="need a grammar"):
         chart(None, Potentials(SENTENCES), counts=True)
+    for n_jobs in (0, "2", 1.5):
+        with pytest.raises(ValueError, match=f"n_jobs must be None or a whole .*, got {n_jobs!r}"):
+            chart(operators, potentials, n_jobs=n_jobs)
+    with pytest.raises(ValueError, match="weights must be an array of numbers, got 'balanced'"):
+        chart(operators, potentials, counts=True, weights="balanced")
     for weights in ([1.0], [1.0, np.nan]):
         with pytest.raises(ValueError, match="weights must be 2 finite numbers"):
             chart(operators, potentials, counts=True, weights=weights)
+
+
+@pytest.mark.parametrize("function", [chart, best_trees, partial(tree_values, heads=[[2, 0]])])
+def test_other_things_are_refused(any_grammar, function):
+    """A model, arguments that are swapped, sentences: what to pass in their place."""
+    operators, potentials = any_grammar(0, 2), Potentials(np.array([0, 2]), codes=[0, 1])
+    for grammar, message in (
+        (DeterministicSHAG(), r"got DeterministicSHAG\. A fitted estimator has them in operators_"),
+        (potentials, r"got Potentials\. The grammar comes first"),
+        (tuple(operators), r"got tuple\. Without a grammar.* pass None"),
+    ):
+        with pytest.raises(TypeError, match=f"given by its Operators, {message}"):
+            function(grammar, operators)
+    for other in ([["DET", "NOUN"]], None, tuple(potentials)):
+        message = rf"must be Potentials, got {type(other).__name__}\. .*Potentials\(indptr, codes"
+        with pytest.raises(TypeError, match=message):
+            function(operators, other)
 
 
 def test_what_is_not_wanted_is_not_there(any_grammar):

@@ -22,6 +22,7 @@ import sklearn_shag
 from sklearn_shag import (
     EMSHAG,
     DeterministicSHAG,
+    LexicalizedSHAG,
     SpectralSHAG,
     _cli,
     _cli_models,
@@ -37,6 +38,7 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
 from sklearn_shag.utils import _progress
+from tests.estimators import learned
 
 COMMANDS = ["demo", "train", "parse", "evaluate"]
 
@@ -142,12 +144,7 @@ def finish(process):
 def assert_same_model(a, b):
     assert type(a) is type(b)
     assert a.get_params() == b.get_params()
-    if isinstance(a, TokenFeature):
-        np.testing.assert_array_equal(a.symbols_, b.symbols_)
-        return
-    assert a.symbols_.tolist() == b.symbols_.tolist()
-    for x, y in zip(a.operators_, b.operators_, strict=True):
-        np.testing.assert_array_equal(x, y)
+    np.testing.assert_equal(learned(a), learned(b))
 
 
 def printed_scores(out):
@@ -190,6 +187,10 @@ class TestTrain:
             (
                 ["--model", "sibling", "--smoothing", "3"],
                 make_pipeline(TokenFeature("upos"), DeterministicSHAG("sibling", smoothing=3.0)),
+            ),
+            (
+                ["--model", "words", "--symbols", "xpos", "--min-count", "2"],
+                make_pipeline(TokenFeature("xpos", min_count=2), LexicalizedSHAG()),
             ),
         ],
         ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -705,9 +706,13 @@ class TestDemo:
         (tmp_path / "x-ud-train.conllu").write_bytes(
             (files / "xx_small-ud-train.conllu").read_bytes()
         )
-        assert f"No file *test*.conllu in the folder {tmp_path}" in fail(
-            "demo", "--treebank", tmp_path
-        )
+        needed = "--treebank takes a folder with *train*.conllu and *test*.conllu."
+        for folder, problem in (
+            (tmp_path, f"No file *test*.conllu in the folder {tmp_path}"),
+            (tmp_path / "none", f"There is no folder {tmp_path / 'none'}"),
+            (tmp_path / "x-ud-train.conllu", f"{tmp_path / 'x-ud-train.conllu'} is a file"),
+        ):
+            assert f"error: {problem}: {needed}" in fail("demo", "--treebank", folder)
 
 
 class TestHelp:
@@ -872,10 +877,12 @@ class TestErrors:
         assert f"{bad}:" in fail("parse", model, bad)
 
     @pytest.mark.parametrize("empty", ["", "\n\n\n"], ids=ascii)
-    def test_empty_file(self, fail, test, tmp_path, empty):
+    def test_empty_file(self, fail, feed, test, tmp_path, empty):
         bad = tmp_path / "empty.conllu"
         bad.write_text(empty)
-        fail("train", bad, "-o", tmp_path / "out")
+        assert f"no sentences in {bad}." in fail("train", bad, "-o", tmp_path / "out")
+        feed(bad)
+        assert "no sentences in standard input." in fail("train", "-", "-o", tmp_path / "out")
         assert f"{bad} holds no sentences" in fail("evaluate", test, bad)
         assert f"{bad} holds no sentences" in fail("evaluate", bad, test)
         assert [path.name for path in tmp_path.iterdir()] == ["empty.conllu"]
@@ -915,7 +922,8 @@ class TestErrors:
         feature = TokenFeature().fit(read_conllu(test))
         for model in (feature, Pipeline([("feature", feature)])):
             save_model(model, tmp_path / "feature.npz")
-            assert "feature.npz" in fail("parse", tmp_path / "feature.npz", test)
+            err = fail("parse", tmp_path / "feature.npz", test)
+            assert re.search(r"feature\.npz holds a \w+, which cannot parse; give a model of", err)
 
     @pytest.mark.parametrize("change", ["missing", "more", "order", "form"])
     def test_different_sentences(self, fail, test, tmp_path, change):
@@ -960,6 +968,11 @@ class TestErrors:
         assert str(out) in fail("train", train, "-o", out)
         assert list(tmp_path.iterdir()) == []
 
+    def test_output_in_a_file(self, fail, model, train, test):
+        message = f"{train}/out cannot be written: {train} is a file, and not a folder; name"
+        assert message in fail("parse", model, test, "-o", f"{train}/out")
+        assert message in fail("train", train, "-o", f"{train}/out")
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [
@@ -981,7 +994,12 @@ class TestErrors:
         assert out.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
 
-    @pytest.mark.parametrize("name", ["single", "first", "sibling"])
+    def test_words_are_not_smoothed(self, fail, train, tmp_path):
+        err = fail("train", train, "-o", tmp_path / "m", "--model", "words", "--smoothing", "4")
+        assert "--smoothing 4 does not go with --model words" in err
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["single", "first", "sibling", "words"])
     def test_states_of_a_model_without(self, fail, train, tmp_path, name):
         err = fail("train", train, "-o", tmp_path / "m", "--model", name, "--n-states", "4")
         assert f"--n-states 4 does not go with --model {name}" in err

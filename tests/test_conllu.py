@@ -181,12 +181,16 @@ class TestRead:
             read_conllu(io.BytesIO(TEXT.encode()))
 
     def test_neither_path_nor_file(self):
-        with pytest.raises(ValueError, match="'path_or_file' parameter of read_conllu"):
+        with pytest.raises(TypeError, match=r"A file is a path .* for reading text, got int: 3"):
             read_conllu(3)
+        with pytest.raises(
+            TypeError, match=r"got bytes: .{90,110}: io\.StringIO\(data\.decode\(\)\)"
+        ):
+            read_conllu(TEXT.encode() * 99)
 
 
 BAD_SENTENCES = {
-    "too few columns": (words(0) + "2\tw\n", 2, "10 columns .* got 2"),
+    "too few columns": (words(0) + "2\tw\n", 2, "10 columns .* got 2; they are ID, FORM, .*'_'"),
     "too many columns": (words(0)[:-1] + "\t_\n", 1, "10 columns .* got 11"),
     "spaces for tabs": (
         "# c\n" + words(0).replace("\t", "  "),
@@ -203,6 +207,7 @@ BAD_SENTENCES = {
     "reversed range": (WORD.format("2-1", "_") + words(0), 1, "not a valid ID"),
     "first ID is 2": (WORD.format(2, 0), 1, "'2' is out of place.*next word is 1"),
     "first ID is 0": (WORD.format(0, 0), 1, "'0' is out of place"),
+    "sentences without a line between": (words(0) * 2, 2, "'1' is out.*next sentence.* empty line"),
     "ID left out": (words(2, 0) + WORD.format(4, 2), 3, "'4' is out of place.*next word is 3"),
     "ID twice": (words(2, 0) + WORD.format(2, 2), 3, "'2' is out of place"),
     "range too early": (WORD.format("2-3", "_") + words(0, 1, 1), 1, "'2-3' is out of place"),
@@ -230,7 +235,7 @@ BAD_SENTENCES = {
         "cycle",
     ),
     "no root": ("# c\n# d\n" + words(2, 1), 3, "no root"),
-    "comments only": ("# c\n# d\n", 1, "no words"),
+    "comments only": ("# c\n# d\n", 1, "no words; take its lines away"),
     "a range and an empty node only": (
         WORD.format("0.1", "_") + WORD.format("1-1", "_"),
         1,

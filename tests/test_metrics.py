@@ -366,7 +366,12 @@ class TestErrors:
             ([[0], [0.5]], [[0], [0]], r"y_true\[1\] must be .* whole numbers.*; got \[0\.5\]"),
             ([[0], ["0"]], [[0], [0]], r"y_true\[1\] must be .* whole numbers.*; got \['0'\]"),
             ([[0], [True]], [[0], [0]], r"y_true\[1\] must be .* whole numbers.*; got \[True\]"),
-            ([[0], None], [[0], [0]], r"y_true\[1\] must be .* whole numbers.*; got None"),
+            ([[0], None], [[0], [0]], r"y_true\[1\] must be .* whole numbers.*; got None$"),
+            (
+                [2, 0],
+                [2, 0],
+                r"y_true\[0\] must be .* whole numbers.*; got 2\. .*a list: \[heads\]",
+            ),
             ([[0], [0]], [[0], "0"], r"y_pred\[1\] must be .* whole numbers.*; got '0'"),
             ([[0], [[0]]], [[0], [0]], r"y_true\[1\] must be a flat"),
             ([[0], [[1, 2], [0]]], [[0], [2, 0]], r"y_true\[1\] must be a flat"),
@@ -395,7 +400,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("masks", "message"),
         [
-            ([[True]], "ignore holds 1 masks for 2 sentences"),
+            ([[True]], "ignore holds 1 masks for 2 sentences.*such as is_punctuation"),
             ([[True], [True]], r"ignore\[1\] must be a bool mask of shape \(2,\), got bool of sh"),
             ([[True], [1, 0]], r"ignore\[1\] must be a bool mask of shape \(2,\), got int64"),
             ([[True], [[True], False]], r"ignore\[1\] must be a bool mask"),

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import contextmanager
 from unittest import mock
 
 import pytest
@@ -191,3 +192,19 @@ def test_tasks_know_the_configuration_of_scikit_learn():
     with sklearn.config_context(working_memory=7):
         configs = run_parallel([delayed(sklearn.get_config)() for _ in range(2)], 2)
     assert [config["working_memory"] for config in configs] == [7, 7]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_who_watches_sees_parsing_go_on(monkeypatch, english, n_jobs):
+    """A bar that moves when all is done is none."""
+    steps, many = [], english * 10
+
+    @contextmanager
+    def progress(description, n_steps, unit, verbose):
+        assert (n_steps, verbose) == (len(many), 1)
+        yield steps.append
+
+    monkeypatch.setattr(_chunks, "progress", progress)
+    SpectralSHAG(2, n_jobs=n_jobs).fit(english).set_params(verbose=1).predict(many)
+    assert sum(steps) == len(many)
+    assert len(steps) > 2

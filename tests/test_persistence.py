@@ -22,11 +22,13 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_shag import (
     AveragedSHAG,
     DeterministicSHAG,
+    LexicalizedSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
     load_model,
     save_model,
 )
+from sklearn_shag.lexical import LexicalStatistics
 from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import SequenceStatistics
 from sklearn_shag.treebank import DependencyTree, TokenFeature
@@ -60,6 +62,50 @@ PIPELINES = [
         ]
     ),
     make_pipeline(make_pipeline(TokenFeature("form", min_count=2)), SpectralSHAG(2)),
+]
+
+
+@pytest.fixture
+def small_words(tmp_path):
+    """A small saved model of words."""
+    trees = [
+        DependencyTree(["the", "dog", "barks"], [2, 3, 0], upos=["D", "N", "V"]),
+        DependencyTree(["a", "dog"], [2, 0], upos=["D", "N"]),
+    ]
+    path = tmp_path / "words.npz"
+    save_model(LexicalizedSHAG("first").fit(trees), path)
+    return path
+
+
+def put(place, value):
+    """Change one value of an array."""
+
+    def change(array):
+        array = array.copy()
+        array[place] = value
+        return array
+
+    return change
+
+
+# What is wrong with the statistics of a model of words: the message, the array, the change.
+WRONG_WORDS = [
+    ("tags holds codes outside 0..2", "tags", put(0, -1)),
+    ("tags holds codes outside 0..2", "tags", put(-1, 3)),
+    ("not sorted", "tags", np.flip),
+    ("classes holds codes outside 0..3", "classes", put(0, -1)),
+    ("classes holds codes outside 0..3", "classes", put(0, 4)),
+    ("indptr is int64 of shape", "classes", np.zeros_like),
+    ("indptr is int64 of shape", "classes", put(0, 2)),
+    ("indptr does not divide the 13 pairs", "indptr", put(0, 1)),
+    ("indptr does not divide the 13 pairs", "indptr", put(-1, 12)),
+    ("indptr does not divide the 13 pairs", "indptr", put(3, 99)),
+    ("outcomes holds codes outside 0..7", "outcomes", put(0, -1)),
+    ("outcomes holds codes outside 0..7", "outcomes", put(0, 8)),
+    ("outcomes do not ascend in each context", "outcomes", np.zeros_like),
+    ("counts holds counts that are not positive", "counts", put(0, 0.0)),
+    ("counts holds values that are not finite", "counts", put(0, np.inf)),
+    ("counts holds values that are not finite", "counts", put(0, np.nan)),
 ]
 
 
@@ -503,6 +549,11 @@ class TestDamage:
         small.write_text(content)
         assert_refused(small)
 
+    def test_other_archive(self, small):
+        np.savez(small, A=np.zeros(3))
+        with pytest.raises(ValueError, match=r"damaged: it is an archive without a header, which"):
+            load_model(small)
+
     def test_compressed_data(self, small):
         """The bytes of a member do not decompress."""
         data = bytearray(small.read_bytes())
@@ -681,6 +732,81 @@ class TestDamage:
         write_parts(small, header, {**arrays, "model/statistics_/middle": last})
         assert_refused(small)
 
+    @pytest.mark.parametrize("change", WRONG_WORDS, ids=lambda change: change[0])
+    def test_words_that_kernels_cannot_trust(self, small_words, change):
+        message, field, make_wrong = change
+        header, arrays = read_parts(small_words)
+        name = f"model/statistics_/{field}"
+        write_parts(small_words, header, {**arrays, name: make_wrong(arrays[name])})
+        with pytest.raises(ValueError, match=message):
+            load_model(small_words)
+
+    @pytest.mark.parametrize("field", LexicalStatistics._fields)
+    def test_words_of_the_wrong_shape(self, small_words, field):
+        header, arrays = read_parts(small_words)
+        name = f"model/statistics_/{field}"
+        right = arrays[name]
+        longer = np.append(right, right[-1:])
+        for wrong in (
+            right[:-1],
+            longer,
+            right[:0],
+            right[:, None],
+            np.array(1.0),
+            right.astype("f4"),
+        ):
+            write_parts(small_words, header, {**arrays, name: wrong})
+            assert_refused(small_words)
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [
+            ("words_", ["the", "a", "dog", "barks"]),
+            ("words_", ["a", "a", "dog", "barks"]),
+            ("words_", ["a", "the", "dog"]),
+            ("words_", ["a", "the", "dog", 5]),
+            ("symbols_", ["D", "N"]),
+            ("symbols_", []),
+        ],
+    )
+    def test_words_and_tags_that_do_not_fit(self, small_words, name, values):
+        header, arrays = read_parts(small_words)
+        assert load_model(small_words).words_.tolist() == ["a", "the", "dog", "barks"]
+        header["model"]["attributes"][name]["values"] = values
+        write_parts(small_words, header, arrays)
+        assert_refused(small_words)
+
+    def test_words_of_no_tag_at_all(self, small_words):
+        header, arrays = read_parts(small_words)
+        for name in ("words_", "symbols_"):
+            header["model"]["attributes"][name]["values"] = []
+        empty = [[], [0], [0, 0, 0, 0, 0], [], []]
+        for field, values in zip(LexicalStatistics._fields, empty, strict=True):
+            dtype = arrays[f"model/statistics_/{field}"].dtype
+            arrays[f"model/statistics_/{field}"] = np.array(values, dtype)
+        write_parts(small_words, header, arrays)
+        assert_refused(small_words)
+
+    def test_random_changes_to_words_are_refused_or_parse(self, small_words):
+        """Whatever passes the checks can be parsed with; kernels do not check bounds."""
+        header, arrays = read_parts(small_words)
+        tree = DependencyTree(["a", "dog", "sleeps"], upos=["D", "N", "V"])
+        rng, n_parsed = np.random.default_rng(0), 0
+        names = [name for name in arrays if "statistics_" in name]
+        for _ in range(300):
+            name = names[rng.integers(len(names))]
+            wrong = arrays[name].copy()
+            wrong[rng.integers(wrong.size)] = rng.integers(-1, 5)
+            write_parts(small_words, header, {**arrays, name: wrong})
+            try:
+                model = load_model(small_words)
+            except ValueError:
+                continue
+            n_parsed += 1
+            (marginals,) = model.predict_marginals([tree])
+            np.testing.assert_allclose(marginals.sum(axis=1), 1.0, rtol=1e-9)
+        assert 0 < n_parsed < 300
+
     def test_other_files_are_not_to_be_trusted(self, tmp_path):
         """numpy would advise to unpickle what is no archive."""
         path = tmp_path / "test.conllu"
@@ -845,7 +971,7 @@ class TestNotStorable:
 
     @pytest.mark.parametrize("path", [None, 7, SpectralSHAG(), io.BytesIO()], ids=type)
     def test_no_path(self, english, path, tmp_path):
-        message = f"path of a file must be a str or os.PathLike, got a {type(path).__name__}: "
+        message = f"path of a file must be a str or os.PathLike, got {type(path).__name__}: "
         with pytest.raises(TypeError, match=message):
             save_model(DeterministicSHAG().fit(english[:9]), path)
         with pytest.raises(TypeError, match=message):

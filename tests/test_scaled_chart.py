@@ -299,6 +299,10 @@ def test_arguments_stay_as_they_are(random_grammar):
         ([], {}, "at least one symbol code"),
         ([0, 4], {}, r"codes must lie in 0\.\.3"),
         ([-1], {}, r"codes must lie in 0\.\.3"),
+        ([0.5, 1.5], {}, r"codes must hold whole numbers, .*got \[0\.5, 1\.5\]"),
+        (["DET"], {}, r"codes must hold whole numbers, the places of symbols in symbols_"),
+        ([[0, 1]], {}, r"codes must be those of one sentence, got an array \(1, 2\)"),
+        ([0], {"arc_scores": "a"}, "arc_scores must be an array of numbers, got 'a'"),
         ([0], {"arc_scores": np.ones((3, 3))}, r"arc_scores must have the shape \(2, 2\)"),
         ([0], {"stop_scores": np.ones(2)}, r"stop_scores must have the shape \(2, 2\)"),
     ],
@@ -306,6 +310,17 @@ def test_arguments_stay_as_they_are(random_grammar):
 def test_bad_sentences_are_refused(random_grammar, codes, scores, message):
     with pytest.raises(ValueError, match=message):
         inside_outside(random_grammar(0), codes, **scores)
+
+
+def test_bad_grammars_are_refused(random_grammar):
+    """Kernels trust shapes."""
+    grammar = random_grammar(0)
+    with pytest.raises(ValueError, match="got the shapes"):
+        inside_outside(grammar._replace(alpha_1=grammar.alpha_1[:-1]), [0])
+    with pytest.raises(
+        TypeError, match=r"Operators, got DeterministicSHAG\. A fitted estimator has"
+    ):
+        inside_outside(DeterministicSHAG(), [0])
 
 
 def run(operators, factors, which=None, with_uses=True, with_counts=True, weights=None):

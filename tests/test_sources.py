@@ -147,6 +147,11 @@ GUESSES = {
     "a number and words": ("1 man went up the hill and came down again", "plain text"),
     "spaces": ("1  The  the  DET  DT  _  2  det  _  _", "spaces for tabs"),
     "spaces, no head": ("1 The the DET DT _ _ _ _ _", "spaces for tabs"),
+    "a table with commas": ("id,form,upos,head", "a table with commas or"),
+    "a table with semicolons": ("1;The;DET;", "a table with commas or semi"),
+    "JSON without spaces": ('{"id":0,"form":"The","upos":"DET"}', "JSON"),
+    "words and commas": ("Well,then,go,now on,please", "plain text"),
+    "Git LFS": ("version https://git-lfs.github.com/spec/v1", "Git LFS.*git lfs pull"),
     "commas": ("1,The,the,DET,DT,_,2,det,_,_", "separated by commas"),
     "semicolons": ("1;The;the;DET;DT;_;2;det;_;_", "separated by semicolons"),
     "Penn": ("(S (NP (DT The) (NN cat)) (VP (VBD sat)))", "Penn Treebank brackets.*dependencies"),
@@ -181,7 +186,7 @@ class TestFormats:
     @pytest.mark.parametrize("line", ["a\tb", "1\t2\t3\t4", "1\ta\tb\tc\td\te\tf\tg\th\ti\tj"])
     def test_no_guess(self, line):
         assert guess_format(line) is None
-        with pytest.raises(ConlluError, match=r"expected, got \d+$"):
+        with pytest.raises(ConlluError, match=r"expected, got \d+; they are ID, .*MISC, '_' for"):
             read_conllu(io.StringIO(line))
 
     @pytest.mark.parametrize("on_error", ["raise", "skip", "warn"])

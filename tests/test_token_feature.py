@@ -209,7 +209,7 @@ class TestErrors:
         ("X", "error", "message"),
         [
             ([], ValueError, "X is empty"),
-            ("NOUN", TypeError, "X must be a sequence of DependencyTree, got str"),
+            ("NOUN", TypeError, r"X must be a sequence of DependencyTree, got str\. Pass a list"),
             (None, TypeError, "X must be a sequence of DependencyTree, got NoneType"),
             (DependencyTree(["a"]), TypeError, "X must be a sequence .* got DependencyTree"),
             (iter([]), TypeError, "X must be a sequence of DependencyTree, got list_iterator"),

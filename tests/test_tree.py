@@ -115,10 +115,10 @@ class TestConstructor:
     @pytest.mark.parametrize(
         ("heads", "message"),
         [
-            ([0, 1, 4], r"token 3 \('c'\): head 4 is outside 0..3"),
+            ([0, 1, 4], r"token 3 \('c'\): head 4 is outside 0..3; a head is the position"),
             ([0, -1, 1], r"token 2 \('b'\): head -1 is outside"),
-            ([2, 3, 1], "no root"),
-            ([0, 3, 2], r"token 2 \('b'\).*cycle"),
+            ([2, 3, 1], "no root; give its root the head 0"),
+            ([0, 3, 2], r"token 2 \('b'\).*cycle; correct one of its heads"),
             ([0, 2, 1], r"token 2 \('b'\).*cycle"),
             ([0, 1], "heads holds 2 heads for a sentence of 3 tokens"),
             ([[0, 1, 1]], "must be a flat sequence of whole numbers"),

@@ -1,5 +1,6 @@
 """Annotations say the truth, and a user's script runs as type checkers understand it."""
 
+import types
 import typing
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
+import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import load_english
 from sklearn_shag.inspection import (
@@ -18,7 +20,7 @@ from sklearn_shag.inspection import (
 )
 from sklearn_shag.metrics import attachment_breakdown
 from sklearn_shag.operators import exact_moments
-from sklearn_shag.parsing import inside_outside
+from sklearn_shag.parsing import Potentials, chart, inside_outside
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, pair_moments
 from tests import user_script
 from tests.estimators import ESTIMATORS, TRANSFORMERS
@@ -26,6 +28,10 @@ from tests.estimators import ESTIMATORS, TRANSFORMERS
 
 def check(value, hint, where):
     """Check that a value is what its annotation says, arrays by their dtype."""
+    if value is None and types.NoneType in typing.get_args(hint):
+        return
+    if typing.get_origin(hint) is types.UnionType:
+        (hint,) = set(typing.get_args(hint)) - {types.NoneType}
     origin = typing.get_origin(hint) or hint
     if origin is np.ndarray:
         assert isinstance(value, np.ndarray), where
@@ -49,6 +55,12 @@ def records(english):
         yield pair_moments(model.statistics_.statistics, 0, 1, smoothing)
     yield exact_moments(type(model.operators_)(*(part[0, 0] for part in model.operators_)))
     yield inside_outside(model.operators_, [0, 1, 2])
+    memory = np.ones((6, 1)), np.ones((2, 2, 1))
+    sentence = Potentials(
+        np.array([0, 2]), np.array([0, 1]), np.zeros(6), np.zeros(2, int), *memory
+    )
+    yield sentence
+    yield chart(model.operators_, sentence, counts=True)
     yield inspect_marginals(model, english[:3])
     yield approximate_dfa(model, "NOUN", "left", english)
     yield arc_table(model)
@@ -62,7 +74,7 @@ def test_records_hold_what_their_annotations_say(english):
     for record in records(english):
         seen.add(type(record).__name__)
         check(record, type(record), type(record).__name__)
-    assert len(seen) == 11
+    assert len(seen) == 13
 
 
 @pytest.mark.parametrize("name", ESTIMATORS | TRANSFORMERS)
@@ -87,9 +99,6 @@ def test_the_checked_script_runs():
 
 def test_the_checked_script_uses_everything_public():
     source = vars(user_script)
-    import sklearn_shag
-    from sklearn_shag import datasets, inspection, metrics, operators, parsing, sequences, treebank
-
-    for module in (datasets, inspection, metrics, operators, parsing, sequences, treebank):
-        assert set(module.__all__) <= set(source), module.__name__
+    for folder in sklearn_shag._FOLDERS:
+        assert set(getattr(sklearn_shag, folder).__all__) <= set(source), folder
     assert set(sklearn_shag.__all__) - {"__version__"} <= set(source)

@@ -41,8 +41,15 @@ def test_a_warning_for_more_than_five_percent(symbol, n_unknown, warns):
     assert len(messages) == warns
     if warns:
         (message, filename), *_ = messages
-        assert message.startswith(f"{n_unknown} % of the tokens ({n_unknown} of 100) have symbols")
-        assert f": {symbol!r} ({n_unknown}). It knows 'DET', 'NOUN', 'VERB'. Tag" in message
+        what = {
+            "NN": f"have symbols that say nothing to the grammar: 'NN' ({n_unknown}). It knows "
+            "'DET', 'NOUN', 'VERB'. Tag the text as the training trees were",
+            "_": "have the symbol '_', which stands for a missing value and says nothing to the "
+            "grammar. Tag the text first",
+        }
+        assert message.startswith(
+            f"{n_unknown} % of the tokens ({n_unknown} of 100) {what[symbol]}"
+        )
         assert filename == __file__
 
 
@@ -53,6 +60,7 @@ CALLS = {
     "score": lambda model, X: model.score(X),
     "score_samples": lambda model, X: model.score_samples(X),
     "log_likelihood": lambda model, X: model.log_likelihood(X),
+    "conditional_log_likelihood": lambda model, X: model.conditional_log_likelihood(X),
     "inspect_marginals": inspect_marginals,
     "fit_predict": lambda model, X: make_pipeline(model).predict(X),
 }
@@ -77,11 +85,19 @@ def test_learning_from_missing_tags(name, transformers):
     messages = caught(lambda: learner.fit(X))
     assert len(messages) == len(getattr(estimator, "estimators", [estimator]))
     for message, filename in messages:
-        assert message.startswith("30 % of the tokens (30 of 100) have symbols that say nothing")
-        assert "'_' (30). It knows 'DET'" in message
+        assert message.startswith("30 % of the tokens (30 of 100) have the symbol '_', which")
+        assert "training" not in message  # trees: these are they
         assert filename == __file__
     with pytest.raises(ValueError, match=r"All symbols of X \(100 tokens\) are '_'.*Tag the text"):
         learner.fit(with_symbols(100, "_"))
+
+
+def test_missing_and_unknown_symbols_are_listed_together():
+    X = with_symbols(20, "_")
+    X[-1] = X[-1].with_symbols(["NN"] * 4)
+    ((message, _),) = caught(lambda: DeterministicSHAG().fit(TREES).predict(X))
+    assert message.startswith("24 % of the tokens (24 of 100) have symbols")
+    assert "to the grammar: '_' (20), 'NN' (4). It knows 'DET', 'NOUN', 'VERB'" in message
 
 
 def test_learning_in_parts():

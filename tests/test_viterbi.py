@@ -125,7 +125,11 @@ def test_long_sentences(n_tokens):
         (np.zeros((2, 4)), "must have the shape"),
         (np.zeros(6), "must have the shape"),
         (np.zeros((0, 1)), "at least one token"),
-        ([[0.0, 0.0, np.nan], [0.0, 0.0, 0.0]], "head 2 of token 1 is NaN"),
+        ([[0.0, 0.0, np.nan], [0.0, 0.0, 0.0]], "head 2 of token 1 is nan; scores are numbers"),
+        ([[0.0, 0.0, -np.inf], [np.inf, 0.0, 0.0]], "head 0 of token 2 is inf; scores are numbers"),
+        ([[0.0, 0.0], [1.0]], r"those of one sentence, must be an array of numbers, got \[\[0\.0"),
+        ("scores", "must be an array of numbers, got 'scores'"),
+        (None, r"must have the shape .*, got \(\)"),
     ],
 )
 def test_bad_scores_are_refused(scores, message):

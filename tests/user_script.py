@@ -22,6 +22,8 @@ from sklearn_shag import (
     AveragedSHAG,
     BaseSHAG,
     DeterministicSHAG,
+    LexicalizedSHAG,
+    ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
     load_model,
@@ -193,6 +195,12 @@ def parse(folder: Path) -> None:
     assert_type(predicted, NDArray[np.object_])
     assert_type(model.predict_marginals([["DET", "NOUN"], ("VERB",)]), NDArray[np.object_])
     assert_type(model.parse([np.array(["DET", "NOUN"])]), list[DependencyTree])
+    known = np.array([[False, False, True], [True, False, False]])
+    parsed = model.parse([["DET", "NOUN"], ["NOUN"]], allowed=[known, None])
+    assert_type(parsed, list[DependencyTree])
+    assert_type(model.predict([["DET", "NOUN"]], allowed=[known]), NDArray[np.object_])
+    assert_type(model.predict_marginals([["NOUN"]], allowed=[None]), NDArray[np.object_])
+    assert_type(model.conditional_log_likelihood(parsed), NDArray[np.float64])
     assert_type(model.sample(2, random_state=0, max_length=30), list[DependencyTree])
     assert_type(model.score(test, predicted, sample_weight=[1.0] * len(test)), float)
     assert_type(model.score_samples(test, heads(test)), NDArray[np.float64])
@@ -224,6 +232,12 @@ def parse(folder: Path) -> None:
     assert_type(counted, TreebankStatistics)
     assert_type(baseline.fit_statistics(counted), DeterministicSHAG)
 
+    words = LexicalizedSHAG("first", "form", backoff=2, min_count=2, punctuation=["PUNCT"])
+    assert_type(words.fit(train, sample_weight=np.ones(len(train))), LexicalizedSHAG)
+    assert_type(words.words_, NDArray[np.object_])
+    assert_type(words.predict(test), NDArray[np.object_])
+    assert_type(words.sample(2, random_state=0), list[DependencyTree])
+
     em = EMSHAG(2, init="moments", tol=0.1, random_state=0).fit(train)
     assert_type(em, EMSHAG)
     assert_type(em.log_likelihoods_, NDArray[np.float64])
@@ -252,6 +266,12 @@ def parse(folder: Path) -> None:
     assert_type(average.predict_marginals(test), NDArray[np.object_])
     assert_type(average.conditional_log_likelihood(test), NDArray[np.float64])
     assert_type(average.score(test), float)
+
+    product = ProductSHAG([("em", em), ("words", words)], weights=[1, 0.5], decoder="max_marginal")
+    assert_type(product.fit(train), ProductSHAG)
+    assert_type(product.set_params(words__automaton="fcp"), ProductSHAG)
+    assert_type(product.predict(test), NDArray[np.object_])
+    assert_type(product.conditional_log_likelihood(test), NDArray[np.float64])
 
     models: list[BaseSHAG] = [model, baseline, em, search]
     print(sklearn_shag.__version__, [round(each.score(test), 2) for each in models])

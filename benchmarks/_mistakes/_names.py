@@ -33,8 +33,18 @@ from sklearn_shag.inspection import *
 from sklearn_shag.learning import *
 from sklearn_shag.metrics import *
 from sklearn_shag.operators import *
+from sklearn_shag.parsing import *
 from sklearn_shag.sequences import *
 from sklearn_shag.treebank import *
+"""
+
+
+# What the functions of charts take: two sentences, of two and of three tokens.
+SENTENCES = """
+grammar = model.operators_
+arcs = np.linspace(-1, 1, 6 + 12)
+indptr, codes = np.array([0, 2, 5]), np.array([0, 5, 2, 5, 7])
+potentials = Potentials(indptr, codes)
 """
 
 
@@ -95,4 +105,5 @@ def make_names():
         "docs": [Doc(tree) for tree in trees],
         "model": DeterministicSHAG().fit(trees),
     }
+    exec(SENTENCES, names)
     return names

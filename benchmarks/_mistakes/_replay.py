@@ -2,8 +2,8 @@
 
 A :class:`Mistake` is one line, of Python or of the shell, and a :class:`Must`: what has to be seen.
 Whatever that is, nobody may be misled, so some things are never good enough: scores that are NaN,
-a bare "[Errno 2]", an error from the inside of another library, warnings that nobody expects, and
-files that an error has left changed.
+a bare "[Errno 2]", an error from the inside of another library, messages of many lines, warnings
+that nobody expects, and files that an error has left changed.
 """
 
 import contextlib
@@ -27,6 +27,7 @@ from sklearn_shag._cli import main
 PACKAGE = Path(sklearn_shag.__file__).parent
 DOC = Path(__file__).parents[2] / "doc"
 PROGRAM = r"^(python -m )?sklearn[-_]shag"  # what lines on standard error begin with
+LONGEST = 800  # characters of a message; one that holds what the user gave can hold a whole file
 # Errors that say something only to the author of the code that raises them.
 FOREIGN = (
     ArithmeticError,
@@ -329,6 +330,8 @@ def _complaints_of_python(must, seen):
         else:
             yield from _foreign(must, seen.error)
         text = f"{seen.error}"
+        if must.by == "package" and len(text) > LONGEST:
+            yield f"a message of {len(text)} characters"
     kinds = [{base.__name__ for base in each.category.__mro__} for each in seen.warnings]
     if must.warning is None:
         if seen.warnings and must.by == "package":

@@ -56,8 +56,8 @@ MISTAKES = [
     Mistake("parse xpos.npz french_xpos.conllu -o new.conllu", prints_warning(r"100 ?%")),
     Mistake("parse rare.npz french_xpos.conllu -o new.conllu", prints_warning(r"100 ?%")),
     Mistake("parse rare.npz no_xpos.conllu -o new.conllu", prints_warning(r"100 ?%", r"'_'")),
-    Mistake("demo --treebank missing", stops(r"no folder missing|missing")),
-    Mistake("demo --treebank nothing", stops(r"train", r"nothing")),
-    Mistake("demo --treebank train.conllu", stops(r"train\.conllu", r"folder")),
+    Mistake("demo --treebank missing", stops(r"no folder missing", r"\*train\*\.conllu and")),
+    Mistake("demo --treebank nothing", stops(r"nothing", r"\*train\*\.conllu and")),
+    Mistake("demo --treebank train.conllu", stops(r"train\.conllu is a file", r"takes a folder")),
     Mistake("demo --n-states 0", stops(r"n.states", r"\[1, inf\)")),
 ]

@@ -11,6 +11,7 @@ from sklearn_shag.treebank import MISSING, DependencyTree, check_share
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads, find_head_error
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import check_sample_weight
 
 
@@ -147,14 +148,14 @@ def _symbols_of(sentence, index):
         return sentence.symbols
     if isinstance(sentence, set | frozenset | dict) or not hasattr(sentence, "__len__"):
         raise TypeError(
-            f"X[{index}] is a {type(sentence).__name__}; a sentence is a DependencyTree or a "
-            f"sequence of symbols (str)."
+            f"X[{index}] is of the type {type(sentence).__name__}; a sentence is a DependencyTree "
+            f"or a sequence of symbols (str)."
         )
     if isinstance(sentence, str):
         raise TypeError(
-            f"X[{index}] is the string {sentence!r}, not a sequence of symbols. If its symbols are "
-            f"separated by spaces, pass X[{index}].split(); if X is one sentence, put it in a "
-            f"list: [X]."
+            f"X[{index}] is the string {shorten(sentence)}, not a sequence of symbols. If its "
+            f"symbols are separated by spaces, pass X[{index}].split(); if X is one sentence, put "
+            f"it in a list: [X]."
         )
     if isinstance(sentence, np.ndarray) and sentence.ndim != 1:
         raise TypeError(f"X[{index}] is an array of {sentence.ndim} dimensions; a sentence has 1.")
@@ -169,7 +170,7 @@ def _raise_for_symbol(symbols):
         for position, symbol in enumerate(sentence):
             if not isinstance(symbol, str):
                 raise TypeError(
-                    f"X[{index}]: the symbol at position {position} is {symbol!r:.60} of type "
+                    f"X[{index}]: the symbol at position {position} is {shorten(symbol)} of type "
                     f"{type(symbol).__name__}; symbols must be strings. {advise_on_symbol(symbol)}"
                 )
             if not symbol:
@@ -208,7 +209,7 @@ def check_heads(sentences, y, name="y"):
     if not is_collection(y):
         raise TypeError(
             f"{name} must be a sequence with the heads of each sentence, got a single "
-            f"{type(y).__name__}: {y!r:.60}"
+            f"{type(y).__name__}: {shorten(y)}"
         )
     y = list(y)
     if len(y) != len(sentences):
@@ -276,8 +277,8 @@ def check_allowed(allowed, lengths):
     """
     if not is_collection(allowed) or len(allowed) != len(lengths):
         raise ValueError(
-            f"allowed must hold a boolean array, or None, for each of {len(lengths)} sentences; "
-            f"got {type(allowed).__name__} {allowed!r:.60}."
+            f"allowed must hold a boolean array, or None, for each of {len(lengths)} sentences, in "
+            f"a list; got {type(allowed).__name__} {shorten(allowed)}."
         )
     checked = []
     for index, (arcs, n) in enumerate(zip(allowed, lengths, strict=True)):

@@ -10,6 +10,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn_shag.treebank import MISSING, DependencyTree, Heads
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, BoolArray, FloatArray, ObjectArray
 from sklearn_shag.utils._warnings import warn
@@ -44,7 +45,7 @@ def is_punctuation(symbol: str) -> bool:
     ['PUNCT', ',', 'PUNCT|.']
     """
     if not isinstance(symbol, str):
-        raise TypeError(f"symbol must be a str, got a {type(symbol).__name__}: {symbol!r:.60}")
+        raise TypeError(f"symbol must be a str, got a {type(symbol).__name__}: {shorten(symbol)}")
     if symbol in ("", MISSING):
         return False
     return symbol.split("|")[0] == "PUNCT" or all(
@@ -275,7 +276,7 @@ def _as_list(items, name):
 def _heads(item, where):
     if isinstance(item, DependencyTree):
         if item.heads is None:
-            raise ValueError(f"{where} is a tree without heads.")
+            raise ValueError(f"{where} is a tree without heads. Leave it out, or parse it first.")
         return item.heads
     heads = as_heads(item, where)
     if not heads.size:
@@ -306,11 +307,14 @@ def _ignored(y_true, lengths, ignore):
     if not is_collection(ignore):
         raise TypeError(
             f"ignore must be None, a function of a symbol, or a sequence with a bool mask for each "
-            f"sentence, got a {type(ignore).__name__}: {ignore!r:.60}"
+            f"sentence, got a {type(ignore).__name__}: {shorten(ignore)}"
         )
     masks = [_as_array(mask) for mask in ignore]
     if len(masks) != lengths.size:
-        raise ValueError(f"ignore holds {len(masks)} masks for {lengths.size} sentences.")
+        raise ValueError(
+            f"ignore holds {len(masks)} masks for {lengths.size} sentences. It is a bool mask for "
+            f"each sentence, or a function of a symbol, such as is_punctuation."
+        )
     for index, mask in enumerate(masks):
         if mask.shape != (lengths[index],) or mask.dtype != bool:
             raise ValueError(

@@ -41,6 +41,8 @@ def best_trees(
     ValueError
         If an operator is negative or not finite, or potentials are not what
         :class:`Potentials` says.
+    TypeError
+        If `grammar` or `potentials` is something else.
 
     See Also
     --------

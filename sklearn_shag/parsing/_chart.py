@@ -18,6 +18,7 @@ from sklearn_shag.parsing._potentials import (
 )
 from sklearn_shag.parsing._results import ChartResults, new_results
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
+from sklearn_shag.utils._param_validation import as_floats
 from sklearn_shag.utils._typing import ArrayLike
 
 
@@ -58,6 +59,8 @@ def chart(
     ValueError
         If shapes, types or numbers are not what :class:`Potentials` says, or operators are not
         finite, or counts are wanted without a grammar.
+    TypeError
+        If `grammar` or `potentials` is something else.
 
     See Also
     --------
@@ -97,7 +100,7 @@ def chart(
         raise ValueError("counts are those of operators: they need a grammar.")
     packed, potentials = check_grammar(grammar, potentials)
     if weights is not None:
-        weights, n_sentences = np.asarray(weights, dtype=float), potentials.indptr.size - 1
+        weights, n_sentences = as_floats(weights, "weights"), potentials.indptr.size - 1
         if weights.shape != (n_sentences,) or not np.isfinite(weights).all():
             raise ValueError(f"weights must be {n_sentences} finite numbers, one a sentence.")
     return sum_up_sentences(packed, potentials, weights, marginals, counts, n_jobs)
@@ -138,7 +141,7 @@ def _chart_task(packed, potentials, weights, with_uses, with_counts):
     counts = new_counts(packed) if with_counts else NO_COUNTS
     batch = Batch([], potentials.codes, potentials.indptr, None)
     rung = Rung(packed, lambda _: potentials)
-    _, results = climb((rung,), batch, with_uses or with_counts, weights, counts)
+    _, results = climb((rung,), batch, with_uses or with_counts, with_uses, weights, counts)
     return results, finish_counts(counts, packed.operators) if with_counts else None
 
 

@@ -12,7 +12,7 @@ from sklearn_shag.utils._progress import progress
 # Of a chunk, about, in the units of `cut`: a hundredth of a second with 8 states. That is much
 # beside what it takes to hand one out, and makes enough of them for many workers.
 CHUNK_COST = 8e6
-# One worker has chunks so much larger: to see progress, and for results that fit into memory.
+# One worker whom nobody watches has chunks so much larger: for results that fit into memory.
 CHUNK_COST_ALONE = 1e9
 
 
@@ -45,7 +45,7 @@ def over_chunks(task, batch, n_jobs, verbose):
         For each sentence of the batch.
     """
     chunks = cut(np.diff(batch.indptr), CHUNK_COST)
-    if len(chunks) > 1 and count_workers(n_jobs) == 1:
+    if len(chunks) > 1 and not verbose and count_workers(n_jobs) == 1:
         chunks = cut(np.diff(batch.indptr), CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
         return task(batch)

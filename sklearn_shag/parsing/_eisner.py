@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
+from sklearn_shag.utils._param_validation import as_floats
 from sklearn_shag.utils._typing import ArrayLike, IntArray
 
 # What an entry of the agenda of `_backtrack` stands for: both halves between two positions, or one.
@@ -31,7 +32,7 @@ def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
     Raises
     ------
     ValueError
-        If `scores` has another shape, is empty or contains NaN.
+        If `scores` has another shape, is empty or contains NaN or +inf.
 
     References
     ----------
@@ -43,15 +44,19 @@ def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
     >>> eisner([[0, 0, 2, 0], [1, 0, 0, 3], [2, 0, 1, 0]])
     (array([2, 3, 0]), 7.0)
     """
-    scores = np.asarray(scores, dtype=float)
+    scores = as_floats(scores, "scores, those of one sentence,")
     if scores.ndim != 2 or scores.size == 0 or scores.shape[1] != scores.shape[0] + 1:
         raise ValueError(
             f"scores must have the shape (n_tokens, n_tokens + 1), at least one token, got "
             f"{scores.shape}."
         )
-    if np.isnan(scores).any():
-        token, head = np.argwhere(np.isnan(scores))[0]
-        raise ValueError(f"The score of head {head} of token {token + 1} is NaN.")
+    wrong = np.argwhere(np.isnan(scores) | (scores == np.inf))
+    if wrong.size:
+        token, head = wrong[0]
+        raise ValueError(
+            f"The score of head {head} of token {token + 1} is {scores[token, head]}; scores are "
+            f"numbers, or -inf for an arc that is forbidden."
+        )
     heads = np.empty(scores.shape[0], dtype=np.int64)
     score = best_tree(np.ascontiguousarray(scores), heads)
     return heads, float(score)

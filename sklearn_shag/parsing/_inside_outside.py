@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._potentials import check_finite, check_range
+from sklearn_shag.parsing._potentials import as_codes, check_operators, check_range
 from sklearn_shag.parsing._scaled_chart import (
     LOG_BASE,
     Sentence,
@@ -13,6 +13,7 @@ from sklearn_shag.parsing._scaled_chart import (
     normalise_scores,
 )
 from sklearn_shag.parsing._scaled_outside import sum_over_trees
+from sklearn_shag.utils._param_validation import as_floats
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
 
@@ -75,6 +76,8 @@ def inside_outside(
     ValueError
         If the sentence is empty, a code is not one of the grammar's, scores have another shape,
         or a number is not finite or so large that sums overflow.
+    TypeError
+        If `operators` are none.
 
     Notes
     -----
@@ -102,6 +105,7 @@ def inside_outside(
            [0.43, 0.29, 0.29, 0.  ]])
     """
     # Contiguous, so that the kernels compile for one memory layout only.
+    check_operators(operators)
     operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
     sentence = _check_sentence(operators, codes, arc_scores, stop_scores)
     counts = Operators(*(np.zeros_like(part) for part in operators))
@@ -120,12 +124,13 @@ def inside_outside(
 
 def _check_sentence(operators, codes, arc_scores, stop_scores):
     n_heads, _, n_symbols = operators.A.shape[:3]
-    codes = np.asarray(codes, dtype=np.int64)
-    if codes.ndim != 1 or codes.size == 0:
-        raise ValueError(f"codes must hold at least one symbol code, got shape {codes.shape}.")
+    if np.size(codes) == 0:
+        raise ValueError("codes must hold at least one symbol code, got none.")
+    codes = as_codes(codes)
+    if codes.ndim != 1:
+        raise ValueError(f"codes must be those of one sentence, got an array {codes.shape}.")
     check_range(codes, n_symbols)
     positions = np.concatenate([[n_heads - 1], codes])
-    check_finite(operators)
     n = positions.size
     return Sentence(
         positions,
@@ -136,7 +141,7 @@ def _check_sentence(operators, codes, arc_scores, stop_scores):
 
 
 def _check_scores(scores, shape, name):
-    scores = np.ones(shape) if scores is None else np.array(scores, dtype=float)
+    scores = np.ones(shape) if scores is None else as_floats(scores, name).copy()
     if scores.shape != shape:
         raise ValueError(
             f"{name} must have the shape {shape} for {shape[0] - 1} tokens, got {scores.shape}."

@@ -35,7 +35,7 @@ def potentials_of_codes(batch):
     return Potentials(batch.indptr, batch.codes)
 
 
-def climb(rungs, batch, with_uses=True, weights=None, counts=NO_COUNTS):
+def climb(rungs, batch, with_uses=True, of_memory=False, weights=None, counts=NO_COUNTS):
     """Parse a chunk of sentences, each by the first of the rungs that has mass for it.
 
     Parameters
@@ -43,7 +43,10 @@ def climb(rungs, batch, with_uses=True, weights=None, counts=NO_COUNTS):
     rungs : sequence of Rung
     batch : Batch
     with_uses : bool, default=True
-        Whether expected uses are wanted, of arcs and of all factors that the first rung gives.
+        Whether expected uses are wanted of arcs.
+    of_memory : bool, default=False
+        Whether those of the factors of memory are too. Of sentences that a further rung has mass
+        for, they are not set.
     weights : None or ndarray of shape (n_sentences,), default=None
         How often the uses of each sentence are counted, if there is a single rung.
     counts : Counts, default=NO_COUNTS
@@ -54,14 +57,13 @@ def climb(rungs, batch, with_uses=True, weights=None, counts=NO_COUNTS):
     factors : Factors
         Of the first rung.
     results : Results
-        Uses are NaN for sentences that no rung has mass for; of those that a further rung has mass
-        for, uses are set of arcs alone.
+        Uses are NaN for sentences that no rung has mass for.
     """
     whole = lost = None
     for rung in rungs:
         part = batch if whole is None else take_batch(batch, lost)
         factors = as_factors(rung.potentials_of(part))
-        results, lengths = new_results(factors, with_uses), np.diff(factors.indptr)
+        results, lengths = new_results(factors, with_uses, of_memory), np.diff(factors.indptr)
         weights = np.ones(lengths.size) if weights is None else weights
         pending, grammar = np.argsort(lengths, kind="stable"), rung.grammar
         if grammar.fast is not None:

@@ -8,7 +8,11 @@ from sklearn_shag.encoding import Alphabet
 from sklearn_shag.operators import Operators, grammar_shapes
 from sklearn_shag.parsing._packed_grammar import PackedGrammar, pack_grammar
 from sklearn_shag.utils._kernel import inlined_kernel
+from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._param_validation import as_floats
 from sklearn_shag.utils._typing import FloatArray, IntArray
+
+LAYOUT = " Flatten the array of shape (N, N + 1) of each sentence, and join them to one."
 
 
 class Potentials(NamedTuple):
@@ -80,20 +84,29 @@ def check_grammar(grammar, potentials):
     if grammar is None:
         return pack_grammar(unit_grammar()), check_potentials(potentials, None)
     if not isinstance(grammar, PackedGrammar):
-        shapes = Operators(*map(np.shape, grammar))
-        n_symbols = np.shape(grammar.alpha_1)[0] - Alphabet(0).n_heads
-        if shapes != grammar_shapes(n_symbols, np.shape(grammar.alpha_1)[-1]):
-            raise ValueError(
-                f"The operators of a grammar over V symbols have leading axes (V + 2, 2), and "
-                f"V + 1 matrices; got the shapes {list(shapes)}."
-            )
-        check_finite(grammar)
+        check_operators(grammar)
         grammar = pack_grammar(grammar)
     return grammar, check_potentials(potentials, grammar.operators.A.shape[2])
 
 
-def check_finite(operators):
-    """Refuse operators with entries that are not finite."""
+def check_operators(operators):
+    """Refuse what are not the operators of a grammar, and entries that are not finite."""
+    if not isinstance(operators, Operators):
+        advice = "Without a grammar, where there need be none, pass None."
+        if hasattr(operators, "fit"):
+            advice = "A fitted estimator has them in operators_."
+        elif isinstance(operators, Potentials):
+            advice = "The grammar comes first and the potentials second."
+        raise TypeError(
+            f"A grammar is given by its Operators, got {type(operators).__name__}. {advice}"
+        )
+    shapes = Operators(*map(np.shape, operators))
+    n_symbols = shapes.alpha_1[0] - Alphabet(0).n_heads
+    if shapes != grammar_shapes(n_symbols, shapes.alpha_1[-1]):
+        raise ValueError(
+            f"The operators of a grammar over V symbols have leading axes (V + 2, 2), and V + 1 "
+            f"matrices; got the shapes {list(shapes)}."
+        )
     if not all(np.isfinite(part).all() for part in operators):
         raise ValueError("The operators hold values that are not finite.")
 
@@ -117,25 +130,30 @@ def check_potentials(potentials, n_symbols):
     ValueError
         If a shape, a type or a number is not what :class:`Potentials` says; sentences are named.
     """
-    indptr = _integers(potentials.indptr, "indptr")
+    if not isinstance(potentials, Potentials):
+        raise TypeError(
+            f"potentials must be Potentials, got {type(potentials).__name__}. They hold arrays for "
+            f"all sentences: Potentials(indptr, codes=..., arcs=...)."
+        )
+    indptr = as_integers(potentials.indptr, "indptr")
     if indptr.ndim != 1 or indptr.size < 2 or indptr[0] != 0 or np.any(np.diff(indptr) < 1):
         raise ValueError(
             f"indptr must begin with 0 and grow by the number of tokens, at least 1, of each "
-            f"sentence; got {potentials.indptr!r:.60}."
+            f"sentence; got {shorten(potentials.indptr)}."
         )
     begins = arc_begins(indptr)
     n_tokens, n_arcs = int(indptr[-1]), int(begins[-1])
     codes = _check_codes(potentials.codes, n_tokens, n_symbols)
     arcs = potentials.arcs
     if arcs is not None:
-        arcs = _floats(arcs, (n_arcs,), "arcs", "n_arcs")
+        arcs = _floats(arcs, (n_arcs,), "arcs", "(n_arcs,)", LAYOUT)
         _refuse(np.isnan(arcs) | (arcs == np.inf), begins, "arcs", "NaN or +inf")
     factors = potentials.arc_memory, potentials.stop_memory
     if potentials.memory is None:
         n_classes = 1
         memory = None
     else:
-        memory = _integers(potentials.memory, "memory")
+        memory = as_integers(potentials.memory, "memory")
         if memory.shape != (n_tokens,):
             raise ValueError(f"memory must have the shape ({n_tokens},), got {memory.shape}.")
         n_classes = max([np.shape(part)[-1] for part in factors if np.ndim(part)], default=1)
@@ -157,19 +175,28 @@ def check_potentials(potentials, n_symbols):
     return Potentials(indptr, codes, arcs, memory, arc_memory, stop_memory)
 
 
-def _integers(values, name):
-    values = np.asarray(values)
-    if values.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold whole numbers, got the dtype {values.dtype}.")
-    return np.ascontiguousarray(values, dtype=np.int64)
+def as_integers(values, name, meaning=""):
+    """Make a contiguous array of whole numbers, and nothing else, for kernels."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # a ragged one
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold whole numbers{meaning}, got {shorten(values)}.")
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _floats(values, shape, name, meaning):
-    values = np.ascontiguousarray(values, dtype=float)
+def as_codes(values):
+    """Make an array of symbol codes."""
+    return as_integers(values, "codes", ", the places of symbols in symbols_ of an estimator")
+
+
+def _floats(values, shape, name, meaning, advice=""):
+    values = np.ascontiguousarray(as_floats(values, name))
     if values.shape != shape:
         raise ValueError(
             f"{name} must have the shape {meaning} = {shape} for these sentences, got "
-            f"{values.shape}."
+            f"{values.shape}.{advice}"
         )
     return values
 
@@ -177,11 +204,14 @@ def _floats(values, shape, name, meaning):
 def _check_codes(codes, n_tokens, n_symbols):
     if n_symbols is None:
         if codes is not None:
-            raise ValueError("codes stand for symbols of a grammar, but there is none.")
+            raise ValueError(
+                "codes stand for symbols of a grammar, but there is none: pass it, or leave them "
+                "out."
+            )
         return np.zeros(n_tokens, dtype=np.int64)
     if codes is None:
         raise ValueError("A grammar needs the symbol codes of the sentences: codes is None.")
-    codes = _integers(codes, "codes")
+    codes = as_codes(codes)
     if codes.shape != (n_tokens,):
         raise ValueError(f"codes must have the shape ({n_tokens},), got {codes.shape}.")
     check_range(codes, n_symbols)

@@ -60,14 +60,16 @@ class Results(NamedTuple):
     stop_memory: np.ndarray  # (n_tokens, 2, n_classes)
 
 
-def new_results(factors, with_uses):
+def new_results(factors, with_uses, of_memory=True):
     """Allocate results for a chunk.
 
     Parameters
     ----------
     factors : Factors
     with_uses : bool
-        Whether expected uses are wanted, of arcs and of all factors that are given.
+        Whether expected uses are wanted of arcs.
+    of_memory : bool, default=True
+        Whether those of the factors of memory are too, if they are given.
 
     Returns
     -------
@@ -77,12 +79,12 @@ def new_results(factors, with_uses):
     n_sentences, n_arcs, n_tokens = factors.indptr.size - 1, 0, 0
     if with_uses:
         n_arcs, n_tokens = factors.begins[-1], factors.indptr[-1]
-    of_memory, of_stops = factors.arc_memory.shape, factors.stop_memory.shape
+    of_arcs, of_stops = factors.arc_memory.shape, factors.stop_memory.shape
     return Results(
         np.full(n_sentences, ROUTES.index("none"), dtype=np.uint8),
         np.zeros(n_sentences, dtype=np.int8),
         np.full(n_sentences, -np.inf),
         np.empty(n_arcs),
-        np.empty((min(n_arcs, of_memory[0]), *of_memory[1:])),
-        np.empty((min(n_tokens, of_stops[0]), *of_stops[1:])),
+        np.empty((min(n_arcs, of_arcs[0]) * of_memory, *of_arcs[1:])),
+        np.empty((min(n_tokens, of_stops[0]) * of_memory, *of_stops[1:])),
     )

@@ -14,10 +14,12 @@ from sklearn_shag.parsing._potentials import (
     places_of,
     take_sentences,
 )
+from sklearn_shag.treebank import DependencyTree
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads
 from sklearn_shag.utils._kernel import kernel
-from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._param_validation import as_floats, check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
 # What is known of the heads of a sentence; numba makes no literals of this type.
@@ -63,6 +65,8 @@ def tree_loss(
     ValueError
         If shapes or numbers are not as above, or if a sentence has no projective tree with one root
         that has the known heads, and no forbidden arc.
+    TypeError
+        If `heads` is no sequence, or one of trees.
 
     See Also
     --------
@@ -85,7 +89,8 @@ def tree_loss(
            [ 0.5, -0.5,  0. ]])
     """
     known, indptr = _check_heads(heads)
-    packed, potentials = check_grammar(None, Potentials(indptr, arcs=arcs))
+    scores = as_floats(arcs, "arcs")
+    packed, potentials = check_grammar(None, Potentials(indptr, arcs=scores))
     weights = check_sample_weight(sample_weight, heads, allow_all_zero=True)
     results = sum_up_sentences(packed, potentials, n_jobs=n_jobs)
     begins, log_known, used = (
@@ -107,7 +112,7 @@ def tree_loss(
         s = int(np.argmax(impossible))
         raise ValueError(
             f"heads[{s}] is impossible: no projective tree with one root has these heads, and no "
-            f"arc of the score -inf."
+            f"arc of the score -inf. Leave the sentence out, or give -1 for heads that may differ."
         )
     losses = np.where(nothing, 0.0, results.log_abs_z - log_known)
     counted = np.repeat(np.where(nothing, 0.0, weights), np.diff(begins))
@@ -118,14 +123,20 @@ def tree_loss(
 
 def _check_heads(heads):
     if not is_collection(heads):
-        raise TypeError(f"heads must hold the heads of each sentence, got {heads!r:.60}")
+        raise TypeError(f"heads must hold the heads of each sentence, got {shorten(heads)}")
+    heads = list(heads)
+    if any(isinstance(of_sentence, DependencyTree) for of_sentence in heads):
+        raise TypeError(
+            "heads must hold the heads of each sentence, got trees. Take theirs: "
+            "sklearn_shag.treebank.heads(trees)."
+        )
     known = [as_heads(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
     for s, of_sentence in enumerate(known):
         if of_sentence.size == 0 or of_sentence.min() < -1 or of_sentence.max() > of_sentence.size:
             raise ValueError(
                 f"heads[{s}] must hold the heads of {of_sentence.size} tokens, at least one: "
                 f"numbers from -1, for one that is not known, to {of_sentence.size}; got "
-                f"{of_sentence.tolist()!r:.60}."
+                f"{shorten(of_sentence.tolist())}."
             )
     if not known:
         raise ValueError("heads holds no sentences; at least one is needed.")

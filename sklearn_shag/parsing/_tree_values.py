@@ -8,6 +8,7 @@ from sklearn_shag.parsing._potentials import Potentials, arc_begins, check_gramm
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import Heads
 from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import FloatArray, SignArray
 
 
@@ -38,7 +39,7 @@ def tree_values(
         If the heads of a sentence are too few or too many, are unknown (-1), or are no tree; or
         if operators are not finite, or potentials are not what :class:`Potentials` says.
     TypeError
-        If `heads` is no sequence.
+        If `heads` is no sequence, or `grammar` or `potentials` is something else.
 
     See Also
     --------
@@ -57,7 +58,7 @@ def tree_values(
     """
     packed, potentials = check_grammar(grammar, potentials)
     if not is_collection(heads):
-        raise TypeError(f"heads must hold the heads of each sentence, got {heads!r:.60}")
+        raise TypeError(f"heads must hold the heads of each sentence, got {shorten(heads)}")
     heads, sentences = list(heads), [range(n) for n in np.diff(potentials.indptr)]
     if len(heads) != len(sentences):
         raise ValueError(

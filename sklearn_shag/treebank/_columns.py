@@ -4,6 +4,7 @@ import re
 
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import as_heads, find_head_error
+from sklearn_shag.utils._messages import shorten
 
 # The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
 ATTRIBUTES = {
@@ -96,7 +97,7 @@ def as_tuple(name, values):
     if not is_collection(values):
         raise TypeError(
             f"{name} must be a sequence of str, one a token, got the {type(values).__name__} "
-            f"{values!r:.60}"
+            f"{shorten(values)}"
         )
     return tuple(values)
 

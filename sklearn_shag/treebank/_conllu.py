@@ -21,7 +21,8 @@ from sklearn_shag.treebank._tree import DependencyTree, make_tree
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import find_head_error
 from sklearn_shag.utils._io import atomic_write
-from sklearn_shag.utils._param_validation import HasMethods, StrOptions, validate_params
+from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._param_validation import StrOptions, validate_params
 from sklearn_shag.utils._typing import FilePath
 from sklearn_shag.utils._warnings import warn
 
@@ -35,7 +36,6 @@ _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers a
 
 @validate_params(
     {
-        "path_or_file": [str, os.PathLike, HasMethods("read"), list, tuple],
         "symbols": [str, list, tuple],
         "on_error": [StrOptions({"raise", "skip", "warn"})],
     }
@@ -85,7 +85,7 @@ def read_conllu(
     ValueError
         If there is no such column as in `symbols`, or text is given in place of a path.
     TypeError
-        If one of several files is neither a path nor open, or a file is open in binary mode.
+        If a file is neither a path nor open, or is open in binary mode.
 
     See Also
     --------
@@ -164,7 +164,7 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
         raise TypeError("trees must be an iterable of DependencyTree, got one tree: write [tree]")
     if not is_collection(trees) or hasattr(trees, "write"):
         raise TypeError(
-            f"trees must be an iterable of DependencyTree, got {trees!r:.60}. The trees come "
+            f"trees must be an iterable of DependencyTree, got {shorten(trees)}. The trees come "
             f"first and the file second: write_conllu(trees, path_or_file)."
         )
     blocks = _format_trees(trees)
@@ -256,7 +256,8 @@ def _parse_words(path, first_line, lines):
         if end:
             range_end, range_line = end, line_number
     if not words:
-        raise ConlluError(path, first_line, "the sentence has no words")
+        message = "the sentence has no words; take its lines away, or add its words"
+        raise ConlluError(path, first_line, message)
     if range_end > len(words):
         message = f"the multiword token ends at {range_end}, after the last word, {len(words)}"
         raise ConlluError(path, range_line, message)
@@ -276,17 +277,22 @@ def _parse_other_id(text, n_words, range_end):
             return 0
         if kind == "-" and number == n_words + 1 and number > range_end:
             return end
-    raise ParseException(
+    message = (
         f"ID {text!r} is out of place: the next word is {n_words + 1}, words are numbered "
         "consecutively from 1, and multiword tokens do not overlap"
     )
+    if text == "1":
+        message += "; before the first word of the next sentence put an empty line"
+    raise ParseException(message)
 
 
 def _describe_columns(line, columns):
     if len(columns) != 10:
         message = f"10 columns separated by tabs are expected, got {len(columns)}"
         guess = guess_format(line)
-        return message if guess is None else f"{message}; the line looks like {guess}"
+        if guess is None:
+            return f"{message}; they are {', '.join(DEFAULT_FIELDS).upper()}, '_' for no value"
+        return f"{message}; the line looks like {guess}"
     return f"column {DEFAULT_FIELDS[columns.index('')].upper()} is empty; write '_' for no value"
 
 
@@ -317,7 +323,9 @@ def _format_trees(trees):
     for index, tree in enumerate(trees):
         if not isinstance(tree, DependencyTree):
             raise TypeError(
-                f"trees[{index}] must be a DependencyTree, got {type(tree).__name__}: {tree!r:.60}"
+                f"trees[{index}] must be a DependencyTree, got {type(tree).__name__}: "
+                f"{shorten(tree)}. The method parse of an estimator gives trees, and "
+                f"tree.with_heads(heads) puts heads of yours into one."
             )
         yield _format_tree(tree)
 

@@ -67,6 +67,8 @@ def _guess_without_tabs(line):
     words = line.split()
     if len(words) in (8, 10) and words[0].isdigit() and (words[6].isdigit() or words[6] == "_"):
         return "CoNLL-U with spaces for tabs; put one tab between two columns"
+    if line.startswith("version https://git-lfs"):
+        return "a pointer of Git LFS in place of the file; fetch the file with `git lfs pull`"
     for name, separator in (("commas", ","), ("semicolons", ";")):
         if line.count(separator) == 9:
             return f"columns separated by {name}; put tabs between them"
@@ -81,6 +83,8 @@ def _guess_without_tabs(line):
         return "XML or HTML; if it was saved from a web page, download the raw file in its place"
     if re.match(r"[\[{]\s*([\"{\[]|$)", line):
         return "JSON; convert it to CoNLL-U first"
+    if re.fullmatch(r"\S*[,;]\S*[,;]\S*", line):
+        return "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
     return (
         "plain text; split it into words and tag them first, with a tagger that writes CoNLL-U, "
         "such as Stanza or UDPipe"

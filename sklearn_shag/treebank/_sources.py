@@ -4,6 +4,7 @@ import glob
 import os
 
 from sklearn_shag.utils._io import STANDARD, expand_user
+from sklearn_shag.utils._messages import shorten
 
 _SUFFIXES = (".conllu", ".conllu.gz")
 
@@ -42,9 +43,11 @@ def list_sources(path_or_file):
     if hasattr(path_or_file, "read"):
         return [path_or_file]
     if not isinstance(path_or_file, str | os.PathLike):
+        wrap = isinstance(path_or_file, bytes | bytearray)
         raise TypeError(
             f"A file is a path (str or os.PathLike) or a file open for reading text, got "
-            f"{type(path_or_file).__name__}: {path_or_file!r:.60}"
+            f"{type(path_or_file).__name__}: {shorten(path_or_file)}"
+            + (". Of text make a file: io.StringIO(data.decode())." if wrap else "")
         )
     path = expand_user(path_or_file)
     if path == STANDARD:

@@ -20,6 +20,7 @@ from sklearn_shag.treebank._unknown import (
     UnknownSymbolWarning,
     warn_of_tokens,
 )
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import StrArray
 from sklearn_shag.utils._warnings import warn
@@ -260,13 +261,16 @@ class TokenFeature(TransformerMixin, BaseEstimator):
 
 def _check_trees(X):
     if isinstance(X, (str, DependencyTree)) or hasattr(X, "columns") or not hasattr(X, "__len__"):
-        raise TypeError(f"X must be a sequence of DependencyTree, got {type(X).__name__}")
+        raise TypeError(
+            f"X must be a sequence of DependencyTree, got {type(X).__name__}. Pass a list of "
+            f"trees, such as sklearn_shag.treebank.read_conllu(path) gives."
+        )
     if len(X) == 0:
         raise ValueError("X is empty: at least one DependencyTree is needed")
     for index, tree in enumerate(X):
         if not isinstance(tree, DependencyTree):
             raise TypeError(
-                f"X[{index}] must be a DependencyTree, got {type(tree).__name__}: {tree!r:.60}; "
+                f"X[{index}] must be a DependencyTree, got {type(tree).__name__}: {shorten(tree)}; "
                 "read trees with read_conllu or make them with DependencyTree(forms, upos=...), "
                 "or give sequences of symbols to the estimator itself, without TokenFeature"
             )

@@ -72,14 +72,19 @@ def check_share(n_meaningless, n_tokens, symbols, known):
     known = [symbol for symbol in known if symbol != MISSING]
     for symbol in known:
         del counts[symbol]
-    examples = [f"{symbol!r} ({count})" for symbol, count in counts.most_common()]
-    warn_of_tokens(
-        n_meaningless,
-        n_tokens,
-        f"have symbols that say nothing to the grammar: {_join(examples)}. It knows "
-        f"{_join(list(map(repr, known)))}. Tag the text as the training trees were, or choose the "
-        f"same columns.",
-    )
+    if set(counts) == {MISSING}:
+        problem = (
+            f"have the symbol {MISSING!r}, which stands for a missing value and says nothing to "
+            f"the grammar. Tag the text first, or choose a column that has values."
+        )
+    else:
+        examples = [f"{symbol!r} ({count})" for symbol, count in counts.most_common()]
+        problem = (
+            f"have symbols that say nothing to the grammar: {_join(examples)}. It knows "
+            f"{_join(list(map(repr, known)))}. Tag the text as the training trees were, or choose "
+            f"the same columns."
+        )
+    warn_of_tokens(n_meaningless, n_tokens, problem)
 
 
 def warn_of_tokens(n_concerned, n_tokens, problem):

@@ -1,6 +1,10 @@
 """What makes a sequence of heads a dependency tree."""
 
+from numbers import Number
+
 import numpy as np
+
+from sklearn_shag.utils._messages import shorten
 
 
 def as_heads(values, where):
@@ -37,9 +41,15 @@ def as_heads(values, where):
         or given.dtype.kind not in "iuf"
         or (given.dtype.kind == "f" and not np.all(np.isfinite(given) & (given == np.floor(given))))
     ):
+        one = isinstance(values, Number)
         raise ValueError(
             f"{where} must be a flat sequence of whole numbers, the head of each token; got "
-            f"{values!r:.100}"
+            f"{shorten(values)}"
+            + (
+                ". If it is a head of a single sentence, put that in a list: [heads]."
+                if one
+                else ""
+            )
         )
     return given.astype(np.int64)
 
@@ -56,15 +66,14 @@ def find_head_error(heads):
     -------
     error : None or tuple (token, message)
         None for a tree; several roots are allowed here. Otherwise the 1-based position of the
-        token where the error shows, and what is wrong with it; also how to convert the heads, if
-        they are a tree by another convention.
+        token where the error shows, what is wrong with it, and what to do: how to convert the
+        heads, if they are a tree by another convention.
     """
     error = _find_error(heads)
     if error is None:
         return None
-    token, message = error
-    advice = _advise(heads)
-    return token, message if advice is None else f"{message}; {advice}"
+    token, problem, remedy = error
+    return token, f"{problem}; {_advise(heads) or remedy}"
 
 
 def _advise(heads):
@@ -95,12 +104,17 @@ def _advise(heads):
 
 
 def _find_error(heads):
+    """The token, what is wrong, and what to do; None for a tree."""
     n_tokens = len(heads)
     for token, head in enumerate(heads, start=1):
         if not 0 <= head <= n_tokens:
-            return token, f"head {head} is outside 0..{n_tokens}"
+            return (
+                token,
+                f"head {head} is outside 0..{n_tokens}",
+                "a head is the position of a token, counted from 1, or 0 for the root",
+            )
     if n_tokens and 0 not in heads:
-        return 1, "no token has head 0, so the tree has no root"
+        return 1, "no token has head 0, so the tree has no root", "give its root the head 0"
     # Follow the heads upwards from every token; a token met twice on one way up is in a cycle.
     walk_of = [0] * (n_tokens + 1)
     for start in range(1, n_tokens + 1):
@@ -109,7 +123,8 @@ def _find_error(heads):
             walk_of[token] = start
             token = heads[token - 1]
         if token and walk_of[token] == start:
-            return token, f"the head chain of token {token} comes back to it: a cycle"
+            problem = f"the head chain of token {token} comes back to it: a cycle"
+            return token, problem, "correct one of its heads"
     return None
 
 

@@ -7,6 +7,8 @@ import os
 import secrets
 import sys
 
+from sklearn_shag.utils._messages import shorten
+
 STANDARD = "-"  # a path that stands for standard input or output
 
 
@@ -28,8 +30,8 @@ def expand_user(path):
     """
     if not isinstance(path, str | bytes | os.PathLike):  # os.fsdecode says it without `path`
         raise TypeError(
-            f"The path of a file must be a str or os.PathLike, got a {type(path).__name__}: "
-            f"{path!r:.60}"
+            f"The path of a file must be a str or os.PathLike, got {type(path).__name__}: "
+            f"{shorten(path)}"
         )
     return os.path.expanduser(os.fsdecode(path))
 
@@ -81,7 +83,7 @@ def check_target(path):
     Raises
     ------
     OSError
-        If it is a folder, or would be in one that does not exist.
+        If it is a folder, or would be in one that does not exist or is a file.
     """
     path = expand_user(path)
     if path == STANDARD:
@@ -91,6 +93,10 @@ def check_target(path):
         raise FileNotFoundError("The path of the file to write is empty.")
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} cannot be written: it is a folder; name a file in it.")
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise NotADirectoryError(
+            f"{path} cannot be written: {folder} is a file, and not a folder; name another folder."
+        )
     if not os.path.isdir(folder):
         raise FileNotFoundError(
             f"{path} cannot be written: there is no folder {folder}; make it first."

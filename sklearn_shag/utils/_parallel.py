@@ -4,6 +4,7 @@ import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from numbers import Integral
 
 from joblib import effective_n_jobs, parallel_config
 from joblib.parallel import ThreadingBackend, get_active_backend
@@ -27,7 +28,14 @@ def count_workers(n_jobs):
     Returns
     -------
     n_workers : int
+
+    Raises
+    ------
+    ValueError
+        If `n_jobs` is anything else, or 0. Estimators have checked it before.
     """
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}.")
     # joblib's backend for dask would send out tasks even of one job.
     return 1 if n_jobs == 1 or _within_task() else effective_n_jobs(n_jobs)
 

@@ -26,6 +26,8 @@ try:
 except ImportError:  # before version 1.7
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
+from sklearn_shag.utils._messages import shorten
+
 __all__ = [
     "BaseComposition",
     "HasMethods",
@@ -33,6 +35,7 @@ __all__ = [
     "InvalidParameterError",
     "StrOptions",
     "VisualBlock",
+    "as_floats",
     "check_sample_weight",
     "fit_context",
     "fit_members_context",
@@ -63,6 +66,30 @@ def fit_members_context(method: Function) -> Function:
 def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], Function]:
     """Decorate a function: its arguments are checked before it runs."""
     return _validate_params(constraints, prefer_skip_nested_validation=True)
+
+
+def as_floats(values, name):
+    """Make an array of floats of numbers, whatever its shape.
+
+    Parameters
+    ----------
+    values : array-like
+    name : str
+        What the message calls them.
+
+    Returns
+    -------
+    array : float ndarray
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers, or not as many in each row.
+    """
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {shorten(values)}.") from None
 
 
 def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
