@@ -16,6 +16,7 @@ from sklearn_shag.inspection._grammars import (
 )
 from sklearn_shag.inspection._text import table_text
 from sklearn_shag.operators import Operators, pair_automaton
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
 
@@ -157,7 +158,7 @@ def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
     NOUN   right       VERB               0.064   0.064
     NOUN   right       PUNCT              0.044   0.045
     """
-    call = f"top_modifiers(pipeline[-1], {head!r:.20})"
+    call = f"top_modifiers(pipeline[-1], {shorten(head)})"
     operators, symbols = check_grammar(estimator, call)
     is_root = isinstance(head, str) and head == ROOT_NAME
     code = Alphabet(symbols.size).root if is_root else head_code(head, symbols)

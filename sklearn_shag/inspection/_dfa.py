@@ -18,6 +18,7 @@ from sklearn_shag.operators import pair_automaton
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
@@ -137,7 +138,7 @@ class ApproximateDFA(NamedTuple):
         if not is_collection(prefix) or not all(isinstance(symbol, str) for symbol in prefix):
             raise TypeError(
                 f"prefix must be a sequence of symbols (str), got {type(prefix).__name__} "
-                f"{prefix!r:.60}. Of a single symbol make a list: ['DET']."
+                f"{shorten(prefix)}. Of a single symbol make a list: ['DET']."
             )
         state = 0
         for symbol in prefix:
@@ -302,7 +303,8 @@ def approximate_dfa(
     """
     operators, symbols = check_grammar(
         estimator,
-        f"approximate_dfa(pipeline[-1], {head!r:.20}, {direction!r}, pipeline[:-1].transform(X))",
+        f"approximate_dfa(pipeline[-1], {shorten(head)}, {direction!r}, "
+        f"pipeline[:-1].transform(X))",
     )
     code, side = head_code(head, symbols), DIRECTIONS.index(direction)
     sequences = _sequences(X, y, symbols, code, side)

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag.utils._messages import shorten
+
 ROOT_NAME = "<root>"
 DIRECTIONS = ("left", "right")  # in the order of their codes
 
@@ -44,8 +46,8 @@ def head_code(head, symbols):
     code = np.flatnonzero(symbols == head)
     if not isinstance(head, str) or not code.size:
         raise ValueError(
-            f"head={head!r:.60} is none of the {symbols.size} symbols that the estimator has seen: "
-            f"{', '.join(symbols[:50])}{', ...' if symbols.size > 50 else ''}."
+            f"head={shorten(head)} is none of the {symbols.size} symbols that the estimator has "
+            f"seen: {', '.join(symbols[:50])}{', ...' if symbols.size > 50 else ''}."
         )
     return int(code[0])
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray
 
 
@@ -246,7 +247,7 @@ class TreeStructure:
         if not is_number or not 0 <= token <= n_tokens:
             raise ValueError(
                 f"A position in {self!r} is a whole number from 1 to {n_tokens}, or 0 for the "
-                f"root; got {token!r:.60}."
+                f"root; got {shorten(token)}."
             )
         return self.heads, int(token)
 
