@@ -1,5 +1,7 @@
 """Deterministic automata as text, as graphs, and in the language of Graphviz."""
 
+from sklearn_shag.utils._networkx import new_graph
+
 _SHOWN = 3  # prefixes of a state
 
 
@@ -25,13 +27,7 @@ def draw_text(dfa):
 
 def make_graph(dfa):
     """Make a networkx.MultiDiGraph."""
-    try:
-        import networkx
-    except ImportError:
-        raise ImportError(
-            "to_networkx needs networkx: pip install 'sklearn-shag[graph]'."
-        ) from None
-    graph = networkx.MultiDiGraph(head=dfa.head, direction=dfa.direction, initial=0)
+    graph = new_graph("MultiDiGraph", head=dfa.head, direction=dfa.direction, initial=0)
     for state, (visits, stops, probability, prefixes) in enumerate(zip(*dfa.states, strict=True)):
         graph.add_node(
             state,

@@ -8,6 +8,7 @@ import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES
 from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._networkx import new_graph
 from sklearn_shag.utils._typing import IndexArray
 
 
@@ -219,15 +220,9 @@ class TreeStructure:
         ([(0, 2), (2, 1)], 'Dogs')
         """
         heads, _ = self._structure()
-        try:
-            import networkx
-        except ImportError:
-            raise ImportError(
-                "to_networkx needs networkx: pip install 'sklearn-shag[graph]'."
-            ) from None
         columns = {name: getattr(self, attribute) for name, attribute in ATTRIBUTES.items()}
         deprels = columns.pop("deprel")
-        graph = networkx.DiGraph()
+        graph = new_graph("DiGraph")
         graph.add_node(0)
         for token, head in enumerate(heads.tolist(), start=1):
             row = {name: values[token - 1] for name, values in columns.items() if values}
