@@ -50,7 +50,7 @@ from sklearn_shag.parsing._fast_sums import (
 )
 from sklearn_shag.sequences import LEFT as LEFT_CODE
 from sklearn_shag.sequences import RIGHT as RIGHT_CODE
-from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, merged_kernel
 from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
@@ -373,7 +373,7 @@ def outside(sentence, n_tokens, tile, tables, marginals):
                         _outside_span(sentence, tables, marginals, i, j, first, n, NOT_BEGUN)
 
 
-@table_kernel
+@inner_table_kernel
 def _inside_common(tables, memory, i0, j0, tile, n):
     """Begin the sums of :func:`_inside_span` for all spans of a tile, at their common points."""
     low, high = i0 + tile, j0
@@ -387,22 +387,22 @@ def _inside_common(tables, memory, i0, j0, tile, n):
             four_sums(tables, SUM_COMPLETE, memory, j, i, low, high - 1)
 
 
-@table_kernel
+@inner_table_kernel
 def _outside_common(tables, memory, i0, j0, tile, n):
     """Begin the sums of :func:`_outside_span` for all spans of a tile, beyond rows and columns."""
-    behind = j0 + tile
+    low, behind = np.int64(1), j0 + tile  # of one type, or functions would be compiled for each
     for i in range(i0, i0 + tile):
         for j in range(j0, min(behind, n), 4):
             four_sums(tables, SUM_D_COMPLETE, memory, i, j + 1, behind, n)
             four_sums(tables, SUM_D_INCOMPLETE, memory, i, j, behind + 1, n + 1)
     for j in range(j0, min(behind, n)):
         for i in range(i0, i0 + tile, 4):
-            four_sums(tables, SUM_D_COMPLETE, memory, j, i, 1, i0)
-            four_sums(tables, SUM_D_INCOMPLETE, memory, j, i, 1, i0)
-    awaiting, incomplete = SUM_D_COMPLETE, SUM_D_INCOMPLETE
+            four_sums(tables, SUM_D_COMPLETE, memory, j, i, low, i0)
+            four_sums(tables, SUM_D_INCOMPLETE, memory, j, i, low, i0)
+    awaiting, emitted = SUM_D_COMPLETE, SUM_D_INCOMPLETE
     for j in range(j0, min(behind, n), 4):
         for i in range(i0, i0 + tile, 4):
             add_inner_products(tables, awaiting, memory, D_AWAITING, i, COMPLETE, j + 1, behind, n)
-            add_inner_products(tables, incomplete, memory, INCOMPLETE, i, D_COMPLETE, j + 1, 1, i0)
-            add_inner_products(tables, awaiting, memory, D_AWAITING, j, COMPLETE, i, 1, i0)
-            add_inner_products(tables, incomplete, memory, INCOMPLETE, j, D_COMPLETE, i, behind, n)
+            add_inner_products(tables, emitted, memory, INCOMPLETE, i, D_COMPLETE, j + 1, low, i0)
+            add_inner_products(tables, awaiting, memory, D_AWAITING, j, COMPLETE, i, low, i0)
+            add_inner_products(tables, emitted, memory, INCOMPLETE, j, D_COMPLETE, i, behind, n)

@@ -27,7 +27,12 @@ from sklearn_shag.parsing._fast_range import (
 from sklearn_shag.parsing._fast_sums import CLOSED, D_CLOSED, N_NUMBER_TABLES, Memory, Tables
 from sklearn_shag.parsing._fast_uses import add_counts, add_counts_of_arcs, put_uses
 from sklearn_shag.parsing._potentials import classes_of
-from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
+from sklearn_shag.utils._kernel import (
+    inlined_kernel,
+    inner_table_kernel,
+    merged_kernel,
+    table_kernel,
+)
 from sklearn_shag.utils._simd import LANES, shaped
 
 # Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured. Of
@@ -192,7 +197,7 @@ def _solve(sentence, tables, marginals, group, with_uses, tile):
         outside(sentence, n - 1, tile, tables, marginals)
 
 
-@table_kernel
+@inner_table_kernel
 def _attach_roots(group):
     """Z = sum_m w(m) closed[m, 1] closed[m, N + 1] and its derivatives (eqs. 23, 24)."""
     numbers = group.numbers
@@ -214,7 +219,7 @@ def _attach_roots(group):
             group.marginals[m - 1, 0, member] = factor * left * right
 
 
-@table_kernel
+@inner_table_kernel
 def _put_result(factors, group, member, s, results, n_classes, n_states):
     """Keep the results of one sentence; return whether it is done."""
     z, n_tokens = group.z[member], group.lengths[member]

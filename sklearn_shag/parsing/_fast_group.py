@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_shag.parsing._fast_sums import N_NUMBER_TABLES, N_VECTOR_TABLES
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel
 from sklearn_shag.utils._simd import LANES, aligned, shaped
 
 
@@ -86,7 +86,7 @@ def new_workspace(n_tokens, n_states, n_classes, n_members):
     )
 
 
-@table_kernel
+@inner_table_kernel
 def group_of(space, n_tokens, n_states, n_classes, n_members):
     """Cut what sentences side by side, the longest of N tokens, need from the workspace."""
     p, n, size = padded(n_tokens), n_tokens + 1, n_states * n_classes * n_members
@@ -107,7 +107,7 @@ def group_of(space, n_tokens, n_states, n_classes, n_members):
     )
 
 
-@table_kernel
+@inner_table_kernel
 def put_sentence(grammar, factors, s, group, member):
     """Put a sentence in its place. Behind its end all is zero."""
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
@@ -159,7 +159,7 @@ def _put_row(grammar, factors, begin, n_tokens, group, h, member):
         group.in_class[h, c, member] = 1.0 if in_class else 0.0
 
 
-@table_kernel
+@inner_table_kernel
 def _put_stop_factors(factors, begin, n_tokens, group, member):
     """Multiply what stops by its factors, divided by the largest of each token and side."""
     n_classes, n_members = group.arc_scores.shape[2], group.lengths.size
@@ -207,7 +207,7 @@ def _put_arc_factors(factors, first, n_tokens, group, m, member):
                 group.roots[m, member] *= factor
 
 
-@table_kernel
+@inner_table_kernel
 def put_memory(factors, s, memory):
     """Set where the states of the class of each token begin, and the next token of each class."""
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]

@@ -17,7 +17,7 @@ from sklearn_shag.parsing._fast_sums import (
 from sklearn_shag.parsing._packed_grammar import FastGrammar
 from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel
 from sklearn_shag.utils._simd import (
     LANES,
     lane_sum,
@@ -30,7 +30,7 @@ from sklearn_shag.utils._simd import (
 )
 
 
-@table_kernel
+@inner_table_kernel
 def put_uses(factors, group, member, s, results, n_states):
     """Set the expected uses of the memory and stop factors of one sentence, of several classes."""
     n_tokens, n_classes = group.lengths[member], group.arc_scores.shape[2]
@@ -92,7 +92,7 @@ def _stop_use(group, h, direction, c, n_states, member):
     return use * group.stops[h, direction, place]
 
 
-@table_kernel
+@inner_table_kernel
 def add_counts(grammar, factors, s, weights, space, counts):
     """Add what one sentence uses of operators, times its weight (eq. 26).
 
@@ -143,7 +143,7 @@ def _add_moves(group, h, m, place, weights, s, counts):
             store(counts.A, (*place, i, q), multiply_add(after, before, use))
 
 
-@table_kernel
+@inner_table_kernel
 def add_counts_of_arcs(factors, s, weights, results, counts):
     """Add what one sentence uses of operators with one state: every arc its move."""
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
