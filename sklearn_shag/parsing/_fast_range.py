@@ -38,9 +38,10 @@ def _scale(group, member, m, exponent):
     factor = 2.0 ** (group.exponents[m, member] - exponent)
     group.exponents[m, member] = exponent
     group.roots[m, member] *= factor
-    for h in range(1, group.arc_scores.shape[0]):
-        for c in range(group.arc_scores.shape[2]):
-            group.arc_scores[h, m, c, member] *= factor
+    scores = shaped(group.arc_scores[m], (group.arc_scores[m].size,))
+    n_members = group.lengths.size
+    for k in range(group.arc_scores.shape[2], scores.size // n_members):  # the first is the root
+        scores[k * n_members + member] *= factor
 
 
 @inner_table_kernel

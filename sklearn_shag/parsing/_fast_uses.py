@@ -135,7 +135,7 @@ def _add_moves(group, h, m, place, weights, s, counts):
         before = zeros()
         for c in range(n_classes):
             awaiting = load(group.vectors, (AWAITING, h, m, c * n_states + q))
-            before = multiply_add(weight(group.arc_scores, (h, m, c, 0)), awaiting, before)
+            before = multiply_add(weight(group.arc_scores, (m, h, c, 0)), awaiting, before)
         before = multiply(weight(weights, (s,)), before)
         for i in range(n_states):
             use = load(counts.A, (*place, i, q))
@@ -170,16 +170,16 @@ class Counts(NamedTuple):
 # Empty, where no counts are wanted.
 _vectors, _matrices = np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1))
 NO_COUNTS = Counts(
-    FastGrammar(_vectors, _vectors, _matrices, _matrices, np.empty(0)),
+    FastGrammar(_vectors, _vectors, _matrices, _matrices, np.empty((0, 2, 0)), np.empty(0)),
     Operators(_vectors, _vectors, _matrices),
 )
 
 
 def new_counts(grammar):
     """Allocate counts of the operators of a PackedGrammar."""
-    like = grammar.operators if grammar.fast is None else grammar.fast
-    alpha_1, alpha_inf, A = map(np.zeros_like, like[:3])
-    fast = FastGrammar(alpha_1, alpha_inf, A, A, np.zeros(A.shape[2]))
+    padded = grammar.fast is not None and grammar.operators.alpha_1.shape[2] > 1
+    alpha_1, alpha_inf, A = map(np.zeros_like, (grammar.fast if padded else grammar.operators)[:3])
+    fast = FastGrammar(alpha_1, alpha_inf, A, A, np.empty((0, 2, 0)), np.zeros(A.shape[2]))
     return Counts(fast, Operators(*map(np.zeros_like, grammar.operators)))
 
 
