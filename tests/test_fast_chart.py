@@ -2,6 +2,7 @@
 
 from functools import cache, partial
 from itertools import pairwise
+from unittest.mock import patch
 
 import numba
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn_shag.parsing import (
     Rung,
     _chunks,
     _fast_chart,
+    _fast_driver,
     _scaled_chart,
     eisner,
     inside_outside,
@@ -84,14 +86,30 @@ def with_root(codes):
 
 
 def run(operators, sentences, with_marginals=True):
-    """Give sentences to the fast chart alone: which are done, sign, log |Z| and marginals."""
+    """Give sentences to the fast chart alone: which are done, sign, log |Z| and marginals.
+
+    Those of one state in lockstep and one by one, which is the same to the last bit.
+    """
+    several = _run(operators, sentences, with_marginals, fewest_in_lockstep=0)
+    if operators.alpha_1.shape[2] == 1:
+        single = _run(operators, sentences, with_marginals, fewest_in_lockstep=np.inf)
+        for one, other in zip(single[:3], several[:3], strict=True):
+            assert_array_equal(one, other)
+        for k, done in enumerate(several[0]):
+            if done:  # else undefined
+                assert_array_equal(single[3][k], several[3][k])
+    return several
+
+
+def _run(operators, sentences, with_marginals, fewest_in_lockstep):
     codes, indptr = encoded(sentences)
     factors = as_factors(check_potentials(Potentials(indptr, codes), N_SYMBOLS))
     results, lengths = new_results(factors, with_marginals), np.diff(indptr)
     which = np.argsort(lengths, kind="stable")
     done, weights = np.zeros(lengths.size, dtype=bool), np.ones(lengths.size)
     packed = pack_grammar(operators)
-    done[which] = run_fast(packed.fast, factors, which, results, weights, NO_COUNTS.fast)
+    with patch.object(_fast_driver, "FEWEST_ARCS_IN_LOCKSTEP", fewest_in_lockstep):
+        done[which] = run_fast(packed.fast, factors, which, results, weights, NO_COUNTS.fast)
     parts = [()] * len(sentences)
     if with_marginals:
         ends = pairwise(factors.begins)
@@ -199,7 +217,7 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
         stops[here, :, states] = operators.alpha_inf[codes].squeeze(2 if in_lockstep else ())
         if in_lockstep:
             direction = (np.arange(n) > np.arange(n)[:, None]).astype(int)[here, here]
-            scores[here, here, 0, s] = operators.A[codes[:, None], direction, codes][..., 0, 0]
+            scores[here, here, 0, s] = operators.A[codes[:, None], direction, codes][..., 0, 0].T
     A, A_transposed = None, None
     if not in_lockstep:
         A = np.zeros((*operators.A.shape[:3], *[starts.shape[2]] * 2))
@@ -322,6 +340,22 @@ def test_sentences_in_lockstep_are_scaled_each_by_its_own_factor():
     assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-7)
 
 
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e40])
+def test_one_by_one_is_the_same_as_in_lockstep(any_grammar, signed, factor):
+    """To the last bit (:func:`run` tells), in range or not, with mass or without."""
+    operators = any_grammar(8, 1, signed)
+    rng = np.random.default_rng(8)
+    operators.A[rng.uniform(size=operators.A.shape) < 0.1] = 0.0
+    operators = operators._replace(A=operators.A * factor)
+    n_sentences, longest = (20, 9) if numba.config.DISABLE_JIT else (2000, 40)
+    lengths = [*rng.integers(1, longest, size=n_sentences), 2 * longest, 3 * longest]
+    done, sign, _, _ = run(operators, sentences_of(lengths))
+    assert done.any()
+    assert (sign == 0).any()
+    assert signed == (np.min(sign) < 0)
+
+
 def test_without_marginals_z_is_the_same():
     for n_states in (1, 2):
         operators, sentences = even_grammar(7, n_states), sentences_of([1, 3, 6])
@@ -338,14 +372,18 @@ def test_packed_grammars_are_padded(n_states):
     operators = even_grammar(8, n_states)
     packed = pack_grammar(operators)
     grammar = packed.fast
-    n = n_states if n_states == 1 else -(-n_states // LANES) * LANES
-    assert grammar.A.shape == (*operators.A.shape[:3], n, n)
-    assert_array_equal(grammar.A[..., :n_states, :n_states], operators.A)
+    n = -(-n_states // LANES) * LANES
+    in_chart, in_arcs = operators.A, np.empty((0, 2, 0))
+    if n_states == 1:
+        in_chart, in_arcs = np.ones((1, 2, 1, 1, 1)), operators.A[..., 0, 0]
+    assert grammar.A.shape == (*in_chart.shape[:3], n, n)
+    assert_array_equal(grammar.A[..., :n_states, :n_states], in_chart)
+    assert_array_equal(grammar.in_arcs, in_arcs)
     assert_array_equal(grammar.A_transposed, np.swapaxes(grammar.A, 3, 4))
     assert_array_equal(grammar.alpha_1[..., :n_states], operators.alpha_1)
     assert_array_equal(grammar.alpha_inf[..., :n_states], operators.alpha_inf)
-    for part in grammar:
-        assert_array_equal(part[..., n_states:] if part.ndim > 1 else (), 0.0)
+    for part in grammar[:4]:
+        assert_array_equal(part[..., n_states:], 0.0)
     for part, expected in zip(packed.operators, operators, strict=True):
         assert_array_equal(part, expected)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_shag.utils._kernel import inlined_kernel, kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, kernel
 from sklearn_shag.utils._param_validation import as_floats
 from sklearn_shag.utils._typing import ArrayLike, IntArray
 
@@ -115,7 +115,7 @@ def _best_sum(one, i, other, j, size):
     return best
 
 
-@table_kernel(fastmath=_without_nan)
+@inner_table_kernel(fastmath=_without_nan)
 def _argbest_sum(one, i, other, j, size):
     """Find the first best of the sums that :func:`_best_sum` takes."""
     best = _best_sum(one, i, other, j, size)
@@ -125,7 +125,7 @@ def _argbest_sum(one, i, other, j, size):
     return 0
 
 
-@table_kernel
+@inner_table_kernel
 def _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads):
     """Follow the best splits from the two halves of the root."""
     _put(agenda, np.int64(0), LEFT_HALF, np.int64(1), root)

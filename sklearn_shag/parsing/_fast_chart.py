@@ -50,7 +50,7 @@ from sklearn_shag.parsing._fast_sums import (
 )
 from sklearn_shag.sequences import LEFT as LEFT_CODE
 from sklearn_shag.sequences import RIGHT as RIGHT_CODE
-from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, merged_kernel
 from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
@@ -87,7 +87,8 @@ class Sentence(NamedTuple):
     stops: np.ndarray  # alpha_inf likewise
     A: np.ndarray | None  # (n_heads, 2, n_symbols, n, n); None in lockstep
     A_transposed: np.ndarray | None  # the last two axes exchanged: both products run along rows
-    # (N + 1, N + 1, n_classes), of the class before; in lockstep with A in them and one axis more.
+    # (N + 1, N + 1, n_classes), by modifier, head and the class before; in lockstep with A in them
+    # and one axis more.
     arc_scores: np.ndarray
     n_classes: int | None  # None without memory
     memory: Memory | None  # None without memory, and in lockstep
@@ -119,7 +120,7 @@ def _apply(sentence, vectors, matrices, before, after, half, score, first):
 @inlined_kernel
 def _apply_scored(sentence, vectors, matrices, before, after, half):
     """The same without memory, where an arc has one score; in lockstep the matrix is in it."""
-    score = weight(sentence.arc_scores, (half.head, half.modifier, 0))
+    score = weight(sentence.arc_scores, (half.modifier, half.head, 0))
     if matrices is None:
         total = multiply(score, load(vectors, (before, half.head, half.modifier, 0)))
         store(vectors, (after, half.head, half.modifier, 0), total)
@@ -134,12 +135,12 @@ def _emit(sentence, matrices, n_classes, memory, vectors, half):
     if n_classes is None:
         _apply_scored(sentence, vectors, matrices, AWAITING, INCOMPLETE, half)
         return
-    n_states = vectors.shape[3] // n_classes
+    n_states = LANES if memory is None else memory.n_states  # a division would take long
     for q in range(0, n_states, LANES):
         total = zeros()
         for c in range(n_classes):
             awaiting = load(vectors, (AWAITING, head, modifier, c * n_states + q))
-            total = multiply_add(weight(scores, (head, modifier, c)), awaiting, total)
+            total = multiply_add(weight(scores, (modifier, head, c)), awaiting, total)
         store(vectors, (REMEMBERED, head, modifier, q), total)
     if matrices is None:
         remembered = load(vectors, (REMEMBERED, head, modifier, 0))
@@ -154,13 +155,13 @@ def _emit(sentence, matrices, n_classes, memory, vectors, half):
 
 
 @inlined_kernel
-def _differentiate_emission(sentence, matrices, n_classes, vectors, half):
+def _differentiate_emission(sentence, matrices, n_classes, memory, vectors, half):
     """Set dg[h, m] = A[h, m]^T dI[h, m] w[h, m]^T (eq. 21)."""
     scores, head, modifier = sentence.arc_scores, half.head, half.modifier
     if n_classes is None:
         _apply_scored(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half)
         return
-    n_states = vectors.shape[3] // n_classes
+    n_states = LANES if memory is None else memory.n_states  # a division would take long
     if matrices is None:
         total = zeros()
         for c in range(n_classes):
@@ -172,7 +173,7 @@ def _differentiate_emission(sentence, matrices, n_classes, vectors, half):
     for q in range(0, n_states, LANES):
         remembered = load(vectors, (D_AWAITING, head, modifier, q))
         for c in range(n_classes):
-            total = multiply(weight(scores, (head, modifier, c)), remembered)
+            total = multiply(weight(scores, (modifier, head, c)), remembered)
             store(vectors, (D_AWAITING, head, modifier, c * n_states + q), total)
 
 
@@ -343,7 +344,7 @@ def _finish_half(sentence, memory, tables, marginals, half):
     if head == modifier:
         return
     put_sum(marginals, (modifier - 1, head), total)
-    _differentiate_emission(sentence, sentence.A, sentence.n_classes, vectors, half)
+    _differentiate_emission(sentence, sentence.A, sentence.n_classes, memory, vectors, half)
 
 
 @merged_kernel
@@ -373,7 +374,7 @@ def outside(sentence, n_tokens, tile, tables, marginals):
                         _outside_span(sentence, tables, marginals, i, j, first, n, NOT_BEGUN)
 
 
-@table_kernel
+@inner_table_kernel
 def _inside_common(tables, memory, i0, j0, tile, n):
     """Begin the sums of :func:`_inside_span` for all spans of a tile, at their common points."""
     low, high = i0 + tile, j0
@@ -387,22 +388,22 @@ def _inside_common(tables, memory, i0, j0, tile, n):
             four_sums(tables, SUM_COMPLETE, memory, j, i, low, high - 1)
 
 
-@table_kernel
+@inner_table_kernel
 def _outside_common(tables, memory, i0, j0, tile, n):
     """Begin the sums of :func:`_outside_span` for all spans of a tile, beyond rows and columns."""
-    behind = j0 + tile
+    low, behind = np.int64(1), j0 + tile  # of one type, or functions would be compiled for each
     for i in range(i0, i0 + tile):
         for j in range(j0, min(behind, n), 4):
             four_sums(tables, SUM_D_COMPLETE, memory, i, j + 1, behind, n)
             four_sums(tables, SUM_D_INCOMPLETE, memory, i, j, behind + 1, n + 1)
     for j in range(j0, min(behind, n)):
         for i in range(i0, i0 + tile, 4):
-            four_sums(tables, SUM_D_COMPLETE, memory, j, i, 1, i0)
-            four_sums(tables, SUM_D_INCOMPLETE, memory, j, i, 1, i0)
-    awaiting, incomplete = SUM_D_COMPLETE, SUM_D_INCOMPLETE
+            four_sums(tables, SUM_D_COMPLETE, memory, j, i, low, i0)
+            four_sums(tables, SUM_D_INCOMPLETE, memory, j, i, low, i0)
+    awaiting, emitted = SUM_D_COMPLETE, SUM_D_INCOMPLETE
     for j in range(j0, min(behind, n), 4):
         for i in range(i0, i0 + tile, 4):
             add_inner_products(tables, awaiting, memory, D_AWAITING, i, COMPLETE, j + 1, behind, n)
-            add_inner_products(tables, incomplete, memory, INCOMPLETE, i, D_COMPLETE, j + 1, 1, i0)
-            add_inner_products(tables, awaiting, memory, D_AWAITING, j, COMPLETE, i, 1, i0)
-            add_inner_products(tables, incomplete, memory, INCOMPLETE, j, D_COMPLETE, i, behind, n)
+            add_inner_products(tables, emitted, memory, INCOMPLETE, i, D_COMPLETE, j + 1, low, i0)
+            add_inner_products(tables, awaiting, memory, D_AWAITING, j, COMPLETE, i, low, i0)
+            add_inner_products(tables, emitted, memory, INCOMPLETE, j, D_COMPLETE, i, behind, n)

@@ -27,13 +27,22 @@ from sklearn_shag.parsing._fast_range import (
 from sklearn_shag.parsing._fast_sums import CLOSED, D_CLOSED, N_NUMBER_TABLES, Memory, Tables
 from sklearn_shag.parsing._fast_uses import add_counts, add_counts_of_arcs, put_uses
 from sklearn_shag.parsing._potentials import classes_of
-from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
+from sklearn_shag.utils._kernel import (
+    inlined_kernel,
+    inner_table_kernel,
+    merged_kernel,
+    table_kernel,
+)
 from sklearn_shag.utils._simd import LANES, shaped
 
 # Sentences up to this length are one tile, longer ones and those in lockstep are cut; measured. Of
 # very long ones the tables leave the caches: larger tiles read each row less often.
 LONGEST_UNCUT, LONGEST_IN_SMALL_TILES, LONGEST_IN_MEDIUM_TILES = 24, 80, 300
 TILE = np.int64(4)
+# Grammars of one state have their sentences in lockstep, and kernels for that, which take ten
+# seconds to compile. Texts of fewer arcs, N (N + 1) for a sentence of N tokens, and without
+# factors, do without, in the kernels of all others: these take milliseconds more.
+FEWEST_ARCS_IN_LOCKSTEP = 50_000
 
 
 def run_fast(grammar, factors, which, results, weights, counts):
@@ -59,8 +68,13 @@ def run_fast(grammar, factors, which, results, weights, counts):
         Where it is False, the scaled chart must tell.
     """
     n_classes, n_states = classes_of.py_func(factors), grammar.alpha_1.shape[2]
-    n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])
-    in_lockstep = n_states == 1
+    lengths = factors.indptr[which + 1] - factors.indptr[which]
+    n_tokens, in_lockstep = int(lengths[-1]), False
+    if grammar.in_arcs.size:
+        with_factors = factors.arcs.size or factors.arc_memory.size or factors.stop_memory.size
+        n_arcs = lengths @ (lengths + 1)
+        in_lockstep = with_factors or counts.A.size or n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
+        n_states = 1 if in_lockstep else n_states
     # Without memory these are None: kernels for it are compiled if somebody asks.
     known, memory = None, None
     if n_classes > 1:
@@ -113,7 +127,7 @@ def _parse_one(grammar, factors, s, results, n_classes, memory, space):
         put_memory(factors, s, memory)
     n, p = n_tokens + 1, group.numbers.shape[1]
     sentence = Sentence(
-        factors.codes[factors.indptr[s] :],
+        group.codes,
         group.starts,
         group.stops,
         grammar.A,
@@ -126,7 +140,9 @@ def _parse_one(grammar, factors, s, results, n_classes, memory, space):
     tables = Tables(group.vectors, shaped(space.numbers, (N_NUMBER_TABLES, p, p)))
     marginals = shaped(space.marginals, (n_tokens, n))
     tile = n_tokens
-    if n_tokens > LONGEST_UNCUT:
+    if grammar.in_arcs.size:
+        tile = TILE  # as in lockstep, so that all sums are the same to the last bit
+    elif n_tokens > LONGEST_UNCUT:
         tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
     _solve(sentence, tables, marginals, group, results.arcs.size > 0, tile)
@@ -142,7 +158,7 @@ def _parse_several(grammar, factors, which, results, n_classes, space, done):
         # The last fills places that would be empty.
         put_sentence(grammar, factors, which[min(member, which.size - 1)], group, member)
     sentence = Sentence(
-        which,  # no codes: they are for operators, which arcs have in them already
+        group.codes,
         group.starts,
         group.stops,
         None,
@@ -192,7 +208,7 @@ def _solve(sentence, tables, marginals, group, with_uses, tile):
         outside(sentence, n - 1, tile, tables, marginals)
 
 
-@table_kernel
+@inner_table_kernel
 def _attach_roots(group):
     """Z = sum_m w(m) closed[m, 1] closed[m, N + 1] and its derivatives (eqs. 23, 24)."""
     numbers = group.numbers
@@ -214,7 +230,7 @@ def _attach_roots(group):
             group.marginals[m - 1, 0, member] = factor * left * right
 
 
-@table_kernel
+@inner_table_kernel
 def _put_result(factors, group, member, s, results, n_classes, n_states):
     """Keep the results of one sentence; return whether it is done."""
     z, n_tokens = group.z[member], group.lengths[member]

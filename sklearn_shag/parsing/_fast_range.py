@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, INCOMPLETE
-from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel
 from sklearn_shag.utils._simd import LANES, shaped
 
 # A chart is in range if no entry is larger, and no closed half, nor Z, is smaller unless it is 0:
@@ -12,10 +12,10 @@ SMALLEST_IN_RANGE, LARGEST_IN_RANGE = 1e-90, 1e90
 # Of the scale of a token, as a power of two.
 LARGEST_EXPONENT = 100
 # Sentences up to this length seldom need a scale.
-LONGEST_UNSCALED = 24
+LONGEST_UNSCALED = np.int64(24)
 # So many tokens tell by what factor the value of a sentence changes with each. Up to the longest
 # scaled by them, it is not tried whether that is enough.
-N_PROBED, LONGEST_SCALED_ALIKE = np.int64(12), 200
+N_PROBED, LONGEST_SCALED_ALIKE = np.int64(12), np.int64(200)
 # Where it was not enough, windows of so many tokens each tell it of their own; then windows so many
 # times as long, as long as they are so small a part of the sentence that they cost little.
 WINDOW, NEXT_WINDOW, SMALLEST_SHARE = np.int64(48), np.int64(4), np.int64(4)
@@ -38,12 +38,13 @@ def _scale(group, member, m, exponent):
     factor = 2.0 ** (group.exponents[m, member] - exponent)
     group.exponents[m, member] = exponent
     group.roots[m, member] *= factor
-    for h in range(1, group.arc_scores.shape[0]):
-        for c in range(group.arc_scores.shape[2]):
-            group.arc_scores[h, m, c, member] *= factor
+    scores = shaped(group.arc_scores[m], (group.arc_scores[m].size,))
+    n_members = group.lengths.size
+    for k in range(group.arc_scores.shape[2], scores.size // n_members):  # the first is the root
+        scores[k * n_members + member] *= factor
 
 
-@table_kernel
+@inner_table_kernel
 def scale_by_first_tokens(group, n):
     """Scale sentences by what each of their first tokens, 1 <= m < n, contributes to Z."""
     for member in range(group.lengths.size):
@@ -55,7 +56,7 @@ def scale_by_first_tokens(group, n):
             _scale(group, member, m, group.exponents[m, member] + exponent)
 
 
-@table_kernel
+@inner_table_kernel
 def scale_by_window(group, first, n, window):
     """Scale the tokens first <= m < n by what they alone contribute to Z, if there are more."""
     for member in range(group.lengths.size):
@@ -81,7 +82,7 @@ def _log2_value(group, member, first, end):
     return np.log2(largest) if 0.0 < largest < np.inf else 0.0
 
 
-@table_kernel
+@inner_table_kernel
 def all_in_range(group, n_tokens):
     """Whether nothing is lost in the chart; count, by member, the entries that say otherwise.
 

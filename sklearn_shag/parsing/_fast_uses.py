@@ -17,7 +17,7 @@ from sklearn_shag.parsing._fast_sums import (
 from sklearn_shag.parsing._packed_grammar import FastGrammar
 from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.sequences import LEFT, RIGHT
-from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel
 from sklearn_shag.utils._simd import (
     LANES,
     lane_sum,
@@ -30,7 +30,7 @@ from sklearn_shag.utils._simd import (
 )
 
 
-@table_kernel
+@inner_table_kernel
 def put_uses(factors, group, member, s, results, n_states):
     """Set the expected uses of the memory and stop factors of one sentence, of several classes."""
     n_tokens, n_classes = group.lengths[member], group.arc_scores.shape[2]
@@ -92,7 +92,7 @@ def _stop_use(group, h, direction, c, n_states, member):
     return use * group.stops[h, direction, place]
 
 
-@table_kernel
+@inner_table_kernel
 def add_counts(grammar, factors, s, weights, space, counts):
     """Add what one sentence uses of operators, times its weight (eq. 26).
 
@@ -135,7 +135,7 @@ def _add_moves(group, h, m, place, weights, s, counts):
         before = zeros()
         for c in range(n_classes):
             awaiting = load(group.vectors, (AWAITING, h, m, c * n_states + q))
-            before = multiply_add(weight(group.arc_scores, (h, m, c, 0)), awaiting, before)
+            before = multiply_add(weight(group.arc_scores, (m, h, c, 0)), awaiting, before)
         before = multiply(weight(weights, (s,)), before)
         for i in range(n_states):
             use = load(counts.A, (*place, i, q))
@@ -143,7 +143,7 @@ def _add_moves(group, h, m, place, weights, s, counts):
             store(counts.A, (*place, i, q), multiply_add(after, before, use))
 
 
-@table_kernel
+@inner_table_kernel
 def add_counts_of_arcs(factors, s, weights, results, counts):
     """Add what one sentence uses of operators with one state: every arc its move."""
     begin, n_tokens = factors.indptr[s], factors.indptr[s + 1] - factors.indptr[s]
@@ -170,16 +170,16 @@ class Counts(NamedTuple):
 # Empty, where no counts are wanted.
 _vectors, _matrices = np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1))
 NO_COUNTS = Counts(
-    FastGrammar(_vectors, _vectors, _matrices, _matrices, np.empty(0)),
+    FastGrammar(_vectors, _vectors, _matrices, _matrices, np.empty((0, 2, 0)), np.empty(0)),
     Operators(_vectors, _vectors, _matrices),
 )
 
 
 def new_counts(grammar):
     """Allocate counts of the operators of a PackedGrammar."""
-    like = grammar.operators if grammar.fast is None else grammar.fast
-    alpha_1, alpha_inf, A = map(np.zeros_like, like[:3])
-    fast = FastGrammar(alpha_1, alpha_inf, A, A, np.zeros(A.shape[2]))
+    padded = grammar.fast is not None and grammar.operators.alpha_1.shape[2] > 1
+    alpha_1, alpha_inf, A = map(np.zeros_like, (grammar.fast if padded else grammar.operators)[:3])
+    fast = FastGrammar(alpha_1, alpha_inf, A, A, np.empty((0, 2, 0)), np.zeros(A.shape[2]))
     return Counts(fast, Operators(*map(np.zeros_like, grammar.operators)))
 
 

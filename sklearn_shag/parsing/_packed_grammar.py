@@ -11,12 +11,17 @@ from sklearn_shag.utils._simd import LANES, aligned
 
 
 class FastGrammar(NamedTuple):
-    """Operators in the layout of the fast chart."""
+    """Operators in the layout of the fast chart.
+
+    Those of one state are numbers, and in the chart they are part of the scores of arcs. `A` is
+    then of one head and one symbol, and leaves the one state as it is.
+    """
 
     alpha_1: np.ndarray  # (n_heads, 2, n), states padded to a multiple of LANES
     alpha_inf: np.ndarray  # (n_heads, 2, n)
     A: np.ndarray  # (n_heads, 2, n_symbols, n, n)
     A_transposed: np.ndarray  # the last two axes exchanged
+    in_arcs: np.ndarray  # (n_heads, 2, n_symbols), the operators of one state; else of size 0
     roots: np.ndarray  # (n_symbols,): the value of being the one root
 
 
@@ -46,11 +51,12 @@ def pack_grammar(operators):
     if not all(np.all(np.abs(part) <= LARGEST_IN_RANGE) for part in operators):
         return PackedGrammar(operators, None)
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
+    in_arcs = np.empty((0, 2, 0))
     if alpha_1.shape[2] == 1:
-        return PackedGrammar(operators, FastGrammar(alpha_1, alpha_inf, A, A, roots))
+        in_arcs, A = A.reshape(A.shape[:3]), np.ones((1, 2, 1, 1, 1))
     parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
     parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
-    return PackedGrammar(operators, FastGrammar(*parts, roots))
+    return PackedGrammar(operators, FastGrammar(*parts, in_arcs, roots))
 
 
 def writable(grammar):

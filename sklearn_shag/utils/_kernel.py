@@ -33,12 +33,13 @@ def kernel(function=None, /, **options):
 # which can take longer than what the call is for. They must not return arrays to kernels that do
 # count: these would free what they hold no reference to.
 table_kernel = partial(kernel, _nrt=False)
-# For parts of such kernels that are called in inner loops.
-inlined_kernel = partial(kernel, _nrt=False, forceinline=True)
 # For kernels, and such kernels, that Python never calls: to unpack tuples of arrays that come from
-# it can take longer to compile than what is done with them.
+# it can take longer to compile than what is done with them. They are part of the cached code of
+# those that Python does call, and have no cache of their own.
 inner_kernel = partial(kernel, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 inner_table_kernel = partial(inner_kernel, _nrt=False)
+# For parts of such kernels that are called in inner loops.
+inlined_kernel = partial(inner_table_kernel, forceinline=True)
 # For large parts of such kernels with one caller, and one call: they are compiled as part of it.
 # Else they would be optimised on their own, and then again within each kernel on the way up.
 merged_kernel = partial(kernel, _nrt=False, inline="always")
@@ -82,6 +83,8 @@ def _decorate(function, options):
     from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
 
     _announce_compilation()
+    if "no_cpython_wrapper" in options:
+        return njit(nogil=True, **options)(function)
     try:
         made = njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # numba finds no folder for a cache that it can write
