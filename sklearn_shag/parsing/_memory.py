@@ -90,8 +90,9 @@ def multiply_potentials(members, weights):
             of_arcs, logs = _raise(of_arcs, weight)
             of_stops, _ = _raise(of_stops, weight)
             arcs = logs if arcs is None else arcs + logs
-        arc_memory = arc_memory * of_arcs[:, chosen]
-        stop_memory = stop_memory * of_stops[..., chosen]
+        # Indexing would leave another layout, which kernels do not expect.
+        arc_memory = arc_memory * of_arcs.take(chosen, axis=-1)
+        stop_memory = stop_memory * of_stops.take(chosen, axis=-1)
     indptr, no_codes = members[0].indptr, np.zeros_like(memory)
     return Potentials(indptr, no_codes, arcs, memory, arc_memory, stop_memory)
 
