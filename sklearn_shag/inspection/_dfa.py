@@ -8,7 +8,6 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
-from sklearn.cluster import AgglomerativeClustering
 from sklearn.metrics.pairwise import cosine_distances
 
 from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences, pair_of
@@ -373,6 +372,9 @@ def _forward_vectors(automaton, tree, wanted):
 
 def _cluster(vectors, n_clusters):
     """Number the clusters of vectors by direction, at most `n_clusters`."""
+    # Half as long to import as the whole package.
+    from sklearn.cluster import AgglomerativeClustering
+
     if len(vectors) == 1:
         return np.zeros(1, dtype=np.int64)
     # Rounded, so that directions that are equal, or equally far, are so in whatever basis.
