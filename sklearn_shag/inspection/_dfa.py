@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
+from sklearn.metrics.pairwise import cosine_distances
 
 from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences, pair_of
 from sklearn_shag.inspection._dfa_drawing import draw_dot, draw_text, make_graph
@@ -371,9 +372,8 @@ def _forward_vectors(automaton, tree, wanted):
 
 def _cluster(vectors, n_clusters):
     """Number the clusters of vectors by direction, at most `n_clusters`."""
-    # Half as long to import as the rest of the package, and nothing else needs it.
+    # Half as long to import as the whole package.
     from sklearn.cluster import AgglomerativeClustering
-    from sklearn.metrics.pairwise import cosine_distances
 
     if len(vectors) == 1:
         return np.zeros(1, dtype=np.int64)
