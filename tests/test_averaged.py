@@ -1,6 +1,7 @@
 """Averages of parsers: what they are of their members, and how members are given."""
 
 import pickle
+import re
 import threading
 import warnings
 
@@ -358,6 +359,17 @@ def test_members_are_fitted_and_parse_side_by_side(train, test):
 
     member = make_pipeline(FunctionTransformer(meet), DeterministicSHAG())
     AveragedSHAG([("one", member), ("other", member)], n_jobs=2).fit(train).predict(test)
+
+
+def test_progress_is_that_of_members(train, test, capsys):
+    model = AveragedSHAG(members()[:2], verbose=2).fit(train)
+    err = capsys.readouterr().err
+    assert "Learning" in err
+    assert re.search(r"100%.*2/2.* estimators", err)
+    model.predict(test)
+    assert "Parsing" in capsys.readouterr().err
+    model.set_params(verbose=0).predict(test)
+    assert capsys.readouterr().err == ""
 
 
 def test_html_shows_the_members(train):
