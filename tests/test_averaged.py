@@ -1,6 +1,7 @@
 """Averages of parsers: what they are of their members, and how members are given."""
 
 import pickle
+import re
 import threading
 import warnings
 
@@ -360,6 +361,17 @@ def test_members_are_fitted_and_parse_side_by_side(train, test):
     AveragedSHAG([("one", member), ("other", member)], n_jobs=2).fit(train).predict(test)
 
 
+def test_progress_is_that_of_members(train, test, capsys):
+    model = AveragedSHAG(members()[:2], verbose=2).fit(train)
+    err = capsys.readouterr().err
+    assert "Learning" in err
+    assert re.search(r"100%.*2/2.* estimators", err)
+    model.predict(test)
+    assert "Parsing" in capsys.readouterr().err
+    model.set_params(verbose=0).predict(test)
+    assert capsys.readouterr().err == ""
+
+
 def test_html_shows_the_members(train):
     html = AveragedSHAG(members())._repr_html_()
     for text in ("AveragedSHAG", "single", "DeterministicSHAG", "SpectralSHAG", "EMSHAG"):
@@ -393,9 +405,21 @@ BAD_MEMBERS = {
     "no name": ([("a", SpectralSHAG()), (1, SpectralSHAG())], TypeError, r"estimators\[1\] must"),
     "three": ([("a", SpectralSHAG(), 1)], TypeError, r"estimators\[0\] must be a pair"),
     "text": (["ab"], TypeError, r"estimators\[0\] must be a pair"),
-    "twice": ([("a", SpectralSHAG())] * 2, ValueError, r"not unique: \['a', 'a'\]"),
-    "underscores": ([("a__b", SpectralSHAG())], ValueError, r"must not contain __: got \['a__b'\]"),
-    "parameter": ([("weights", SpectralSHAG())], ValueError, r"conflict .*: \['weights'\]"),
+    "twice": (
+        [("a", SpectralSHAG())] * 2,
+        ValueError,
+        "name 'a' in estimators is there twice; choose",
+    ),
+    "underscores": (
+        [("a__b", SpectralSHAG())],
+        ValueError,
+        "'a__b' in estimators holds __,.* choose another",
+    ),
+    "parameter": (
+        [("weights", SpectralSHAG())],
+        ValueError,
+        "'weights' .* of a parameter of AveragedSHAG; choose",
+    ),
     "class": ([("a", SpectralSHAG)], TypeError, "'a' is the class SpectralSHAG; give an instance"),
     "no parser": ([("a", LinearRegression())], TypeError, "'a' must be a parser .* LinearRegr"),
     "nothing": ([("a", None)], TypeError, "'a' must be a parser .* got NoneType"),

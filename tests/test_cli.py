@@ -16,11 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import sklearn_shag
 from sklearn_shag import (
     EMSHAG,
+    AveragedSHAG,
     DeterministicSHAG,
     LexicalizedSHAG,
     SpectralSHAG,
@@ -303,6 +305,22 @@ class TestParse:
         expected = run("parse", tmp_path / "pipeline.npz", test)
         assert run("parse", tmp_path / "bare.npz", test) == expected
         assert run("parse", tmp_path / "bare.npz", test, "--n-jobs", "2") == expected
+
+    def test_model_made_of_models(self, run, train, test, tmp_path):
+        """Options go to the parser, also behind the steps of a pipeline and what is frozen."""
+        trees = read_conllu(train)
+        fine = make_pipeline(TokenFeature("upos", "xpos"), DeterministicSHAG("single"))
+        average = AveragedSHAG([("fine", fine), ("coarse", SpectralSHAG(2))]).fit(trees)
+        save_model(average, tmp_path / "average.npz")
+        frozen = make_pipeline(TokenFeature("upos"), FrozenEstimator(average)).fit(trees)
+        save_model(frozen, tmp_path / "frozen.npz")
+        for options in ([], ["--decoder", "max_marginal", "--n-jobs", "2"]):
+            if options:
+                average.set_params(decoder="max_marginal")
+            expected = [tree.heads.tolist() for tree in average.parse(read_conllu(test))]
+            for name in ("average.npz", "frozen.npz"):
+                parsed = read_conllu(io.StringIO(run("parse", tmp_path / name, test, *options)))
+                assert [tree.heads.tolist() for tree in parsed] == expected
 
 
 class TestEvaluate:

@@ -87,5 +87,38 @@ MISTAKES = [
         "AveragedSHAG([('a', GridSearchCV(SpectralSHAG(), {'n_states': [1]}))]).fit(trees)",
         raises(TypeError, r"'a'", r"got GridSearchCV", r"best_estimator_"),
     ),
+    Mistake(
+        "AveragedSHAG([('a', SpectralSHAG(2)), ('a', model)]).fit(trees)",
+        raises(ValueError, r"name 'a'", r"there twice", r"choose another"),
+    ),
+    Mistake(
+        "AveragedSHAG([('a__b', SpectralSHAG(2))]).fit(trees)",
+        raises(ValueError, r"name 'a__b'", r"holds __", r"choose another"),
+    ),
+    Mistake(
+        "AveragedSHAG([('weights', SpectralSHAG(2))]).fit(trees)",
+        raises(ValueError, r"name 'weights'", r"parameter of AveragedSHAG", r"choose another"),
+    ),
+    Mistake(
+        "AveragedSHAG([('a', SpectralSHAG(0))]).fit(trees)",
+        raises(ValueError, r"'n_states' parameter of SpectralSHAG"),
+    ),
+    Mistake(f"AveragedSHAG({HIDDEN}, [1, 2])", raises(TypeError, r"positional", by="line")),
+    Mistake(
+        f"AveragedSHAG({HIDDEN}, weights={{'a': 1, 'b': 2}}).fit(trees)",
+        raises(ValueError, r"weights must be numbers", r"'a': 1"),
+    ),
+    Mistake(
+        f"AveragedSHAG({HIDDEN}).fit(trees).set_params(weights=[1]).predict(trees)",
+        raises(ValueError, r"one number for each of 2 estimators"),
+    ),
+    Mistake(
+        "AveragedSHAG([('a', make_pipeline(TokenFeature(), SpectralSHAG(2)))]).fit(tags, y)",
+        raises(TypeError, r"X\[0\]", r"DependencyTree"),
+    ),
+    Mistake(
+        f"inspect_marginals(AveragedSHAG({HIDDEN}).fit(trees), trees)",
+        raises(TypeError, r"AveragedSHAG", r"each of its estimators_"),
+    ),
     Mistake(f"AveragedSHAG({HIDDEN}).fit(trees).predict(trees)", works("len(result) == 60")),
 ]

@@ -79,6 +79,7 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
         raise TypeError(
             f"model must be an estimator of this package that parses by a chart, got a "
             f"{type(model).__name__}. Of a pipeline pass both parts: "
-            f"inspect_marginals(pipeline[-1], pipeline[:-1].transform(X))."
+            f"inspect_marginals(pipeline[-1], pipeline[:-1].transform(X)). Of an average pass "
+            f"each of its estimators_."
         )
     return MarginalReport(*map(np.array, zip(*model._report_marginals(X), strict=True)))
