@@ -155,6 +155,8 @@ def read_and_write(folder: Path) -> None:
     assert_type(tree.depth(1), int)
     assert_type(tree.crossing_arcs(), tuple[tuple[int, int], ...])
     assert tree.to_networkx().number_of_edges() == len(tree)
+    assert_type(tree.to_svg(), str)
+    print(tree.to_displacy()["arcs"])
 
 
 def load_treebanks(folder: Path) -> None:
