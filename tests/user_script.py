@@ -35,6 +35,7 @@ from sklearn_shag.inspection import (
     ArcTable,
     AutomatonGains,
     AutomatonRanks,
+    DependencyTreeDisplay,
     DFAStates,
     DFATransitions,
     MarginalReport,
@@ -312,6 +313,17 @@ def look_inside() -> None:
     print(gains, ranks)
 
 
+def look_at_pictures() -> None:
+    """Displays."""
+    trees = load_english().data
+    model = SpectralSHAG(4).fit(trees[:300])
+    parse = DependencyTreeDisplay.from_estimator(model, trees[302])
+    assert_type(parse, DependencyTreeDisplay)
+    assert_type(parse.arcs, dict[str, list[tuple[int, int]]])
+    assert_type(DependencyTreeDisplay(trees[0]).plot(ax=parse.ax_), DependencyTreeDisplay)
+    DependencyTreeDisplay.from_predictions(trees[302], model.predict(trees[302:])[0])
+
+
 def use_scikit_learn(folder: Path) -> None:
     """Pipelines and searches."""
     trees = load_english().data
@@ -444,6 +456,7 @@ def main() -> None:
         parse(folder)
         use_scikit_learn(folder)
     look_inside()
+    look_at_pictures()
     count_and_learn()
     use_operators()
 

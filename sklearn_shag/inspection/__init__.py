@@ -7,6 +7,7 @@ from sklearn_shag.inspection._dfa import (
     DFATransitions,
     approximate_dfa,
 )
+from sklearn_shag.inspection._display_tree import DependencyTreeDisplay
 from sklearn_shag.inspection._gains import AutomatonGains, automaton_gains
 from sklearn_shag.inspection._marginals import MarginalReport, inspect_marginals
 from sklearn_shag.inspection._ranks import AutomatonRanks, automaton_ranks
@@ -18,6 +19,7 @@ __all__ = [
     "AutomatonRanks",
     "DFAStates",
     "DFATransitions",
+    "DependencyTreeDisplay",
     "MarginalReport",
     "approximate_dfa",
     "arc_table",
