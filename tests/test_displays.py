@@ -6,9 +6,10 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import SpectralSHAG
-from sklearn_shag.inspection import DependencyTreeDisplay
+from sklearn_shag.inspection import ArcMarginalsDisplay, DependencyTreeDisplay
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 
 
@@ -128,10 +129,11 @@ class TestDependencyTree:
         assert other.arcs == display.arcs
 
     def test_words_alone_and_marks_of_mathematics(self, pyplot):
-        tree = DependencyTree(["$x^", "\\alpha$", "$"], [0, 1, 1])
+        tree = DependencyTree(["$x^$", "\\alpha$", "$"], [0, 1, 1])
         display = DependencyTreeDisplay(tree).plot()
         assert [text.get_text() for text in words_of(display)] == list(tree.forms)
-        display.figure_.canvas.draw()
+        display.figure_.canvas.draw()  # "$x^$" would be no formula
+        ArcMarginalsDisplay(np.ones((3, 4)), tree.forms).plot().figure_.canvas.draw()
 
     def test_own_axes_are_used_and_everything_fits(self, pyplot, long_tree):
         figure, axes = pyplot.subplots(1, 2)
@@ -172,8 +174,62 @@ class TestDependencyTree:
             DependencyTreeDisplay.from_predictions(self.tree, [2, 0, 4])
 
 
+class TestArcMarginals:
+    def test_data_and_marks(self, model, english):
+        tree = english[302]
+        display = ArcMarginalsDisplay.from_estimator(model, tree)
+        expected = model.predict_marginals([tree])[0]
+        assert_array_equal(display.marginals, expected)
+        assert_array_equal(display.im_.get_array(), expected)
+        assert display.im_.get_clim() == (0.0, 1.0)
+        rows, columns = display.ax_.get_yticklabels(), display.ax_.get_xticklabels()
+        assert [text.get_text() for text in rows] == list(tree.forms)
+        assert [text.get_text() for text in columns] == ["<root>", *tree.forms]
+        assert_array_equal(display.marks_.get_xdata(), tree.heads)
+        assert_array_equal(display.marks_.get_ydata(), np.arange(len(tree)))
+
+    def test_symbols_have_no_true_heads(self, model, pyplot):
+        figure, ax = pyplot.subplots()
+        display = ArcMarginalsDisplay.from_estimator(model, ["DET", "NOUN", "VERB"], ax=ax)
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+        assert display.marks_ is None
+        assert [text.get_text() for text in ax.get_yticklabels()] == ["DET", "NOUN", "VERB"]
+
+    def test_can_be_read(self, long_tree):
+        rng = np.random.default_rng(0)
+        marginals = rng.dirichlet(np.ones(61), size=60)
+        display = ArcMarginalsDisplay(marginals, long_tree.forms, long_tree.heads).plot()
+        ax = display.ax_
+        texts = [*ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label]
+        extents = boxes(texts)
+        assert not overlaps(extents)
+        assert lies_within(extents, display.figure_)
+        assert min(text.get_fontsize() for text in texts) >= 8
+        cells = ax.get_window_extent()
+        assert cells.width / 61 > 9  # pixels, at least
+        assert all(not cells.overlaps(extent) for extent in extents)
+        assert max(display.figure_.get_size_inches()) < 15
+
+    def test_mistakes(self, model, english):
+        pipeline = make_pipeline(TokenFeature(), SpectralSHAG(2)).fit(english[:50])
+        with pytest.raises(TypeError, match=r"got a Pipeline.*pipeline\[-1\]"):
+            ArcMarginalsDisplay.from_estimator(pipeline, english[0])
+        display = ArcMarginalsDisplay.from_estimator(
+            pipeline[-1], pipeline[:-1].transform([english[0]])[0]
+        )
+        assert display.marginals.shape == (len(english[0]), len(english[0]) + 1)
+        with pytest.raises((TypeError, ValueError), match="X"):
+            ArcMarginalsDisplay.from_estimator(model, english[:2])
+
+
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    display = DependencyTreeDisplay(DependencyTree(["a"], [0]))
-    with pytest.raises(ImportError, match=r"DependencyTreeDisplay.plot .*sklearn-shag\[plot\]"):
-        display.plot()
+    displays = [
+        DependencyTreeDisplay(DependencyTree(["a"], [0])),
+        ArcMarginalsDisplay(np.ones((1, 2)), ("a",)),
+    ]
+    for display in displays:
+        name = type(display).__name__
+        with pytest.raises(ImportError, match=rf"{name}.plot .*sklearn-shag\[plot\]"):
+            display.plot()

@@ -32,6 +32,7 @@ from sklearn_shag import (
 from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
 from sklearn_shag.inspection import (
     ApproximateDFA,
+    ArcMarginalsDisplay,
     ArcTable,
     AutomatonGains,
     AutomatonRanks,
@@ -322,6 +323,9 @@ def look_at_pictures() -> None:
     assert_type(parse.arcs, dict[str, list[tuple[int, int]]])
     assert_type(DependencyTreeDisplay(trees[0]).plot(ax=parse.ax_), DependencyTreeDisplay)
     DependencyTreeDisplay.from_predictions(trees[302], model.predict(trees[302:])[0])
+    marginals = ArcMarginalsDisplay.from_estimator(model, ["DET", "NOUN", "VERB"], cmap="Greens")
+    assert_type(marginals, ArcMarginalsDisplay)
+    assert_type(marginals.plot(cmap="Reds"), ArcMarginalsDisplay)
 
 
 def use_scikit_learn(folder: Path) -> None:

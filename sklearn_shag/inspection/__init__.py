@@ -7,6 +7,7 @@ from sklearn_shag.inspection._dfa import (
     DFATransitions,
     approximate_dfa,
 )
+from sklearn_shag.inspection._display_marginals import ArcMarginalsDisplay
 from sklearn_shag.inspection._display_tree import DependencyTreeDisplay
 from sklearn_shag.inspection._gains import AutomatonGains, automaton_gains
 from sklearn_shag.inspection._marginals import MarginalReport, inspect_marginals
@@ -14,6 +15,7 @@ from sklearn_shag.inspection._ranks import AutomatonRanks, automaton_ranks
 
 __all__ = [
     "ApproximateDFA",
+    "ArcMarginalsDisplay",
     "ArcTable",
     "AutomatonGains",
     "AutomatonRanks",
