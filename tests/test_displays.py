@@ -9,7 +9,15 @@ from numpy.testing import assert_array_equal
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import SpectralSHAG
-from sklearn_shag.inspection import ArcMarginalsDisplay, DependencyTreeDisplay
+from sklearn_shag.inspection import (
+    ApproximateDFA,
+    ArcMarginalsDisplay,
+    AutomatonDisplay,
+    DependencyTreeDisplay,
+    DFAStates,
+    DFATransitions,
+    approximate_dfa,
+)
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 
 
@@ -223,11 +231,115 @@ class TestArcMarginals:
             ArcMarginalsDisplay.from_estimator(model, english[:2])
 
 
+def random_dfa(n_states, n_symbols, seed=0):
+    """An automaton with a transition for each state and symbol, few of them probable."""
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(1000, rng.dirichlet(np.full(n_symbols + 1, 0.1), n_states))
+    symbols = np.array([f"TAG{i}" for i in range(n_symbols)], dtype=object)
+    order = np.argsort(-counts[:, 1:], axis=1, kind="stable")
+    found = np.take_along_axis(counts[:, 1:], order, axis=1)
+    prefixes = np.empty(n_states, dtype=object)
+    prefixes[:] = [((), ("TAG1",), ("TAG2", "TAG3"), ("TAG4",))] * n_states
+    return ApproximateDFA(
+        "HEAD",
+        "left",
+        n_states,
+        1000,
+        DFAStates(np.full(n_states, 1000), counts[:, 0], counts[:, 0] / 1000, prefixes),
+        DFATransitions(
+            np.repeat(np.arange(n_states), n_symbols),
+            symbols[order.ravel()],
+            rng.integers(0, n_states, size=n_states * n_symbols),
+            found.ravel(),
+            found.ravel() / 1000,
+        ),
+    )
+
+
+class TestAutomaton:
+    def test_from_estimator(self, model, english):
+        display = AutomatonDisplay.from_estimator(
+            model, "NOUN", "left", english, n_clusters=2, min_count=5, min_probability=0.03
+        )
+        dfa = approximate_dfa(model, "NOUN", "left", english, n_clusters=2, min_count=5)
+        assert str(display.dfa) == str(dfa)
+        expected = {}
+        for source, symbol, target, _, probability in zip(*dfa.transitions, strict=True):
+            if probability >= 0.03:
+                expected.setdefault((source, target), []).append(f"{symbol} {probability:.2f}")
+        labels = {pair: text.get_text() for pair, text in display.labels_.items()}
+        assert set(labels) == set(expected)
+        for pair, lines in expected.items():
+            more = [f"+{len(lines) - 3}"] if len(lines) > 3 else []
+            assert labels[pair].split("\n") == lines[:3] + more
+        assert any("+" in label for label in labels.values())
+        # A patch for each state and arrow, and one that leads to the initial state.
+        assert len(display.states_) == len(dfa.states.visits)
+        assert len(display.ax_.patches) == len(display.states_) + len(labels) + 1
+        texts = {text.get_text() for text in display.ax_.texts}
+        assert {f"{i}\n{p:.2f}" for i, p in enumerate(dfa.states.stop_probabilities)} <= texts
+        assert any(text.startswith("0: after (none)") for text in texts)
+
+    def test_threshold(self):
+        dfa = random_dfa(3, 5)
+        drawn = [len(AutomatonDisplay(dfa).plot(min_probability=p).labels_) for p in (0, 0.1, 1)]
+        assert drawn[0] > drawn[1] > drawn[2] == 0
+        with pytest.raises(ValueError, match="min_probability"):
+            AutomatonDisplay(dfa).plot(min_probability=5)
+
+    @pytest.mark.parametrize(("n_states", "n_symbols"), [(1, 3), (2, 5), (5, 20), (10, 50)])
+    def test_can_be_read(self, n_states, n_symbols):
+        display = AutomatonDisplay(random_dfa(n_states, n_symbols)).plot()
+        assert len(display.labels_) >= 2 * n_states or n_states < 3
+        labels = list(display.labels_.values())
+        extents = boxes(display.ax_.texts)
+        assert lies_within(extents, display.figure_)
+        assert not overlaps(boxes(labels) + [c.get_window_extent() for c in display.states_])
+        # All other texts but those in the circles, too.
+        assert not overlaps(extents)
+        assert min(text.get_fontsize() for text in display.ax_.texts) >= 7
+        assert max(display.figure_.get_size_inches()) < 12
+
+    def test_arrows_pass_no_other_state(self):
+        """Every pair of eight states, both ways."""
+        pairs = np.array(list(itertools.permutations(range(8), 2)))
+        dfa = random_dfa(8, 7)
+        dfa = dfa._replace(
+            transitions=dfa.transitions._replace(
+                sources=pairs[:, 0], targets=pairs[:, 1], probabilities=np.full(56, 0.1)
+            )
+        )
+        display = AutomatonDisplay(dfa).plot()
+        display.figure_.canvas.draw()
+        centres = [np.array(circle.get_center()) for circle in display.states_]
+        curves = [p for p in display.ax_.patches if p not in display.states_][1:]
+        middles = set()
+        for pair, curve in zip(display.labels_, curves, strict=True):
+            path = curve.get_path().vertices[:3]  # in front of the arrow's head
+            points = [
+                (1 - t) ** 2 * path[0] + 2 * t * (1 - t) * path[1] + t**2 * path[2]
+                for t in np.linspace(0, 1, 30)
+            ]
+            middles.add(tuple(points[15].round(2)))
+            for state, centre in enumerate(centres):
+                if state not in pair:
+                    assert min(np.linalg.norm(points - centre, axis=1)) > 0.27
+        assert len(middles) == 56
+
+    def test_own_axes(self, pyplot):
+        figure, ax = pyplot.subplots()
+        display = AutomatonDisplay(random_dfa(5, 20)).plot(ax=ax)
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+        assert not overlaps(boxes(display.labels_.values()))
+
+
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     displays = [
         DependencyTreeDisplay(DependencyTree(["a"], [0])),
         ArcMarginalsDisplay(np.ones((1, 2)), ("a",)),
+        AutomatonDisplay(random_dfa(2, 2)),
     ]
     for display in displays:
         name = type(display).__name__

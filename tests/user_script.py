@@ -34,6 +34,7 @@ from sklearn_shag.inspection import (
     ApproximateDFA,
     ArcMarginalsDisplay,
     ArcTable,
+    AutomatonDisplay,
     AutomatonGains,
     AutomatonRanks,
     DependencyTreeDisplay,
@@ -326,6 +327,10 @@ def look_at_pictures() -> None:
     marginals = ArcMarginalsDisplay.from_estimator(model, ["DET", "NOUN", "VERB"], cmap="Greens")
     assert_type(marginals, ArcMarginalsDisplay)
     assert_type(marginals.plot(cmap="Reds"), ArcMarginalsDisplay)
+    automaton = AutomatonDisplay.from_estimator(model, "NOUN", "left", trees, n_clusters=4)
+    assert_type(automaton, AutomatonDisplay)
+    assert_type(automaton.dfa, ApproximateDFA)
+    assert_type(automaton.plot(min_probability=0.1), AutomatonDisplay)
 
 
 def use_scikit_learn(folder: Path) -> None:

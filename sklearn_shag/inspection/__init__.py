@@ -7,6 +7,7 @@ from sklearn_shag.inspection._dfa import (
     DFATransitions,
     approximate_dfa,
 )
+from sklearn_shag.inspection._display_automaton import AutomatonDisplay
 from sklearn_shag.inspection._display_marginals import ArcMarginalsDisplay
 from sklearn_shag.inspection._display_tree import DependencyTreeDisplay
 from sklearn_shag.inspection._gains import AutomatonGains, automaton_gains
@@ -17,6 +18,7 @@ __all__ = [
     "ApproximateDFA",
     "ArcMarginalsDisplay",
     "ArcTable",
+    "AutomatonDisplay",
     "AutomatonGains",
     "AutomatonRanks",
     "DFAStates",

@@ -135,13 +135,14 @@ class ArcMarginalsDisplay:
         self.im_ = ax.imshow(self.marginals, vmin=0.0, vmax=1.0, cmap=cmap)
         self.marks_ = None
         if self.heads is not None:
-            marks = {"mfc": "none", "mec": "#d55e00", "ms": 5, "label": "true head"}
+            marks = {"mfc": "none", "mec": "#d55e00", "ms": 5}
             (self.marks_,) = ax.plot(self.heads, np.arange(len(words)), "o", **marks)
         style = {"fontsize": 8, "parse_math": False}
         ax.set_xticks(range(len(words) + 1), [ROOT_NAME, *words], rotation=90, **style)
         ax.set_yticks(range(len(words)), words, **style)
         ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=2)
-        ax.set(xlabel="head", ylabel="modifier")
+        circles = "" if self.heads is None else " (circles: the true ones)"
+        ax.set(xlabel=f"head{circles}", ylabel="modifier")
         ax.xaxis.set_label_position("top")
         self.figure_.colorbar(self.im_, ax=ax, label="probability", fraction=0.03, aspect=40)
         return self
