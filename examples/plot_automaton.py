@@ -18,13 +18,16 @@ It uses the treebank UD_English-EWT if that lies in the data folder (see
 # modifiers of verbs and of nouns. A token belongs to the automaton that generates it in the true
 # tree.
 
-import matplotlib.pyplot as plt
-import networkx
 from sklearn.model_selection import train_test_split
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import fetch_treebank, load_english
-from sklearn_shag.inspection import approximate_dfa, automaton_gains, top_modifiers
+from sklearn_shag.inspection import (
+    AutomatonDisplay,
+    approximate_dfa,
+    automaton_gains,
+    top_modifiers,
+)
 
 try:
     treebank = fetch_treebank("UD_English-EWT", download_if_missing=False)
@@ -58,40 +61,9 @@ dfa = approximate_dfa(
 print(dfa)
 
 # %%
-# Drawn in a circle that begins on the right, with all symbols between two states at one arrow.
-# States are filled by their probability to stop.
+# Drawn: states are filled by their probability to stop, which stands below their number.
 
-graph = dfa.to_networkx()
-places = networkx.circular_layout(graph)
-stops = networkx.get_node_attributes(graph, "stop_probability")
-symbols = {}
-for source, target, symbol in graph.edges(keys=True):
-    symbols.setdefault((source, target), []).append(symbol)
-
-figure, axes = plt.subplots(figsize=(9, 9))
-networkx.draw_networkx_nodes(
-    graph,
-    places,
-    ax=axes,
-    node_size=1100,
-    node_color=[stops[state] for state in graph],
-    cmap="Blues",
-    vmin=0,
-    vmax=1.5,
-    edgecolors="black",
-)
-labels = {state: f"{state}\n{stop:.2f}" for state, stop in stops.items()}
-networkx.draw_networkx_labels(graph, places, labels, ax=axes, font_size=9)
-arrows = networkx.DiGraph(list(symbols))
-style = {"ax": axes, "connectionstyle": "arc3,rad=0.15"}
-networkx.draw_networkx_edges(arrows, places, node_size=1100, edge_color="gray", **style)
-names = {pair: "\n".join(own) for pair, own in symbols.items()}
-networkx.draw_networkx_edge_labels(
-    arrows, places, names, font_size=7, rotate=False, label_pos=0.35, **style
-)
-axes.set_title(f"Modifiers left of nouns: states and their probabilities to stop ({name})")
-axes.set_axis_off()
-figure.tight_layout()
+AutomatonDisplay(dfa).plot()
 
 # %%
 # Each state tells what may still come. As long as there is no determiner or possessive pronoun,
@@ -107,4 +79,5 @@ figure.tight_layout()
 for prefix in (["ADJ"], ["ADJ", "DET"], ["DET", "ADP"]):
     state = dfa.run(prefix)
     if state is not None:
-        print(f"{' '.join(prefix):<8} state {state}, stops with probability {stops[state]:.2f}")
+        stop = dfa.states.stop_probabilities[state]
+        print(f"{' '.join(prefix):<8} state {state}, stops with probability {stop:.2f}")

@@ -1,6 +1,7 @@
 """DependencyTree: checks, immutability, equality, columns and drawings."""
 
 import copy
+import json
 import pickle
 import xml.etree.ElementTree as ElementTree
 
@@ -511,6 +512,9 @@ class TestSvg:
         assert (rectangle.get("width"), rectangle.get("fill")) == (root.get("width"), "#ffffff")
         assert "href" not in tree._repr_svg_()
 
+    def test_notebooks_show_the_public_drawing(self, tree):
+        assert tree._repr_svg_() == tree.to_svg()
+
     @given(heads_lists())
     def test_any_tree_fits_into_the_drawing(self, heads):
         tree = DependencyTree(["word"] * len(heads), heads)
@@ -518,3 +522,36 @@ class TestSvg:
         for start, top, end in self.arcs(tree):
             assert min(start, end, top) >= 0
             assert max(start, end) <= float(root.get("width"))
+
+
+class TestDisplacy:
+    def test_words_and_arcs(self):
+        tree = DependencyTree(
+            ["Big", "dogs", "bark", "!"],
+            [2, 3, 0, 3],
+            upos=["ADJ", "NOUN", "VERB", "PUNCT"],
+            deprels=["amod", "nsubj", "root", "punct"],
+        )
+        assert tree.to_displacy() == {
+            "words": [
+                {"text": "Big", "tag": "ADJ"},
+                {"text": "dogs", "tag": "NOUN"},
+                {"text": "bark", "tag": "VERB"},
+                {"text": "!", "tag": "PUNCT"},
+            ],
+            "arcs": [
+                {"start": 0, "end": 1, "label": "amod", "dir": "left"},
+                {"start": 1, "end": 2, "label": "nsubj", "dir": "left"},
+                {"start": 2, "end": 3, "label": "punct", "dir": "right"},
+            ],
+        }
+        json.dumps(tree.to_displacy())  # plain numbers, not numpy's
+
+    def test_without_relations(self):
+        tree = DependencyTree(["dogs", "bark"], [0, 1])
+        (arc,) = tree.to_displacy()["arcs"]
+        assert arc == {"start": 0, "end": 1, "label": "", "dir": "right"}
+
+    def test_without_heads(self):
+        with pytest.raises(ValueError, match="has no heads"):
+            DependencyTree(["dogs", "bark"]).to_displacy()

@@ -32,9 +32,12 @@ from sklearn_shag import (
 from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
 from sklearn_shag.inspection import (
     ApproximateDFA,
+    ArcMarginalsDisplay,
     ArcTable,
+    AutomatonDisplay,
     AutomatonGains,
     AutomatonRanks,
+    DependencyTreeDisplay,
     DFAStates,
     DFATransitions,
     MarginalReport,
@@ -155,6 +158,8 @@ def read_and_write(folder: Path) -> None:
     assert_type(tree.depth(1), int)
     assert_type(tree.crossing_arcs(), tuple[tuple[int, int], ...])
     assert tree.to_networkx().number_of_edges() == len(tree)
+    assert_type(tree.to_svg(), str)
+    print(tree.to_displacy()["arcs"])
 
 
 def load_treebanks(folder: Path) -> None:
@@ -310,6 +315,24 @@ def look_inside() -> None:
     print(gains, ranks)
 
 
+def look_at_pictures() -> None:
+    """Displays."""
+    trees = load_english().data
+    model = SpectralSHAG(4).fit(trees[:300])
+    parse = DependencyTreeDisplay.from_estimator(model, trees[302])
+    assert_type(parse, DependencyTreeDisplay)
+    assert_type(parse.arcs, dict[str, list[tuple[int, int]]])
+    assert_type(DependencyTreeDisplay(trees[0]).plot(ax=parse.ax_), DependencyTreeDisplay)
+    DependencyTreeDisplay.from_predictions(trees[302], model.predict(trees[302:])[0])
+    marginals = ArcMarginalsDisplay.from_estimator(model, ["DET", "NOUN", "VERB"], cmap="Greens")
+    assert_type(marginals, ArcMarginalsDisplay)
+    assert_type(marginals.plot(cmap="Reds"), ArcMarginalsDisplay)
+    automaton = AutomatonDisplay.from_estimator(model, "NOUN", "left", trees, n_clusters=4)
+    assert_type(automaton, AutomatonDisplay)
+    assert_type(automaton.dfa, ApproximateDFA)
+    assert_type(automaton.plot(min_probability=0.1), AutomatonDisplay)
+
+
 def use_scikit_learn(folder: Path) -> None:
     """Pipelines and searches."""
     trees = load_english().data
@@ -442,6 +465,7 @@ def main() -> None:
         parse(folder)
         use_scikit_learn(folder)
     look_inside()
+    look_at_pictures()
     count_and_learn()
     use_operators()
 

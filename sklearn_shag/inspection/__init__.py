@@ -7,17 +7,23 @@ from sklearn_shag.inspection._dfa import (
     DFATransitions,
     approximate_dfa,
 )
+from sklearn_shag.inspection._display_automaton import AutomatonDisplay
+from sklearn_shag.inspection._display_marginals import ArcMarginalsDisplay
+from sklearn_shag.inspection._display_tree import DependencyTreeDisplay
 from sklearn_shag.inspection._gains import AutomatonGains, automaton_gains
 from sklearn_shag.inspection._marginals import MarginalReport, inspect_marginals
 from sklearn_shag.inspection._ranks import AutomatonRanks, automaton_ranks
 
 __all__ = [
     "ApproximateDFA",
+    "ArcMarginalsDisplay",
     "ArcTable",
+    "AutomatonDisplay",
     "AutomatonGains",
     "AutomatonRanks",
     "DFAStates",
     "DFATransitions",
+    "DependencyTreeDisplay",
     "MarginalReport",
     "approximate_dfa",
     "arc_table",

@@ -10,7 +10,7 @@ the y of trees to tools of scikit-learn that ask for one.
 
 from sklearn_shag.treebank._columns import check_column_name
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
-from sklearn_shag.treebank._drawing import display_width
+from sklearn_shag.treebank._drawing import arc_levels, display_width
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature

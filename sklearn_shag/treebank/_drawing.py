@@ -138,8 +138,9 @@ def draw_svg(forms, symbols, heads=None, deprels=None):
     """
     labels = [""] * len(forms) if heads is None or deprels is None else deprels
     positions, width = _positions(forms, symbols, labels)
-    levels = {} if heads is None else _arc_levels(heads)
-    baseline = _MARGIN + _LEVEL_HEIGHT * (1 + max(levels.values(), default=0))
+    levels = {} if heads is None else arc_levels(tree_arcs(heads))
+    highest = max(levels.values(), default=0)
+    baseline = _MARGIN + _LEVEL_HEIGHT * (1 + highest)
     height = baseline + _FORM_SIZE + _SYMBOL_SIZE + 2 * _MARGIN
     arcs, texts = [], []
     for token, position in enumerate(positions, start=1):
@@ -148,7 +149,7 @@ def draw_svg(forms, symbols, heads=None, deprels=None):
         texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, color="#5a6270"))
         if heads is not None:
             head = heads[token - 1]
-            level = levels.get(token, max(levels.values(), default=0) + 1)
+            level = levels.get((head, token), highest + 1)
             top = baseline - _LEVEL_HEIGHT * level
             # Arcs leave a head beside its middle, so that they do not hide the arrow to the head.
             side = 5 if token > head else -5
@@ -181,21 +182,48 @@ def _positions(forms, symbols, labels):
     return positions, left + _MARGIN
 
 
-def _arc_levels(heads):
-    """The height of the arc to each token with a head, in levels: 1 above the arcs that it spans.
+def tree_arcs(heads):
+    """List the arcs of a tree as pairs of head and dependent; roots have none."""
+    return [(head, token) for token, head in enumerate(heads, start=1) if head]
+
+
+def arc_levels(arcs):
+    """The height of each arc, in levels: 1 above the arcs that it spans.
+
+    Parameters
+    ----------
+    arcs : sequence of (int, int)
+        Positions of head and dependent.
 
     Returns
     -------
-    levels : dict of int to int
-        Number of the dependent -> level; roots are left out.
+    levels : dict of (int, int) to int
     """
-    spans = {t: (min(t, h), max(t, h)) for t, h in enumerate(heads, start=1) if h}
     levels = {}
-    for token in sorted(spans, key=lambda token: spans[token][1] - spans[token][0]):
-        left, right = spans[token]
-        inside = [levels[t] for t in levels if left <= spans[t][0] and spans[t][1] <= right]
-        levels[token] = 1 + max(inside, default=0)
+    for arc in sorted(arcs, key=lambda arc: abs(arc[0] - arc[1])):
+        inside = [
+            level
+            for other, level in levels.items()
+            if min(arc) <= min(other) and max(other) <= max(arc)
+        ]
+        levels[arc] = 1 + max(inside, default=0)
     return levels
+
+
+def make_displacy(forms, symbols, heads, deprels=None):
+    """Make what displaCy draws with ``manual=True``; it draws no arc to a root."""
+    labels = [""] * len(forms) if deprels is None else deprels
+    words = [{"text": form, "tag": tag} for form, tag in zip(forms, symbols, strict=True)]
+    arcs = [
+        {
+            "start": min(head, token) - 1,
+            "end": max(head, token) - 1,
+            "label": labels[token - 1],
+            "dir": "left" if token < head else "right",
+        }
+        for head, token in tree_arcs(heads)
+    ]
+    return {"words": words, "arcs": arcs}
 
 
 def _svg_arc(start, end, top, bottom):

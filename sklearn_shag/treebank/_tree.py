@@ -12,7 +12,7 @@ from sklearn_shag.treebank._columns import (
     check_strings,
     get_feature,
 )
-from sklearn_shag.treebank._drawing import draw_svg, draw_text
+from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy
 from sklearn_shag.treebank._structure import TreeStructure
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import is_projective
@@ -251,6 +251,48 @@ class DependencyTree(TreeStructure):
         symbols = check_strings("symbols", symbols, len(self))
         return make_tree({**_get_state(self), "symbols": symbols})
 
+    def to_svg(self) -> str:
+        """Draw the tree with arcs above the words, as notebooks show it.
+
+        Returns
+        -------
+        svg : str
+            One self-contained SVG element with a background of its own: for a file, or for a page.
+            An unlabelled sentence has no arcs.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> DependencyTree(["Dogs", "bark"], [2, 0]).to_svg()[:42]
+        '<svg xmlns="http://www.w3.org/2000/svg" wi'
+        """
+        return draw_svg(self.forms, self.symbols, _heads_as_list(self), self.deprels)
+
+    def to_displacy(self) -> dict[str, list[dict[str, Any]]]:
+        """Make what spaCy's displaCy draws with ``style="dep", manual=True``.
+
+        Returns
+        -------
+        parse : dict
+            ``"words"`` is a list with ``"text"`` and ``"tag"``, the symbol, of each token;
+            ``"arcs"`` one with ``"start"``, ``"end"``, ``"label"`` and ``"dir"`` of each arc but
+            those to roots. Positions count from 0 there. A label is the relation, or empty.
+
+        Raises
+        ------
+        ValueError
+            If the sentence is unlabelled.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> tree = DependencyTree(["Dogs", "bark"], [2, 0], deprels=["nsubj", "root"])
+        >>> tree.to_displacy()["arcs"]
+        [{'start': 0, 'end': 1, 'label': 'nsubj', 'dir': 'left'}]
+        """
+        heads, _ = self._structure()
+        return make_displacy(self.forms, self.symbols, heads.tolist(), self.deprels)
+
     def __len__(self) -> int:
         return len(self.forms)
 
@@ -279,7 +321,7 @@ class DependencyTree(TreeStructure):
 
     def _repr_svg_(self) -> str:
         """Draw the tree with arcs above the words, for notebooks."""
-        return draw_svg(self.forms, self.symbols, _heads_as_list(self), self.deprels)
+        return self.to_svg()
 
     def __setattr__(self, name: str, value: Never) -> NoReturn:
         raise AttributeError(

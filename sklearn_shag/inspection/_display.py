@@ -1,0 +1,52 @@
+"""What displays share: matplotlib, imported when something is drawn, and axes in inches."""
+
+
+def import_pyplot(caller):
+    """Import matplotlib.pyplot, or say who needs it and how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(
+            f"{caller}.plot needs matplotlib: pip install 'sklearn-shag[plot]'."
+        ) from None
+    return plt
+
+
+def make_canvas(plt, ax, width, height):
+    """Prepare axes whose unit is an inch where the whole drawing has its own size.
+
+    Parameters
+    ----------
+    plt : matplotlib.pyplot
+    ax : matplotlib axes or None
+        None makes a figure of that size.
+    width, height : float
+        Inches.
+
+    Returns
+    -------
+    ax : matplotlib axes
+    scale : float
+        How large font sizes and lines are in these axes, relative to the own size.
+    """
+    if ax is None:
+        whole = {"left": 0, "right": 1, "bottom": 0, "top": 1}
+        _, ax = plt.subplots(figsize=(width, height), gridspec_kw=whole)
+    ax.set(xlim=(0, width), ylim=(0, height), aspect="equal")
+    ax.set_axis_off()
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    return ax, min(box.width / width, box.height / height) / dpi
+
+
+def text_width(text, size):
+    """Width in inches of one line of text, of a font size in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=size)
+    return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
+
+
+def cut(text, n_letters):
+    """Cut a word that is longer than most, and tell so by dots."""
+    return text if len(text) <= n_letters else f"{text[: n_letters - 1]}\N{HORIZONTAL ELLIPSIS}"

@@ -1,0 +1,347 @@
+"""Displays: what they hold, what they draw, and that it can be read."""
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import SpectralSHAG
+from sklearn_shag.inspection import (
+    ApproximateDFA,
+    ArcMarginalsDisplay,
+    AutomatonDisplay,
+    DependencyTreeDisplay,
+    DFAStates,
+    DFATransitions,
+    approximate_dfa,
+)
+from sklearn_shag.treebank import DependencyTree, TokenFeature
+
+
+@pytest.fixture(autouse=True)
+def pyplot():
+    """matplotlib.pyplot without windows, and without figures left open."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    yield pyplot
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def model(english):
+    return SpectralSHAG(4).fit(english[:300])
+
+
+@pytest.fixture(scope="module")
+def long_tree():
+    """60 tokens of ordinary length and 50 tags."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("aemnW"), size=rng.integers(1, 13))) for _ in range(60)]
+    tags = [f"TAG{i % 50}" for i in range(60)]
+    heads = [max(1, m - m % 7) if m > 1 else 0 for m in range(1, 61)]
+    heads = [h - 1 if h == m else h for m, h in enumerate(heads, start=1)]
+    return DependencyTree(words, heads, upos=tags, deprels=[f"relation:{m}" for m in range(60)])
+
+
+def boxes(texts):
+    """The boxes of texts as they are drawn, in pixels; empty texts have none."""
+    texts = [text for text in texts if text.get_text()]
+    figure = texts[0].figure
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    return [text.get_window_extent(renderer) for text in texts]
+
+
+def overlaps(extents, by=1.0):
+    """Pairs of boxes that overlap by more than so many pixels both ways."""
+    return [
+        (i, j)
+        for (i, a), (j, b) in itertools.combinations(enumerate(extents), 2)
+        if min(a.x1, b.x1) - max(a.x0, b.x0) > by and min(a.y1, b.y1) - max(a.y0, b.y0) > by
+    ]
+
+
+def lies_within(extents, figure):
+    box = figure.bbox
+    return all(
+        e.x0 >= box.x0 and e.x1 <= box.x1 and e.y0 >= box.y0 and e.y1 <= box.y1 for e in extents
+    )
+
+
+def words_of(display):
+    return [text for text in display.ax_.texts if text.get_text()]
+
+
+class TestDependencyTree:
+    tree = DependencyTree(
+        ["Dogs", "bark", "at", "cats"],
+        [2, 0, 4, 2],
+        upos=["NOUN", "VERB", "ADP", "NOUN"],
+        deprels=["nsubj", "root", "case", "obl"],
+    )
+
+    def test_arcs_are_compared(self):
+        display = DependencyTreeDisplay.from_predictions(self.tree, [2, 0, 2, 3])
+        assert display.arcs == {
+            "right": [(2, 1), (0, 2)],
+            "missed": [(4, 3), (2, 4)],
+            "wrong": [(2, 3), (3, 4)],
+        }
+        assert {arc: patch.get_gid() for arc, patch in display.arcs_.items()} == {
+            arc: kind for kind, arcs in display.arcs.items() for arc in arcs
+        }
+        assert len(display.ax_.patches) == 6
+        styles = {(p.get_linestyle(), p.get_edgecolor()) for p in display.ax_.patches}
+        assert len(styles) == len({line for line, _ in styles}) == 3
+        assert [text.get_text() for text in display.ax_.get_legend().texts] == [
+            "right (2)",
+            "missed (2)",
+            "wrong (2)",
+        ]
+        assert sorted(text.get_text() for text in words_of(display)) == sorted(
+            [*self.tree.forms, *self.tree.symbols, *self.tree.deprels]
+        )
+
+    def test_arcs_end_at_their_modifiers_and_nest(self):
+        display = DependencyTreeDisplay(self.tree).plot()
+        places = {text.get_text(): text.get_position()[0] for text in words_of(display)}
+        tops = {}
+        for (_, modifier), patch in display.arcs_.items():
+            arrow = patch.get_path().vertices  # the line, and the head at its end
+            assert abs(arrow[-2, 0] - places[self.tree.forms[modifier - 1]]) < 0.1
+            tops[modifier] = arrow[:, 1].max()
+        assert tops[3] < tops[4] < tops[2]
+        assert tops[1] < tops[2]
+
+    @pytest.mark.parametrize("known", ["tree", "heads", "neither"])
+    def test_where_one_is_known_alone(self, known):
+        tree = self.tree if known == "tree" else self.tree.with_heads(None)
+        heads = self.tree.heads if known == "heads" else None
+        display = DependencyTreeDisplay(tree, heads).plot()
+        assert len(display.arcs["right"]) == len(display.ax_.patches) == 4 * (known != "neither")
+        assert display.arcs["missed"] == display.arcs["wrong"] == []
+        assert display.ax_.get_legend() is None
+
+    def test_from_estimator(self, model, english):
+        tree = english[302]
+        display = DependencyTreeDisplay.from_estimator(model, tree)
+        assert_array_equal(display.heads, model.predict([tree])[0])
+        right = tree.heads == display.heads
+        assert [len(arcs) for arcs in display.arcs.values()] == [right.sum(), *[(~right).sum()] * 2]
+        other = DependencyTreeDisplay.from_predictions(tree, model.parse([tree])[0])
+        assert other.arcs == display.arcs
+
+    def test_words_alone_and_marks_of_mathematics(self, pyplot):
+        tree = DependencyTree(["$x^$", "\\alpha$", "$"], [0, 1, 1])
+        display = DependencyTreeDisplay(tree).plot()
+        assert [text.get_text() for text in words_of(display)] == list(tree.forms)
+        display.figure_.canvas.draw()  # "$x^$" would be no formula
+        ArcMarginalsDisplay(np.ones((3, 4)), tree.forms).plot().figure_.canvas.draw()
+
+    def test_own_axes_are_used_and_everything_fits(self, pyplot, long_tree):
+        figure, axes = pyplot.subplots(1, 2)
+        display = DependencyTreeDisplay.from_predictions(
+            long_tree, long_tree.heads, ax=axes[1]
+        ).plot(ax=axes[0])
+        assert display.ax_ is axes[0]
+        assert display.figure_ is figure
+        assert not overlaps(boxes(words_of(display)))
+
+    def test_can_be_read(self, model, english, long_tree):
+        for tree in (english[302], long_tree):
+            heads = np.arange(len(tree))  # a chain
+            display = DependencyTreeDisplay.from_predictions(tree, heads)
+            texts = [*words_of(display), *display.ax_.get_legend().texts]
+            extents = boxes(texts)
+            assert not overlaps(extents)
+            assert lies_within(extents, display.figure_)
+            assert min(text.get_fontsize() for text in texts) >= 7.9
+            assert display.figure_.get_size_inches()[0] < 20
+            # The arcs stay above the words.
+            words = max(box.y1 for box in extents)
+            for patch in display.ax_.patches:
+                assert patch.get_window_extent().y0 > words - 5
+
+    def test_long_words_are_cut(self):
+        display = DependencyTreeDisplay(DependencyTree(["https://example.org/" * 3, "a"])).plot()
+        word = words_of(display)[0].get_text()
+        assert len(word) == 20
+        assert word.endswith("\N{HORIZONTAL ELLIPSIS}")
+
+    def test_mistakes(self, model, english):
+        with pytest.raises(TypeError, match="must be a single DependencyTree, got a list"):
+            DependencyTreeDisplay.from_estimator(model, english[:2])
+        with pytest.raises(TypeError, match="predicts heads, got a TokenFeature"):
+            DependencyTreeDisplay.from_estimator(TokenFeature(), english[0])
+        with pytest.raises(ValueError, match="heads"):
+            DependencyTreeDisplay.from_predictions(self.tree, [2, 0, 4])
+
+
+class TestArcMarginals:
+    def test_data_and_marks(self, model, english):
+        tree = english[302]
+        display = ArcMarginalsDisplay.from_estimator(model, tree)
+        expected = model.predict_marginals([tree])[0]
+        assert_array_equal(display.marginals, expected)
+        assert_array_equal(display.im_.get_array(), expected)
+        assert display.im_.get_clim() == (0.0, 1.0)
+        rows, columns = display.ax_.get_yticklabels(), display.ax_.get_xticklabels()
+        assert [text.get_text() for text in rows] == list(tree.forms)
+        assert [text.get_text() for text in columns] == ["<root>", *tree.forms]
+        assert_array_equal(display.marks_.get_xdata(), tree.heads)
+        assert_array_equal(display.marks_.get_ydata(), np.arange(len(tree)))
+
+    def test_symbols_have_no_true_heads(self, model, pyplot):
+        figure, ax = pyplot.subplots()
+        display = ArcMarginalsDisplay.from_estimator(model, ["DET", "NOUN", "VERB"], ax=ax)
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+        assert display.marks_ is None
+        assert [text.get_text() for text in ax.get_yticklabels()] == ["DET", "NOUN", "VERB"]
+
+    def test_can_be_read(self, long_tree):
+        rng = np.random.default_rng(0)
+        marginals = rng.dirichlet(np.ones(61), size=60)
+        display = ArcMarginalsDisplay(marginals, long_tree.forms, long_tree.heads).plot()
+        ax = display.ax_
+        texts = [*ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label]
+        extents = boxes(texts)
+        assert not overlaps(extents)
+        assert lies_within(extents, display.figure_)
+        assert min(text.get_fontsize() for text in texts) >= 8
+        cells = ax.get_window_extent()
+        assert cells.width / 61 > 9  # pixels, at least
+        assert all(not cells.overlaps(extent) for extent in extents)
+        assert max(display.figure_.get_size_inches()) < 15
+
+    def test_mistakes(self, model, english):
+        pipeline = make_pipeline(TokenFeature(), SpectralSHAG(2)).fit(english[:50])
+        with pytest.raises(TypeError, match=r"got a Pipeline.*pipeline\[-1\]"):
+            ArcMarginalsDisplay.from_estimator(pipeline, english[0])
+        display = ArcMarginalsDisplay.from_estimator(
+            pipeline[-1], pipeline[:-1].transform([english[0]])[0]
+        )
+        assert display.marginals.shape == (len(english[0]), len(english[0]) + 1)
+        with pytest.raises((TypeError, ValueError), match="X"):
+            ArcMarginalsDisplay.from_estimator(model, english[:2])
+
+
+def random_dfa(n_states, n_symbols, seed=0):
+    """An automaton with a transition for each state and symbol, few of them probable."""
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(1000, rng.dirichlet(np.full(n_symbols + 1, 0.1), n_states))
+    symbols = np.array([f"TAG{i}" for i in range(n_symbols)], dtype=object)
+    order = np.argsort(-counts[:, 1:], axis=1, kind="stable")
+    found = np.take_along_axis(counts[:, 1:], order, axis=1)
+    prefixes = np.empty(n_states, dtype=object)
+    prefixes[:] = [((), ("TAG1",), ("TAG2", "TAG3"), ("TAG4",))] * n_states
+    return ApproximateDFA(
+        "HEAD",
+        "left",
+        n_states,
+        1000,
+        DFAStates(np.full(n_states, 1000), counts[:, 0], counts[:, 0] / 1000, prefixes),
+        DFATransitions(
+            np.repeat(np.arange(n_states), n_symbols),
+            symbols[order.ravel()],
+            rng.integers(0, n_states, size=n_states * n_symbols),
+            found.ravel(),
+            found.ravel() / 1000,
+        ),
+    )
+
+
+class TestAutomaton:
+    def test_from_estimator(self, model, english):
+        display = AutomatonDisplay.from_estimator(
+            model, "NOUN", "left", english, n_clusters=2, min_count=5, min_probability=0.03
+        )
+        dfa = approximate_dfa(model, "NOUN", "left", english, n_clusters=2, min_count=5)
+        assert str(display.dfa) == str(dfa)
+        expected = {}
+        for source, symbol, target, _, probability in zip(*dfa.transitions, strict=True):
+            if probability >= 0.03:
+                expected.setdefault((source, target), []).append(f"{symbol} {probability:.2f}")
+        labels = {pair: text.get_text() for pair, text in display.labels_.items()}
+        assert set(labels) == set(expected)
+        for pair, lines in expected.items():
+            more = [f"+{len(lines) - 3}"] if len(lines) > 3 else []
+            assert labels[pair].split("\n") == lines[:3] + more
+        assert any("+" in label for label in labels.values())
+        # A patch for each state and arrow, and one that leads to the initial state.
+        assert len(display.states_) == len(dfa.states.visits)
+        assert len(display.ax_.patches) == len(display.states_) + len(labels) + 1
+        texts = {text.get_text() for text in display.ax_.texts}
+        assert {f"{i}\n{p:.2f}" for i, p in enumerate(dfa.states.stop_probabilities)} <= texts
+        assert any(text.startswith("0: after (none)") for text in texts)
+
+    def test_threshold(self):
+        dfa = random_dfa(3, 5)
+        drawn = [len(AutomatonDisplay(dfa).plot(min_probability=p).labels_) for p in (0, 0.1, 1)]
+        assert drawn[0] > drawn[1] > drawn[2] == 0
+        with pytest.raises(ValueError, match="min_probability"):
+            AutomatonDisplay(dfa).plot(min_probability=5)
+
+    @pytest.mark.parametrize(("n_states", "n_symbols"), [(1, 3), (2, 5), (5, 20), (10, 50)])
+    def test_can_be_read(self, n_states, n_symbols):
+        display = AutomatonDisplay(random_dfa(n_states, n_symbols)).plot()
+        assert len(display.labels_) >= 2 * n_states or n_states < 3
+        labels = list(display.labels_.values())
+        extents = boxes(display.ax_.texts)
+        assert lies_within(extents, display.figure_)
+        assert not overlaps(boxes(labels) + [c.get_window_extent() for c in display.states_])
+        # All other texts but those in the circles, too.
+        assert not overlaps(extents)
+        assert min(text.get_fontsize() for text in display.ax_.texts) >= 7
+        assert max(display.figure_.get_size_inches()) < 12
+
+    def test_arrows_pass_no_other_state(self):
+        """Every pair of eight states, both ways."""
+        pairs = np.array(list(itertools.permutations(range(8), 2)))
+        dfa = random_dfa(8, 7)
+        dfa = dfa._replace(
+            transitions=dfa.transitions._replace(
+                sources=pairs[:, 0], targets=pairs[:, 1], probabilities=np.full(56, 0.1)
+            )
+        )
+        display = AutomatonDisplay(dfa).plot()
+        display.figure_.canvas.draw()
+        centres = [np.array(circle.get_center()) for circle in display.states_]
+        curves = [p for p in display.ax_.patches if p not in display.states_][1:]
+        middles = set()
+        for pair, curve in zip(display.labels_, curves, strict=True):
+            path = curve.get_path().vertices[:3]  # in front of the arrow's head
+            points = [
+                (1 - t) ** 2 * path[0] + 2 * t * (1 - t) * path[1] + t**2 * path[2]
+                for t in np.linspace(0, 1, 30)
+            ]
+            middles.add(tuple(points[15].round(2)))
+            for state, centre in enumerate(centres):
+                if state not in pair:
+                    assert min(np.linalg.norm(points - centre, axis=1)) > 0.27
+        assert len(middles) == 56
+
+    def test_own_axes(self, pyplot):
+        figure, ax = pyplot.subplots()
+        display = AutomatonDisplay(random_dfa(5, 20)).plot(ax=ax)
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+        assert not overlaps(boxes(display.labels_.values()))
+
+
+def test_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    displays = [
+        DependencyTreeDisplay(DependencyTree(["a"], [0])),
+        ArcMarginalsDisplay(np.ones((1, 2)), ("a",)),
+        AutomatonDisplay(random_dfa(2, 2)),
+    ]
+    for display in displays:
+        name = type(display).__name__
+        with pytest.raises(ImportError, match=rf"{name}.plot .*sklearn-shag\[plot\]"):
+            display.plot()
