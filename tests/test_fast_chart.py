@@ -34,7 +34,6 @@ from sklearn_shag.parsing._fast_chart import Sentence
 from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
 from sklearn_shag.parsing._fast_range import N_PROBED
 from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Tables
-from sklearn_shag.parsing._fast_uses import NO_COUNTS
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.parsing._results import new_results
 from sklearn_shag.utils._simd import LANES, aligned
@@ -109,7 +108,7 @@ def _run(operators, sentences, with_marginals, fewest_in_lockstep):
     done, weights = np.zeros(lengths.size, dtype=bool), np.ones(lengths.size)
     packed = pack_grammar(operators)
     with patch.object(_fast_driver, "FEWEST_ARCS_IN_LOCKSTEP", fewest_in_lockstep):
-        done[which] = run_fast(packed.fast, factors, which, results, weights, NO_COUNTS.fast)
+        done[which] = run_fast(packed.fast, factors, which, results, weights, None)
     parts = [()] * len(sentences)
     if with_marginals:
         ends = pairwise(factors.begins)

@@ -58,9 +58,9 @@ def run_fast(grammar, factors, which, results, weights, counts):
     results : Results
         Of sentences that are done they are set; uses only if there is room for them.
     weights : ndarray of shape (n_sentences,)
-    counts : FastGrammar
+    counts : FastGrammar or None
         What sentences that are done use of operators is added to it, times their weights, as
-        :func:`finish_counts` expects it; empty if no counts are wanted.
+        :func:`finish_counts` expects it; None if no counts are wanted.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
     if grammar.in_arcs.size:
         with_factors = factors.arcs.size or factors.arc_memory.size or factors.stop_memory.size
         n_arcs = lengths @ (lengths + 1)
-        in_lockstep = with_factors or counts.A.size or n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
+        in_lockstep = with_factors or counts is not None or n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
         n_states = 1 if in_lockstep else n_states
     # Without memory these are None: kernels for it are compiled if somebody asks.
     known, memory = None, None
@@ -96,7 +96,9 @@ def run_fast(grammar, factors, which, results, weights, counts):
 def _one_by_one(grammar, factors, which, results, n_classes, memory, weights, counts, space, done):
     for k in range(which.size):
         done[k] = _parse_one(grammar, factors, which[k], results, n_classes, memory, space)
-        if counts.A.size and done[k]:
+        if counts is None:
+            continue
+        if done[k]:
             add_counts(grammar, factors, which[k], weights, space, counts)
 
 
@@ -106,7 +108,7 @@ def _in_lockstep(grammar, factors, which, results, n_classes, memory, weights, c
     for first in range(0, which.size, LANES):
         several = which[first : min(first + LANES, which.size)]
         _parse_several(grammar, factors, several, results, n_classes, space, done[first:])
-    if counts.A.size:
+    if counts is not None:
         for k in range(which.size):
             if done[k]:
                 add_counts_of_arcs(factors, which[k], weights, results, counts)

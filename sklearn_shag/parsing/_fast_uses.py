@@ -163,16 +163,14 @@ def add_counts_of_arcs(factors, s, weights, results, counts):
 class Counts(NamedTuple):
     """Room for expected uses of operators, summed over the sentences of a chunk."""
 
-    fast: FastGrammar  # what the fast chart counts, in the layout of its grammar
+    # What the fast chart counts, in the layout of its grammar. None if no counts are wanted: the
+    # kernels for them are compiled if somebody asks.
+    fast: FastGrammar | None
     scaled: Operators  # what the scaled one does
 
 
-# Empty, where no counts are wanted.
-_vectors, _matrices = np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1))
-NO_COUNTS = Counts(
-    FastGrammar(_vectors, _vectors, _matrices, _matrices, np.empty((0, 2, 0)), np.empty(0)),
-    Operators(_vectors, _vectors, _matrices),
-)
+_nothing = np.empty((0, 2, 1))
+NO_COUNTS = Counts(None, Operators(_nothing, _nothing, np.empty((0, 2, 0, 1, 1))))
 
 
 def new_counts(grammar):

@@ -36,7 +36,7 @@ table_kernel = partial(kernel, _nrt=False)
 # For kernels, and such kernels, that Python never calls: to unpack tuples of arrays that come from
 # it can take longer to compile than what is done with them. They are part of the cached code of
 # those that Python does call, and have no cache of their own.
-inner_kernel = partial(kernel, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner_kernel = partial(kernel, no_cpython_wrapper=True)
 inner_table_kernel = partial(inner_kernel, _nrt=False)
 # For parts of such kernels that are called in inner loops.
 inlined_kernel = partial(inner_table_kernel, forceinline=True)
@@ -83,12 +83,14 @@ def _decorate(function, options):
     from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
 
     _announce_compilation()
+    # No face for C: nobody there calls kernels.
+    options = {"nogil": True, "no_cfunc_wrapper": True, **options}
     if "no_cpython_wrapper" in options:
-        return njit(nogil=True, **options)(function)
+        return njit(**options)(function)
     try:
-        made = njit(cache=True, nogil=True, **options)(function)
+        made = njit(cache=True, **options)(function)
     except RuntimeError:  # numba finds no folder for a cache that it can write
-        return njit(nogil=True, **options)(function)
+        return njit(**options)(function)
     if not config.DISABLE_JIT:
         # Numba takes cached code for fresh if the file of the function is as it was. But the code
         # of the kernels that it calls, in other files, is part of it.
