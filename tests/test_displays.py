@@ -309,12 +309,12 @@ class TestAutomaton:
         assert max(display.figure_.get_size_inches()) < 12
 
     def test_arrows_pass_no_other_state(self):
-        """Every pair of eight states, both ways."""
-        pairs = np.array(list(itertools.permutations(range(8), 2)))
-        dfa = random_dfa(8, 7)
+        """Every pair of ten states, both ways."""
+        pairs = np.array(list(itertools.permutations(range(10), 2)))
+        dfa = random_dfa(10, 9)
         dfa = dfa._replace(
             transitions=dfa.transitions._replace(
-                sources=pairs[:, 0], targets=pairs[:, 1], probabilities=np.full(56, 0.1)
+                sources=pairs[:, 0], targets=pairs[:, 1], probabilities=np.full(90, 0.1)
             )
         )
         display = AutomatonDisplay(dfa).plot()
@@ -332,7 +332,7 @@ class TestAutomaton:
             for state, centre in enumerate(centres):
                 if state not in pair:
                     assert min(np.linalg.norm(points - centre, axis=1)) > 0.27
-        assert len(middles) == 56
+        assert len(middles) == 90
 
     def test_own_axes(self, pyplot):
         figure, ax = pyplot.subplots()
