@@ -326,7 +326,7 @@ class TestAutomaton:
             path = curve.get_path().vertices[:3]  # in front of the arrow's head
             points = [
                 (1 - t) ** 2 * path[0] + 2 * t * (1 - t) * path[1] + t**2 * path[2]
-                for t in np.linspace(0, 1, 30)
+                for t in np.linspace(0, 1, 31)
             ]
             middles.add(tuple(points[15].round(2)))
             for state, centre in enumerate(centres):
