@@ -12,6 +12,7 @@ import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import load_english
 from sklearn_shag.inspection import (
+    AttachmentByDistanceDisplay,
     approximate_dfa,
     arc_table,
     automaton_gains,
@@ -66,6 +67,7 @@ def records(english):
     yield arc_table(model)
     yield automaton_gains(model, DeterministicSHAG().fit(english), english[:3])
     yield automaton_ranks(model)
+    yield AttachmentByDistanceDisplay.from_estimator(model, english[:3]).by_symbol
     yield attachment_breakdown(english[:3], model.predict(english[:3]))
 
 
@@ -74,7 +76,7 @@ def test_records_hold_what_their_annotations_say(english):
     for record in records(english):
         seen.add(type(record).__name__)
         check(record, type(record), type(record).__name__)
-    assert len(seen) == 13
+    assert len(seen) == 14
 
 
 @pytest.mark.parametrize("name", ESTIMATORS | TRANSFORMERS)

@@ -34,6 +34,8 @@ from sklearn_shag.inspection import (
     ApproximateDFA,
     ArcMarginalsDisplay,
     ArcTable,
+    AttachmentByDistanceDisplay,
+    AttachmentCounts,
     AutomatonDisplay,
     AutomatonGains,
     AutomatonRanks,
@@ -331,6 +333,11 @@ def look_at_pictures() -> None:
     assert_type(automaton, AutomatonDisplay)
     assert_type(automaton.dfa, ApproximateDFA)
     assert_type(automaton.plot(min_probability=0.1), AutomatonDisplay)
+    errors = AttachmentByDistanceDisplay.from_estimator(model, trees, heads(trees))
+    assert_type(errors, AttachmentByDistanceDisplay)
+    assert_type(errors.by_distance, AttachmentCounts)
+    assert_type(errors.by_symbol.recall, NDArray[np.float64])
+    AttachmentByDistanceDisplay.from_predictions(trees, model.predict(trees), ax=errors.ax_)
 
 
 def use_scikit_learn(folder: Path) -> None:

@@ -8,6 +8,10 @@ from sklearn_shag.inspection._dfa import (
     approximate_dfa,
 )
 from sklearn_shag.inspection._display_automaton import AutomatonDisplay
+from sklearn_shag.inspection._display_distance import (
+    AttachmentByDistanceDisplay,
+    AttachmentCounts,
+)
 from sklearn_shag.inspection._display_marginals import ArcMarginalsDisplay
 from sklearn_shag.inspection._display_tree import DependencyTreeDisplay
 from sklearn_shag.inspection._gains import AutomatonGains, automaton_gains
@@ -18,6 +22,8 @@ __all__ = [
     "ApproximateDFA",
     "ArcMarginalsDisplay",
     "ArcTable",
+    "AttachmentByDistanceDisplay",
+    "AttachmentCounts",
     "AutomatonDisplay",
     "AutomatonGains",
     "AutomatonRanks",

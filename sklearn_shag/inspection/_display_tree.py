@@ -5,7 +5,13 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads
-from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
+from sklearn_shag.inspection._display import (
+    check_predicts,
+    cut,
+    import_pyplot,
+    make_canvas,
+    text_width,
+)
 from sklearn_shag.treebank import DependencyTree, arc_levels
 from sklearn_shag.utils._typing import IntArray, IntArrayLike
 
@@ -107,11 +113,7 @@ class DependencyTreeDisplay:
             If `tree` is no DependencyTree, or the estimator does not predict.
         """
         _check_tree(tree)
-        if not hasattr(estimator, "predict"):
-            raise TypeError(
-                f"estimator must be a fitted parser, which predicts heads, got a "
-                f"{type(estimator).__name__}."
-            )
+        check_predicts(estimator)
         return cls.from_predictions(tree, estimator.predict([tree])[0], ax=ax)
 
     @classmethod

@@ -1,0 +1,261 @@
+"""Where a parser errs: attachment by the length of arcs and by symbols."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_shag.encoding import check_heads, check_sentences, encode_trees
+from sklearn_shag.inspection._display import check_predicts, cut, import_pyplot
+from sklearn_shag.inspection._grammars import ROOT_NAME
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
+
+# The first length of each bin.
+_LENGTHS = np.array([1, 2, 3, 4, 5, 6, 7, 8, 10, 15, 20, 30, 40])
+_ROW, _LETTERS = 0.17, 20  # inches for a symbol, letters of it
+
+
+class AttachmentCounts(NamedTuple):
+    """Arcs of one kind or another, counted.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_kinds,), dtype object
+        What kind: a symbol, or lengths such as ``"10-14"``.
+    right : int ndarray of shape (n_kinds,)
+        How many arcs were predicted and are true.
+    true, predicted : int ndarrays of shape (n_kinds,)
+        How many are true, and how many were predicted.
+    """
+
+    names: ObjectArray
+    right: IntArray
+    true: IntArray
+    predicted: IntArray
+
+    @property
+    def precision(self) -> FloatArray:
+        """Share of the predicted arcs that are true.
+
+        Returns
+        -------
+        ndarray of shape (n_kinds,)
+            NaN where none were predicted.
+        """
+        return _share(self.right, self.predicted)
+
+    @property
+    def recall(self) -> FloatArray:
+        """Share of the true arcs that were predicted.
+
+        Returns
+        -------
+        ndarray of shape (n_kinds,)
+            NaN where there are none.
+        """
+        return _share(self.right, self.true)
+
+
+class AttachmentByDistanceDisplay:
+    """Precision and recall by the length of arcs, and accuracy by the symbol of the modifier.
+
+    It is recommended to make it by :meth:`from_estimator` or :meth:`from_predictions`.
+
+    Parameters
+    ----------
+    by_distance : AttachmentCounts
+        Arcs by their length, that of the root symbol first. Neighbours have an arc of length 1.
+    by_symbol : AttachmentCounts
+        Arcs by the symbol of their modifier, the most frequent first. A token has one true head and
+        one predicted one, so precision and recall are the same.
+
+    Attributes
+    ----------
+    ax_ : ndarray of shape (2,) of matplotlib.axes.Axes
+        Set by :meth:`plot`.
+    figure_ : matplotlib.figure.Figure
+        Set by :meth:`plot`.
+    lines_ : list of matplotlib.lines.Line2D
+        Precision and recall by length, and accuracy by symbol. Set by :meth:`plot`.
+
+    See Also
+    --------
+    sklearn_shag.metrics.attachment_breakdown : Counts by symbol and direction.
+    automaton_gains : What one parser does better than another.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import AttachmentByDistanceDisplay
+    >>> trees = load_english().data
+    >>> model = SpectralSHAG().fit(trees[:300])
+    >>> display = AttachmentByDistanceDisplay.from_estimator(model, trees[300:])
+    >>> display.by_distance.names[:3]
+    array(['<root>', '1', '2'], dtype=object)
+    >>> display.by_distance.recall[:3].round(2)
+    array([0.85, 0.91, 0.86])
+    """
+
+    ax_: Any
+    figure_: Any
+    lines_: list[Any]
+
+    def __init__(self, by_distance: AttachmentCounts, by_symbol: AttachmentCounts) -> None:
+        self.by_distance = by_distance
+        self.by_symbol = by_symbol
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: BaseEstimator, X: Sentences, y: Heads | None = None, *, ax: Any = None
+    ) -> Self:
+        """Parse sentences, compare with the true trees, and draw.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted, of any kind that predicts heads: a parser, a pipeline, a search.
+        X : sequence of length n_sentences
+            As for :meth:`~sklearn_shag.BaseSHAG.score`. Rows are named by the symbols in X.
+        y : None or sequence of length n_sentences, default=None
+            The true heads; None takes those of the trees in X.
+        ax : None or two matplotlib axes, default=None
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : AttachmentByDistanceDisplay
+
+        Raises
+        ------
+        TypeError
+            If the estimator does not predict.
+        ValueError
+            If X is not valid.
+        """
+        check_predicts(estimator)
+        sentences, _ = check_sentences(X)
+        trees = encode_trees(sentences, y)
+        predicted = check_heads(sentences, estimator.predict(sentences), "estimator.predict(X)")
+        return cls(*_count(trees, predicted)).plot(ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Iterable[DependencyTree], y_pred: Heads, *, ax: Any = None
+    ) -> Self:
+        """Compare predicted heads with the true trees, and draw.
+
+        Parameters
+        ----------
+        y_true : sequence of DependencyTree
+            Trees with heads; their symbols name the rows.
+        y_pred : sequence of length n_sentences
+            The heads of each sentence, 1-based, 0 for the root, or a tree with them.
+        ax : None or two matplotlib axes, default=None
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : AttachmentByDistanceDisplay
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `y_true` holds no trees with heads, or `y_pred` no heads of these sentences.
+        """
+        sentences, _ = check_sentences(y_true)
+        predicted = check_heads(sentences, y_pred, "y_pred")
+        return cls(*_count(encode_trees(sentences), predicted)).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw lengths on the left and symbols on the right.
+
+        Parameters
+        ----------
+        ax : None or sequence of two matplotlib axes, default=None
+            Where to draw. None makes a figure that is as high as the symbols need.
+
+        Returns
+        -------
+        display : AttachmentByDistanceDisplay
+            Itself. Numbers at the names are those of true arcs.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `ax` is not two axes.
+        """
+        plt = import_pyplot(type(self).__name__)
+        if ax is None:
+            height = max(4.0, 1.0 + _ROW * len(self.by_symbol.names))
+            _, ax = plt.subplots(1, 2, figsize=(10, height), layout="constrained")
+        self.ax_ = np.ravel(ax)
+        if self.ax_.size != 2:
+            raise ValueError(
+                f"ax must be two axes, for lengths and for symbols, got {self.ax_.size}. Make them "
+                f"by plt.subplots(1, 2)."
+            )
+        self.figure_ = self.ax_[0].figure
+        self.lines_ = [*self._draw_distances(self.ax_[0]), self._draw_symbols(self.ax_[1])]
+        return self
+
+    def _draw_distances(self, ax):
+        counts = self.by_distance
+        places = np.arange(len(counts.names))
+        lines = [
+            ax.plot(places, counts.precision, "o-", color="#0072b2", label="precision")[0],
+            ax.plot(places, counts.recall, "s--", color="#d55e00", label="recall")[0],
+        ]
+        names = [f"{name}  ({n})" for name, n in zip(counts.names, counts.true, strict=True)]
+        ax.set_xticks(places, names, rotation=90, fontsize=8)
+        ax.set(ylim=(-0.03, 1.03), xlabel="length of the arc (true arcs)")
+        ax.grid(axis="y", alpha=0.3)
+        ax.legend()
+        return lines
+
+    def _draw_symbols(self, ax):
+        counts = self.by_symbol
+        places = np.arange(len(counts.names))
+        (line,) = ax.plot(counts.recall, places, "o", color="#4d4d4d")
+        names = [
+            f"{cut(name, _LETTERS)}  ({n})"
+            for name, n in zip(counts.names, counts.true, strict=True)
+        ]
+        ax.set_yticks(places, names, fontsize=8, parse_math=False)
+        ax.set(xlim=(-0.03, 1.03), ylim=(places.size - 0.5, -0.5))
+        ax.set(xlabel="share of right heads", ylabel="symbol of the modifier (true arcs)")
+        ax.grid(alpha=0.3)
+        return line
+
+
+def _count(trees, predicted):
+    """Count arcs by length and by the symbol of the modifier."""
+    starts = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))
+    positions = np.arange(trees.heads.size) - starts + 1
+    is_right = trees.heads == predicted
+    true, found = (
+        np.where(heads == 0, 0, np.searchsorted(_LENGTHS, np.abs(positions - heads), "right"))
+        for heads in (trees.heads, predicted)
+    )
+    size = max(true.max(), found.max()) + 1
+    bins = [
+        f"{low}-{following - 1}" if following > low + 1 else str(low)
+        for low, following in pairwise(_LENGTHS)
+    ]
+    names = np.array([ROOT_NAME, *bins, f"{_LENGTHS[-1]}+"], dtype=object)[:size]
+    kinds = true[is_right], true, found
+    by_distance = AttachmentCounts(names, *(np.bincount(kind, minlength=size) for kind in kinds))
+    totals = np.bincount(trees.codes)
+    order = np.argsort(-totals, kind="stable")
+    right = np.bincount(trees.codes[is_right], minlength=totals.size)[order]
+    totals = totals[order]
+    return by_distance, AttachmentCounts(trees.symbols[order], right, totals, totals)
+
+
+def _share(counts, totals):
+    return np.divide(counts, totals, out=np.full(totals.size, np.nan), where=totals > 0)
