@@ -1,7 +1,7 @@
 """Sentences in, trees out: what all parsers share, and what those with a grammar share."""
 
 from abc import ABC, abstractmethod
-from functools import partial
+from functools import lru_cache, partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
@@ -294,22 +294,33 @@ class BaseParser(BaseEstimator, ABC):
 
     def _check_parsing(self):
         """Check the parameters of parsing, which set_params may have changed since fit."""
-        names = ("decoder", "n_jobs", "verbose")
-        constraints = {name: self._parameter_constraints[name] for name in names}
-        params = {name: getattr(self, name) for name in names}
-        validate_parameter_constraints(constraints, params, type(self).__name__)
-        if self.decoder == "viterbi" and not self._deterministic:
-            raise ValueError(
-                f"decoder='viterbi' finds the best path through the states, which is the best tree "
-                f"only for deterministic automata. Use decoder='mbr' or 'max_marginal' with "
-                f"{type(self).__name__}."
-            )
+        values = type(self), self.decoder, self.n_jobs, self.verbose
+        check = _check_parsing
+        try:
+            hash(values)
+        except TypeError:  # to be refused, too, and not for that
+            check = _check_parsing.__wrapped__
+        check(*values)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
+
+
+@lru_cache(typed=True)
+def _check_parsing(kind, decoder, n_jobs, verbose):
+    """Check them for a class of estimators, once: it takes longer than to parse a sentence."""
+    params = {"decoder": decoder, "n_jobs": n_jobs, "verbose": verbose}
+    constraints = {name: kind._parameter_constraints[name] for name in params}
+    validate_parameter_constraints(constraints, params, kind.__name__)
+    if decoder == "viterbi" and not kind._deterministic:
+        raise ValueError(
+            f"decoder='viterbi' finds the best path through the states, which is the best tree "
+            f"only for deterministic automata. Use decoder='mbr' or 'max_marginal' with "
+            f"{kind.__name__}."
+        )
 
 
 class Learned(NamedTuple):

@@ -33,9 +33,9 @@ def climb(grammars, potentials, with_uses=True, weights=None, counts=NO_COUNTS):
         Uses are NaN for sentences that no grammar has mass for.
     """
     factors = as_factors(potentials)
-    results, lengths = new_results(factors, with_uses), np.diff(factors.indptr)
+    results, lengths = new_results(factors, with_uses), factors.indptr[1:] - factors.indptr[:-1]
     weights = np.ones(lengths.size) if weights is None else weights
-    pending = np.argsort(lengths, kind="stable")
+    pending = lengths.argsort(kind="stable")
     for k, grammar in enumerate(grammars):
         if pending.size and grammar.fast is not None:
             fast = writable(grammar.fast)
