@@ -1,7 +1,7 @@
 """Sentences in, trees out: what all parsers share, those with a chart, and those that generate."""
 
 from abc import ABC, abstractmethod
-from functools import partial
+from functools import lru_cache, partial
 from numbers import Integral
 from operator import is_not
 from typing import Self
@@ -216,17 +216,28 @@ class BaseParser(BaseEstimator, ABC):
         self._check_parsing()
 
     def _check_parsing(self):
-        """Check the parameters of parsing."""
-        names = self._parsing_parameters
-        constraints = {name: self._parameter_constraints[name] for name in names}
-        params = {name: getattr(self, name) for name in names}
-        validate_parameter_constraints(constraints, params, type(self).__name__)
+        """Check the parameters of parsing, for each class and values once."""
+        values = tuple(getattr(self, name) for name in self._parsing_parameters)
+        check = _check_parsing
+        try:
+            hash(values)
+        except TypeError:  # to be refused, too, and not for that
+            check = _check_parsing.__wrapped__
+        check(type(self), *values)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
+
+
+@lru_cache(typed=True)
+def _check_parsing(kind, *values):
+    """Check them for a class of estimators: it takes longer than to parse a sentence."""
+    params = dict(zip(kind._parsing_parameters, values, strict=True))
+    constraints = {name: kind._parameter_constraints[name] for name in params}
+    validate_parameter_constraints(constraints, params, kind.__name__)
 
 
 class ChartParser(BaseParser):

@@ -1,6 +1,6 @@
 """The public edge: sentences and heads as users give them, checked and flattened."""
 
-from itertools import chain, compress, pairwise, repeat
+from itertools import accumulate, chain, compress, pairwise, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -318,8 +318,7 @@ def encode_sentences(symbols, known):
     """
     code_of = {symbol: code for code, symbol in enumerate(known)}
     unknown = Alphabet(len(code_of)).unknown_modifier
-    lengths = np.fromiter(map(len, symbols), dtype=np.int64, count=len(symbols))
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indptr = np.fromiter(accumulate(map(len, symbols), initial=0), np.int64, len(symbols) + 1)
     codes = map(code_of.get, chain.from_iterable(symbols), repeat(unknown))
     codes = np.fromiter(codes, dtype=np.int64, count=indptr[-1])
     meaningless = (codes == unknown) | (codes == code_of.get(MISSING, unknown))

@@ -44,9 +44,10 @@ def over_chunks(task, batch, n_jobs, verbose):
     results : list
         For each sentence of the batch.
     """
-    chunks = cut(np.diff(batch.indptr), CHUNK_COST)
+    lengths = batch.indptr[1:] - batch.indptr[:-1]
+    chunks = cut(lengths, CHUNK_COST)
     if len(chunks) > 1 and not verbose and count_workers(n_jobs) == 1:
-        chunks = cut(np.diff(batch.indptr), CHUNK_COST_ALONE)
+        chunks = cut(lengths, CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
         return task(batch)
     tasks = (delayed(task)(take_batch(batch, chosen)) for chosen in chunks)

@@ -68,11 +68,11 @@ def run_fast(grammar, factors, which, results, weights, counts):
         Where it is False, the scaled chart must tell.
     """
     n_classes, n_states = classes_of.py_func(factors), grammar.alpha_1.shape[2]
-    lengths = factors.indptr[which + 1] - factors.indptr[which]
-    n_tokens, in_lockstep = int(lengths[-1]), False
+    n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])
+    in_lockstep = False
     if grammar.in_arcs.size:
         with_factors = factors.arcs.size or factors.arc_memory.size or factors.stop_memory.size
-        n_arcs = lengths @ (lengths + 1)
+        n_arcs = np.sum(factors.begins[which + 1] - factors.begins[which])
         in_lockstep = with_factors or counts is not None or n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
         n_states = 1 if in_lockstep else n_states
     # Without memory these are None: kernels for it are compiled if somebody asks.
@@ -134,13 +134,13 @@ def _parse_one(grammar, factors, s, results, n_classes, memory, space):
         group.stops,
         grammar.A,
         grammar.A_transposed,
-        shaped(space.arc_scores, (n, n, group.arc_scores.shape[2])),
+        shaped(group.arc_scores, (n, n, group.arc_scores.shape[2])),
         n_classes,
         memory,
         group.in_class,
     )
-    tables = Tables(group.vectors, shaped(space.numbers, (N_NUMBER_TABLES, p, p)))
-    marginals = shaped(space.marginals, (n_tokens, n))
+    tables = Tables(group.vectors, shaped(group.numbers, (N_NUMBER_TABLES, p, p)))
+    marginals = shaped(group.marginals, (n_tokens, n))
     tile = n_tokens
     if grammar.in_arcs.size:
         tile = TILE  # as in lockstep, so that all sums are the same to the last bit

@@ -15,20 +15,9 @@ from sklearn_shag.utils._simd import LANES, aligned, shaped
 class Workspace(NamedTuple):
     """Memory for the longest sentences of a chunk, used for all of them."""
 
-    vectors: np.ndarray
+    begins: tuple[int, ...]  # of each array of a group, in all of them
     numbers: np.ndarray
-    starts: np.ndarray
-    stops: np.ndarray
-    roots: np.ndarray
-    arc_scores: np.ndarray
-    marginals: np.ndarray
-    in_class: np.ndarray
-    log_shifts: np.ndarray
-    z: np.ndarray
-    lengths: np.ndarray
-    n_wrong: np.ndarray
-    codes: np.ndarray
-    exponents: np.ndarray
+    whole_numbers: np.ndarray
 
 
 class SentenceGroup(NamedTuple):
@@ -67,8 +56,8 @@ def new_workspace(n_tokens, n_states, n_classes, n_members):
     """
     p, n, size = padded.py_func(n_tokens), n_tokens + 1, n_states * n_classes * n_members
     sizes = (
-        N_VECTOR_TABLES * p * (p + 1) * size,
-        N_NUMBER_TABLES * (p + 1) ** 2 * n_members,
+        int(N_VECTOR_TABLES) * p * (p + 1) * size,
+        int(N_NUMBER_TABLES) * (p + 1) ** 2 * n_members,
         2 * n * size,
         2 * n * size,
         n * n_members,
@@ -78,37 +67,32 @@ def new_workspace(n_tokens, n_states, n_classes, n_members):
         n_members,
         n_members,
     )
-    ends = list(accumulate(size + -size % LANES for size in sizes))
-    room = aligned(ends[-1])
+    # Each at the begin of a cache line.
+    *begins, end = accumulate((size + -size % LANES for size in sizes), initial=0)
     whole_numbers = np.empty((n + 2) * n_members + n, dtype=np.int64)
-    return Workspace(
-        *map(room.__getitem__, map(slice, [0, *ends], ends)),
-        whole_numbers[:n_members],
-        whole_numbers[n_members : 2 * n_members],
-        whole_numbers[2 * n_members : 2 * n_members + n],
-        whole_numbers[2 * n_members + n :],
-    )
+    return Workspace(tuple(begins), aligned(end), whole_numbers)
 
 
 @inner_table_kernel
 def group_of(space, n_tokens, n_states, n_classes, n_members):
     """Cut what sentences side by side, the longest of N tokens, need from the workspace."""
     p, n, size = padded(n_tokens), n_tokens + 1, n_states * n_classes * n_members
+    begins, numbers, whole_numbers = space.begins, space.numbers, space.whole_numbers
     return SentenceGroup(
-        space.lengths,
-        shaped(space.starts, (n, 2, size)),
-        shaped(space.stops, (n, 2, size)),
-        shaped(space.roots, (n, n_members)),
-        shaped(space.arc_scores, (n, n, n_classes, n_members)),
-        shaped(space.vectors, (N_VECTOR_TABLES, p, p + 1, size)),
-        shaped(space.numbers, (N_NUMBER_TABLES, p + 1, p + 1, n_members)),
-        shaped(space.marginals, (n - 1, n, n_members)),
-        shaped(space.in_class, (n, n_classes, n_members)),
-        shaped(space.log_shifts, (n_members,)),
-        shaped(space.z, (n_members,)),
-        shaped(space.exponents, (n, n_members)),
-        shaped(space.codes, (n - 1,)),
-        space.n_wrong,
+        shaped(whole_numbers, (n_members,)),
+        shaped(numbers[begins[2] :], (n, 2, size)),
+        shaped(numbers[begins[3] :], (n, 2, size)),
+        shaped(numbers[begins[4] :], (n, n_members)),
+        shaped(numbers[begins[5] :], (n, n, n_classes, n_members)),
+        shaped(numbers, (N_VECTOR_TABLES, p, p + 1, size)),
+        shaped(numbers[begins[1] :], (N_NUMBER_TABLES, p + 1, p + 1, n_members)),
+        shaped(numbers[begins[6] :], (n - 1, n, n_members)),
+        shaped(numbers[begins[7] :], (n, n_classes, n_members)),
+        shaped(numbers[begins[8] :], (n_members,)),
+        shaped(numbers[begins[9] :], (n_members,)),
+        shaped(whole_numbers[2 * n_members + n :], (n, n_members)),
+        shaped(whole_numbers[2 * n_members :], (n - 1,)),
+        shaped(whole_numbers[n_members:], (n_members,)),
     )
 
 

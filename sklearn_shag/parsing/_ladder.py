@@ -63,9 +63,10 @@ def climb(rungs, batch, with_uses=True, of_memory=False, weights=None, counts=NO
     for rung in rungs:
         part = batch if whole is None else take_batch(batch, lost)
         factors = as_factors(rung.potentials_of(part))
-        results, lengths = new_results(factors, with_uses, of_memory), np.diff(factors.indptr)
+        lengths = factors.indptr[1:] - factors.indptr[:-1]
+        results = new_results(factors, with_uses, of_memory)
         weights = np.ones(lengths.size) if weights is None else weights
-        pending, grammar = np.argsort(lengths, kind="stable"), rung.grammar
+        pending, grammar = lengths.argsort(kind="stable"), rung.grammar
         if grammar.fast is not None:
             fast = writable(grammar.fast)
             done = run_fast(fast, factors, pending, results, weights, counts.fast)

@@ -288,8 +288,9 @@ def places_of(indptr, chosen):
 
 def arc_begins(indptr):
     """Where the arcs of each sentence begin, and the last ones end."""
-    lengths = np.diff(indptr)
-    return np.concatenate([[0], np.cumsum(lengths * (lengths + 1))])
+    lengths, begins = indptr[1:] - indptr[:-1], np.zeros(indptr.size, dtype=np.int64)
+    np.cumsum(lengths * (lengths + 1), out=begins[1:])
+    return begins
 
 
 def unit_grammar():
