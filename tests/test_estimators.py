@@ -387,3 +387,13 @@ def test_parameters_may_turn_bad_after_fit(method, params):
 def test_bad_sample_sizes(n_samples, max_length, message):
     with pytest.raises(ValueError, match=message):
         DeterministicSHAG().fit(X, Y).sample(n_samples, max_length=max_length)
+
+
+def test_parameters_that_were_right_are_not_confused_with_others(english):
+    """They are checked once; equal ones of another type, and what cannot be kept, still are."""
+    model = DeterministicSHAG(n_jobs=1).fit(english[:20])
+    model.predict(english[:2])
+    for params in ({"n_jobs": 1.0}, {"n_jobs": [1]}, {"decoder": ["mbr"]}):
+        name = next(iter(params))
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of DeterministicSHAG must"):
+            DeterministicSHAG().fit(english[:20]).set_params(**params).predict(english[:2])
