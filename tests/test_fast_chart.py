@@ -341,6 +341,7 @@ def test_sentences_in_lockstep_are_scaled_each_by_its_own_factor():
     assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-7)
 
 
+@quiet
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e40])
 def test_one_by_one_is_the_same_as_in_lockstep(any_grammar, signed, factor):
