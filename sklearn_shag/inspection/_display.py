@@ -50,12 +50,3 @@ def text_width(text, size):
 def cut(text, n_letters):
     """Cut a word that is longer than most, and tell so by dots."""
     return text if len(text) <= n_letters else f"{text[: n_letters - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def check_predicts(estimator):
-    """Check that an estimator predicts heads."""
-    if not hasattr(estimator, "predict"):
-        raise TypeError(
-            f"estimator must be a fitted parser, which predicts heads, got a "
-            f"{type(estimator).__name__}."
-        )

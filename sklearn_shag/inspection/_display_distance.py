@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads, check_sentences, encode_trees
-from sklearn_shag.inspection._display import check_predicts, cut, import_pyplot
-from sklearn_shag.inspection._grammars import ROOT_NAME
+from sklearn_shag.inspection._display import cut, import_pyplot
+from sklearn_shag.inspection._grammars import ROOT_NAME, check_predicts
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 

@@ -5,13 +5,8 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads
-from sklearn_shag.inspection._display import (
-    check_predicts,
-    cut,
-    import_pyplot,
-    make_canvas,
-    text_width,
-)
+from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
+from sklearn_shag.inspection._grammars import check_predicts
 from sklearn_shag.treebank import DependencyTree, arc_levels
 from sklearn_shag.utils._typing import IntArray, IntArrayLike
 

@@ -13,7 +13,7 @@ from sklearn_shag.encoding import (
     pair_of,
     split_pair,
 )
-from sklearn_shag.inspection._grammars import DIRECTIONS, names_of_heads
+from sklearn_shag.inspection._grammars import DIRECTIONS, check_predicts, names_of_heads
 from sklearn_shag.inspection._text import table_text
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray, StrArray
@@ -130,10 +130,7 @@ def automaton_gains(
 
 
 def _predict(parser, name, sentences):
-    if not hasattr(parser, "predict"):
-        raise TypeError(
-            f"{name} must be a fitted parser, which predicts heads, got a {type(parser).__name__}."
-        )
+    check_predicts(parser, name)
     return check_heads(sentences, parser.predict(sentences), f"{name}.predict(X)")
 
 

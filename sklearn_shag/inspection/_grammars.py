@@ -55,3 +55,12 @@ def head_code(head, symbols):
 def names_of_heads(symbols):
     """Name the heads of a grammar by their codes, but for the unknown one, which is left None."""
     return np.array([*symbols, None, ROOT_NAME], dtype=object)
+
+
+def check_predicts(estimator, name="estimator"):
+    """Check that an estimator predicts heads; `name` is what messages call it."""
+    if not hasattr(estimator, "predict"):
+        raise TypeError(
+            f"{name} must be a fitted parser, which predicts heads, got a "
+            f"{type(estimator).__name__}."
+        )
