@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -15,6 +16,12 @@ from tests.estimators import COUNTING, ESTIMATORS, OF_SYMBOLS
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
 settings.load_profile("sklearn_shag")
+
+
+def pytest_configure(config):
+    """Interpreted, kernels let numpy warn of what overflows, also in rows that nobody reads."""
+    if numba.config.DISABLE_JIT:
+        config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
 
 
 @pytest.fixture(scope="session")

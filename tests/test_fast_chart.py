@@ -40,7 +40,6 @@ from sklearn_shag.utils._simd import LANES, aligned
 from tests import oracles
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
-quiet = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of what overflows, if interpreted
 
 N_SYMBOLS = 4
 ROOT = N_SYMBOLS  # the last head of the grammars of this module
@@ -339,7 +338,6 @@ def test_sentences_in_lockstep_are_scaled_each_by_its_own_factor():
     assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-7)
 
 
-@quiet
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e40])
 def test_one_by_one_is_the_same_as_in_lockstep(any_grammar, signed, factor):
@@ -434,7 +432,6 @@ class TestLadder:
     @pytest.mark.parametrize("magnitude", [1e-200, 1e200, -1e200])
     @pytest.mark.parametrize("part", ["alpha_1", "alpha_inf", "A"])
     @pytest.mark.parametrize("n_states", [1, 2])
-    @quiet
     def test_operators_out_of_range(self, magnitude, part, n_states):
         operators, fallback = even_grammar(9, n_states), even_grammar(10, n_states)
         getattr(operators, part)[1, 1] *= magnitude
@@ -444,7 +441,6 @@ class TestLadder:
 
     @pytest.mark.parametrize("factor", [1e-60, 1e60])
     @pytest.mark.parametrize("n_states", [1, 2])
-    @quiet
     def test_values_out_of_range(self, factor, n_states):
         """Only of longer sentences: of the others in lockstep with them too, it seems."""
         operators, fallback = even_grammar(11, n_states), even_grammar(12, n_states)
@@ -495,7 +491,6 @@ class TestLadder:
         assert_array_equal(self.assert_bulk_agrees(operators, fallback, [codes]), 1)
 
     @pytest.mark.parametrize("n_states", [1, 2])
-    @quiet
     def test_derivatives_that_overflow(self, n_states):
         """Of what is impossible by what is large: 1 cannot take 0 as a modifier."""
         operators, fallback = even_grammar(30, n_states), even_grammar(31, n_states)
