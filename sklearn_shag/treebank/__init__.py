@@ -5,12 +5,14 @@
 A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`read_conllu` and
 :func:`write_conllu` exchange lists of them with CoNLL-U files without loss;
 :class:`TokenFeature` chooses in a pipeline which columns make up the symbols. :func:`heads` gives
-the y of trees to tools of scikit-learn that ask for one.
+the y of trees to tools of scikit-learn that ask for one. Heads may be known in part:
+:func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective.
 """
 
 from sklearn_shag.treebank._columns import check_column_name
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._drawing import arc_levels, display_width
+from sklearn_shag.treebank._projectivity import allowed_arcs, is_projective, lift
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
@@ -23,7 +25,10 @@ __all__ = [
     "DependencyTree",
     "TokenFeature",
     "UnknownSymbolWarning",
+    "allowed_arcs",
     "heads",
+    "is_projective",
+    "lift",
     "read_conllu",
     "write_conllu",
 ]

@@ -128,7 +128,7 @@ def check_column(name, values, n_tokens):
 
 
 def check_heads(heads, forms):
-    """Check that `heads`, unless None, is a tree over `forms` and return a new array."""
+    """Check that `heads`, unless None, is a tree over `forms`, or part of one, and copy them."""
     if heads is None:
         return None
     heads = as_heads(heads, "heads")
