@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if typing.TYPE_CHECKING:
     from sklearn_shag._averaged import AveragedSHAG
     from sklearn_shag._base_shag import BaseSHAG
+    from sklearn_shag._crf import CRFParser
     from sklearn_shag._deterministic import DeterministicSHAG
     from sklearn_shag._em import EMSHAG
     from sklearn_shag._lexicalized import LexicalizedSHAG
@@ -41,6 +42,7 @@ __all__ = [
     "EMSHAG",
     "AveragedSHAG",
     "BaseSHAG",
+    "CRFParser",
     "DeterministicSHAG",
     "LexicalizedSHAG",
     "ProductSHAG",
@@ -56,6 +58,7 @@ __all__ = [
 _MODULES = (
     "_averaged",
     "_base_shag",
+    "_crf",
     "_deterministic",
     "_em",
     "_lexicalized",
@@ -66,6 +69,7 @@ _MODULES = (
 )
 _FOLDERS = (
     "datasets",
+    "features",
     "inspection",
     "learning",
     "metrics",

@@ -39,7 +39,14 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray, RandomSeed
 
-__all__ = ["BaseParser", "ChartParser", "GenerativeParser", "keep", "object_array"]
+__all__ = [
+    "BaseParser",
+    "ChartParser",
+    "ConditionalParser",
+    "GenerativeParser",
+    "keep",
+    "object_array",
+]
 
 
 class BaseParser(BaseEstimator, ABC):
@@ -417,6 +424,27 @@ class GenerativeParser(ChartParser):
             if not isinstance(number, Integral) or number < 1:
                 raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
         return self._draw(n_samples, max_length, check_random_state(random_state))
+
+
+class ConditionalParser(ChartParser):
+    """Parser whose chart sums over the trees of given sentences, which have no probability."""
+
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            Those of :meth:`conditional_log_likelihood`.
+        """
+        return self.conditional_log_likelihood(X, y)
 
 
 # What parsers make of what they have learned, while they live. No attributes, since prediction must

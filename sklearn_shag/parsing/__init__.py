@@ -18,9 +18,15 @@ from sklearn_shag.parsing._parse import (
     parse_marginals,
     report_marginals,
 )
-from sklearn_shag.parsing._potentials import Potentials, arc_begins, unit_grammar
+from sklearn_shag.parsing._potentials import (
+    Potentials,
+    arc_begins,
+    packed_unit_grammar,
+    places_of,
+    unit_grammar,
+)
 from sklearn_shag.parsing._results import ChartResults
-from sklearn_shag.parsing._tree_loss import tree_loss
+from sklearn_shag.parsing._tree_loss import sum_up_losses, tree_loss
 from sklearn_shag.parsing._tree_values import tree_values, value_trees
 
 __all__ = [

@@ -1,0 +1,152 @@
+"""Trees that parsers are trained on by the chart: known in part or as a whole, and projective."""
+
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.encoding import check_heads, check_sentences
+from sklearn_shag.parsing import find_impossible
+from sklearn_shag.treebank import MISSING, DependencyTree, allowed_arcs, is_projective, lift
+from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._warnings import warn
+
+__all__ = ["KnownTrees", "encode_labels", "list_labels", "prepare_trees"]
+
+UNKNOWN = -1
+
+
+def has_projective_completion(heads):
+    return find_impossible(allowed_arcs([heads])) is None
+
+
+class KnownTrees(NamedTuple):
+    """Sentences of which some heads are known, and which have projective trees with these heads."""
+
+    kept: np.ndarray  # (n_kept,): which of the sentences that were given
+    sentences: list
+    symbols: list  # of each sentence
+    indptr: np.ndarray  # (n_kept + 1,)
+    heads: np.ndarray  # (n_tokens,): lifted, -1 where they are not known
+    given: np.ndarray  # (n_tokens,): the same, not lifted
+    weights: np.ndarray  # (n_kept,): positive
+    n_lifted: int
+    n_left_out: int
+
+
+def prepare_trees(X, y, sample_weight, projectivity):
+    """Check trees and weights as users give them, and make the trees projective.
+
+    Parameters
+    ----------
+    X, y
+        As for ``fit``; heads may be -1.
+    sample_weight : None or array-like of shape (n_sentences,)
+    projectivity : {"lift", "drop"}
+        What becomes of whole trees that are not projective. Of others those without a projective
+        completion are left out.
+
+    Returns
+    -------
+    trees : KnownTrees
+        Without sentences of weight 0, and those of which nothing is known.
+
+    Raises
+    ------
+    ValueError
+        If something is not as it must be, or no sentence is left.
+
+    Warns
+    -----
+    UserWarning
+        If sentences are left out since no projective tree with one root has their heads.
+    """
+    sentences, symbols = check_sentences(X)
+    lengths = [len(sentence) for sentence in symbols]
+    given = np.split(check_heads(sentences, y), np.cumsum(lengths)[:-1])
+    weights = check_sample_weight(sample_weight, sentences)
+    heads, kept, n_lifted, n_left_out = {}, [], 0, 0
+    for s, of_sentence in enumerate(given):
+        if weights[s] == 0 or np.all(of_sentence == UNKNOWN):
+            continue
+        heads[s] = of_sentence
+        if projectivity == "lift" and UNKNOWN not in of_sentence and not is_projective(of_sentence):
+            heads[s] = lift(of_sentence)
+            n_lifted += 1
+        if has_projective_completion(heads[s]):
+            kept.append(s)
+        else:
+            n_left_out += 1
+    if not kept:
+        raise ValueError(
+            f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known heads "
+            f"but no projective tree with one root that has them, and of the others no head is "
+            f"known, or they weigh nothing."
+        )
+    if n_left_out:
+        warn(
+            f"{n_left_out} of {len(sentences)} sentences are left out of training, since no "
+            f"projective tree with one root has their heads.",
+            UserWarning,
+        )
+    return KnownTrees(
+        np.array(kept),
+        [sentences[s] for s in kept],
+        [symbols[s] for s in kept],
+        np.array(list(accumulate((lengths[s] for s in kept), initial=0))),
+        np.concatenate([heads[s] for s in kept]),
+        np.concatenate([given[s] for s in kept]),
+        weights[kept],
+        n_lifted,
+        n_left_out,
+    )
+
+
+def list_labels(trees, chosen):
+    """List the relations of sentences.
+
+    Parameters
+    ----------
+    trees : KnownTrees
+    chosen : int ndarray
+        Which sentences.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_labels,), dtype object
+        Sorted.
+    """
+    labels = _labels_of(trees)
+    found = {label for s in chosen for label in labels[trees.indptr[s] : trees.indptr[s + 1]]}
+    return np.array(sorted(found - {MISSING}), dtype=object)
+
+
+def encode_labels(trees, labels):
+    """Replace the relations of tokens by their places among labels.
+
+    Parameters
+    ----------
+    trees : KnownTrees
+    labels : ndarray of shape (n_labels,)
+
+    Returns
+    -------
+    codes : int ndarray of shape (n_tokens,)
+        -1 where they are not known.
+    """
+    code_of = {label: code for code, label in enumerate(labels)}
+    return np.array([code_of.get(label, -1) for label in _labels_of(trees)])
+
+
+def _labels_of(trees):
+    """The relation of each token, ``_`` where the head is not that of its tree."""
+    found = np.full(trees.given.size, MISSING, dtype=object)
+    for sentence, begin, end in zip(trees.sentences, *_ends(trees.indptr), strict=True):
+        if isinstance(sentence, DependencyTree) and sentence.deprels and sentence.heads is not None:
+            same = sentence.heads == trees.given[begin:end]
+            found[begin:end][same] = np.array(sentence.deprels, dtype=object)[same]
+    return found
+
+
+def _ends(indptr):
+    return indptr[:-1].tolist(), indptr[1:].tolist()
