@@ -14,12 +14,14 @@ from sklearn_shag.encoding import EncodedSentences
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
     Columns,
+    FeatureWeight,
     LinearTrainer,
     LinearWeights,
     Text,
     all_arcs,
     arcs_of_heads,
     choose_columns,
+    compare_heads,
     compile_templates,
     cut_into_batches,
     encode_columns,
@@ -30,7 +32,7 @@ from sklearn_shag.features import (
     score_arcs,
 )
 from sklearn_shag.parsing import Batch, Potentials, Rung, packed_unit_grammar, parse_heads
-from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.treebank import Heads, Sentence, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
@@ -385,6 +387,77 @@ class CRFParser(ConditionalParser):
         text = Text(batch.codes, batch.indptr)
         arcs = arcs_of_heads(batch.indptr, heads)
         return score_arcs(self.weights_.labels, templates, text, arcs).argmax(axis=1)
+
+
+    def explain(
+        self,
+        sentence: Sentence,
+        modifier: int,
+        *,
+        head: int | None = None,
+        rival: int | None = None,
+        n_features: int | None = 10,
+    ) -> list[FeatureWeight]:
+        """Say why a token got its head, and not another.
+
+        Parameters
+        ----------
+        sentence : DependencyTree or sequence of str
+        modifier : int
+            The token, from 1.
+        head : None or int, default=None
+            Its head, 0 for the root; None for the predicted one.
+        rival : None or int, default=None
+            Another head; None for the one with the next best score.
+        n_features : None or int, default=10
+            How many features are wanted, None for all.
+
+        Returns
+        -------
+        features : list of FeatureWeight
+            Those that tell the two arcs apart most, named tuples of a template, the values of both
+            arcs, and their weights. The score of an arc is the sum of its weights in all of them.
+
+        Raises
+        ------
+        ValueError
+            If the token or a head is outside the sentence, or both heads are the same.
+
+        Examples
+        --------
+        >>> from sklearn_shag import CRFParser
+        >>> from sklearn_shag.datasets import load_english
+        >>> trees = load_english().data
+        >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
+        >>> print(trees[0])  # doctest: +ELLIPSIS
+        ,-- The ...
+        >>> best, *_ = parser.explain(trees[0], 1)
+        >>> best.weight > best.rival_weight
+        True
+        """
+        batch = self._batch([sentence])
+        n = len(batch.codes)
+        if not (isinstance(modifier, Integral) and 1 <= modifier <= n):
+            raise ValueError(f"modifier must be a token, 1 to {n}, got {modifier!r}.")
+        if head is None:
+            head = int(self.predict([sentence])[0][modifier - 1])
+        if rival is None:
+            scores = self._rungs()[0].make_potentials(batch).arcs.reshape(n, n + 1)[modifier - 1]
+            scores[[head, modifier]] = -np.inf
+            rival = int(scores.argmax())
+        for name, value in (("head", head), ("rival", rival)):
+            if not (isinstance(value, Integral) and 0 <= value <= n and value != modifier):
+                raise ValueError(
+                    f"{name} must be the root, 0, or a token from 1 to {n} other than {modifier}, "
+                    f"got {value!r}."
+                )
+        if head == rival:
+            raise ValueError(f"head and rival are both {head}: there is nothing to compare.")
+        columns, templates = self._kept()
+        features = compare_heads(
+            self.weights_.arcs, templates, columns, batch.codes, modifier, head, rival
+        )
+        return features[:n_features]
 
 
 class Start(NamedTuple):

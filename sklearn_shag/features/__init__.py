@@ -7,6 +7,7 @@ from sklearn_shag.features._columns import (
     list_values,
     make_columns,
 )
+from sklearn_shag.features._explanation import FeatureWeight, compare_heads
 from sklearn_shag.features._hashing import LinearWeights, all_arcs, arcs_of_heads
 from sklearn_shag.features._templates import DEFAULT_TEMPLATES, compile_templates
 from sklearn_shag.features._training import (
@@ -18,4 +19,4 @@ from sklearn_shag.features._training import (
     score_arcs,
 )
 
-__all__ = ["DEFAULT_TEMPLATES", "LinearWeights"]
+__all__ = ["DEFAULT_TEMPLATES", "FeatureWeight", "LinearWeights"]

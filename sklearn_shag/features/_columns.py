@@ -258,8 +258,11 @@ def encode_columns(columns, sentences, indptr):
     return codes
 
 
-def name_of(code, values):
-    """Say what a code stands for, in words."""
-    return {UNKNOWN: "<unknown>", ROOT: "<root>", OUTSIDE: "<outside>"}.get(
-        code, values[code - FIRST] if code >= FIRST else ""
-    )
+def name_of(columns, codes, position, column):
+    """Say what the value of a column is at a position of a sentence, 0 for the root."""
+    if position == 0:
+        return "<root>"
+    if not 0 < position <= len(codes):
+        return "<outside>"
+    code = codes[position - 1, column]
+    return "<unknown>" if code == UNKNOWN else list(columns.code_of[column])[code - FIRST]

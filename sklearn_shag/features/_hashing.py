@@ -125,6 +125,15 @@ def _bucket(distance):
     return bucket
 
 
+def bucket_of(distance):
+    """Name the bucket of a distance."""
+    shortest = [1, *BUCKETS][_bucket.py_func(distance)]
+    end = next((each for each in BUCKETS if each > shortest), None)
+    if end is None:
+        return f"{shortest}+"
+    return f"{shortest}" if end == shortest + 1 else f"{shortest}-{end - 1}"
+
+
 @inlined_kernel
 def _place(key, n_features):
     """Map the upper half of a hash to 0 .. n_features - 1."""
