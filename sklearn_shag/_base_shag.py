@@ -2,14 +2,14 @@
 
 from typing import Any, NamedTuple
 
-from sklearn_shag._base import GenerativeParser, keep
+from sklearn_shag._base import ChartParser, GenerativeParser, keep
 from sklearn_shag.encoding import decode_trees, encode_sentences
 from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import Rung, pack_grammar, potentials_of_codes
 from sklearn_shag.utils._typing import ObjectArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["BaseSHAG", "Learned"]
+__all__ = ["BaseSHAG", "Learned", "OperatorParser"]
 
 
 class Learned(NamedTuple):
@@ -20,8 +20,8 @@ class Learned(NamedTuple):
     warnings: tuple = ()  # pairs of a message and a category
 
 
-class BaseSHAG(GenerativeParser):
-    """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
+class OperatorParser(ChartParser):
+    """Parser whose chart needs nothing but the operators of a grammar, and of one to fall back to.
 
     A subclass learns `symbols_`, `operators_` and `fallback_operators_`.
     """
@@ -29,6 +29,17 @@ class BaseSHAG(GenerativeParser):
     symbols_: ObjectArray
     operators_: Operators
     fallback_operators_: Operators
+
+    def _rungs(self):
+        # To pack a grammar takes longer than to parse a sentence.
+        return keep(self, (self.operators_, self.fallback_operators_), _pack)
+
+    def _encode(self, sentences, symbols):
+        return encode_sentences(symbols, self.symbols_)
+
+
+class BaseSHAG(OperatorParser, GenerativeParser):
+    """Split head-automata grammar: parsing, scoring and sampling, however it was learned."""
 
     def _become_fitted(self, statistics, learned, fallback, **others):
         """Take over what was learned.
@@ -45,13 +56,6 @@ class BaseSHAG(GenerativeParser):
             **learned.attributes,
             **others,
         )
-
-    def _rungs(self):
-        # To pack a grammar takes longer than to parse a sentence.
-        return keep(self, (self.operators_, self.fallback_operators_), _pack)
-
-    def _encode(self, sentences, symbols):
-        return encode_sentences(symbols, self.symbols_)
 
     def _draw(self, n_samples, max_length, rng):
         drawn = sample_derivations(self.operators_, n_samples, max_length, rng)
