@@ -183,8 +183,8 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             none that the grammar to begin with has a probability for.
         """
         self._check_parsing()
-        trees = prepare_trees(X, y, sample_weight, self.projectivity)
-        start = self._fit_start(trees, None if sample_weight is None else trees.weights)
+        trees = prepare_trees(X, y, sample_weight, self.projectivity).merge()
+        start = self._fit_start(trees)
         free, known = _potentials(trees, start.symbols_)
         losses, _ = grammar_loss(
             pack_grammar(start.operators_), free, known, trees.weights, self.n_jobs
@@ -215,7 +215,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         )
         return self
 
-    def _fit_start(self, trees, weights):
+    def _fit_start(self, trees):
         """Fit the grammar to begin with."""
         estimator = clone(self.estimator)
         heads = np.split(trees.given, trees.indptr[1:-1])
@@ -230,8 +230,8 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
                 f"cannot begin without: hidden states that are all alike stay so. Give some whole "
                 f"trees, or begin with DeterministicSHAG."
             )
-        chosen = {} if weights is None else {"sample_weight": weights[whole]}
-        estimator.fit([trees.sentences[s] for s in whole], [heads[s] for s in whole], **chosen)
+        sentences, weights = [trees.symbols[s] for s in whole], trees.weights[whole]
+        estimator.fit(sentences, [heads[s] for s in whole], sample_weight=weights)
         _check_operators(estimator)
         return estimator
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import check_heads, check_sentences
-from sklearn_shag.parsing import find_impossible
+from sklearn_shag.parsing import find_impossible, places_of
 from sklearn_shag.treebank import MISSING, DependencyTree, allowed_arcs, is_projective, lift
 from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._warnings import warn
@@ -32,6 +32,28 @@ class KnownTrees(NamedTuple):
     weights: np.ndarray  # (n_kept,): positive
     n_lifted: int
     n_left_out: int
+
+    def merge(self):
+        """Make one of sentences with the same symbols and heads, of all their weight."""
+        tokens = np.split(np.column_stack([self.given, self.heads]), self.indptr[1:-1])
+        keys = [
+            (tuple(symbols), heads.tobytes())
+            for symbols, heads in zip(self.symbols, tokens, strict=True)
+        ]
+        first_of, groups = {}, []
+        for s, key in enumerate(keys):
+            groups.append(first_of.setdefault(key, s))
+        chosen, group = np.unique(groups, return_inverse=True)
+        indptr, places = places_of(self.indptr, chosen)
+        return self._replace(
+            kept=self.kept[chosen],
+            sentences=[self.sentences[s] for s in chosen],
+            symbols=[self.symbols[s] for s in chosen],
+            indptr=indptr,
+            heads=self.heads[places],
+            given=self.given[places],
+            weights=np.bincount(group, self.weights),
+        )
 
 
 def prepare_trees(X, y, sample_weight, projectivity):
@@ -83,6 +105,8 @@ def prepare_trees(X, y, sample_weight, projectivity):
             f"but no projective tree with one root that has them, and of the others no head is "
             f"known, or they weigh nothing."
         )
+    # What is learned must not depend on how the sentences were ordered, to the last bit.
+    kept.sort(key=lambda s: (list(symbols[s]), given[s].tolist(), weights[s]))
     if n_left_out:
         warn(
             f"{n_left_out} of {len(sentences)} sentences are left out of training, since no "
