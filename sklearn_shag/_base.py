@@ -394,6 +394,7 @@ class GenerativeParser(ChartParser):
         n_samples : int, default=1
             Number of trees.
         random_state : int, RandomState instance or None, default=None
+            Seeds the draws: the same int gives the same trees.
         max_length : int, default=200
             Longer sentences are drawn anew.
 
