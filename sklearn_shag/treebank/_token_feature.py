@@ -29,7 +29,7 @@ from sklearn_shag.utils._warnings import warn
 class TokenFeature(TransformerMixin, BaseEstimator):
     """Make the symbols of trees from one or more columns.
 
-    In a pipeline it stands before the parser, whose grammar knows of a token nothing but its symbol.
+    It stands before the parser in a pipeline: of a token, a grammar sees nothing but its symbol.
 
     Parameters
     ----------
