@@ -207,6 +207,13 @@ class BaseParser(BaseEstimator, ABC):
         trees : list of DependencyTree
             The trees of X with predicted heads and no relation labels; for a plain sequence of
             symbols a tree whose forms are the symbols.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> model = DeterministicSHAG().fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
+        >>> model.parse([["DET", "NOUN", "VERB"]])[0]
+        DependencyTree('DET NOUN VERB', heads=[2, 3, 0])
         """
         sentences, _ = check_sentences(X)
         return [
@@ -379,11 +386,24 @@ class GenerativeParser(ChartParser):
             In nats. -inf for trees with several roots, and where the estimate, a product over the
             head-modifier sequences, is not positive.
 
+        See Also
+        --------
+        log_likelihood : Of a sentence, summed over its trees.
+        conditional_log_likelihood : Of a tree, given its sentence: the difference of the two.
+
         Notes
         -----
         Eq. 1 of the theory page. A non-projective tree is scored by its sequences like any other,
         although the grammar generates its words in another order. An unknown symbol counts as a
         missing observation: the probability is summed over what it may stand for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> X, y = [["DET", "NOUN"], ["NOUN"]], [[2, 0], [0]]
+        >>> np.exp(DeterministicSHAG().fit(X, y).score_samples(X, y)).round(2)
+        array([0.5, 0.5])
         """
         batch = self._batch(X)
         heads = check_heads(batch.sentences, y)
@@ -401,6 +421,7 @@ class GenerativeParser(ChartParser):
         n_samples : int, default=1
             Number of trees.
         random_state : int, RandomState instance or None, default=None
+            Seeds the draws: the same int gives the same trees.
         max_length : int, default=200
             Longer sentences are drawn anew.
 
@@ -418,6 +439,13 @@ class GenerativeParser(ChartParser):
         Notes
         -----
         Where a learned automaton estimates a probability below zero, it counts as zero.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> model = DeterministicSHAG().fit([["DET", "NOUN"], ["NOUN"]], [[2, 0], [0]])
+        >>> model.sample(2, random_state=0)
+        [DependencyTree('NOUN', heads=[0]), DependencyTree('DET NOUN', heads=[2, 0])]
         """
         self._check_ready()
         for name, number in (("n_samples", n_samples), ("max_length", max_length)):

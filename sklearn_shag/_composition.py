@@ -76,9 +76,15 @@ class ComposedParser(BaseComposition, BaseParser):
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also ``name__parameter`` of a member, or by its name a whole member.
 
+        Parameters
+        ----------
+        **params : dict
+            Their new values, by the names that :meth:`get_params` gives them.
+
         Returns
         -------
         self : object
+            The estimator itself.
         """
         return self._set_params("estimators", **params)
 

@@ -101,6 +101,7 @@ class DependencyTreeDisplay:
         Returns
         -------
         display : DependencyTreeDisplay
+            Drawn, with what it was drawn from.
 
         Raises
         ------
@@ -129,6 +130,7 @@ class DependencyTreeDisplay:
         Returns
         -------
         display : DependencyTreeDisplay
+            Drawn, with what it was drawn from.
 
         Raises
         ------

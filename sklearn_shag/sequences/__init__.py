@@ -7,6 +7,7 @@ from sklearn_shag.sequences._extract import (
     breadth_first_sequences,
     extract_sequences,
 )
+from sklearn_shag.sequences._moments import pair_moments
 from sklearn_shag.sequences._prefixes import (
     PrefixTree,
     build_prefix_trees,
@@ -22,7 +23,6 @@ from sklearn_shag.sequences._statistics import (
     count_treebank,
     count_trees,
     merge_statistics,
-    pair_moments,
 )
 
 __all__ = [
