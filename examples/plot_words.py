@@ -71,7 +71,10 @@ plt.show()
 #
 # A word that was not seen
 # ------------------------
-# Unknown words count as one word for each tag, so their trees come from the tags.
+# Unknown words count as one word for each tag, so their arcs come from the tags. In this sentence
+# these are unknown, and all heads are right:
 
 product = ProductSHAG([("hidden", hidden[4]), ("words", words["LEX+FCP"])]).fit(train)
+known = set(product.named_estimators_["words"].words_)
+print([form for form in test[0].forms if form not in known], product.score(test[:1]))
 print(product.parse(test[:1])[0])
