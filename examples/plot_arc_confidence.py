@@ -62,14 +62,14 @@ print(f"probability 1: {certain.sum()} tokens, {right[certain].sum()} of them ri
 # %%
 # On the left each point is an eighth of the tokens. The probabilities are about right: those near
 # 1/2 are a little too small, those near 0.8 too large. On the right tokens are accepted in the
-# order of their confidence, as an annotator would who checks the others by hand. Of the surer half
+# order of their confidence, as an annotator would who checks the others by hand: of the surer half
 # 97 % are right.
 #
 # The surest of all are an exception. Estimates of a spectral model may be negative; they count as
 # 0, which leaves a probability of 1 to others that have not earned it.
 # :func:`~sklearn_shag.inspection.inspect_marginals` tells which sentences are concerned.
 
-figure, panels = plt.subplots(1, 2, figsize=(9.5, 4.4), layout="constrained")
+figure, panels = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 CalibrationDisplay.from_predictions(
     right, confidence, n_bins=8, strategy="quantile", ax=panels[0], name="SPECTRAL"
 )

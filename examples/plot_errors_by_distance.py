@@ -36,7 +36,7 @@ for name, heads in predicted.items():
 # before it or to the verb, neither knows.
 
 displays = {}
-figure, panels = plt.subplots(2, 2, figsize=(10, 9), layout="constrained")
+figure, panels = plt.subplots(2, 2, figsize=(8, 8), layout="constrained")
 for (name, heads), row in zip(predicted.items(), panels, strict=True):
     displays[name] = AttachmentByDistanceDisplay.from_predictions(trees, heads, ax=row)
     row[0].set_title(name)

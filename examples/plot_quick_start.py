@@ -9,9 +9,8 @@ sees nothing but part-of-speech tags gets right, and what it cannot know.
 # %%
 # Trees
 # -----
-# A treebank is a list of trees. This one comes with the package; your own is
-# ``read_conllu("train.conllu")``, with :func:`~sklearn_shag.treebank.read_conllu` of
-# :mod:`sklearn_shag.treebank`. All else stays as it is here.
+# A treebank is a list of trees. This one comes with the package; yours is what
+# :func:`~sklearn_shag.treebank.read_conllu` makes of your files. All else stays as it is here.
 
 import matplotlib.pyplot as plt
 from sklearn.model_selection import train_test_split

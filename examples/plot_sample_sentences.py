@@ -55,7 +55,7 @@ def count_modifiers(trees, symbol="VERB", most=10):
     return np.bincount(sizes, minlength=most + 1) / len(sizes)
 
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for (name, drawn), color in zip(samples.items(), ["black", "C1", "C0"], strict=True):
     left.plot(count_modifiers(drawn), marker="o", markersize=4, color=color, label=name)
     right.ecdf([len(tree) for tree in drawn], color=color, label=name)

@@ -17,7 +17,7 @@ import http.client
 import json
 import tempfile
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain
 from pathlib import Path
 from threading import Thread
@@ -41,8 +41,9 @@ print(f"UAS {model.score(test):.3f}")
 # A server
 # --------
 # Python's own HTTP server is enough to show the pattern: load first, predict in the handler, and
-# answer what is no sentence with the message of the error. Models do not change in prediction, so
-# threads may share one. The first prediction loads compiled code; do one before requests come.
+# answer what is no sentence with the message of the error. Each request has a thread, and all
+# share one model, which does not change in prediction. A server should predict once before requests
+# come, since the first prediction of a process loads compiled code. Here the score has done so.
 
 
 class ParserHandler(BaseHTTPRequestHandler):
@@ -72,7 +73,7 @@ def ask(address, question):
     return answer
 
 
-with HTTPServer(("127.0.0.1", 0), ParserHandler) as server:
+with ThreadingHTTPServer(("127.0.0.1", 0), ParserHandler) as server:
     Thread(target=server.serve_forever, daemon=True).start()
     print(*ask(server.server_address, ["DET", "NOUN", "VERB", "DET", "NOUN"]))
     print(*ask(server.server_address, []))

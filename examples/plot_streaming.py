@@ -59,7 +59,7 @@ print(np.array_equal(model.operators_.A, anew.operators_.A))
 # the trees were drawn from, which is a random one.)
 
 seen = CHUNK * np.arange(1, len(chunks) + 1)
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 left.plot(seen, scores, marker="o")
 left.set(xlabel="trees seen", xticks=seen[4::5], ylabel="UAS of 1,000 other trees")
 for (name, values), marker in zip(seconds.items(), "os", strict=True):

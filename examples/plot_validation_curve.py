@@ -82,7 +82,7 @@ for name, search in searches.items():
 # are the other smoothings.
 
 figure, panels = plt.subplots(
-    1, 2, figsize=(10, 4.8), sharex=True, sharey=True, layout="constrained"
+    1, 2, figsize=(8.5, 4.8), sharex=True, sharey=True, layout="constrained"
 )
 for axes, (name, search) in zip(panels, searches.items(), strict=True):
     curve = ValidationCurveDisplay.from_estimator(
@@ -112,9 +112,9 @@ for axes, (name, search) in zip(panels, searches.items(), strict=True):
         markeredgecolor="white",
         label="fewest within 1 s.e. of the best",
     )
-    axes.set(title=name, xlabel="hidden states", xticks=n_states)
+    axes.set(title=name, xlabel="hidden states", xticks=n_states[::3])
     axes.get_legend().remove()
-panels[0].legend(loc="lower center")
+panels[0].legend(loc="lower center", fontsize="small")
 panels[1].set_ylabel(None)
 plt.show()
 
