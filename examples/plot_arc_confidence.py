@@ -65,9 +65,9 @@ print(f"probability 1: {certain.sum()} tokens, {right[certain].sum()} of them ri
 # order of their confidence, as an annotator would who checks the others by hand: of the surer half
 # 97 % are right.
 #
-# The surest of all are an exception. Estimates of a spectral model may be negative; they count as
-# 0, which leaves a probability of 1 to others that have not earned it.
-# :func:`~sklearn_shag.inspection.inspect_marginals` tells which sentences are concerned.
+# The surest of all are an exception. Most errors among them are due to negative estimates, which a
+# spectral model may have: they count as 0, and that leaves a probability of 1 to others that have
+# not earned it. :func:`~sklearn_shag.inspection.inspect_marginals` finds the sentences.
 
 figure, panels = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
 CalibrationDisplay.from_predictions(

@@ -74,7 +74,7 @@ plt.show()
 # Hidden states are better than telling the first modifier apart (DET+F), which is better than
 # nothing (DET). As published, the spectral learner is best with seven states and loses with more.
 # With its defaults it rises at first and then stays level. EM is as good after ten iterations as
-# it ever gets on so few trees; a hundred are too many for them.
+# it ever gets on so few trees; with more than six states a hundred are too many.
 #
 # Table 1
 # -------
