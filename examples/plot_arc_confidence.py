@@ -3,7 +3,7 @@ Arc probabilities and confidence
 ================================
 
 A parser that says how sure it is can ask for help. This example draws the probabilities of all
-arcs of a sentence, checks over a test set whether they mean what they say, and how accurate the
+arcs of a sentence, checks whether they mean what they say over the treebank, and how accurate the
 heads are of which the parser is surest.
 """
 
