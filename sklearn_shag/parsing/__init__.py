@@ -2,7 +2,7 @@
 
 from sklearn_shag.parsing._best_trees import best_trees
 from sklearn_shag.parsing._chart import chart
-from sklearn_shag.parsing._chunks import Batch, over_chunks
+from sklearn_shag.parsing._chunks import Batch, over_chunks, take_batch
 from sklearn_shag.parsing._eisner import eisner
 from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
 from sklearn_shag.parsing._ladder import Rung, potentials_of_codes

@@ -48,8 +48,15 @@ def allowed_arcs(heads: Heads) -> list[BoolArray]:
             f"heads must hold the heads of each sentence, got {shorten(heads)}. Of a single "
             f"sentence make a list: [heads]."
         )
-    known = [_check(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
-    return [(k[:, None] == UNKNOWN) | (k[:, None] == np.arange(k.size + 1)) for k in known]
+    return arcs_left_by(_check(heads_, f"heads[{s}]") for s, heads_ in enumerate(heads))
+
+
+def arcs_left_by(known):
+    """List what :func:`allowed_arcs` does, of heads that have been checked, int ndarrays."""
+    return [
+        (heads[:, None] == UNKNOWN) | (heads[:, None] == np.arange(heads.size + 1))
+        for heads in known
+    ]
 
 
 def is_projective(heads: SentenceHeads) -> bool:
