@@ -19,6 +19,11 @@ from sklearn_shag.parsing._parse import (
     report_marginals,
 )
 from sklearn_shag.parsing._potentials import Potentials, arc_begins, unit_grammar
+from sklearn_shag.parsing._projective import (
+    ProjectiveHeads,
+    has_projective_completion,
+    projectivize,
+)
 from sklearn_shag.parsing._results import ChartResults
 from sklearn_shag.parsing._tree_loss import tree_loss
 from sklearn_shag.parsing._tree_values import tree_values, value_trees
@@ -27,10 +32,13 @@ __all__ = [
     "ChartResults",
     "InsideOutside",
     "Potentials",
+    "ProjectiveHeads",
     "best_trees",
     "chart",
     "eisner",
+    "has_projective_completion",
     "inside_outside",
+    "projectivize",
     "tree_loss",
     "tree_values",
 ]

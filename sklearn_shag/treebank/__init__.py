@@ -17,6 +17,7 @@ from sklearn_shag.treebank._projectivity import (
     arcs_left_by,
     is_projective,
     lift,
+    list_known_heads,
 )
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError
