@@ -1,0 +1,40 @@
+"""Formulae as MathML, made while pages are written: browsers draw it, nothing is loaded."""
+
+from docutils import nodes
+from math_core import LatexError, LatexToMathML
+from sphinx.errors import ExtensionError
+from sphinx.util.math import get_node_equation_number
+
+CONVERTER = LatexToMathML(fancy_error=False)
+
+
+def _mathml(node, *, displaystyle):
+    try:
+        return CONVERTER.convert_with_local_state(node.astext(), displaystyle=displaystyle)
+    except LatexError as error:
+        raise ExtensionError(
+            f"{node.source or 'A docstring'}, line {node.line}: the formula {node.astext()!r} "
+            f"cannot be converted to MathML: {error}. Write it in other words."
+        ) from error
+
+
+def _visit_inline(self, node):
+    self.body.append(_mathml(node, displaystyle=False))
+    raise nodes.SkipNode
+
+
+def _visit_block(self, node):
+    self.body.append(self.starttag(node, "div", CLASS="formula"))
+    self.body.append(f'<div class="formula-body">{_mathml(node, displaystyle=True)}</div>')
+    if node["number"]:
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
+        self.add_permalink_ref(node, "Link to this equation")
+        self.body.append("</span>")
+    self.body.append("</div>\n")
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Register the renderer."""
+    app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
