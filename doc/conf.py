@@ -24,34 +24,28 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "figures",
     "mathml",
     "equation_links",
 ]
 templates_path = ["_templates"]
 # Tables of sphinx-gallery's running times would load scripts from other hosts.
-exclude_patterns = ["_build", "conftest.py", "sg_execution_times.rst", "*/sg_execution_times.rst"]
+exclude_patterns = ["_build", "sg_execution_times.rst", "*/sg_execution_times.rst"]
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_shag {release}"
-html_theme_options = {"navigation_with_keys": False, "show_prev_next": False}
-# Pages without pages below them have nothing to show on the left.
-html_sidebars = {
-    page: []
-    for page in (
-        "index",
-        "user_guide",
-        "cluster",
-        "results",
-        "speed",
-        "theory",
-        "architecture",
-        "whats_new",
-        "refs",
-    )
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "show_toc_level": 2,
 }
+# Pages without pages below them have nothing to show on the left.
+html_sidebars = {page: [] for page in ("index", "theory", "whats_new", "refs")}
 
 # Equations are numbered in their order on the page, never by section: the code cites the numbers.
 numfig = False
