@@ -5,6 +5,7 @@ in a browser without network.
 """
 
 import importlib
+import logging
 import sys
 from pathlib import Path
 
@@ -86,6 +87,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 3600,
     "remove_config_comments": True,
 }
+# What examples print shall not depend on what is compiled already.
+logging.getLogger("sklearn_shag").setLevel("ERROR")
 
 PUBLIC_MODULES = [
     "sklearn_shag",

@@ -1,11 +1,16 @@
 """What the documentation is built and checked with: the check finds what is broken."""
 
 import importlib.util
+import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from sklearn_shag.datasets import load_english
 
 DOC = Path(__file__).parent.parent / "doc"
 if not DOC.exists():
@@ -107,3 +112,70 @@ def test_citations_of_the_theory_become_links(text, linked):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert module.link_equations(text) == linked
+
+
+NEEDS_CHROMIUM = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
+
+
+def look(site, **environment):
+    command = [sys.executable, str(DOC / "look.py"), str(site)]
+    environment = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_where_there_is_no_chromium_nothing_is_looked_at(site):
+    result = look(site, PATH=str(site))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("Chromium is not installed (none of chromium, ")
+
+
+@NEEDS_CHROMIUM
+def test_what_readers_would_see_broken_is_seen(site):
+    fraction = "<math><mfrac><mi>a</mi><mi>b</mi></mfrac></math>"
+    flat = '<math><mfrac style="display: contents"><mi>a</mi><mi>b</mi></mfrac></math>'
+    (site / "figure.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9"/>')
+    (site / "fine.html").write_text(f"{PAGE}{fraction}<pre style='overflow-x: auto'>{'wide' * 99}")
+    (site / "broken.html").write_text(
+        f'{PAGE}{flat}<img src="missing.svg"><script src="https://cdn.org/a.js"></script>'
+        '<div style="width: 1000px"><p>wide</p></div>'
+    )
+    (site / "search.html").write_text(
+        '<div id="search-results"><li><a>module.SpectralSHAG</a></li></div>'
+    )
+    result = look(site)
+    assert result.returncode == 1, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[-1] == "7 problems"
+    for width in (1280, 390):
+        page = f"broken.html, {width} pixels: "
+        assert f"{page}the figure missing.svg is missing" in lines
+        assert f"{page}a formula is not drawn: ab" in lines
+        assert f"{page}it asks for https://cdn.org/a.js" in lines
+    assert any(line.startswith("broken.html, 390 pixels: it is wider") for line in lines)
+    (site / "broken.html").unlink()
+    assert look(site).stdout.splitlines()[-1] == "0 problems"
+
+
+@pytest.mark.exhaustive  # it waits for what does not come
+@NEEDS_CHROMIUM
+def test_a_search_that_finds_nothing_is_seen(site):
+    (site / "search.html").write_text("<p>Nothing</p>")
+    assert "search.html, 390 pixels: it does not find SpectralSHAG" in look(site).stdout
+
+
+def test_three_snippets_lead_from_a_treebank_to_its_picture(tmp_path):
+    """As the start page has them: what is copied into one session, in a folder with a treebank."""
+    snippets = DOC / "guide" / "snippets"
+    for page in ("index.rst", "guide/start.rst"):
+        text = (DOC / page).read_text(encoding="utf-8")
+        used = re.findall(r"literalinclude:: (?:guide/)?snippets/(\w+)\.txt", text)
+        assert used == ["install", "learn", "picture"]
+    extra = re.search(r'pip install "\.\[(\w+)\]"', (snippets / "install.txt").read_text())
+    assert extra[1] == "plot"
+    code = "".join((snippets / f"{name}.txt").read_text() for name in ("learn", "picture"))
+    shutil.copy(load_english().filename, tmp_path / "train.conllu")
+    path = os.pathsep.join([str(DOC.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"}
+    command = [sys.executable, "-W", "error", "-c", code]
+    subprocess.run(command, cwd=tmp_path, check=True, env=environment)
+    assert "<svg" in (tmp_path / "tree.svg").read_text(encoding="utf-8")

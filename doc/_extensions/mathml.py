@@ -20,6 +20,9 @@ def _mathml(node, *, displaystyle):
 
 def _visit_inline(self, node):
     self.body.append(_mathml(node, displaystyle=False))
+    following = node.next_node(nodes.Text, descend=False, siblings=True)
+    if following is not None and following.startswith(tuple(".,;:)")):
+        self.body.append("&NoBreak;")  # browsers would break the line before the full stop
     raise nodes.SkipNode
 
 
@@ -27,9 +30,8 @@ def _visit_block(self, node):
     self.body.append(self.starttag(node, "div", CLASS="formula"))
     self.body.append(f'<div class="formula-body">{_mathml(node, displaystyle=True)}</div>')
     if node["number"]:
-        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
-        self.add_permalink_ref(node, "Link to this equation")
-        self.body.append("</span>")
+        number = get_node_equation_number(self, node)
+        self.body.append(f'<a class="eqno" href="#{node["ids"][0]}">({number})</a>')
     self.body.append("</div>\n")
     raise nodes.SkipNode
 
