@@ -196,7 +196,7 @@ def take_pictures(command, address, folder):
             wrapper.write_text(frame, encoding="utf-8")
             picture = folder / f"{name}-{kind}.png"
             options = [f"--screenshot={picture}", f"--window-size={max(width, 500)},{height}"]
-            options += ["--virtual-time-budget=5000", wrapper.as_uri()]
+            options += ["--run-all-compositor-stages-before-draw", wrapper.as_uri()]
             subprocess.run([*command, *options], check=True, capture_output=True, timeout=120)
             wrapper.unlink()
 
