@@ -56,6 +56,7 @@ math_eqref_format = "eq. {number}"
 
 # Types stand in the docstrings, with shapes; signatures show defaults alone.
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autosummary_ignore_module_all = False
 numpydoc_show_class_members = False

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -123,6 +124,14 @@ async function search(words, width) {
 </script>"""
 
 
+# Shows one page, and calls itself loaded a second after that page, with all that scripts make.
+FRAME = """<!DOCTYPE html><meta charset="utf-8"><body style="margin: 0"><script>
+const [page, width, height] = location.hash.slice(1).split(",");
+document.body.innerHTML = `<iframe src="${page}" width="${width}" height="${height}"
+  style="border: 0" onload="document.body.append(Object.assign(new Image(), {src: '/wait'}))">`;
+</script>"""
+
+
 class Handler(SimpleHTTPRequestHandler):
     """The pages, one more that looks at them, and a place for what it finds."""
 
@@ -131,7 +140,14 @@ class Handler(SimpleHTTPRequestHandler):
         super().__init__(*arguments, **options)
 
     def do_GET(self):
-        made = {"/look.html": LOOK, "/look.json": json.dumps(self.task)}.get(self.path)
+        if self.path == "/wait":
+            time.sleep(1)
+        made = {
+            "/look.html": LOOK,
+            "/look.json": json.dumps(self.task),
+            "/frame.html": FRAME,
+            "/wait": "",
+        }.get(self.path)
         if made is None:
             super().do_GET()
             return
@@ -180,7 +196,7 @@ def look_at(command, address, results):
         try:
             return results.get(timeout=SECONDS)
         finally:
-            process.kill()
+            process.terminate()
 
 
 def take_pictures(command, address, folder):
@@ -190,15 +206,10 @@ def take_pictures(command, address, folder):
         for kind, width in WIDTHS.items():
             # Chromium has no windows as narrow as a phone, so the page is in a frame.
             height = 2 * HEIGHTS[kind]
-            frame = f"<body style='margin:0'><iframe src='{address}/{page}' width={width} "
-            frame += f"height={height} style='border:0'></iframe>"
-            wrapper = folder / "frame.html"
-            wrapper.write_text(frame, encoding="utf-8")
-            picture = folder / f"{name}-{kind}.png"
-            options = [f"--screenshot={picture}", f"--window-size={max(width, 500)},{height}"]
-            options += ["--run-all-compositor-stages-before-draw", wrapper.as_uri()]
-            subprocess.run([*command, *options], check=True, capture_output=True, timeout=120)
-            wrapper.unlink()
+            url = f"{address}/frame.html#{page},{width},{height}"
+            picture = f"--screenshot={folder / f'{name}-{kind}.png'}"
+            size = f"--window-size={max(width, 500)},{height}"
+            subprocess.run([*command, picture, size, url], check=True, capture_output=True)
 
 
 def main():

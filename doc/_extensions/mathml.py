@@ -1,10 +1,13 @@
 """Formulae as MathML, made while pages are written: browsers draw it, nothing is loaded."""
 
+import re
+
 from docutils import nodes
 from math_core import LatexError, LatexToMathML
 from sphinx.errors import ExtensionError
 from sphinx.util.math import get_node_equation_number
 
+MARKS = re.compile(r"[.,;:)]+")
 CONVERTER = LatexToMathML(fancy_error=False)
 
 
@@ -20,9 +23,6 @@ def _mathml(node, *, displaystyle):
 
 def _visit_inline(self, node):
     self.body.append(_mathml(node, displaystyle=False))
-    following = node.next_node(nodes.Text, descend=False, siblings=True)
-    if following is not None and following.startswith(tuple(".,;:)")):
-        self.body.append("&NoBreak;")  # browsers would break the line before the full stop
     raise nodes.SkipNode
 
 
@@ -36,7 +36,20 @@ def _visit_block(self, node):
     raise nodes.SkipNode
 
 
+def _keep_marks(app, doctree, docname):
+    """Keep formulae and the marks after them together: browsers break lines there."""
+    for formula in list(doctree.findall(nodes.math)):
+        text = formula.next_node(descend=False, siblings=True)
+        mark = MARKS.match(text) if isinstance(text, nodes.Text) else None
+        if mark:
+            unbroken = nodes.inline("", "", formula.deepcopy(), nodes.Text(mark[0]))
+            unbroken["classes"] = ["unbroken"]
+            formula.replace_self(unbroken)
+            text.parent.replace(text, nodes.Text(text[mark.end() :]))
+
+
 def setup(app):
     """Register the renderer."""
+    app.connect("doctree-resolved", _keep_marks)
     app.add_html_math_renderer("mathml", (_visit_inline, None), (_visit_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
