@@ -53,7 +53,7 @@ def draw_tree(folder):
         if 8 <= len(tree) <= 10 and (tree.heads != heads).sum() == 1
     )
     display = DependencyTreeDisplay.from_estimator(model, next(one_error))
-    display.figure_.savefig(folder / "tree.svg", bbox_inches="tight")
+    _save(display.figure_, folder / "tree.svg")
 
 
 def draw_automaton(folder):
@@ -61,7 +61,7 @@ def draw_automaton(folder):
     trees = load_english().data
     model = SpectralSHAG().fit(trees)
     display = AutomatonDisplay.from_estimator(model, "NOUN", "left", trees, n_clusters=4)
-    display.figure_.savefig(folder / "automaton.svg", bbox_inches="tight")
+    _save(display.figure_, folder / "automaton.svg")
 
 
 def draw_architecture(folder):
@@ -85,7 +85,14 @@ def draw_architecture(folder):
     axes.set(xlim=(-1.6, 4 * STEP + WIDTH + 0.1), ylim=(-0.1, ROW + HEIGHT + 0.1))
     axes.set_aspect("equal")
     axes.axis("off")
-    figure.savefig(folder / "architecture.svg", bbox_inches="tight")
+    _save(figure, folder / "architecture.svg")
+
+
+def _save(figure, path):
+    """Write a figure that is the same whenever it is drawn."""
+    with matplotlib.rc_context({"svg.hashsalt": "sklearn_shag"}):
+        figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    plt.close(figure)
 
 
 def _arrow(column, row, to_column, to_row):
@@ -100,13 +107,11 @@ def _arrow(column, row, to_column, to_row):
 
 
 def draw(app):
-    """Draw all figures, each time alike."""
+    """Draw all figures."""
     folder = Path(app.srcdir) / "generated" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    with matplotlib.rc_context({"svg.hashsalt": "sklearn_shag"}):
-        for figure in (draw_tree, draw_automaton, draw_architecture):
-            figure(folder)
-            plt.close("all")
+    for draw_figure in (draw_tree, draw_automaton, draw_architecture):
+        draw_figure(folder)
 
 
 def setup(app):
