@@ -3,6 +3,7 @@
 import re
 
 from docutils import nodes
+from docutils.utils import get_source_line
 from math_core import LatexError, LatexToMathML
 from sphinx.errors import ExtensionError
 from sphinx.util.math import get_node_equation_number
@@ -15,9 +16,10 @@ def _mathml(node, *, displaystyle):
     try:
         return CONVERTER.convert_with_local_state(node.astext(), displaystyle=displaystyle)
     except LatexError as error:
+        source, line = get_source_line(node)
         raise ExtensionError(
-            f"{node.source or 'A docstring'}, line {node.line}: the formula {node.astext()!r} "
-            f"cannot be converted to MathML: {error}. Write it in other words."
+            f"{source}:{line}: the formula {node.astext()!r} cannot be converted to MathML: "
+            f"{error} Write it in other words."
         ) from error
 
 
