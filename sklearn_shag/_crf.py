@@ -79,7 +79,7 @@ class CRFParser(ConditionalParser):
         About how many tokens a step of AdaGrad sees.
     min_count : int, default=2
         Forms, lemmas, affixes and values of feats that were seen less often count as unknown.
-    projectivity : {"lift", "drop"}, default="lift"
+    nonprojective : {"lift", "drop"}, default="lift"
         What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
         that are known in part are never lifted.
@@ -169,7 +169,7 @@ class CRFParser(ConditionalParser):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
-        "projectivity": [StrOptions({"lift", "drop"})],
+        "nonprojective": [StrOptions({"lift", "drop"})],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
@@ -200,7 +200,7 @@ class CRFParser(ConditionalParser):
         learning_rate: float = 0.05,
         batch_size: int = 100,
         min_count: int = 2,
-        projectivity: Literal["lift", "drop"] = "lift",
+        nonprojective: Literal["lift", "drop"] = "lift",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 2,
@@ -217,7 +217,7 @@ class CRFParser(ConditionalParser):
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.min_count = min_count
-        self.projectivity = projectivity
+        self.nonprojective = nonprojective
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -264,7 +264,7 @@ class CRFParser(ConditionalParser):
             If sentences are left out since no projective tree with one root has their heads.
         """
         self._check_parsing()
-        trees = prepare_trees(X, y, sample_weight, self.projectivity)
+        trees = prepare_trees(X, y, sample_weight, self.nonprojective)
         rng = check_random_state(self.random_state)
         chosen, held_out = self._set_aside(trees.kept.size, rng)
         start = self._start(trees, chosen)
@@ -387,7 +387,6 @@ class CRFParser(ConditionalParser):
         text = Text(batch.codes, batch.indptr)
         arcs = arcs_of_heads(batch.indptr, heads)
         return score_arcs(self.weights_.labels, templates, text, arcs).argmax(axis=1)
-
 
     def explain(
         self,

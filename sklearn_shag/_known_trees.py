@@ -1,23 +1,18 @@
 """Trees that parsers are trained on by the chart: known in part or as a whole, and projective."""
 
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.encoding import check_heads, check_sentences
-from sklearn_shag.parsing import find_impossible, places_of
-from sklearn_shag.treebank import MISSING, DependencyTree, allowed_arcs, is_projective, lift
+from sklearn_shag.parsing import places_of, projectivize
+from sklearn_shag.treebank import MISSING, DependencyTree
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._warnings import warn
 
 __all__ = ["KnownTrees", "encode_labels", "list_labels", "prepare_trees"]
-
-UNKNOWN = -1
-
-
-def has_projective_completion(heads):
-    return find_impossible(allowed_arcs([heads])) is None
 
 
 class KnownTrees(NamedTuple):
@@ -56,7 +51,7 @@ class KnownTrees(NamedTuple):
         )
 
 
-def prepare_trees(X, y, sample_weight, projectivity):
+def prepare_trees(X, y, sample_weight, nonprojective):
     """Check trees and weights as users give them, and make the trees projective.
 
     Parameters
@@ -64,7 +59,7 @@ def prepare_trees(X, y, sample_weight, projectivity):
     X, y
         As for ``fit``; heads may be -1.
     sample_weight : None or array-like of shape (n_sentences,)
-    projectivity : {"lift", "drop"}
+    nonprojective : {"lift", "drop"}
         What becomes of whole trees that are not projective. Of others those without a projective
         completion are left out.
 
@@ -85,28 +80,20 @@ def prepare_trees(X, y, sample_weight, projectivity):
     """
     sentences, symbols = check_sentences(X)
     lengths = [len(sentence) for sentence in symbols]
-    given = np.split(check_heads(sentences, y), np.cumsum(lengths)[:-1])
+    given = np.split(check_heads(sentences, y, partial=True), np.cumsum(lengths)[:-1])
     weights = check_sample_weight(sample_weight, sentences)
-    heads, kept, n_lifted, n_left_out = {}, [], 0, 0
-    for s, of_sentence in enumerate(given):
-        if weights[s] == 0 or np.all(of_sentence == UNKNOWN):
-            continue
-        heads[s] = of_sentence
-        if projectivity == "lift" and UNKNOWN not in of_sentence and not is_projective(of_sentence):
-            heads[s] = lift(of_sentence)
-            n_lifted += 1
-        if has_projective_completion(heads[s]):
-            kept.append(s)
-        else:
-            n_left_out += 1
+    known = [s for s in np.flatnonzero(weights) if given[s].max() > UNKNOWN]
+    projective = projectivize([given[s] for s in known], nonprojective=nonprojective)
+    heads = dict(zip(compress(known, projective.kept), projective.heads, strict=True))
+    n_left_out = len(known) - len(heads)
+    # What is learned must not depend on how the sentences were ordered, to the last bit.
+    kept = sorted(heads, key=lambda s: (list(symbols[s]), given[s].tolist(), weights[s]))
     if not kept:
         raise ValueError(
             f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known heads "
             f"but no projective tree with one root that has them, and of the others no head is "
             f"known, or they weigh nothing."
         )
-    # What is learned must not depend on how the sentences were ordered, to the last bit.
-    kept.sort(key=lambda s: (list(symbols[s]), given[s].tolist(), weights[s]))
     if n_left_out:
         warn(
             f"{n_left_out} of {len(sentences)} sentences are left out of training, since no "
@@ -121,7 +108,7 @@ def prepare_trees(X, y, sample_weight, projectivity):
         np.concatenate([heads[s] for s in kept]),
         np.concatenate([given[s] for s in kept]),
         weights[kept],
-        n_lifted,
+        int(projective.lifted.sum()),
         n_left_out,
     )
 

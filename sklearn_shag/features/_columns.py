@@ -93,7 +93,9 @@ def _find_columns(sentences):
     """What there is in sentences that says something."""
     if not all(isinstance(sentence, DependencyTree) for sentence in sentences):
         return ("symbol",)
-    found = [name for name in _READ if any(map(_says_something, (_column(s, name) for s in sentences)))]
+    found = [
+        name for name in _READ if any(map(_says_something, (_column(s, name) for s in sentences)))
+    ]
     same = any(all(s.symbols == _column(s, name) for s in sentences) for name in found)
     return (*([] if same else ["symbol"]), *found, "suffix")
 
@@ -247,7 +249,9 @@ def encode_columns(columns, sentences, indptr):
         flat = chain.from_iterable(values)
         codes[:, k] = [code_of.get(value, UNKNOWN) for value in flat]
         if name in TAGS:
-            n_unknown = np.count_nonzero(np.isin(codes[:, k], (UNKNOWN, code_of.get(MISSING, UNKNOWN))))
+            n_unknown = np.count_nonzero(
+                np.isin(codes[:, k], (UNKNOWN, code_of.get(MISSING, UNKNOWN)))
+            )
             check_share(n_unknown, len(codes), values, list(code_of))
         elif not any(map(_says_something, values)):
             raise ValueError(
