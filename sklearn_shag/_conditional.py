@@ -7,17 +7,15 @@ from typing import Literal, Self
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag._base import ConditionalParser
 from sklearn_shag._base_shag import OperatorParser
-from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._known_trees import prepare_trees
 from sklearn_shag._tree_learner import TreeLearner
 from sklearn_shag.encoding import encode_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
-from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs
+from sklearn_shag.treebank import Heads, Sentences, allowed_arcs
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import (
     HasMethods,
@@ -26,7 +24,7 @@ from sklearn_shag.utils._param_validation import (
     fit_members_context,
 )
 from sklearn_shag.utils._progress import progress
-from sklearn_shag.utils._typing import ArrayLike, FloatArray
+from sklearn_shag.utils._typing import ArrayLike
 from sklearn_shag.utils._warnings import warn
 
 # Entries of operators that are not larger are zero, and stay so: transitions and starts, and stops.

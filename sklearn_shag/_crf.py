@@ -304,7 +304,7 @@ class CRFParser(ConditionalParser):
         return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
     def _start(self, trees, chosen):
-        """Where training begins: with what is known of the sentences, or what was learned before."""
+        """Where training begins: with what sentences hold, or with what was learned before."""
         if self.warm_start and hasattr(self, "weights_"):
             if self.n_features != self.weights_.arcs.shape[0]:
                 raise ValueError(

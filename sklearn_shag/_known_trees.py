@@ -90,9 +90,9 @@ def prepare_trees(X, y, sample_weight, nonprojective):
     kept = sorted(heads, key=lambda s: (list(symbols[s]), given[s].tolist(), weights[s]))
     if not kept:
         raise ValueError(
-            f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known heads "
-            f"but no projective tree with one root that has them, and of the others no head is "
-            f"known, or they weigh nothing."
+            f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known "
+            f"heads but no projective tree with one root that has them, and of the others no head "
+            f"is known, or they weigh nothing."
         )
     if n_left_out:
         warn(

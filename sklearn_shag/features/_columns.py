@@ -1,13 +1,12 @@
 """Columns of tokens: which a parser reads, what it knows of each, and both as whole numbers."""
 
 from collections import Counter
-from itertools import chain, compress
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.treebank import MISSING, DependencyTree, check_column_name, check_share
-from sklearn_shag.utils._messages import shorten
 
 # With the tags of neighbours fine ones are too rare to learn from: UPOS is worth more than XPOS,
 # by 0.3 points of attachment in English to 2 in Tamil, where there are words too.
@@ -255,8 +254,8 @@ def encode_columns(columns, sentences, indptr):
             check_share(n_unknown, len(codes), values, list(code_of))
         elif not any(map(_says_something, values)):
             raise ValueError(
-                f"All values of the column {name!r} of X ({len(codes)} tokens) are {MISSING!r}, but "
-                f"not in training: what was learned of it cannot be used. Fill the column, or "
+                f"All values of the column {name!r} of X ({len(codes)} tokens) are {MISSING!r}, "
+                f"but not in training: what was learned of it cannot be used. Fill the column, or "
                 f"train a parser without it."
             )
     return codes

@@ -17,7 +17,7 @@ INSTEAD_OF_TAGS = "suffix.3"
 _SIDES = {"h": HEAD, "m": MODIFIER, "between": BETWEEN}
 _ATOM = re.compile(r"(h|m|between)([+-]\d+)?\.(\S+)")
 
-# Tags of head, modifier and their neighbours as in McDonald, Crammer and Pereira (2005), then words.
+# Tags of head, modifier and neighbours as in McDonald, Crammer and Pereira (2005), then words.
 DEFAULT_TEMPLATES = (
     BIAS,
     "h.tag",

@@ -25,7 +25,7 @@ from sklearn_shag.parsing._potentials import (
     packed_unit_grammar,
     places_of,
     unit_grammar,
-from sklearn_shag.parsing._potentials import Potentials, arc_begins, unit_grammar
+)
 from sklearn_shag.parsing._projective import (
     ProjectiveHeads,
     has_projective_completion,
