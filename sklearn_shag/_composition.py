@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag._base import BaseParser
 from sklearn_shag.encoding import check_trees
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import (
     BaseComposition,
@@ -23,7 +24,7 @@ from sklearn_shag.utils._param_validation import (
     fit_members_context,
 )
 from sklearn_shag.utils._progress import progress
-from sklearn_shag.utils._typing import ArrayLike
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
 __all__ = ["ComposedParser", "OpenMember", "open_member"]
 
@@ -39,7 +40,7 @@ class ComposedParser(BaseComposition, BaseParser):
     """Parser made of named parsers, in the manner of scikit-learn's voting estimators.
 
     A subclass has the parameters `estimators` and `weights` beside those of BaseParser. It may
-    refuse more in `_check_members`.
+    refuse more in `_check_members`. The first member that has a weight and knows labels gives them.
     """
 
     _parameter_constraints = {
@@ -57,6 +58,11 @@ class ComposedParser(BaseComposition, BaseParser):
     def estimators_(self) -> list[Any]:
         """The fitted members."""
         return list(self.named_estimators_.values())
+
+    @property
+    def labels_(self) -> ObjectArray:
+        """The relations that the member knows which labels arcs."""
+        return self._labelling_member().parser.labels_
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, by default those of the members too.
@@ -119,7 +125,10 @@ class ComposedParser(BaseComposition, BaseParser):
         self._check_members()
         self._member_weights(len(self.estimators))
         # Errors of the data come before any work, and whatever members look at.
+        y = list(y) if is_collection(y) else y
         sentences, heads = check_trees(X, y)
+        if y is not None:
+            heads = y  # with the relations of trees
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, sentences)
         names, members = zip(*self.estimators, strict=True)
@@ -130,6 +139,15 @@ class ComposedParser(BaseComposition, BaseParser):
         named.update(zip(names, fitted, strict=True))
         self.named_estimators_ = named
         return self
+
+    def _label_sentences(self, sentences, heads):
+        transform, parser = self._labelling_member()
+        return parser._label_sentences(transform(sentences), heads)
+
+    def _labelling_member(self):
+        weights = self._member_weights(len(self.estimators_))
+        members = [open_member(self.estimators_[k]) for k in np.flatnonzero(weights)]
+        return next((member for member in members if member.parser.labels_.size), members[0])
 
     def _check_members(self):
         """Check the members as they are given, and list them open."""

@@ -12,6 +12,7 @@ from sklearn_shag.encoding._encode import (
     decode_trees,
     encode_sentences,
     encode_trees,
+    list_labels,
 )
 
 __all__ = []
