@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag._keep_heads import allow_kept_heads, kept_relations
 from sklearn_shag.encoding import (
     check_allowed,
     check_heads,
@@ -31,7 +32,7 @@ from sklearn_shag.parsing import (
     report_marginals,
 )
 from sklearn_shag.sequences import label_arcs, tabulate_labels
-from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
 from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,
@@ -49,6 +50,11 @@ class BaseParser(BaseEstimator, ABC):
     relations of arcs (str), sorted, which are none if the training trees had none. Of given arcs it
     says them in the hook `_label_sentences`.
     """
+
+    @property
+    def _needs_whole_trees(self):
+        """What learns from whole trees alone, to be named in messages; None if nothing does."""
+        return type(self).__name__
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
     _parsing_parameters = ("decoder", "n_jobs", "verbose")
@@ -153,13 +159,14 @@ class BaseParser(BaseEstimator, ABC):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            Heads; None takes those of the trees in X.
+            Heads, -1 where they are not known; None takes those of the trees in X.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_sentences,)
-            In nats: log Z of the tree alone, less log Z of all trees. -inf for trees that are not
-            projective or have several roots, and where the estimate is not positive.
+            In nats: log Z of the tree alone, or of all trees with the known heads, less log Z of
+            all trees. -inf for trees that are not projective or have several roots, and where the
+            estimate is not positive.
         """
 
     @abstractmethod
@@ -229,14 +236,19 @@ class BaseParser(BaseEstimator, ABC):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            The true heads; None takes those of the trees in X.
+            The true heads, -1 where they are not known; None takes those of the trees in X.
         sample_weight : None or array-like of shape (n_sentences,), default=None
             How often each sentence counts.
 
         Returns
         -------
         score : float
-            Share of tokens, punctuation included, with the right head, in [0, 1].
+            Share of tokens with a known head, punctuation included, that get it, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If no head is known.
         """
         check_is_fitted(self)
         sentences, true_heads = check_trees(X, y)
@@ -244,7 +256,9 @@ class BaseParser(BaseEstimator, ABC):
             true_heads, self.predict(sentences), sample_weight=sample_weight
         )
 
-    def parse(self, X: Sentences, *, allowed: Allowed | None = None) -> list[DependencyTree]:
+    def parse(
+        self, X: Sentences, *, allowed: Allowed | None = None, keep_heads: bool = False
+    ) -> list[DependencyTree]:
         """Parse sentences into trees that can be drawn or written as CoNLL-U.
 
         Parameters
@@ -253,18 +267,31 @@ class BaseParser(BaseEstimator, ABC):
             As for :meth:`predict`.
         allowed : None or sequence of length n_sentences, default=None
             As for :meth:`predict`.
+        keep_heads : bool, default=False
+            Whether heads that trees of X have are kept, with their relations, so that only those
+            that are not known (-1) are predicted. Else heads of X are not looked at.
 
         Returns
         -------
         trees : list of DependencyTree
             The trees of X with predicted heads and, if the training trees had any, relations; for a
             plain sequence of symbols a tree whose forms are the symbols.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`predict`; or if no projective tree with one root has the heads to be kept, as
+            where they cross. The message names the sentence, and the arcs.
         """
         sentences, _ = check_sentences(X)
+        if keep_heads:
+            allowed = allow_kept_heads(sentences, allowed)
         heads = self.predict(sentences, allowed=allowed)
         labels = [None] * len(sentences)
         if self.labels_.size:
             labels = self.predict_labels(sentences, heads)
+        if keep_heads:
+            labels = map(kept_relations, sentences, heads, labels)
         return [
             sentence.with_heads(its_heads, its_labels)
             if isinstance(sentence, DependencyTree)
@@ -395,12 +422,15 @@ class ChartParser(BaseParser):
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         batch = self._batch(X)
-        known = np.split(check_heads(batch.sentences, y), batch.indptr[1:-1])
         sign, log_abs_z = self._log_partitions(batch)
-        allowed = [np.arange(heads.size + 1) == heads[:, None] for heads in known]
+        allowed = arcs_left_by(self._known_heads(batch, y))
         sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed))
         possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
         return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
+
+    def _known_heads(self, batch, y):
+        """List the heads of each sentence, -1 where they are not known."""
+        return np.split(check_heads(batch.sentences, y, partial=True), batch.indptr[1:-1])
 
     def _log_partitions(self, batch):
         """Compute sign and log |Z| of every sentence."""

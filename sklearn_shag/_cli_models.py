@@ -96,19 +96,20 @@ def parse(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `file`, `output`, `decoder` and `n_jobs`.
+        With `model`, `file`, `output`, `decoder`, `keep_heads` and `n_jobs`.
 
     Raises
     ------
     ValueError
-        If the file holds no parser, or there is nothing to parse.
+        If the file holds no parser, there is nothing to parse, or heads to be kept make no
+        projective tree.
     """
     files = list_sources(options.file)
     _check_output(options.output, [options.model, *files])
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
     model = load_model(options.model)
-    parser = open_member(model).parser
+    transform, parser = open_member(model)
     if not isinstance(parser, BaseParser):
         raise ValueError(
             f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
@@ -119,11 +120,9 @@ def parse(options):
     if options.n_jobs is not None:
         parser.set_params(n_jobs=options.n_jobs)
     parser.set_params(verbose=_verbosity())
-    trees = _read(files)
-    parsed = [
-        tree.with_heads(heads) for tree, heads in zip(trees, model.predict(trees), strict=True)
-    ]
-    write_conllu(parsed, options.output)
+    # Steps before the parser change symbols alone, and these are not written.
+    trees = transform(_read(files))
+    write_conllu(parser.parse(trees, keep_heads=options.keep_heads), options.output)
 
 
 def _verbosity():

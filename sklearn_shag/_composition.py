@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._base import BaseParser
-from sklearn_shag.encoding import check_trees
+from sklearn_shag.encoding import check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._parallel import delayed, run_parallel
@@ -63,6 +63,15 @@ class ComposedParser(BaseComposition, BaseParser):
     def labels_(self) -> ObjectArray:
         """The relations that the member knows which labels arcs."""
         return self._labelling_member().parser.labels_
+
+    @property
+    def _needs_whole_trees(self):
+        names = [
+            open_member(member).parser._needs_whole_trees
+            for _, member in self.estimators
+            if not isinstance(member, FrozenEstimator)
+        ]
+        return next(filter(None, names), None)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, by default those of the members too.
@@ -114,8 +123,9 @@ class ComposedParser(BaseComposition, BaseParser):
         Raises
         ------
         ValueError
-            If X is empty, a sentence has no tokens, heads are missing or not a tree, weights are
-            negative or all zero, or a parameter is invalid, also one of a member.
+            If X is empty, a sentence has no tokens, heads are missing, not a tree, or unknown (-1)
+            where a member needs whole trees, weights are negative or all zero, or a parameter is
+            invalid, also one of a member.
         TypeError
             If symbols are not strings, or a member is no parser.
         sklearn.exceptions.NotFittedError
@@ -126,11 +136,16 @@ class ComposedParser(BaseComposition, BaseParser):
         self._member_weights(len(self.estimators))
         # Errors of the data come before any work, and whatever members look at.
         y = list(y) if is_collection(y) else y
-        sentences, heads = check_trees(X, y)
+        learner = self._needs_whole_trees
+        sentences, heads = check_trees(X, y, partial=learner is None)
+        weights = check_sample_weight(sample_weight, sentences)
+        if learner is not None:
+            name = "X" if y is None else "y"
+            require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
         if y is not None:
             heads = y  # with the relations of trees
         if sample_weight is not None:
-            sample_weight = check_sample_weight(sample_weight, sentences)
+            sample_weight = weights
         names, members = zip(*self.estimators, strict=True)
         tasks = [delayed(_fit)(member, sentences, heads, sample_weight) for member in members]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:

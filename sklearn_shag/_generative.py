@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_shag._base import ChartParser
-from sklearn_shag.encoding import check_heads
-from sklearn_shag.parsing import value_trees
+from sklearn_shag.parsing import take_batch, value_trees
 from sklearn_shag.sequences import LabelCounts
-from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._typing import FloatArray, ObjectArray, RandomSeed
 
 __all__ = ["GenerativeParser"]
@@ -54,13 +54,14 @@ class GenerativeParser(ChartParser):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            Heads; None takes those of the trees in X.
+            Heads, -1 where they are not known; None takes those of the trees in X.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_sentences,)
             In nats. -inf for trees with several roots, and where the estimate, a product over the
-            head-modifier sequences, is not positive.
+            head-modifier sequences, is not positive. Of a partial tree it is that of its sentence
+            with any of the projective trees that have the known heads.
 
         Notes
         -----
@@ -69,10 +70,27 @@ class GenerativeParser(ChartParser):
         missing observation: the probability is summed over what it may stand for.
         """
         batch = self._batch(X)
-        heads = check_heads(batch.sentences, y)
+        known = self._known_heads(batch, y)
+        is_partial = np.array([heads.min() == UNKNOWN for heads in known])
+        scores = np.empty(is_partial.size)
+        for chosen, score in (
+            (np.flatnonzero(~is_partial), self._score_trees),
+            (np.flatnonzero(is_partial), self._score_partial_trees),
+        ):
+            if chosen.size:
+                sign, log_abs = score(take_batch(batch, chosen), [known[s] for s in chosen])
+                scores[chosen] = np.where(sign > 0, log_abs, -np.inf)
+        return scores
+
+    def _score_trees(self, batch, heads):
+        """Sign and logarithm of the value of each tree."""
         rung = self._rungs()[0]
-        sign, log_abs = value_trees(rung.grammar.operators, rung.make_potentials(batch), heads)
-        return np.where(sign > 0, log_abs, -np.inf)
+        potentials = rung.make_potentials(batch)
+        return value_trees(rung.grammar.operators, potentials, np.concatenate(heads))
+
+    def _score_partial_trees(self, batch, heads):
+        """Sign and logarithm of the summed value of the trees that have the known heads."""
+        return self._log_partitions(batch._replace(allowed=arcs_left_by(heads)))
 
     def sample(
         self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200

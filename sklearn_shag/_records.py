@@ -74,7 +74,7 @@ def _make_statistics(statistics, others):
 
 
 def _check_labels(counts, others, key):
-    """What is made of the counts trusts their codes, and that there are some if there are labels."""
+    """What is made of the counts trusts their codes, and that there are some of labels."""
     n_symbols, n_labels = others["symbols_"].size, others["labels_"].size
     n_rows = (counts.counts.size,)
     for field, array in counts._asdict().items():

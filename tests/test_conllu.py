@@ -223,10 +223,11 @@ BAD_SENTENCES = {
     "head without number": (words(0, "x"), 2, "bad head 'x'; HEAD is an integer, 0 for the root"),
     "head with decimals": (words("0.0"), 1, "bad head '0.0'"),
     "head with leading zero": (words(0, "01"), 2, "bad head '01'"),
-    "one head missing": (words(0, "_", 1), 2, "word 2 has no head"),
-    "one head only": ("# c\n" + words("_", 0, "_"), 2, "word 1 has no head"),
+    "two roots and a head missing": (words(0, "_", 0), 3, "head 0, and so has token 1"),
+    "cycle and a head missing": ("# c\n" + words("_", 3, 2), 3, "cycle"),
     "head too large": (words(0, 1, 4), 3, "head 4 is outside 0..3"),
     "head negative": (words(0, -1), 2, "head -1 is outside"),
+    "head negative, another missing": (words("_", -1, 2), 2, "head -1 is outside.*it is '_'"),
     "own head": (words(0, 2), 2, "cycle"),
     "cycle": ("# c\n" + words(0, 3, 4, 2), 3, "cycle"),
     "cycle after a range": (

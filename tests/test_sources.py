@@ -245,8 +245,13 @@ class TestHeads:
             with pytest.raises(ValueError, match=re.escape(codes[0])):
                 DeterministicSHAG().fit([words], [heads])
         else:
-            assert convention == "spaCy"  # a tree by this one too, as far as one sentence tells
-            assert 0 in heads
+            # A tree, or part of one, by CoNLL-U's convention too, as far as one sentence tells.
+            assert (0 if convention == "spaCy" else -1) in heads
+            assert convention != "own"
+        if -1 in heads:  # so they are no whole tree, whatever else they are
+            code = re.escape("convert them: [head + 1 for head in heads]")
+            with pytest.raises(ValueError, match=code):
+                DeterministicSHAG().fit([words], [heads])
 
     @pytest.mark.parametrize("heads", [[0, 3, 2], [0, 1, 5], [2, 1], [3, 3, 2, 1], [0, 2]], ids=str)
     def test_no_advice_where_no_convention_fits(self, heads):

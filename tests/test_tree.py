@@ -117,7 +117,10 @@ class TestConstructor:
         ("heads", "message"),
         [
             ([0, 1, 4], r"token 3 \('c'\): head 4 is outside 0..3; a head is the position"),
-            ([0, -1, 1], r"token 2 \('b'\): head -1 is outside"),
+            ([0, -2, 1], r"token 2 \('b'\): head -2 is outside"),
+            ([0, -1, 0], r"token 3 \('c'\).*head 0, and so has token 1.*give one token the head 0"),
+            ([-1, 1, 3], r"token 3 \('c'\).*cycle; correct one of its heads"),
+            ([2, 1, -1], r"token 1 \('a'\).*cycle"),
             ([2, 3, 1], "no root; give its root the head 0"),
             ([0, 3, 2], r"token 2 \('b'\).*cycle; correct one of its heads"),
             ([0, 2, 1], r"token 2 \('b'\).*cycle"),

@@ -10,9 +10,11 @@ from sklearn_shag.encoding._encode import (
     check_sentences,
     check_trees,
     decode_trees,
+    describe_sentence,
     encode_sentences,
     encode_trees,
     list_labels,
+    require_whole,
 )
 
 __all__ = []

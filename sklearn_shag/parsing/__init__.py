@@ -2,7 +2,7 @@
 
 from sklearn_shag.parsing._best_trees import best_trees
 from sklearn_shag.parsing._chart import chart
-from sklearn_shag.parsing._chunks import Batch, over_chunks
+from sklearn_shag.parsing._chunks import Batch, over_chunks, take_batch
 from sklearn_shag.parsing._eisner import eisner
 from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
 from sklearn_shag.parsing._ladder import Rung, potentials_of_codes
@@ -19,6 +19,11 @@ from sklearn_shag.parsing._parse import (
     report_marginals,
 )
 from sklearn_shag.parsing._potentials import Potentials, arc_begins, unit_grammar
+from sklearn_shag.parsing._projective import (
+    ProjectiveHeads,
+    has_projective_completion,
+    projectivize,
+)
 from sklearn_shag.parsing._results import ChartResults
 from sklearn_shag.parsing._tree_loss import tree_loss
 from sklearn_shag.parsing._tree_values import tree_values, value_trees
@@ -27,10 +32,13 @@ __all__ = [
     "ChartResults",
     "InsideOutside",
     "Potentials",
+    "ProjectiveHeads",
     "best_trees",
     "chart",
     "eisner",
+    "has_projective_completion",
     "inside_outside",
+    "projectivize",
     "tree_loss",
     "tree_values",
 ]

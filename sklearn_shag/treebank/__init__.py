@@ -5,16 +5,24 @@
 A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`read_conllu` and
 :func:`write_conllu` exchange lists of them with CoNLL-U files without loss;
 :class:`TokenFeature` chooses in a pipeline which columns make up the symbols. :func:`heads` gives
-the y of trees to tools of scikit-learn that ask for one.
+the y of trees to tools of scikit-learn that ask for one. Heads may be known in part:
+:func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective.
 """
 
-from sklearn_shag.treebank._columns import check_column_name
+from sklearn_shag.treebank._columns import check_column_name, unspecified_relation
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._drawing import arc_levels, display_width
+from sklearn_shag.treebank._projectivity import (
+    allowed_arcs,
+    arcs_left_by,
+    is_projective,
+    lift,
+    list_known_heads,
+)
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
-from sklearn_shag.treebank._tree import DependencyTree, heads
+from sklearn_shag.treebank._tree import DependencyTree, fill_unknown, heads
 from sklearn_shag.treebank._typing import Heads, Sentence, Sentences
 from sklearn_shag.treebank._unknown import MISSING, UnknownSymbolWarning, check_share
 
@@ -23,7 +31,10 @@ __all__ = [
     "DependencyTree",
     "TokenFeature",
     "UnknownSymbolWarning",
+    "allowed_arcs",
     "heads",
+    "is_projective",
+    "lift",
     "read_conllu",
     "write_conllu",
 ]

@@ -3,7 +3,7 @@
 import re
 
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import as_heads, find_head_error
+from sklearn_shag.utils._heads import UNKNOWN, as_heads, find_head_error
 from sklearn_shag.utils._messages import shorten
 
 # The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
@@ -92,6 +92,11 @@ def get_feature(feats, feature):
     return "_"
 
 
+def unspecified_relation(head):
+    """What stands for the relation to a head where nothing is said of it."""
+    return {0: "root", UNKNOWN: "_"}.get(head, "dep")
+
+
 def as_tuple(name, values):
     """The values of a column, one a token, as a tuple."""
     if not is_collection(values):
@@ -128,7 +133,7 @@ def check_column(name, values, n_tokens):
 
 
 def check_heads(heads, forms):
-    """Check that `heads`, unless None, is a tree over `forms` and return a new array."""
+    """Check that `heads`, unless None, is a tree over `forms`, or part of one, and copy them."""
     if heads is None:
         return None
     heads = as_heads(heads, "heads")

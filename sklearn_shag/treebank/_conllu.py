@@ -13,13 +13,17 @@ import numpy as np
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
-from sklearn_shag.treebank._columns import check_column_name, join_columns
+from sklearn_shag.treebank._columns import (
+    check_column_name,
+    join_columns,
+    unspecified_relation,
+)
 from sklearn_shag.treebank._formats import guess_format
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError, read_text
 from sklearn_shag.treebank._tree import DependencyTree, make_tree
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import find_head_error
+from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
 from sklearn_shag.utils._io import atomic_write
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import StrOptions, validate_params
@@ -70,16 +74,17 @@ def read_conllu(
     Returns
     -------
     trees : list of DependencyTree
-        With all columns as they are in the file ("_" where it has no value). A sentence in which
-        all words have the head "_" is unlabelled: its `heads` are None. Several roots and crossing
+        With all columns as they are in the file ("_" where it has no value). A word with the head
+        "_" beside others with heads has the head -1. A sentence in which all words have the head
+        "_" is unlabelled: its `heads` are None. Several roots, if all heads are known, and crossing
         arcs are not errors.
 
     Raises
     ------
     ConlluError
         If a line does not have 10 columns separated by tabs, a column is empty, the IDs are not
-        consecutive, the heads are not a tree, a sentence has no word, or a line is not UTF-8. The
-        message guesses what a file is that is not CoNLL-U.
+        consecutive, the heads are not a tree or part of one, a sentence has no word, or a line is
+        not UTF-8. The message guesses what a file is that is not CoNLL-U.
     OSError
         If there is no such file, or it cannot be read.
     ValueError
@@ -125,8 +130,8 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
     (:meth:`DependencyTree.with_heads`), the words get new values of HEAD and DEPREL and lose their
     DEPS, since the enhanced graph belongs to the old heads; comments, multiword tokens, empty nodes
     and MISC stay. A tree built in Python is written from its columns, with "_" for those that it
-    does not have. Heads without relations are written with `root` and, elsewhere, Universal
-    Dependencies' unspecified relation `dep`.
+    does not have; a head that is not known (-1) is "_" as well. Heads without relations are written
+    with `root` and, elsewhere, Universal Dependencies' unspecified relation `dep`.
 
     Parameters
     ----------
@@ -297,7 +302,7 @@ def _describe_columns(line, columns):
 
 
 def _parse_heads(path, column, line_numbers):
-    """The heads of a sentence as a read-only array, None if no word has one."""
+    """The heads of a sentence as an array, None if no word has one."""
     heads = []
     try:
         for text in column:
@@ -305,17 +310,18 @@ def _parse_heads(path, column, line_numbers):
     except ParseException:
         message = f"bad head {text!r}; HEAD is an integer, 0 for the root, or '_'"
         raise ConlluError(path, line_numbers[len(heads)], message) from None
-    if None in heads:
-        if heads.count(None) == len(heads):
-            return None
-        token = heads.index(None)
-        message = f"word {token + 1} has no head, but other words of the sentence have one"
-        raise ConlluError(path, line_numbers[token], message)
-    error = find_head_error(heads)
+    if heads.count(None) == len(heads):
+        return None
+    known = [UNKNOWN if head is None else head for head in heads]
+    if UNKNOWN in heads:  # only trees say so; files have "_"
+        advice = advise_on_convention(known) or "of a word whose head is not known it is '_'"
+        error = heads.index(UNKNOWN) + 1, f"head -1 is outside 0..{len(heads)}; {advice}"
+    else:
+        error = find_head_error(known)
     if error is not None:
         token, message = error
         raise ConlluError(path, line_numbers[token - 1], message)
-    return np.array(heads, dtype=np.intp)
+    return np.array(known, dtype=np.intp)
 
 
 def _format_trees(trees):
@@ -343,7 +349,8 @@ def _list_heads(tree):
     if tree.heads is None:
         return ["_"] * len(tree), ["_"] * len(tree)
     heads = tree.heads.tolist()
-    return heads, tree.deprels or ["dep" if head else "root" for head in heads]
+    deprels = tree.deprels or map(unspecified_relation, heads)
+    return ["_" if head == UNKNOWN else head for head in heads], deprels
 
 
 def _format_columns(tree):

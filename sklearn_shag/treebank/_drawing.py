@@ -4,7 +4,7 @@ import re
 import unicodedata
 from html import escape
 
-from sklearn_shag.utils._heads import is_projective
+from sklearn_shag.utils._heads import UNKNOWN, is_projective
 
 _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 
@@ -19,8 +19,9 @@ def draw_text(forms, symbols, heads=None, deprels=None):
     """Draw a tree in ASCII with one token a row, in the order of the sentence.
 
     A token stands right of its head, at the end of a branch that starts below the first letter of
-    the head. Lines of arcs that cross would run over words, so they are interrupted there, and
-    every row of such a tree ends with the numbers of the token and of its head.
+    the head; one whose head is not known (-1) stands at the margin, like a root. Lines of arcs that
+    cross, or pass such a token, would run over words, so they are interrupted there, and every row
+    of such a tree ends with the numbers of the token and of its head, "?" if it is not known.
 
     Parameters
     ----------
@@ -43,8 +44,9 @@ def draw_text(forms, symbols, heads=None, deprels=None):
         columns = [[branch + form for branch, form in zip(branches, forms, strict=True)], symbols]
         if deprels is not None:
             columns.append(deprels)
-        if not is_projective(heads):
-            columns.append([f"{token} <- {head}" for token, head in enumerate(heads, start=1)])
+        if UNKNOWN in heads or not is_projective(heads):
+            names = ["?" if head == UNKNOWN else head for head in heads]
+            columns.append([f"{token} <- {name}" for token, name in enumerate(names, start=1)])
     return "\n".join("  ".join(row).rstrip() for row in zip(*map(_pad, columns), strict=True))
 
 
@@ -71,20 +73,20 @@ def _dependents(heads):
     """The dependents of each token that has any, both numbered from 1, in order."""
     dependents = {}
     for token, head in enumerate(heads, start=1):
-        if head:
+        if head > 0:
             dependents.setdefault(head, []).append(token)
     return dependents
 
 
 def _depths(heads):
-    """The number of arcs between each token and its root."""
+    """The number of arcs between each token and its root, or the token with an unknown head."""
     depths = [-1, *([None] * len(heads))]  # the artificial root lies one above the roots
     for start in range(1, len(heads) + 1):
         path = []
         token = start
         while depths[token] is None:
             path.append(token)
-            token = heads[token - 1]
+            token = max(heads[token - 1], 0)
         for below, visited in enumerate(reversed(path), start=1):
             depths[visited] = depths[token] + below
     return depths[1:]
@@ -128,7 +130,7 @@ def draw_svg(forms, symbols, heads=None, deprels=None):
     forms, symbols : sequence of str, length n_tokens
 
     heads : list of int, length n_tokens, default=None
-        Without them there are no arcs.
+        Without them there are no arcs, nor is there one to a token whose head is not known (-1).
 
     deprels : sequence of str, length n_tokens, default=None
 
@@ -147,7 +149,7 @@ def draw_svg(forms, symbols, heads=None, deprels=None):
         form, symbol, label = forms[token - 1], symbols[token - 1], labels[token - 1]
         texts.append(_svg_text(position, baseline + 18, _FORM_SIZE, form))
         texts.append(_svg_text(position, baseline + 34, _SYMBOL_SIZE, symbol, color="#5a6270"))
-        if heads is not None:
+        if heads is not None and heads[token - 1] != UNKNOWN:
             head = heads[token - 1]
             level = levels.get((head, token), highest + 1)
             top = baseline - _LEVEL_HEIGHT * level
@@ -183,8 +185,8 @@ def _positions(forms, symbols, labels):
 
 
 def tree_arcs(heads):
-    """List the arcs of a tree as pairs of head and dependent; roots have none."""
-    return [(head, token) for token, head in enumerate(heads, start=1) if head]
+    """List the known arcs of a tree as pairs of head and dependent; roots have none."""
+    return [(head, token) for token, head in enumerate(heads, start=1) if head > 0]
 
 
 def arc_levels(arcs):

@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._networkx import new_graph
 from sklearn_shag.utils._typing import IndexArray
 
 
 class TreeStructure:
-    """What the heads of a DependencyTree say; positions are theirs: from 1, 0 for the root."""
+    """What the heads of a DependencyTree say; positions are theirs: from 1, 0 for the root.
+
+    Of a partial tree it is what the known heads say. What depends on others is refused.
+    """
 
     __slots__ = ()
 
@@ -53,7 +57,7 @@ class TreeStructure:
         Parameters
         ----------
         token : int
-            As for :meth:`children`. All tokens lie below 0.
+            As for :meth:`children`. All tokens lie below 0, if all heads are known.
 
         Returns
         -------
@@ -102,8 +106,9 @@ class TreeStructure:
         heads, token = self._structure(token)
         inside = np.zeros(heads.size + 1, dtype=bool)
         inside[token] = True
+        known = heads != UNKNOWN
         # One level a round, until no token is added.
-        while (added := inside[heads] & ~inside[1:]).any():
+        while (added := known & inside[heads] & ~inside[1:]).any():
             inside[1:] |= added
         return _positions(np.flatnonzero(inside))
 
@@ -123,7 +128,7 @@ class TreeStructure:
         Raises
         ------
         ValueError
-            As of :meth:`children`.
+            As of :meth:`children`, and if a head on the way is not known.
 
         Examples
         --------
@@ -132,7 +137,10 @@ class TreeStructure:
         >>> [tree.depth(token) for token in range(5)]
         [0, 3, 2, 1, 2]
         """
-        return len(_ascend(*self._structure(token))) - 1
+        *below, top = _ascend(*self._structure(token))
+        if top:
+            self._refuse_way(top, "its depth is not known")
+        return len(below)
 
     def path(self, start: int, end: int) -> tuple[int, ...]:
         """Walk from one token to another along arcs, up first and then down.
@@ -151,7 +159,7 @@ class TreeStructure:
         Raises
         ------
         ValueError
-            As of :meth:`children`.
+            As of :meth:`children`, and if a head on the way is not known.
 
         Examples
         --------
@@ -161,7 +169,9 @@ class TreeStructure:
         (1, 2, 3, 4)
         """
         up, down = (_ascend(*self._structure(token)) for token in (start, end))
-        top = next(token for token in up if token in down)
+        top = next((token for token in up if token in down), None)
+        if top is None:
+            self._refuse_way(up[-1] or down[-1], f"no way leads from {start} to {end}")
         return (*up[: up.index(top) + 1], *reversed(down[: down.index(top)]))
 
     def crossing_arcs(self) -> tuple[tuple[int, int], ...]:
@@ -171,8 +181,8 @@ class TreeStructure:
         -------
         pairs : tuple of pairs of int
             An arc is named by the token that it ends at; the earlier one comes first. Arcs
-            from the root start left of all tokens. There is none if and only if the tree is
-            projective.
+            from the root start left of all tokens. There is none if and only if the tree, or
+            the known part of it, is projective.
 
         Raises
         ------
@@ -188,10 +198,11 @@ class TreeStructure:
         ((4, 6), (6, 7))
         """
         heads, _ = self._structure()
-        spans = [(min(arc), max(arc)) for arc in enumerate(heads.tolist(), start=1)]
+        arcs = [arc for arc in enumerate(heads.tolist(), start=1) if arc[1] != UNKNOWN]
+        spans = [(token, min(token, head), max(token, head)) for token, head in arcs]
         return tuple(
             (one, other)
-            for (one, (a, b)), (other, (c, d)) in combinations(enumerate(spans, start=1), 2)
+            for (one, a, b), (other, c, d) in combinations(spans, 2)
             if a < c < b < d or c < a < d < b
         )
 
@@ -203,7 +214,7 @@ class TreeStructure:
         graph : networkx.DiGraph
             The nodes are 0 and the positions of the tokens, which have their columns as attributes,
             `form`, `symbol`, `upos` and so on, where the tree has them. An edge leads from
-            each head to its modifier, with the attribute `deprel` if the tree has relations.
+            each known head to its modifier, with the attribute `deprel` if the tree has relations.
 
         Raises
         ------
@@ -227,7 +238,8 @@ class TreeStructure:
         for token, head in enumerate(heads.tolist(), start=1):
             row = {name: values[token - 1] for name, values in columns.items() if values}
             graph.add_node(token, **row)
-            graph.add_edge(head, token, **({"deprel": deprels[token - 1]} if deprels else {}))
+            if head != UNKNOWN:
+                graph.add_edge(head, token, **({"deprel": deprels[token - 1]} if deprels else {}))
         return graph
 
     def _structure(self, token=0):
@@ -246,14 +258,20 @@ class TreeStructure:
             )
         return self.heads, int(token)
 
+    def _refuse_way(self, token, consequence):
+        raise ValueError(
+            f"The head of token {token} of {self!r} is not known (-1), so {consequence}. Parse the "
+            f"sentence, or give it heads with with_heads."
+        )
+
 
 def _positions(tokens):
     return tuple(tokens.tolist())
 
 
 def _ascend(heads, token):
-    """The way from a token up to the root, both included."""
+    """The way from a token up to the root, or to a token without a known head, both included."""
     way = [token]
-    while way[-1]:
-        way.append(int(heads[way[-1] - 1]))
+    while way[-1] and (head := int(heads[way[-1] - 1])) != UNKNOWN:
+        way.append(head)
     return way

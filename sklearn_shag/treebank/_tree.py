@@ -15,7 +15,7 @@ from sklearn_shag.treebank._columns import (
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy
 from sklearn_shag.treebank._structure import TreeStructure
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import is_projective
+from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike
 
 _MAX_REPR_TEXT = 60
@@ -25,9 +25,10 @@ _MAX_REPR_HEADS = 12
 class DependencyTree(TreeStructure):
     """An immutable sentence with its dependency tree.
 
-    A sentence may have several roots and crossing arcs, and without `heads` it is an unlabelled
-    sentence. Trees are equal, and have the same hash, when all columns, the heads and the symbols
-    are equal; comments and whatever else the file held do not count.
+    A sentence may have several roots and crossing arcs. Without `heads` it is an unlabelled
+    sentence; where only some of them are known, the tree is partial. Trees are equal, and have the
+    same hash, when all columns, the heads and the symbols are equal; comments and whatever else the
+    file held do not count.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ class DependencyTree(TreeStructure):
         The words.
 
     heads : sequence of int, length n_tokens, default=None
-        The head of each token, 1-based, 0 for the root.
+        The head of each token, 1-based, 0 for the root, -1 where it is not known.
 
     lemmas, upos, xpos, feats, deprels : sequence of str, length n_tokens, default=None
         The other columns of CoNLL-U; `feats` as written there, ``"Case=Nom|Number=Sing"`` or
@@ -58,7 +59,8 @@ class DependencyTree(TreeStructure):
         If a column is not a sequence of str.
     ValueError
         If there is no token; if a column has another length than `forms`, or holds an empty
-        string, a tab or a line end (which CoNLL-U cannot hold); if `heads` is not a tree.
+        string, a tab or a line end (which CoNLL-U cannot hold); if `heads` is not a tree, or the
+        known ones are not part of one: they have a cycle, or two roots.
 
     See Also
     --------
@@ -135,7 +137,7 @@ class DependencyTree(TreeStructure):
 
     @property
     def is_projective(self) -> bool:
-        """Whether no two arcs cross.
+        """Whether no two arcs cross, of those that are known.
 
         Returns
         -------
@@ -196,7 +198,7 @@ class DependencyTree(TreeStructure):
         Parameters
         ----------
         heads : sequence of int, length n_tokens, or None
-            The new heads; None for an unlabelled sentence.
+            The new heads, -1 where they are not known; None for an unlabelled sentence.
 
         deprels : sequence of str, length n_tokens, default=None
             The relations to the new heads. The old ones are dropped in any case.
@@ -258,7 +260,7 @@ class DependencyTree(TreeStructure):
         -------
         svg : str
             One self-contained SVG element with a background of its own: for a file, or for a page.
-            An unlabelled sentence has no arcs.
+            Heads that are not known have no arcs.
 
         Examples
         --------
@@ -275,8 +277,8 @@ class DependencyTree(TreeStructure):
         -------
         parse : dict
             ``"words"`` is a list with ``"text"`` and ``"tag"``, the symbol, of each token;
-            ``"arcs"`` one with ``"start"``, ``"end"``, ``"label"`` and ``"dir"`` of each arc but
-            those to roots. Positions count from 0 there. A label is the relation, or empty.
+            ``"arcs"`` one with ``"start"``, ``"end"``, ``"label"`` and ``"dir"`` of each known arc
+            but those to roots. Positions count from 0 there. A label is the relation, or empty.
 
         Raises
         ------
@@ -316,7 +318,7 @@ class DependencyTree(TreeStructure):
         return f"DependencyTree({text!r}, heads=[{heads}])"
 
     def __str__(self) -> str:
-        """Draw the tree with one token a row; where arcs cross, each row names its head."""
+        """Draw the tree with one token a row; a partial tree, or crossing arcs, with numbers."""
         return draw_text(self.forms, self.symbols, _heads_as_list(self), self.deprels)
 
     def _repr_svg_(self) -> str:
@@ -352,7 +354,7 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
     Returns
     -------
     y : list of read-only int ndarrays of shape (n_tokens_i,)
-        The head of each token, 1-based, 0 for the root.
+        The head of each token, 1-based, 0 for the root, -1 where it is not known.
 
     Raises
     ------
@@ -385,6 +387,28 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
             f"of all sentences as y."
         )
     return [tree.heads for tree in sentences]
+
+
+def fill_unknown(trees):
+    """Say of unlabelled trees among others that their heads are not known (-1).
+
+    Parameters
+    ----------
+    trees : list
+        Of trees, or of whatever else stands for a sentence or its heads.
+
+    Returns
+    -------
+    trees : list
+        As they are if all are unlabelled: that is a mistake more often than not.
+    """
+    unlabelled = [isinstance(tree, DependencyTree) and tree.heads is None for tree in trees]
+    if all(unlabelled):
+        return trees
+    return [
+        tree.with_heads([UNKNOWN] * len(tree), tree.deprels) if is_unlabelled else tree
+        for tree, is_unlabelled in zip(trees, unlabelled, strict=True)
+    ]
 
 
 def make_tree(state):

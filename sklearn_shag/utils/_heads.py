@@ -1,10 +1,12 @@
-"""What makes a sequence of heads a dependency tree."""
+"""What makes a sequence of heads a dependency tree, or the known part of one."""
 
 from numbers import Number
 
 import numpy as np
 
 from sklearn_shag.utils._messages import shorten
+
+UNKNOWN = -1  # in place of a head that is not known
 
 
 def as_heads(values, where):
@@ -55,29 +57,29 @@ def as_heads(values, where):
 
 
 def find_head_error(heads):
-    """Find the first reason why `heads` is not a tree over its tokens.
+    """Find the first reason why `heads` is not a tree over its tokens, or the known part of one.
 
     Parameters
     ----------
     heads : sequence of int, length n_tokens
-        The head of each token, 1-based, 0 for the root.
+        The head of each token, 1-based, 0 for the root, -1 where it is not known.
 
     Returns
     -------
     error : None or tuple (token, message)
-        None for a tree; several roots are allowed here. Otherwise the 1-based position of the
-        token where the error shows, what is wrong with it, and what to do: how to convert the
-        heads, if they are a tree by another convention.
+        None for a tree, which may have several roots, and for a part of a tree with one root.
+        Otherwise the 1-based position of the token where the error shows, what is wrong with it,
+        and what to do: how to convert the heads, if they are a tree by another convention.
     """
     error = _find_error(heads)
     if error is None:
         return None
     token, problem, remedy = error
-    return token, f"{problem}; {_advise(heads) or remedy}"
+    return token, f"{problem}; {advise_on_convention(heads) or remedy}"
 
 
-def _advise(heads):
-    """How to convert heads that are a tree by another convention; None if they are not."""
+def advise_on_convention(heads):
+    """Say how to convert heads that are a tree by another convention; None if they are not."""
     conventions = (
         (
             [0 if head == i else head + 1 for i, head in enumerate(heads)],
@@ -98,7 +100,10 @@ def _advise(heads):
     fitting = [
         f"if heads count {convention}, convert them: {code}"
         for converted, convention, code in conventions
-        if converted.count(0) == 1 and _find_error(converted) is None
+        if ("-1" in convention) == (UNKNOWN in heads)
+        and converted.count(0) == 1
+        and UNKNOWN not in converted
+        and _find_error(converted) is None
     ]
     return "; ".join(fitting) or None
 
@@ -107,34 +112,40 @@ def _find_error(heads):
     """The token, what is wrong, and what to do; None for a tree."""
     n_tokens = len(heads)
     for token, head in enumerate(heads, start=1):
-        if not 0 <= head <= n_tokens:
+        if not UNKNOWN <= head <= n_tokens:
             return (
                 token,
                 f"head {head} is outside 0..{n_tokens}",
                 "a head is the position of a token, counted from 1, or 0 for the root",
             )
-    if n_tokens and 0 not in heads:
-        return 1, "no token has head 0, so the tree has no root", "give its root the head 0"
+    if UNKNOWN not in heads:
+        if n_tokens and 0 not in heads:
+            return 1, "no token has head 0, so the tree has no root", "give its root the head 0"
+    elif heads.count(0) > 1:
+        first = heads.index(0) + 1
+        second = heads.index(0, first) + 1
+        problem = f"it has head 0, and so has token {first}, but a tree has one root"
+        return second, problem, "where some heads are not known (-1), give one token the head 0"
     # Follow the heads upwards from every token; a token met twice on one way up is in a cycle.
     walk_of = [0] * (n_tokens + 1)
     for start in range(1, n_tokens + 1):
         token = start
-        while token and not walk_of[token]:
+        while token > 0 and not walk_of[token]:
             walk_of[token] = start
             token = heads[token - 1]
-        if token and walk_of[token] == start:
+        if token > 0 and walk_of[token] == start:
             problem = f"the head chain of token {token} comes back to it: a cycle"
             return token, problem, "correct one of its heads"
     return None
 
 
 def is_projective(heads):
-    """Tell whether no two arcs of a tree cross; arcs from the root start left of all tokens.
+    """Tell whether no two known arcs cross; arcs from the root start left of all tokens.
 
     Parameters
     ----------
     heads : sequence of int, length n_tokens
-        A tree (see :func:`find_head_error`).
+        A tree, or the known part of one (see :func:`find_head_error`).
 
     Returns
     -------
@@ -144,7 +155,8 @@ def is_projective(heads):
     # position do so longest first, and one that ends behind the innermost open arc crosses it.
     opening = [[] for _ in range(len(heads) + 1)]
     for token, head in enumerate(heads, start=1):
-        opening[min(head, token)].append(max(head, token))
+        if head >= 0:
+            opening[min(head, token)].append(max(head, token))
     open_ends = []
     for position, ends in enumerate(opening):
         while open_ends and open_ends[-1] <= position:

@@ -1,0 +1,175 @@
+"""Functions of heads: which arcs they leave, whether these cross, trees lifted until none do."""
+
+import numpy as np
+
+from sklearn_shag.treebank._tree import DependencyTree
+from sklearn_shag.treebank._typing import Heads, SentenceHeads
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._heads import UNKNOWN, as_heads, find_head_error
+from sklearn_shag.utils._heads import is_projective as has_no_crossing_arcs
+from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._typing import BoolArray, IntArray
+
+
+def allowed_arcs(heads: Heads) -> list[BoolArray]:
+    """List the arcs that known heads leave, as the `allowed` of an estimator's methods.
+
+    Parameters
+    ----------
+    heads : sequence of length n_sentences
+        ``heads[i]`` holds the head of every token of sentence i, 1-based, 0 for the root, -1 where
+        it is not known; or it is a DependencyTree, of which an unlabelled one leaves all arcs.
+
+    Returns
+    -------
+    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+        In the layout of marginals: of a token with a known head, row m - 1 is True in the column
+        of that head alone, of any other throughout.
+
+    Raises
+    ------
+    ValueError
+        If the heads of a sentence are neither a tree nor part of one.
+    TypeError
+        If `heads` is no sequence.
+
+    Examples
+    --------
+    The verb is the root, and of the others nothing is known:
+
+    >>> from sklearn_shag.treebank import allowed_arcs
+    >>> allowed_arcs([[-1, 0, -1]])[0].astype(int)
+    array([[1, 1, 1, 1],
+           [1, 0, 0, 0],
+           [1, 1, 1, 1]])
+    """
+    return arcs_left_by(list_known_heads(heads))
+
+
+def list_known_heads(heads):
+    """Check what :func:`allowed_arcs` takes, and list it as int ndarrays."""
+    if not is_collection(heads) or isinstance(heads, DependencyTree):
+        raise TypeError(
+            f"heads must hold the heads of each sentence, got {shorten(heads)}. Of a single "
+            f"sentence make a list: [heads]."
+        )
+    return [_check(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
+
+
+def arcs_left_by(known):
+    """List what :func:`allowed_arcs` does, of what :func:`list_known_heads` returns."""
+    return [
+        (heads[:, None] == UNKNOWN) | (heads[:, None] == np.arange(heads.size + 1))
+        for heads in known
+    ]
+
+
+def is_projective(heads: SentenceHeads) -> bool:
+    """Tell whether no two known arcs of a sentence cross.
+
+    Parameters
+    ----------
+    heads : int array-like of shape (n_tokens,) or DependencyTree
+        1-based, 0 for the root, -1 where they are not known.
+
+    Returns
+    -------
+    bool
+        Arcs from the root start left of all tokens.
+
+    Raises
+    ------
+    ValueError
+        If `heads` are neither a tree nor part of one.
+
+    See Also
+    --------
+    DependencyTree.crossing_arcs : Which they are.
+    sklearn_shag.parsing.has_projective_completion : Whether a projective tree has the known heads.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import is_projective
+    >>> is_projective([2, 0, 2]), is_projective([3, 4, 0, 3]), is_projective([3, -1, 0, 3])
+    (True, False, True)
+    """
+    return has_no_crossing_arcs(_check(heads, "heads").tolist())
+
+
+def lift(heads: SentenceHeads) -> IntArray:
+    """Make a tree projective: what crosses moves up, to the head of its head.
+
+    Parameters
+    ----------
+    heads : int array-like of shape (n_tokens,) or DependencyTree
+        A tree: 1-based, 0 for the root.
+
+    Returns
+    -------
+    lifted : int ndarray of shape (n_tokens,)
+        A projective tree with the same roots; the same heads if they are one already.
+
+    Raises
+    ------
+    ValueError
+        If `heads` are not a tree, or some are not known: where their tokens move is not known
+        then either.
+
+    Notes
+    -----
+    As long as there is an arc over a token that does not descend from its head, the shortest one is
+    lifted, the leftmost of equally short ones (Nivre and Nilsson, 2005).
+
+    References
+    ----------
+    Nivre and Nilsson (2005), Pseudo-projective dependency parsing.
+
+    Examples
+    --------
+    In "A hearing is held on it today" the phrase "on it" belongs to "hearing", across the verb:
+
+    >>> from sklearn_shag.treebank import lift
+    >>> lift([2, 4, 4, 0, 6, 2, 4])
+    array([2, 4, 4, 0, 6, 4, 4])
+    """
+    lifted = _check(heads, "heads")
+    if UNKNOWN in lifted:
+        token = int(np.argmax(lifted == UNKNOWN)) + 1
+        raise ValueError(
+            f"heads cannot be lifted: the head of token {token} is not known (-1). Leave the "
+            f"sentence as it is, or complete it first: parser.parse([tree], keep_heads=True)."
+        )
+    lifted = lifted.tolist()
+    while (token := _find_lift(lifted)) is not None:
+        lifted[token - 1] = lifted[lifted[token - 1] - 1]
+    return np.array(lifted, dtype=np.int64)
+
+
+def _find_lift(heads):
+    """The token at the end of the shortest arc that is not projective, or None."""
+    crossing = [
+        (max(arc) - min(arc), arc[0])
+        for arc in enumerate(heads, start=1)
+        if not all(_is_below(heads, k, arc[1]) for k in range(min(arc) + 1, max(arc)))
+    ]
+    return min(crossing)[1] if crossing else None
+
+
+def _is_below(heads, token, ancestor):
+    while token and token != ancestor:
+        token = heads[token - 1]
+    return token == ancestor
+
+
+def _check(heads, where):
+    """Check that they are a tree or part of one, of at least one token, and copy them."""
+    if isinstance(heads, DependencyTree):
+        return np.full(len(heads), UNKNOWN) if heads.heads is None else heads.heads.astype(np.int64)
+    given = as_heads(heads, where)
+    if not given.size:
+        raise ValueError(f"{where} holds no heads; remove empty sentences.")
+    error = find_head_error(given.tolist())
+    if error:
+        token, message = error
+        raise ValueError(f"{where} is not a tree: at token {token}, {message}.")
+    return given
