@@ -1,7 +1,6 @@
 """Parsers made of parsers: named members, their parameters, their fits."""
 
-from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn import config_context
@@ -16,6 +15,7 @@ from sklearn_shag._base import BaseParser
 from sklearn_shag.encoding import check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import (
     BaseComposition,
@@ -26,14 +26,7 @@ from sklearn_shag.utils._param_validation import (
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
-__all__ = ["ComposedParser", "OpenMember", "open_member"]
-
-
-class OpenMember(NamedTuple):
-    """A member of a composed parser, without what is around its parser."""
-
-    transform: Any  # takes sentences to those that the parser is to see
-    parser: BaseParser
+__all__ = ["ComposedParser"]
 
 
 class ComposedParser(BaseComposition, BaseParser):
@@ -215,33 +208,6 @@ class ComposedParser(BaseComposition, BaseParser):
     def _sk_visual_block_(self):
         names, members = zip(*self.estimators, strict=True)
         return VisualBlock("parallel", members, names=names)
-
-
-def open_member(member):
-    """Find the parser of a member, which may be frozen, or the last step of a pipeline.
-
-    Parameters
-    ----------
-    member : estimator
-
-    Returns
-    -------
-    opened : OpenMember
-    """
-    steps = []
-    while isinstance(member, FrozenEstimator | Pipeline):
-        if isinstance(member, FrozenEstimator):
-            member = member.estimator
-        else:
-            steps += [step for _, step in member.steps[:-1] if step not in (None, "passthrough")]
-            member = member.steps[-1][1]
-    return OpenMember(partial(_transform, steps), member)
-
-
-def _transform(steps, sentences):
-    for step in steps:
-        sentences = step.transform(sentences)
-    return sentences
 
 
 def _check_member(name, member):
