@@ -15,6 +15,7 @@ from sklearn_shag._lexicalized import LexicalizedSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.treebank import TokenFeature, list_sources, read_conllu, write_conllu
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._progress import progress
@@ -140,6 +141,13 @@ def _read(files, with_heads=False):
                 raise ValueError(
                     f"{path}: {n_bare} of {len(read)} sentences have no heads, from which to "
                     f"learn. Leave them out, or take files with trees."
+                )
+            n_partial = sum(UNKNOWN in tree.heads for tree in read) if with_heads else 0
+            if n_partial:
+                raise ValueError(
+                    f"{path}: {n_partial} of {len(read)} sentences have words without heads, and "
+                    f"what is learned is learned from whole trees. Leave them out, or complete "
+                    f"them with a model of other files: parse --keep-heads."
                 )
             trees += read
             advance()

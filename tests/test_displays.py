@@ -135,6 +135,25 @@ class TestDependencyTree:
         assert display.arcs["missed"] == display.arcs["wrong"] == []
         assert display.ax_.get_legend() is None
 
+    def test_partial_tree(self):
+        """What is predicted for a token without a true head is neither right nor wrong."""
+        partial = self.tree.with_heads([-1, *self.tree.heads[1:3], -1])
+        other = [h for h in range(5) if h not in (4, self.tree.heads[3])][-1]
+        heads = np.array([*self.tree.heads[:2], 4 - self.tree.heads[2], other])
+        display = DependencyTreeDisplay(partial, heads)
+        assert display.arcs == {
+            "right": [(heads[1], 2)],
+            "missed": [(partial.heads[2], 3)],
+            "wrong": [(heads[2], 3)],
+            "unknown": [(heads[0], 1), (heads[3], 4)],
+        }
+        display.plot()
+        labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert labels == ["right (1)", "missed (1)", "wrong (1)", "unknown (2)"]
+        assert len(display.ax_.patches) == 5
+        alone = DependencyTreeDisplay(partial).plot()
+        assert len(alone.ax_.patches) == len(alone.arcs["right"]) == 2
+
     def test_from_estimator(self, model, english):
         tree = english[302]
         display = DependencyTreeDisplay.from_estimator(model, tree)
