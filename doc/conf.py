@@ -5,6 +5,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx.errors import ExtensionError
+from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_shag
 
@@ -75,6 +76,26 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
+    # As one would read them; an example that is not listed stops the build.
+    "within_subsection_order": ExplicitOrder(
+        [
+            "plot_quick_start.py",
+            "plot_validation_curve.py",
+            "plot_grid_search.py",
+            "plot_own_symbols.py",
+            "plot_words.py",
+            "plot_arc_confidence.py",
+            "plot_errors_by_distance.py",
+            "plot_automaton.py",
+            "plot_sample_sentences.py",
+            "plot_save_and_serve.py",
+            "plot_streaming.py",
+            "cluster.py",
+            "plot_spectral_and_em.py",
+            "plot_recover_grammar.py",
+            "plot_tree_loss.py",
+        ]
+    ),
     "doc_module": ("sklearn_shag",),
     "backreferences_dir": "generated/backreferences",
     "show_memory": False,

@@ -87,3 +87,5 @@ def main():
 
 if __name__ == "__main__":
     main()
+
+# sphinx_gallery_thumbnail_path = "../examples/cluster.svg"

@@ -74,17 +74,15 @@ def error(learned, true):
 # -----------------------------
 # The learned states are others than the true ones, in another basis, but the values of sequences do
 # not depend on the basis. The defaults of :class:`~sklearn_shag.SpectralSHAG` help where data are
-# few, but some of them, such as `mixing`, bias the values however many trees there are. So all are
-# 0 here, which is the published algorithm. Four grammars show how much luck there is in it.
-
-published = {"smoothing": 0, "context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
+# few, but some of them, such as `mixing`, bias the values however many trees there are. So this is
+# the published algorithm, without them. Four grammars show how much luck there is in it.
 
 errors = []
 for seed in range(4):
     trees, true = draw(seed)
     errors.append(
         [
-            error(SpectralSHAG(N_STATES, **published).fit(trees[:size]).operators_, true)
+            error(SpectralSHAG.published(N_STATES).fit(trees[:size]).operators_, true)
             for size in sizes
         ]
     )

@@ -1,95 +1,128 @@
 """
-=====================================
-Spectral learning and EM side by side
-=====================================
+The paper's comparison: spectral learning and EM
+================================================
 
-Both learners estimate the same automata from the same head-modifier sequences: the spectral
-one from bigrams and trigrams in one pass and a singular value decomposition, EM by raising
-the likelihood step by step. This example repeats the comparison of Luque et al. (2012,
-Figure 1): the unlabelled attachment score on sentences that were not learned from, by
-number of hidden states, for EM after 5, 10, 25 and 100 iterations. The spectral learner is
-there twice: as published, and with the default parameters, which act against noise.
-
-It uses the treebank UD_English-EWT if that lies in the data folder (see
-:func:`sklearn_shag.datasets.get_data_home`), and otherwise the small bundled one.
+Both learners estimate the same automata from the same head-modifier sequences: the spectral one
+from bigrams and trigrams in one pass and a singular value decomposition, EM by raising the
+likelihood step by step. This example repeats the comparison of Luque et al. (2012): Figure 1, the
+scores by number of states, and Table 1, the test scores of the models that were best on development
+data. The treebank is the bundled one, far smaller than theirs, so the numbers are not those of the
+paper. Those of larger treebanks are in :ref:`results`.
 """
 
 # %%
 # The data
 # --------
-# Training and development sentences; symbols are the universal part-of-speech tags.
+# Half of the sentences to learn from, a quarter to choose models, a quarter for the table. Symbols
+# are the universal part-of-speech tags. To do the same with a treebank of Universal Dependencies
+# take ``train``, ``dev`` and ``test`` of :func:`~sklearn_shag.datasets.fetch_treebank`.
 
 import time
 import warnings
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag.datasets import fetch_treebank, load_english
+from sklearn_shag.datasets import load_english
 
-try:
-    treebank = fetch_treebank("UD_English-EWT", download_if_missing=False)
-    name, train, development = treebank.name, treebank.train, treebank.dev
-except OSError:
-    name = "the bundled English treebank"
-    train, development = train_test_split(load_english().data, test_size=0.25, random_state=0)
-print(f"{name}: {len(train)} sentences to learn from, {len(development)} to parse")
+train, others = train_test_split(load_english().data, test_size=0.5, random_state=0)
+development, test = train_test_split(others, test_size=0.5, random_state=0)
+print(f"{len(train)}, {len(development)} and {len(test)} sentences")
 
 # %%
-# Scores by number of states
-# --------------------------
-# EM starts at random, as in the paper. With ``tol=0`` it takes just the iterations asked
-# for, and says that it has not converged, which is meant here.
+# Figure 1
+# --------
+# EM starts at random, as in the paper, though once and not ten times. With ``tol=0`` it takes just
+# the iterations asked for, and says that it has not converged, which is meant here. The spectral
+# learner is there twice: with the default parameters, which act against noise, and as published.
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 numbers_of_states = range(1, 17)
-published = {"smoothing": 0, "context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
-models = {"SPECTRAL": SpectralSHAG(), "published": SpectralSHAG(**published)}
+learners = {"SPECTRAL": SpectralSHAG(), "SPECTRAL, published": SpectralSHAG.published()}
 for iterations in (5, 10, 25, 100):
-    models[f"EM ({iterations})"] = EMSHAG(max_iter=iterations, tol=0, random_state=0)
+    learners[f"EM ({iterations})"] = EMSHAG(max_iter=iterations, tol=0, random_state=0)
 
-scores, seconds = {}, {}
-for label, model in models.items():
-    scores[label], seconds[label] = [], []
+scores, test_scores, seconds = {}, {}, {}
+for label, learner in learners.items():
+    scores[label], test_scores[label], seconds[label] = [], [], []
     for n_states in numbers_of_states:
-        started = time.perf_counter()
-        model.set_params(n_states=n_states).fit(train)
-        seconds[label].append(time.perf_counter() - started)
-        scores[label].append(100 * model.score(development))
+        started = time.process_time()
+        learner.set_params(n_states=n_states).fit(train)
+        seconds[label].append(time.process_time() - started)
+        scores[label].append(100 * learner.score(development))
+        test_scores[label].append(100 * learner.score(test))
+baselines = {
+    label: DeterministicSHAG(automaton).fit(train)
+    for label, automaton in {"DET": "single", "DET+F": "first"}.items()
+}
 
-figure, axes = plt.subplots(figsize=(7, 4.5))
-for label, values in scores.items():
-    axes.plot(numbers_of_states, values, marker="o", markersize=3, label=label)
-for label, automaton in {"DET": "single", "DET+F": "first"}.items():
-    score = 100 * DeterministicSHAG(automaton).fit(train).score(development)
-    axes.axhline(score, linestyle="--", color="grey")
+figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+for (label, values), style in zip(scores.items(), ["o-", "o--", *["-"] * 4], strict=True):
+    axes.plot(numbers_of_states, values, style, markersize=4, label=label)
+for label, model in baselines.items():
+    score = 100 * model.score(development)
+    axes.axhline(score, linestyle=":", color="grey")
     axes.annotate(label, (16, score), ha="right", va="bottom", color="grey")
-axes.set(xlabel="number of states", ylabel="unlabelled attachment score (%)", title=name)
-axes.legend()
-figure.tight_layout()
+axes.set(xlabel="hidden states", ylabel="UAS, per cent", xticks=numbers_of_states)
+axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+plt.show()
 
 # %%
-# The published algorithm is best with a few states and falls with more. With its defaults the
-# spectral learner rises at first and then stays about level, as EM does.
+# Hidden states are better than telling the first modifier apart (DET+F), which is better than
+# nothing (DET). As published, the spectral learner is best with seven states and loses with more.
+# With its defaults it rises at first and then stays level. EM is as good after ten iterations as
+# it ever gets on so few trees; with more than six states a hundred are too many.
 #
+# Table 1
+# -------
+# For each learner the number of states, and of iterations, that is best on the development data,
+# and the score of that model on the test data, beside the paper's on the Wall Street Journal. The
+# numbers cannot be compared, their order can, and is the same: EM is a little better than the
+# spectral algorithm. With its defaults the latter is better here, but on 97 sentences a difference
+# of one point is no more than chance.
+
+
+def choose(labels):
+    """Return the test score of the model that is best in development, and its name."""
+    candidates = [(label, n_states) for label in labels for n_states in numbers_of_states]
+    label, n_states = max(candidates, key=lambda pair: scores[pair[0]][pair[1] - 1])
+    return test_scores[label][n_states - 1], f"{label}, {n_states} states"
+
+
+table = {label: (100 * model.score(test), "") for label, model in baselines.items()}
+table["SPECTRAL"] = choose(["SPECTRAL, published"])
+table["with defaults"] = choose(["SPECTRAL"])
+table["EM"] = choose([label for label in learners if label.startswith("EM")])
+paper = {"DET": 69.45, "DET+F": 75.91, "SPECTRAL": 80.44, "EM": 81.68}
+print(f"{'':<14} {'here':>6} {'paper':>6}")
+for label, (score, chosen) in table.items():
+    print(f"{label:<14} {score:6.2f} {paper.get(label, ''):>6}  {chosen}")
+
+# %%
 # What learning costs
 # -------------------
 # In the paper EM was two orders of magnitude slower. Here equal beginnings of sequences are visited
-# only once an iteration, a few thousand in place of hundreds of thousands, and the two are close.
+# only once an iteration, and the two are close. With its defaults the spectral learner, which then
+# also counts pairs of modifiers that are further apart, takes about twice as long as published.
 
 for label, values in seconds.items():
-    print(f"{label:<10} {min(values):.2f} to {max(values):.2f} s")
+    print(f"{label:<20} {1000 * np.median(values):5.1f} ms")
 
 # %%
 # A better start
 # --------------
-# A non-negative factorisation of the bigrams, the same moments that the spectral learner
-# uses, starts EM close to where it ends.
+# A non-negative factorisation of the bigrams, the same moments that the spectral learner uses, is
+# from the beginning where five random starts are after ten iterations.
 
-for init in ("random", "moments"):
-    model = EMSHAG(8, init=init, max_iter=5, tol=0, random_state=0).fit(train)
-    print(f"{init:<8} 5 iterations: {100 * model.score(development):.1f}")
-
+figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
+colors = {"random": "C7", "moments": "C0"}
+for init, seed in [*(("random", seed) for seed in range(5)), ("moments", 0)]:
+    em = EMSHAG(8, init=init, max_iter=30, tol=0, random_state=seed).fit(train)
+    label = init if seed == 0 else None
+    axes.plot(em.log_likelihoods_, color=colors[init], label=label)
+axes.set(xlabel="iterations", ylabel="log-likelihood of the training data")
+axes.legend()
 plt.show()

@@ -18,7 +18,7 @@ over-fitting. What to do with such curves is the subject of :ref:`choosing`.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.model_selection import KFold, validation_curve
+from sklearn.model_selection import KFold, ValidationCurveDisplay
 
 from sklearn_shag import SpectralSHAG, SpectralSHAGCV
 from sklearn_shag.datasets import load_english
@@ -76,52 +76,46 @@ for name, search in searches.items():
 # %%
 # Training scores
 # ---------------
-# :func:`~sklearn.model_selection.validation_curve` of scikit-learn also parses the trees that were
-# learned from. It fits anew for every number of states and every fold. The bands of the figure are
-# the mean of the folds, plus and minus one standard error.
+# scikit-learn's :class:`~sklearn.model_selection.ValidationCurveDisplay` also parses the trees that
+# were learned from. It fits anew for every number of states and every fold. Its bands are one
+# standard deviation of the folds to either side, for the default smoothing; lines without a band
+# are the other smoothings.
 
 figure, panels = plt.subplots(
-    1, 2, figsize=(10, 4.8), sharex=True, sharey=True, layout="constrained"
+    1, 2, figsize=(8.5, 4.8), sharex=True, sharey=True, layout="constrained"
 )
-colors = plt.colormaps["viridis"](np.linspace(0, 0.9, len(smoothing)))
 for axes, (name, search) in zip(panels, searches.items(), strict=True):
-    of_training, _ = validation_curve(
+    curve = ValidationCurveDisplay.from_estimator(
         SpectralSHAG(smoothing=5, **variants[name]),
         trees,
         None,
         param_name="n_states",
         param_range=n_states,
         cv=folds,
+        score_name="UAS",
+        fill_between_kw={"alpha": 0.15},
+        ax=axes,
     )
-    axes.plot(
-        n_states,
-        100 * of_training.mean(axis=1),
-        color="black",
-        linestyle=":",
-        label="trees learned from, smoothing 5",
-    )
-    mean = 100 * search.scores_.mean(axis=2)
-    error = 100 * search.scores_.std(axis=2, ddof=1) / np.sqrt(search.n_splits_)
-    for k, color in enumerate(colors):
-        label = f"held out, smoothing {smoothing[k]:g}"
-        axes.plot(n_states, mean[:, k], color=color, marker="o", markersize=3, label=label)
-        low, high = mean[:, k] - error[:, k], mean[:, k] + error[:, k]
-        axes.fill_between(n_states, low, high, color=color, alpha=0.1, lw=0)
+    for line, label in zip(curve.lines_, ["trees learned from", "held out"], strict=True):
+        line.set(label=f"{label}, smoothing 5", linewidth=2.5)
+    for k in (0, 1, 3):
+        mean = search.scores_[:, k].mean(axis=1)
+        axes.plot(n_states, mean, f"C{k + 2}", label=f"held out, smoothing {smoothing[k]:g}")
     _, chosen, threshold = choose(search)
-    axes.axhline(threshold, color="grey", linestyle="--", linewidth=1, label="best less 1 s.e.")
+    axes.axhline(threshold / 100, color="grey", linestyle="--", label="best less 1 s.e.")
     axes.plot(
         n_states[chosen[0]],
-        mean[chosen],
-        marker="*",
+        search.scores_[chosen].mean(),
+        "*",
         markersize=15,
-        color="C3",
+        color="black",
         markeredgecolor="white",
-        linestyle="none",
         label="fewest within 1 s.e. of the best",
     )
-    axes.set(title=name, xlabel="hidden states", xticks=n_states)
-panels[0].set_ylabel("UAS, per cent")
-panels[0].legend(loc="lower center")
+    axes.set(title=name, xlabel="hidden states", xticks=n_states[::3])
+    axes.get_legend().remove()
+panels[0].legend(loc="lower center", fontsize="small")
+panels[1].set_ylabel(None)
 plt.show()
 
 # %%

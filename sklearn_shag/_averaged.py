@@ -50,6 +50,7 @@ class AveragedSHAG(ComposedParser):
 
     See Also
     --------
+    ProductSHAG : Multiplies grammars, of which one may have hidden states.
     sklearn.ensemble.VotingClassifier : The same for classes.
 
     Notes

@@ -185,6 +185,11 @@ class BaseParser(BaseEstimator, ABC):
         labels : object ndarray of shape (n_sentences,)
         """
 
+    @property
+    def _has_labels(self):
+        """Whether a fitted parser knows relations; what did not learn from trees has no labels_."""
+        return len(getattr(self, "labels_", ())) > 0
+
     def predict_labels(
         self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
     ) -> ObjectArray:
@@ -213,7 +218,7 @@ class BaseParser(BaseEstimator, ABC):
             sentences, or there are `allowed` arcs beside them.
         """
         self._check_ready()
-        if not self.labels_.size:
+        if not self._has_labels:
             raise ValueError(
                 f"This {type(self).__name__} knows no relations: the trees that it was fitted on "
                 f"had none. Fit it on trees with relations (deprels, the column DEPREL of "
@@ -282,13 +287,20 @@ class BaseParser(BaseEstimator, ABC):
         ValueError
             As :meth:`predict`; or if no projective tree with one root has the heads to be kept, as
             where they cross. The message names the sentence, and the arcs.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> model = DeterministicSHAG().fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
+        >>> model.parse([["DET", "NOUN", "VERB"]])[0]
+        DependencyTree('DET NOUN VERB', heads=[2, 3, 0])
         """
         sentences, _ = check_sentences(X)
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed)
         heads = self.predict(sentences, allowed=allowed)
         labels = [None] * len(sentences)
-        if self.labels_.size:
+        if self._has_labels:
             labels = self.predict_labels(sentences, heads)
         if keep_heads:
             labels = map(kept_relations, sentences, heads, labels)

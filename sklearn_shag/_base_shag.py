@@ -24,6 +24,33 @@ class BaseSHAG(GenerativeParser):
     """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
 
     A subclass learns `operators_` and `fallback_operators_`, beside `symbols_` and labels.
+
+    See Also
+    --------
+    SpectralSHAG : Learns the operators from moments.
+    EMSHAG : Learns them by expectation maximisation.
+    DeterministicSHAG : Learns them without hidden states, as relative frequencies.
+
+    Examples
+    --------
+    A grammar that was not learned but is known, that which the trees were drawn from:
+
+    >>> import numpy as np
+    >>> from sklearn_shag import BaseSHAG
+    >>> from sklearn_shag.datasets import make_treebank
+    >>> class KnownGrammar(BaseSHAG):
+    ...     def __init__(self, operators, decoder="mbr", n_jobs=None, verbose=0):
+    ...         self.operators, self.decoder = operators, decoder
+    ...         self.n_jobs, self.verbose = n_jobs, verbose
+    ...
+    ...     def fit(self, X, y=None):
+    ...         symbols = {symbol for tree in X for symbol in tree.symbols}
+    ...         self.symbols_ = np.array(sorted(symbols), dtype=object)
+    ...         self.operators_ = self.fallback_operators_ = self.operators
+    ...         return self
+    >>> trees, operators = make_treebank(100, n_symbols=4, random_state=0, return_operators=True)
+    >>> round(KnownGrammar(operators).fit(trees).score(trees), 2)
+    0.54
     """
 
     operators_: Operators

@@ -54,8 +54,9 @@ class ComposedParser(BaseComposition, BaseParser):
 
     @property
     def labels_(self) -> ObjectArray:
-        """The relations that the member knows which labels arcs."""
-        return self._labelling_member().parser.labels_
+        """The relations that the member knows that labels arcs: the first that knows any."""
+        member = self._labelling_member()
+        return np.empty(0, dtype=object) if member is None else member.parser.labels_
 
     @property
     def _needs_whole_trees(self):
@@ -84,9 +85,15 @@ class ComposedParser(BaseComposition, BaseParser):
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also ``name__parameter`` of a member, or by its name a whole member.
 
+        Parameters
+        ----------
+        **params : dict
+            Their new values, by the names that :meth:`get_params` gives them.
+
         Returns
         -------
         self : object
+            The estimator itself.
         """
         return self._set_params("estimators", **params)
 
@@ -155,7 +162,7 @@ class ComposedParser(BaseComposition, BaseParser):
     def _labelling_member(self):
         weights = self._member_weights(len(self.estimators_))
         members = [open_member(self.estimators_[k]) for k in np.flatnonzero(weights)]
-        return next((member for member in members if member.parser.labels_.size), members[0])
+        return next((member for member in members if member.parser._has_labels), None)
 
     def _check_members(self):
         """Check the members as they are given, and list them open."""

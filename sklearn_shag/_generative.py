@@ -63,11 +63,24 @@ class GenerativeParser(ChartParser):
             head-modifier sequences, is not positive. Of a partial tree it is that of its sentence
             with any of the projective trees that have the known heads.
 
+        See Also
+        --------
+        log_likelihood : Of a sentence, summed over its trees.
+        conditional_log_likelihood : Of a tree, given its sentence: the difference of the two.
+
         Notes
         -----
         Eq. 1 of the theory page. A non-projective tree is scored by its sequences like any other,
         although the grammar generates its words in another order. An unknown symbol counts as a
         missing observation: the probability is summed over what it may stand for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> X, y = [["DET", "NOUN"], ["NOUN"]], [[2, 0], [0]]
+        >>> np.exp(DeterministicSHAG().fit(X, y).score_samples(X, y)).round(2)
+        array([0.5, 0.5])
         """
         batch = self._batch(X)
         known = self._known_heads(batch, y)
@@ -102,6 +115,7 @@ class GenerativeParser(ChartParser):
         n_samples : int, default=1
             Number of trees.
         random_state : int, RandomState instance or None, default=None
+            Seeds the draws: the same int gives the same trees.
         max_length : int, default=200
             Longer sentences are drawn anew.
 
@@ -119,6 +133,13 @@ class GenerativeParser(ChartParser):
         Notes
         -----
         Where a learned automaton estimates a probability below zero, it counts as zero.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> model = DeterministicSHAG().fit([["DET", "NOUN"], ["NOUN"]], [[2, 0], [0]])
+        >>> model.sample(2, random_state=0)
+        [DependencyTree('NOUN', heads=[0]), DependencyTree('DET NOUN', heads=[2, 0])]
         """
         self._check_ready()
         for name, number in (("n_samples", n_samples), ("max_length", max_length)):

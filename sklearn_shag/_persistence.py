@@ -110,6 +110,10 @@ def load_model(path: FilePath) -> Any:
     OSError
         If the file cannot be read.
 
+    See Also
+    --------
+    save_model : The inverse.
+
     Notes
     -----
     The file holds numbers and text only, and names classes of a fixed list: loading a file of
@@ -117,7 +121,12 @@ def load_model(path: FilePath) -> Any:
 
     Examples
     --------
-    See :func:`save_model`.
+    >>> import pathlib, tempfile
+    >>> from sklearn_shag import DeterministicSHAG, load_model, save_model
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> save_model(DeterministicSHAG("single").fit([["DET", "NOUN"]], [[2, 0]]), path)
+    >>> load_model(path)
+    DeterministicSHAG(automaton='single')
     """
     content = io.BytesIO(read_bytes(path))
     path = "<stdin>" if path == STANDARD else path

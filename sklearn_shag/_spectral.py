@@ -176,6 +176,13 @@ class SpectralSHAG(StatisticsLearner):
         estimator : SpectralSHAG
             With `smoothing`, `context`, `shrinkage`, `scaling`, `alpha` and `mixing` at 0 where
             they are not given.
+
+        Examples
+        --------
+        >>> from sklearn_shag import SpectralSHAG
+        >>> SpectralSHAG.published(3)
+        SpectralSHAG(alpha=0, context=0, mixing=0, n_states=3, scaling=0, shrinkage=0,
+                     smoothing=0)
         """
         return cls(n_states, **{**PUBLISHED, **params})
 

@@ -118,6 +118,13 @@ class StatisticsLearner(TreeLearner):
         Memory depends on the number of distinct trigrams, not of trees. Each call learns all
         automata anew from the counts; for many small chunks it is cheaper to count first, see
         :meth:`fit_statistics`.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> model = DeterministicSHAG().partial_fit([["DET", "NOUN"]], [[2, 0]])
+        >>> model.partial_fit([["NOUN", "VERB"]], [[2, 0]]).predict([["DET", "NOUN", "VERB"]])[0]
+        array([2, 3, 0])
         """
         # scikit-learn checks parameters in the first call only.
         self._validate_params()
@@ -146,6 +153,14 @@ class StatisticsLearner(TreeLearner):
         ------
         TypeError
             If `statistics` is something else, such as the trees themselves.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> from sklearn_shag.sequences import count_treebank, merge_statistics
+        >>> parts = [count_treebank([["DET", "NOUN"]], [[2, 0]]), count_treebank([["VERB"]], [[0]])]
+        >>> DeterministicSHAG().fit_statistics(merge_statistics(parts)).symbols_
+        array(['DET', 'NOUN', 'VERB'], dtype=object)
         """
         self._check_parsing()
         check_statistics(statistics, "statistics")

@@ -60,6 +60,11 @@ def load_english(
     ValueError
         If `symbols` names an unknown column.
 
+    See Also
+    --------
+    fetch_treebank : The treebanks of Universal Dependencies.
+    make_treebank : Trees of a known grammar.
+
     Examples
     --------
     >>> from sklearn_shag.datasets import load_english

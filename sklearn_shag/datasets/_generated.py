@@ -67,14 +67,17 @@ def make_treebank(
     Parameters
     ----------
     n_sentences : int, default=1000
+        Number of trees.
     n_states : int, default=3
         Hidden states of the automaton of every head and direction.
     n_symbols : int, default=8
+        Number of symbols that the grammar has; in few sentences some may not occur.
     mean_length : float, default=10.0
         Expected number of tokens of a sentence, above 1, before `max_length` cuts.
     max_length : int, default=60
         Longer sentences are drawn anew.
     random_state : int, RandomState instance or None, default=None
+        Seeds the grammar and the draws: the same int gives the same trees.
     return_operators : bool, default=False
         Whether to return the grammar as well.
 
@@ -91,6 +94,11 @@ def make_treebank(
     ------
     ValueError
         If a parameter is invalid, or almost all sentences are longer than `max_length`.
+
+    See Also
+    --------
+    load_english : Trees of a language.
+    sklearn_shag.BaseSHAG.sample : Draws trees from a grammar that was learned.
 
     Examples
     --------

@@ -44,6 +44,11 @@ def get_data_home(data_home: FilePath | None = None) -> Path:
     Returns
     -------
     data_home : pathlib.Path
+        With the home folder in place of ``~``.
+
+    See Also
+    --------
+    fetch_treebank : Keeps treebanks there.
 
     Examples
     --------
@@ -83,6 +88,7 @@ def fetch_treebank(
         The columns that become the symbols of the trees, as for
         :func:`sklearn_shag.treebank.read_conllu`.
     download_if_missing : bool, default=True
+        Whether to download a treebank that is not there; if False, that is an OSError.
     known_hash : None or str, default=None
         SHA-256 of the archive to download, checked if given. The files of a downloaded
         treebank are in any case checked against the hashes they had when they were unpacked.
@@ -103,6 +109,11 @@ def fetch_treebank(
         If the treebank is missing and must not, or cannot, be downloaded, or `data_home` is a file.
     ImportError
         If it must be downloaded and pooch is not installed.
+
+    See Also
+    --------
+    load_english : A small treebank that comes with the package.
+    sklearn_shag.treebank.read_conllu : Trees from any file.
 
     Examples
     --------

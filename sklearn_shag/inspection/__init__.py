@@ -1,12 +1,8 @@
 """What a learned grammar does, beyond its predictions."""
 
 from sklearn_shag.inspection._arcs import ArcTable, arc_table, top_modifiers
-from sklearn_shag.inspection._dfa import (
-    ApproximateDFA,
-    DFAStates,
-    DFATransitions,
-    approximate_dfa,
-)
+from sklearn_shag.inspection._dfa import approximate_dfa
+from sklearn_shag.inspection._dfa_value import ApproximateDFA, DFAStates, DFATransitions
 from sklearn_shag.inspection._display_automaton import AutomatonDisplay
 from sklearn_shag.inspection._display_distance import (
     AttachmentByDistanceDisplay,

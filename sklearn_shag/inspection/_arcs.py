@@ -22,7 +22,9 @@ from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
 
 
 class ArcTable(NamedTuple):
-    """Arcs from heads to modifiers, in columns. Printed, it is a table.
+    """Arcs from heads to modifiers, in columns.
+
+    Printed, it is a table.
 
     Attributes
     ----------
@@ -36,6 +38,21 @@ class ArcTable(NamedTuple):
         How probable it is that a head has at least one such modifier on that side.
     counts : ndarray of shape (n_arcs,)
         How many it has on average.
+
+    See Also
+    --------
+    arc_table : Makes it for all heads.
+    top_modifiers : Makes it for one.
+
+    Examples
+    --------
+    >>> from sklearn_shag import DeterministicSHAG
+    >>> from sklearn_shag.inspection import ArcTable, arc_table
+    >>> arcs = arc_table(DeterministicSHAG().fit([["DET", "NOUN"], ["NOUN"]], [[2, 0], [0]]))
+    >>> print(ArcTable(*(column[arcs.probabilities > 0] for column in arcs)))
+    heads   directions  modifiers  probabilities  counts
+    NOUN    left        DET                0.500   0.500
+    <root>  right       NOUN               1.000   1.000
     """
 
     heads: ObjectArray

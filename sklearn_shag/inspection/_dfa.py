@@ -1,8 +1,7 @@
 """The states of a learned automaton made visible: a deterministic automaton near it."""
 
-from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -11,190 +10,18 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import cosine_distances
 
 from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences, pair_of
-from sklearn_shag.inspection._dfa_drawing import draw_dot, draw_text, make_graph
+from sklearn_shag.inspection._dfa_value import ApproximateDFA, DFAStates, DFATransitions
 from sklearn_shag.inspection._grammars import DIRECTIONS, check_grammar, head_code
 from sklearn_shag.operators import pair_automaton
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
 # What is left of a vector where all terms cancel, relative to them; and how far apart directions
 # are that differ by rounding errors alone.
 _ROUNDING = 1e-12
 _DIGITS = 9
-
-
-class DFAStates(NamedTuple):
-    """The states of an :class:`ApproximateDFA`, in columns.
-
-    Attributes
-    ----------
-    visits : int ndarray of shape (n_states,)
-        How often sequences pass the state.
-    stops : int ndarray of shape (n_states,)
-        How often they end there.
-    stop_probabilities : ndarray of shape (n_states,)
-        ``stops / visits``.
-    prefixes : ndarray of shape (n_states,), dtype object
-        The prefixes that the state was made of, the most frequent first: ``prefixes[i]`` is a tuple
-        of tuples of symbols.
-    """
-
-    visits: IntArray
-    stops: IntArray
-    stop_probabilities: FloatArray
-    prefixes: ObjectArray
-
-
-class DFATransitions(NamedTuple):
-    """The transitions of an :class:`ApproximateDFA`, in columns.
-
-    They are ordered by their source, those of a source by their counts, the largest first.
-
-    Attributes
-    ----------
-    sources : int ndarray of shape (n_transitions,)
-        The state before.
-    symbols : ndarray of shape (n_transitions,), dtype object
-        The modifier. A source has at most one transition with each.
-    targets : int ndarray of shape (n_transitions,)
-        The state after.
-    counts : int ndarray of shape (n_transitions,)
-        How often sequences take the transition.
-    probabilities : ndarray of shape (n_transitions,)
-        ``counts`` divided by the visits of the source.
-    """
-
-    sources: IntArray
-    symbols: ObjectArray
-    targets: IntArray
-    counts: IntArray
-    probabilities: FloatArray
-
-
-class ApproximateDFA(NamedTuple):
-    """A deterministic automaton near that of a head and a direction.
-
-    State 0 is the initial one. Printed, it lists its states and transitions.
-
-    Attributes
-    ----------
-    head : str
-        The head's symbol.
-    direction : str
-        "left" or "right".
-    n_clusters : int
-        How many clusters there were before any were merged.
-    n_sequences : int
-        How many sequences of modifiers the uses were counted in.
-    states : DFAStates
-    transitions : DFATransitions
-
-    See Also
-    --------
-    approximate_dfa : Makes it.
-    """
-
-    head: str
-    direction: str
-    n_clusters: int
-    n_sequences: int
-    states: DFAStates
-    transitions: DFATransitions
-
-    @property
-    def coverage(self) -> float:
-        """Share of the sequences that have a path.
-
-        Returns
-        -------
-        float
-            In (0, 1].
-        """
-        return float(self.states.stops.sum() / self.n_sequences)
-
-    def run(self, prefix: Sequence[str]) -> int | None:
-        """Follow the path of a sequence of modifiers.
-
-        Parameters
-        ----------
-        prefix : sequence of str
-            Head outwards: the modifier closest to the head comes first.
-
-        Returns
-        -------
-        state : int or None
-            Where the path ends; None if there is none.
-
-        Raises
-        ------
-        TypeError
-            If `prefix` is no sequence of symbols.
-        """
-        if not is_collection(prefix) or not all(isinstance(symbol, str) for symbol in prefix):
-            raise TypeError(
-                f"prefix must be a sequence of symbols (str), got {type(prefix).__name__} "
-                f"{shorten(prefix)}. Of a single symbol make a list: ['DET']."
-            )
-        state = 0
-        for symbol in prefix:
-            leaving = self.transitions.sources == state
-            taken = np.flatnonzero(leaving & (self.transitions.symbols == symbol))
-            if not taken.size:
-                return None
-            state = int(self.transitions.targets[taken[0]])
-        return state
-
-    def accepts(self, sequence: Sequence[str]) -> bool:
-        """Tell whether a sequence has a path, and some sequence has stopped where it ends.
-
-        Parameters
-        ----------
-        sequence : sequence of str
-            As for :meth:`run`.
-
-        Returns
-        -------
-        bool
-        """
-        state = self.run(sequence)
-        return state is not None and bool(self.states.stops[state] > 0)
-
-    def to_networkx(self) -> Any:
-        """Make a graph, for networkx to draw or to analyse.
-
-        Returns
-        -------
-        graph : networkx.MultiDiGraph
-            A node for each state, with the attributes `visits`, `stops`, `stop_probability` and
-            `prefixes`. An edge for each transition, whose key is the symbol, with the
-            attributes `symbol`, `count` and `probability`. ``graph.graph`` has `head`, `direction`
-            and `initial`, which is 0.
-
-        Raises
-        ------
-        ImportError
-            If networkx is not installed.
-        """
-        return make_graph(self)
-
-    def to_dot(self) -> str:
-        """Write the automaton in the language of Graphviz.
-
-        Returns
-        -------
-        dot : str
-            A directed graph: a node for each state with the probability to stop, with a double
-            border where sequences stop; an edge for each two states, labelled with the symbols that
-            lead from one to the other and their probabilities.
-        """
-        return draw_dot(self)
-
-    def __str__(self) -> str:
-        return draw_text(self)
 
 
 @validate_params(
@@ -240,6 +67,7 @@ def approximate_dfa(
     Returns
     -------
     dfa : ApproximateDFA
+        Its state 0 is that of the empty prefix.
 
     Raises
     ------
@@ -254,6 +82,7 @@ def approximate_dfa(
     See Also
     --------
     automaton_gains : Which automata are worth a look.
+    AutomatonDisplay : A picture of what is found.
 
     Notes
     -----

@@ -6,7 +6,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_shag.inspection._dfa import ApproximateDFA, approximate_dfa
+from sklearn_shag.inspection._dfa import approximate_dfa
+from sklearn_shag.inspection._dfa_value import ApproximateDFA
 from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import Interval, validate_params
@@ -83,14 +84,29 @@ class AutomatonDisplay:
 
         Parameters
         ----------
-        estimator, head, direction, X, y, n_clusters, min_count
+        estimator : estimator
+            A fitted estimator of this package that has `operators_`.
+        head : str
+            A symbol that it knows.
+        direction : {"left", "right"}
+            Which of its automata.
+        X : sequence of length n_sentences
             As for :func:`approximate_dfa`.
-        min_probability, ax
+        y : None or sequence of length n_sentences, default=None
+            The heads; None takes those of the trees in X.
+        n_clusters : int, default=10
+            At most so many clusters of prefixes.
+        min_count : int, default=10
+            Prefixes of fewer sequences are not clustered.
+        min_probability : float in [0, 1], default=0.05
+            As for :meth:`plot`.
+        ax : None or matplotlib axes, default=None
             As for :meth:`plot`.
 
         Returns
         -------
         display : AutomatonDisplay
+            Drawn, with what it was drawn from.
 
         Raises
         ------

@@ -21,6 +21,8 @@ _ROW, _LETTERS = 0.17, 20  # inches for a symbol, letters of it
 class AttachmentCounts(NamedTuple):
     """Arcs of one kind or another, counted.
 
+    Precision and recall are computed from them.
+
     Attributes
     ----------
     names : ndarray of shape (n_kinds,), dtype object
@@ -29,6 +31,19 @@ class AttachmentCounts(NamedTuple):
         How many arcs were predicted and are true.
     true, predicted : int ndarrays of shape (n_kinds,)
         How many are true, and how many were predicted.
+
+    See Also
+    --------
+    AttachmentByDistanceDisplay : Counts them, and draws both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.inspection import AttachmentCounts
+    >>> right, true, predicted = np.array([[8, 1], [10, 2], [8, 4]])
+    >>> counts = AttachmentCounts(np.array(["1", "2-4"], dtype=object), right, true, predicted)
+    >>> counts.precision, counts.recall
+    (array([1.  , 0.25]), array([0.8, 0.5]))
     """
 
     names: ObjectArray
@@ -128,6 +143,7 @@ class AttachmentByDistanceDisplay:
         Returns
         -------
         display : AttachmentByDistanceDisplay
+            Drawn, with what it was drawn from.
 
         Raises
         ------
@@ -160,6 +176,7 @@ class AttachmentByDistanceDisplay:
         Returns
         -------
         display : AttachmentByDistanceDisplay
+            Drawn, with what it was drawn from.
 
         Raises
         ------

@@ -83,12 +83,15 @@ class ArcMarginalsDisplay:
             A fitted parser of this package.
         sentence : DependencyTree or sequence of str
             A single one. If it is a tree, words are labels, and its heads, if any, are marked.
-        ax, cmap
+        ax : None or matplotlib axes, default=None
+            As for :meth:`plot`.
+        cmap : str or matplotlib colormap, default="Blues"
             As for :meth:`plot`.
 
         Returns
         -------
         display : ArcMarginalsDisplay
+            Drawn, with what it was drawn from.
 
         Raises
         ------

@@ -107,6 +107,7 @@ class DependencyTreeDisplay:
         Returns
         -------
         display : DependencyTreeDisplay
+            Drawn, with what it was drawn from.
 
         Raises
         ------
@@ -135,6 +136,7 @@ class DependencyTreeDisplay:
         Returns
         -------
         display : DependencyTreeDisplay
+            Drawn, with what it was drawn from.
 
         Raises
         ------

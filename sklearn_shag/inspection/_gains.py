@@ -42,6 +42,23 @@ class AutomatonGains(NamedTuple):
         Share of these tokens whose head the baseline and the estimator predict right.
     gains : int ndarray of shape (n_automata,)
         How many more of them the estimator predicts right.
+
+    See Also
+    --------
+    automaton_gains : Makes it.
+
+    Examples
+    --------
+    >>> from sklearn_shag import DeterministicSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import AutomatonGains, automaton_gains
+    >>> trees = load_english().data
+    >>> single, first = (DeterministicSHAG(kind).fit(trees) for kind in ("single", "first"))
+    >>> gains = automaton_gains(first, single, trees)
+    >>> print(AutomatonGains(*(column[:2] for column in gains)))     # where most is gained
+    heads  directions  counts  baseline_scores  scores  gains
+    NOUN   left          1275            0.813   0.881     87
+    NOUN   right          268            0.201   0.481     75
     """
 
     heads: ObjectArray

@@ -14,6 +14,8 @@ __all__ = ["MarginalReport", "inspect_marginals"]
 class MarginalReport(NamedTuple):
     """How sentences are parsed, and their signs and those of their arc marginals before any repair.
 
+    Sums of probabilities are never negative; those of operators learned spectrally may be.
+
     Attributes
     ----------
     z_sign : int ndarray of shape (n_sentences,)
@@ -28,6 +30,19 @@ class MarginalReport(NamedTuple):
     routes : str ndarray of shape (n_sentences,)
         Which chart parses each sentence: "fast"; "scaled", many times slower, where numbers leave
         the range of the fast one; "none" where ``fallback_operators_`` stand in.
+
+    See Also
+    --------
+    inspect_marginals : Makes it.
+
+    Examples
+    --------
+    >>> from sklearn_shag import DeterministicSHAG
+    >>> from sklearn_shag.inspection import inspect_marginals
+    >>> model = DeterministicSHAG().fit([["DET", "NOUN"]], [[2, 0]])
+    >>> report = inspect_marginals(model, [["DET", "NOUN"], ["NOUN", "DET"]])
+    >>> report.z_sign, report.routes                # the second has no tree like those seen
+    (array([1, 0]), array(['fast', 'none'], dtype='<U4'))
     """
 
     z_sign: IntArray
@@ -52,6 +67,7 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     Returns
     -------
     report : MarginalReport
+        An entry for each sentence.
 
     Raises
     ------
@@ -59,6 +75,11 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
         If the model is not fitted.
     ValueError, TypeError
         If X is not valid, or `model` is something else.
+
+    See Also
+    --------
+    sklearn_shag.BaseSHAG.predict_marginals : The marginals, repaired.
+    sklearn_shag.parsing.chart : The marginals as they are.
 
     Examples
     --------

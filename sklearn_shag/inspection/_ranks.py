@@ -11,7 +11,9 @@ from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
 
 
 class AutomatonRanks(NamedTuple):
-    """How much each automaton has to remember, in columns. Printed, it is a table.
+    """How much each automaton has to remember, in columns.
+
+    Printed, it is a table.
 
     Attributes
     ----------
@@ -25,6 +27,21 @@ class AutomatonRanks(NamedTuple):
         How many states it is worth.
     singular_values : ndarray of shape (n_automata, n_values)
         The largest first.
+
+    See Also
+    --------
+    automaton_ranks : Makes it.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import AutomatonRanks, automaton_ranks
+    >>> ranks = automaton_ranks(SpectralSHAG().fit(load_english().data))
+    >>> print(AutomatonRanks(*(column[ranks.heads == "VERB"] for column in ranks)))
+    heads  directions   counts  effective_ranks                    singular_values
+    VERB   left        621.000            7.865  1.212 0.872 0.473 0.409 0.361 ...
+    VERB   right       621.000            7.452  1.243 0.923 0.602 0.180 0.133 ...
     """
 
     heads: ObjectArray
@@ -58,6 +75,11 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
         If the estimator is not fitted.
     TypeError
         If it is something else, such as a pipeline, or a grammar that is not learned spectrally.
+
+    See Also
+    --------
+    automaton_gains : What the states of each automaton are good for.
+    sklearn_shag.SpectralSHAGCV : Chooses the number of states by the score.
 
     Notes
     -----

@@ -21,6 +21,7 @@ def learn_grammar(
     Parameters
     ----------
     statistics : SequenceStatistics
+        Trigram counts, as of :func:`~sklearn_shag.sequences.collect_statistics`.
     learn : callable
         Takes the :class:`~sklearn_shag.sequences.Moments` of one head and direction and returns
         the :class:`~sklearn_shag.operators.Operators` of one automaton over the known symbols.
@@ -35,6 +36,12 @@ def learn_grammar(
         Of the grammar: see the Notes of :class:`~sklearn_shag.operators.Operators` for its axes.
         The unknown head has the automaton of the pool; for the rest see
         :func:`~sklearn_shag.operators.join_automata`.
+
+    See Also
+    --------
+    fallback_grammar : What stands in where the grammar gives no tree any mass.
+    sklearn_shag.sequences.pair_moments : Makes what `learn` takes.
+    sklearn_shag.operators.join_automata : Makes the grammar of what it returns.
 
     Examples
     --------

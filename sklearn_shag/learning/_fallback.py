@@ -15,6 +15,7 @@ def fallback_grammar(statistics: SequenceStatistics) -> Operators:
     Parameters
     ----------
     statistics : SequenceStatistics
+        Trigram counts, as of :func:`~sklearn_shag.sequences.collect_statistics`.
 
     Returns
     -------
@@ -22,6 +23,11 @@ def fallback_grammar(statistics: SequenceStatistics) -> Operators:
         Relative frequencies of modifiers and STOP given head and direction, with one use of
         every outcome added to the pool of the direction and to the roots, and one use
         distributed like the pool added to each head.
+
+    See Also
+    --------
+    learn_grammar : A grammar of automata that are learned in any way.
+    sklearn_shag.operators.operators_from_counts : Relative frequencies, with nothing added.
 
     Examples
     --------

@@ -63,6 +63,7 @@ def uas_scorer(
     See Also
     --------
     unlabeled_attachment_score : The score of given heads.
+    exact_match_scorer : The share of sentences that are right as a whole.
 
     Examples
     --------
@@ -88,8 +89,14 @@ def exact_match_scorer(
 
     Parameters
     ----------
-    estimator, X, y, sample_weight
-        As for :func:`uas_scorer`.
+    estimator : object
+        Anything fitted whose ``predict`` returns heads, as for :func:`uas_scorer`.
+    X : sequence of length n_sentences
+        What ``predict`` takes.
+    y : None or sequence of length n_sentences, default=None
+        The true heads; None takes those of the trees in X.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        How often each sentence counts.
 
     Returns
     -------
@@ -104,6 +111,7 @@ def exact_match_scorer(
     See Also
     --------
     exact_match_score : The score of given heads.
+    uas_scorer : The share of tokens that are right.
 
     Examples
     --------

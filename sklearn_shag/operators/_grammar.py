@@ -43,6 +43,11 @@ def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntAr
         missing observation: it may stand for any symbol, so its operator is the sum of all
         others. The root symbol gets one state that emits; the chart lets it emit just once.
 
+    See Also
+    --------
+    complete_grammar : The same for automata that are in one array already.
+    sklearn_shag.learning.learn_grammar : Learns the automata, too.
+
     Examples
     --------
     >>> import numpy as np
@@ -93,6 +98,10 @@ def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -
     -------
     operators : Operators
         Of the grammar, as :func:`join_automata` returns it.
+
+    See Also
+    --------
+    join_automata : The same for automata one by one.
 
     Examples
     --------

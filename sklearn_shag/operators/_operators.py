@@ -29,12 +29,28 @@ class Operators(NamedTuple):
     A : ndarray of shape (..., n_symbols, n_states, n_states)
         One operator a symbol; ``A[a, i, j]`` leads from state j to state i.
 
+    See Also
+    --------
+    sequence_values : The values of many sequences under a grammar.
+    join_automata : Makes a grammar of models.
+    sklearn_shag.BaseSHAG : A parser with a grammar.
+
     Notes
     -----
     A grammar over V symbols has leading axes (V + 2, 2): the head's code and the direction
     (0 left, 1 right). Code V is the unknown head, code V + 1 the root symbol, whose right
     automaton gives the distribution of the root. Its `A` has V + 1 symbols, the last for
     unknown modifiers. Automata with fewer than `n_states` states are padded with zeros.
+
+    Examples
+    --------
+    One state, which stops with probability 1/2, and else draws one of two symbols:
+
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators
+    >>> coin = Operators(np.array([1.0]), np.array([0.5]), np.array([[[0.25]], [[0.25]]]))
+    >>> float(coin.alpha_inf @ coin.A[1] @ coin.A[0] @ coin.alpha_1)   # of the sequence 0, 1
+    0.03125
     """
 
     alpha_1: FloatArray
@@ -60,6 +76,11 @@ def total_mass(operators: Operators) -> np.float64 | FloatArray:
     ------
     ValueError
         If a model's total mass is not finite.
+
+    See Also
+    --------
+    sequence_values : The values of single sequences.
+    operators_from_counts : Models whose mass is 1.
 
     Examples
     --------
@@ -105,6 +126,11 @@ def change_basis(operators: Operators, basis: FloatArray) -> Operators:
     operators : Operators
         ``(G^-1 alpha_1, G^T alpha_inf, G^-1 A_a G)``.
 
+    See Also
+    --------
+    total_mass : The same in every basis.
+    sequence_values : The same in every basis.
+
     Examples
     --------
     >>> import numpy as np
@@ -139,6 +165,11 @@ def product(left: Operators, right: Operators) -> Operators:
     ------
     ValueError
         If the models are not over the same number of symbols.
+
+    See Also
+    --------
+    mixture : Means in place of products.
+    sklearn_shag.ProductSHAG : A parser with a product of grammars.
 
     Examples
     --------
@@ -178,6 +209,11 @@ def mixture(one: Operators, other: Operators, weight: float) -> Operators:
     ------
     ValueError
         If the models are not over the same number of symbols.
+
+    See Also
+    --------
+    product : Products in place of means.
+    total_mass : That of a mixture is the mean of both.
 
     Examples
     --------
@@ -222,6 +258,11 @@ def operators_from_counts(counts: Operators) -> Operators:
         ``alpha_1`` divided by its sum, and the stop and moves out of every state divided by their
         sum. A state that was never used stays zero.
 
+    See Also
+    --------
+    sklearn_shag.parsing.chart : Counts that are expected over all trees.
+    sklearn_shag.learning.fallback_grammar : Relative frequencies that are never zero.
+
     Examples
     --------
     >>> import numpy as np
@@ -256,6 +297,10 @@ def exact_moments(operators: Operators, context: float = 0.0) -> Moments:
     moments : Moments
         Expected bigram and trigram counts a sequence, START and STOP included (theory, eqs. 6-8
         and 32).
+
+    See Also
+    --------
+    sklearn_shag.sequences.pair_moments : Moments of sequences that were seen.
 
     Examples
     --------

@@ -59,10 +59,12 @@ def sample_derivations(
     operators : Operators
         Of a grammar: see the Notes of :class:`Operators`. Negative masses count as zero.
     n_sentences : int
+        Number of sentences.
     max_length : int
         Longer sentences are drawn anew, so that the draws are from the grammar restricted to
         sentences of at most this many tokens.
     random_state : numpy.random.RandomState
+        Draws are taken from it.
 
     Returns
     -------
@@ -80,7 +82,8 @@ def sample_derivations(
 
     See Also
     --------
-    BaseSHAG.sample : Draws trees.
+    sklearn_shag.BaseSHAG.sample : Draws trees.
+    sklearn_shag.datasets.make_treebank : Draws a grammar, and trees from it.
 
     Examples
     --------

@@ -51,12 +51,19 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     operators : Operators
         Of a grammar: leading axes are head and direction.
     sequences : HeadModifierSequences
+        Codes are those of the grammar.
 
     Returns
     -------
     values : ndarray of shape (n_sequences,)
         Probabilities under a probabilistic grammar; under one learned spectrally estimates of
         them, which may be negative.
+
+    See Also
+    --------
+    log_values : Logarithms, which do not underflow.
+    sklearn_shag.parsing.tree_values : The values of whole trees.
+    total_mass : The sum of the values of all sequences.
 
     Examples
     --------
@@ -81,11 +88,17 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
     operators : Operators
         Of a grammar: leading axes are head and direction.
     sequences : HeadModifierSequences
+        Codes are those of the grammar.
 
     Returns
     -------
     log_values : ndarray of shape (n_sequences,)
         In nats; finite also where the value itself underflows.
+
+    See Also
+    --------
+    sequence_values : The values themselves, which may be negative.
+    sklearn_shag.BaseSHAG.score_samples : Log probabilities of whole trees.
 
     Examples
     --------

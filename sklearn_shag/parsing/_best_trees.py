@@ -25,6 +25,7 @@ def best_trees(
     grammar : Operators or None
         Not negative. None for arcs and memories alone.
     potentials : Potentials
+        The sentences.
     n_jobs : int or None, default=None
         Number of joblib workers; each takes sentences of its own.
 

@@ -53,6 +53,7 @@ def chart(
     Returns
     -------
     results : ChartResults
+        An entry for each sentence, arc and token, in the order of `potentials`.
 
     Raises
     ------

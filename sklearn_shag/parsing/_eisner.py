@@ -34,6 +34,10 @@ def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
     ValueError
         If `scores` has another shape, is empty or contains NaN or +inf.
 
+    See Also
+    --------
+    best_trees : The best trees of many sentences, and of grammars.
+
     References
     ----------
     Eisner (2000), Bilexical grammars and their cubic-time parsing algorithms.

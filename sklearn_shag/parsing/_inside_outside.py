@@ -20,6 +20,8 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 class InsideOutside(NamedTuple):
     """What the chart knows about one sentence.
 
+    It is the sum over all its projective trees, and the share of each arc in it.
+
     Attributes
     ----------
     sign : float
@@ -32,6 +34,23 @@ class InsideOutside(NamedTuple):
         NaN where Z vanishes.
     counts : Operators
         The expected uses of every start, stop and transition in a tree of the sentence.
+
+    See Also
+    --------
+    inside_outside : Makes it.
+    ChartResults : The same of many sentences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators
+    >>> from sklearn_shag.parsing import inside_outside
+    >>> ones = np.ones((3, 2, 1))
+    >>> result = inside_outside(Operators(ones, ones, np.ones((3, 2, 2, 1, 1))), [0, 0])
+    >>> round(np.exp(result.log_abs_z)), result.sign         # two trees, of the value 1
+    (2, 1.0)
+    >>> result.counts.A[2, 1, 0].item()                      # each has one root
+    1.0
     """
 
     sign: float
@@ -70,6 +89,7 @@ def inside_outside(
     Returns
     -------
     result : InsideOutside
+        The sum, and what each arc and operator has to do with it.
 
     Raises
     ------
@@ -78,6 +98,10 @@ def inside_outside(
         or a number is not finite or so large that sums overflow.
     TypeError
         If `operators` are none.
+
+    See Also
+    --------
+    chart : Many sentences at once, and faster; factors are not negative there.
 
     Notes
     -----

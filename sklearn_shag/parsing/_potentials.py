@@ -51,6 +51,18 @@ class Potentials(NamedTuple):
     chart : Sums over all trees.
     best_trees : The tree of the largest value.
     tree_values : The values of given trees.
+
+    Examples
+    --------
+    Two sentences, of two tokens and of one, whose arcs were scored:
+
+    >>> import numpy as np
+    >>> from sklearn_shag.parsing import Potentials, best_trees
+    >>> scores = [np.array([[0.0, 0.0, 2.0], [1.0, 0.0, 0.0]]), np.array([[0.5, 0.0]])]
+    >>> arcs = np.concatenate([of_sentence.ravel() for of_sentence in scores])
+    >>> heads, _ = best_trees(None, Potentials(np.array([0, 2, 3]), arcs=arcs))
+    >>> heads
+    [array([2, 0]), array([0])]
     """
 
     indptr: IntArray

@@ -15,6 +15,8 @@ ROUTES = ("fast", "scaled", "fallback", "none")
 class ChartResults(NamedTuple):
     """Sums over all trees, and the expected uses of every factor that went in.
 
+    What was not asked for, and uses of factors that were not given, are None.
+
     Attributes
     ----------
     sign : int8 ndarray of shape (n_sentences,)
@@ -34,10 +36,28 @@ class ChartResults(NamedTuple):
     counts : None or Operators
         Expected uses of the operators, summed over sentences times their weights.
 
+    See Also
+    --------
+    chart : Makes it.
+    Potentials : The factors that went in.
+
     Notes
     -----
     The derivative of log Z by the logarithm of a factor is its expected use. Uses are NaN where
     the sign is 0, and such sentences add nothing to `counts`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.parsing import Potentials, chart
+    >>> result = chart(None, Potentials(np.array([0, 2]), arcs=np.log([1, 1, 3, 1, 1, 1])))
+    >>> np.exp(result.log_abs_z).round(6)                # two trees, of the values 3 and 1
+    array([4.])
+    >>> result.arcs.reshape(2, 3)
+    array([[0.25, 0.  , 0.75],
+           [0.75, 0.25, 0.  ]])
+    >>> result.counts is None
+    True
     """
 
     sign: SignArray

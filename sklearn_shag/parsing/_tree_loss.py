@@ -71,6 +71,7 @@ def tree_loss(
     See Also
     --------
     chart : The sums that this is made of.
+    best_trees : The trees that scores of arcs predict.
 
     Notes
     -----

@@ -22,6 +22,7 @@ def tree_values(
     grammar : Operators or None
         With entries of any sign. None for arcs and memories alone.
     potentials : Potentials
+        The sentences.
     heads : sequence of length n_sentences
         ``heads[i]`` holds the head of every token of sentence i, 1-based, 0 for the root. A tree
         need not be projective: it is valued by its sequences like any other.

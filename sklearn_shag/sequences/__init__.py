@@ -13,6 +13,7 @@ from sklearn_shag.sequences._labels import (
     label_arcs,
     tabulate_labels,
 )
+from sklearn_shag.sequences._moments import pair_moments
 from sklearn_shag.sequences._prefixes import (
     PrefixTree,
     build_prefix_trees,
@@ -28,7 +29,6 @@ from sklearn_shag.sequences._statistics import (
     count_treebank,
     count_trees,
     merge_statistics,
-    pair_moments,
 )
 
 __all__ = [

@@ -12,6 +12,8 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArray
 class HeadModifierSequences(NamedTuple):
     """Modifier sequences of many (head, direction) pairs, one after the other.
 
+    They lie in flat arrays, as the rows of a sparse matrix do.
+
     Attributes
     ----------
     heads : int ndarray of shape (n_sequences,)
@@ -24,6 +26,22 @@ class HeadModifierSequences(NamedTuple):
         Symbol codes, each sequence head-outwards: the closest modifier first.
     weights : float ndarray of shape (n_sequences,)
         How often each sequence counts.
+
+    See Also
+    --------
+    extract_sequences : Makes them of trees.
+    collapse_sequences : Merges equal ones.
+    sklearn_shag.operators.sequence_values : Their values under a grammar.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.sequences import RIGHT, extract_sequences
+    >>> codes, heads = np.array([0, 1, 1]), np.array([2, 0, 2])
+    >>> sequences = extract_sequences(codes, heads, np.array([0, 3]), n_symbols=2)
+    >>> (k,) = np.flatnonzero((sequences.heads == 3) & (sequences.directions == RIGHT))
+    >>> sequences.modifiers[sequences.indptr[k] : sequences.indptr[k + 1]]   # of the root symbol
+    array([1])
     """
 
     heads: IntArray
@@ -107,6 +125,12 @@ def extract_sequences(
         ``2 * n_tokens + n_sentences`` sequences. Those of one sentence follow each other in
         breadth-first order: the root symbol's, then left and right of each token in the order
         in which the tokens occur in these sequences.
+
+    See Also
+    --------
+    assemble_trees : The inverse.
+    collect_statistics : Counts their trigrams.
+    count_treebank : Counts those of trees as users have them.
 
     Examples
     --------
@@ -207,6 +231,10 @@ def assemble_trees(
     heads : int ndarray of shape (n_tokens,)
         Head positions within the sentence, 1-based, 0 for the root. The trees are
         projective; a non-projective tree comes back with its words rearranged.
+
+    See Also
+    --------
+    extract_sequences : Takes trees apart.
 
     Examples
     --------

@@ -23,6 +23,21 @@ class PrefixTree(NamedTuple):
         Code of the last symbol of the prefix; -1 for node 0.
     weight : float ndarray of shape (n_nodes,)
         How many sequences end here: are equal to the prefix.
+
+    See Also
+    --------
+    build_prefix_trees : Makes them for all heads and directions.
+
+    Examples
+    --------
+    The symbol 1 has the symbol 0 on its left once, and twice once:
+
+    >>> import numpy as np
+    >>> from sklearn_shag.sequences import build_prefix_trees, extract_sequences
+    >>> codes, heads = np.array([0, 0, 1, 0, 1]), np.array([3, 3, 0, 2, 0])
+    >>> sequences = extract_sequences(codes, heads, np.array([0, 3, 5]), n_symbols=2)
+    >>> build_prefix_trees(sequences, n_symbols=2)[2 * 1 + 0]
+    PrefixTree(parent=array([-1,  0,  1]), symbol=array([-1,  0,  0]), weight=array([0., 1., 1.]))
     """
 
     parent: IntArray
@@ -62,11 +77,16 @@ def collapse_sequences(sequences: HeadModifierSequences) -> HeadModifierSequence
     Parameters
     ----------
     sequences : HeadModifierSequences
+        Of all heads and directions, in any order.
 
     Returns
     -------
     sequences : HeadModifierSequences
         Distinct sequences, ordered by head and direction.
+
+    See Also
+    --------
+    build_prefix_trees : Merges equal beginnings as well.
 
     Examples
     --------
@@ -108,6 +128,7 @@ def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list
     Parameters
     ----------
     sequences : HeadModifierSequences
+        Of all heads and directions, in any order.
     n_symbols : int
         Number of known symbols; sequences of the root symbol, ``n_symbols + 1``, are left out.
 
@@ -115,6 +136,11 @@ def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list
     -------
     trees : list of PrefixTree, length 2 * (n_symbols + 1)
         The tree of head h and direction d is at ``2 * h + d``; head ``n_symbols`` is the pool.
+
+    See Also
+    --------
+    collapse_sequences : Merges no more than whole sequences.
+    sklearn_shag.EMSHAG : Learns from such trees.
 
     Examples
     --------

@@ -39,6 +39,23 @@ class SequenceStatistics(NamedTuple):
         further before it; likewise in `last` for what follows, with STOP.
     counts : float ndarray of shape (n_trigrams,)
         A symbol that occurs further away more than once counts as often.
+
+    See Also
+    --------
+    collect_statistics : Makes it of sequences.
+    pair_moments : Makes moments of it.
+    TreebankStatistics : The same with the names of symbols.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.sequences import LEFT, collect_statistics, extract_sequences
+    >>> codes, heads = np.array([0, 1, 1]), np.array([2, 0, 2])
+    >>> sequences = extract_sequences(codes, heads, np.array([0, 3]), n_symbols=2)
+    >>> statistics = collect_statistics(sequences, n_symbols=2)
+    >>> pair = slice(*statistics.indptr[2 * 1 + LEFT :][:2])
+    >>> [of[pair].item() for of in (statistics.first, statistics.middle, statistics.last)]
+    [2, 0, 2]
     """
 
     roots: FloatArray
@@ -53,15 +70,35 @@ class SequenceStatistics(NamedTuple):
 class TreebankStatistics(NamedTuple):
     """The statistics of a treebank, and the symbols and labels that their codes stand for.
 
+    With their symbols, statistics of different treebanks can be merged.
+
     Attributes
     ----------
     symbols : ndarray of shape (n_symbols,), dtype object
         Distinct symbols (str), sorted; the code of each is its position.
     statistics : SequenceStatistics
+        How often they follow each other.
     labels : ndarray of shape (n_labels,), dtype object
         Distinct relations of arcs (str), sorted, as trees have them (DEPREL); empty if none are
         known.
     label_counts : LabelCounts
+        How often arcs have them.
+
+    See Also
+    --------
+    count_treebank : Makes it of trees.
+    merge_statistics : Makes one of several.
+    sklearn_shag.SpectralSHAG.fit_statistics : Learns from it.
+
+    Examples
+    --------
+    >>> from sklearn_shag import DeterministicSHAG
+    >>> from sklearn_shag.sequences import count_treebank
+    >>> counted = count_treebank([["DET", "NOUN"], ["NOUN", "VERB"]], [[2, 0], [2, 0]])
+    >>> dict(zip(counted.symbols, counted.statistics.roots.tolist()))
+    {'DET': 0.0, 'NOUN': 1.0, 'VERB': 1.0}
+    >>> DeterministicSHAG().fit_statistics(counted).predict([["DET", "NOUN"]])[0]
+    array([2, 0])
     """
 
     symbols: ObjectArray
@@ -79,6 +116,7 @@ class Moments(NamedTuple):
     Attributes
     ----------
     n_symbols : int
+        Number of known symbols.
     n_sequences : float
         The number of sequences that the counts come from, pseudo-sequences included; infinite for
         exact expectations.
@@ -90,6 +128,23 @@ class Moments(NamedTuple):
         `first`. An entry may be listed more than once; it is their sum.
     trigrams : ndarray of shape (n_trigrams,)
         Their values.
+
+    See Also
+    --------
+    pair_moments : Estimates them from counts.
+    sklearn_shag.operators.exact_moments : Computes them for a known automaton.
+    sklearn_shag.learning.learn_grammar : Learns automata from them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, exact_moments
+    >>> coin = Operators(np.array([1.0]), np.array([0.5]), np.array([[[0.25]], [[0.25]]]))
+    >>> moments = exact_moments(coin)
+    >>> float(moments.bigrams[2, 2])             # STOP follows START: an empty sequence
+    0.5
+    >>> float(moments.bigrams.sum())             # one more than a sequence has modifiers
+    2.0
     """
 
     n_symbols: int
@@ -107,17 +162,24 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     Parameters
     ----------
     sequences : HeadModifierSequences
+        Of all heads and directions, in any order.
     n_symbols : int
         Number of known symbols; the root symbol has the code ``n_symbols + 1``.
 
     Returns
     -------
     statistics : SequenceStatistics
+        Trigrams are sorted, and equal ones added up.
 
     Raises
     ------
     ValueError
         If there are so many symbols that trigrams cannot be numbered in 64 bits.
+
+    See Also
+    --------
+    count_treebank : Does it for trees as users have them.
+    pair_moments : The moments of one head and direction.
 
     Examples
     --------
@@ -282,6 +344,7 @@ def count_treebank(
     See Also
     --------
     merge_statistics : Adds up the statistics of several treebanks.
+    sklearn_shag.SpectralSHAG.fit_statistics : Learns from them.
 
     Examples
     --------
@@ -326,6 +389,11 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     TypeError
         If a part is something else, such as a tree.
 
+    See Also
+    --------
+    count_treebank : Counts a treebank.
+    sklearn_shag.SpectralSHAG.partial_fit : Adds trees to those of an estimator.
+
     Examples
     --------
     >>> from sklearn_shag.sequences import count_treebank, merge_statistics
@@ -366,100 +434,3 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
         SequenceStatistics(roots, n_sequences, *trigrams),
         *merge_labels(parts, own_codes, n_symbols),
     )
-
-
-def pair_moments(
-    statistics: SequenceStatistics,
-    head: int,
-    direction: int,
-    smoothing: float = 0.0,
-    context: float = 0.0,
-) -> Moments:
-    """Estimate the moments of one head and direction (theory, eqs. 6-9).
-
-    Parameters
-    ----------
-    statistics : SequenceStatistics
-    head : int
-        Symbol code, or ``n_symbols`` for the pool of all heads.
-    direction : int
-        0 for left, 1 for right.
-    smoothing : float, default=0.0
-        How many sequences of the pool of the same direction are counted beside the own ones.
-    context : float, default=0.0
-        Weight of symbols further away; with 0 rows and columns are neighbours only.
-
-    Returns
-    -------
-    moments : Moments
-        Counts divided by the number of sequences, own and pooled.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_shag.sequences import (
-    ...     collect_statistics, extract_sequences, pair_moments)
-    >>> codes, heads = np.array([0, 1, 1]), np.array([2, 0, 2])
-    >>> sequences = extract_sequences(codes, heads, np.array([0, 3]), n_symbols=2)
-    >>> statistics = collect_statistics(sequences, n_symbols=2)
-    >>> pair_moments(statistics, head=1, direction=0).bigrams
-    array([[0. , 0. , 0.5],
-           [0. , 0. , 0. ],
-           [0.5, 0. , 0.5]])
-    """
-    alphabet = Alphabet(statistics.roots.size)
-    total = statistics.n_sequences[head, direction] + smoothing
-    parts = [(head, 1.0 / total)]
-    if smoothing > 0:
-        pool = alphabet.unknown_head
-        parts.append((pool, smoothing / total / statistics.n_sequences[pool, direction]))
-
-    chosen, trigrams, empty = [], [], 0.0
-    for pair_head, scale in parts:
-        start, stop = statistics.indptr[pair_of(pair_head, direction) :][:2]
-        first, last = statistics.first[start:stop], statistics.last[start:stop]
-        counts = statistics.counts[start:stop]
-        # Rounding may leave a hair below zero where weights are not integers.
-        not_empty = counts[(first == alphabet.boundary) & (last <= alphabet.boundary)].sum()
-        empty += scale * max(statistics.n_sequences[pair_head, direction] - not_empty, 0.0)
-        n_far = (first > alphabet.boundary).astype(np.int64) + (last > alphabet.boundary)
-        kept = np.flatnonzero(n_far == 0) if context == 0 else np.arange(counts.size)
-        chosen.append(start + kept)
-        trigrams.append(scale * counts[kept] * context ** n_far[kept])
-    chosen, trigrams = np.concatenate(chosen), np.concatenate(trigrams)
-    first, middle, last = (
-        codes[chosen] for codes in (statistics.first, statistics.middle, statistics.last)
-    )
-    bigrams = _bigrams(alphabet, first, middle, last, trigrams, context)
-    bigrams[alphabet.boundary, alphabet.boundary] = empty
-    return Moments(alphabet.n_symbols, total, bigrams, first, middle, last, trigrams)
-
-
-def _bigrams(alphabet, first, middle, last, trigrams, context):
-    """Sum trigrams to bigrams, all but the empty sequence (theory, eqs. 6 and 32)."""
-    n_codes = alphabet.boundary + 1 if context == 0 else alphabet.n_contexts
-    before, after = first <= alphabet.boundary, last <= alphabet.boundary
-    ends = last == alphabet.boundary
-    cells = [  # row, column, values of each way from a trigram to a bigram
-        # The middle symbol follows what came before it,
-        (middle[after], first[after], trigrams[after]),
-        # STOP follows the middle symbol of the last trigram,
-        (last[ends & before], middle[ends & before], trigrams[ends & before]),
-    ]
-    if context > 0:
-        # what came before the last symbol came further before STOP,
-        met = ends & (first != alphabet.boundary)
-        cells.append((last[met], *_further(first[met], trigrams[met], alphabet, context)))
-        # and what follows the middle symbol follows further after what came before it.
-        rows, values = _further(last[~ends], trigrams[~ends], alphabet, context)
-        cells.append((rows, first[~ends], values))
-    rows, columns, values = (np.concatenate(part) for part in zip(*cells, strict=True))
-    flat = np.bincount(rows * n_codes + columns, weights=values, minlength=n_codes**2)
-    # (Without any trigram they would be integers.)
-    return flat.reshape(n_codes, n_codes).astype(float)
-
-
-def _further(codes, values, alphabet, context):
-    """Codes and values of symbols seen from a place further away."""
-    near = codes < alphabet.boundary
-    return np.where(near, alphabet.further(codes), codes), np.where(near, context * values, values)

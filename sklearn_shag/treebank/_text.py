@@ -14,6 +14,8 @@ _CHUNK = 1 << 20  # bytes of a compressed file that are read at once
 class ConlluError(ValueError):
     """A file is not valid CoNLL-U.
 
+    Its message begins with the file and the line.
+
     Parameters
     ----------
     path : str
@@ -28,8 +30,14 @@ class ConlluError(ValueError):
     Attributes
     ----------
     path : str
+        The file.
 
     line : int
+        The line of the file, counted from 1.
+
+    See Also
+    --------
+    read_conllu : Raises it, or leaves out what it would be raised for.
 
     Examples
     --------

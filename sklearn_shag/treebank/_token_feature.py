@@ -29,6 +29,8 @@ from sklearn_shag.utils._warnings import warn
 class TokenFeature(TransformerMixin, BaseEstimator):
     """Make the symbols of trees from one or more columns.
 
+    It stands before the parser in a pipeline: of a token, a grammar sees nothing but its symbol.
+
     Parameters
     ----------
     feature : str, default="upos"
@@ -109,6 +111,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : sequence of DependencyTree, length n_sentences
+            Trees that have all the columns.
 
         y : object, default=None
             Not used; heads do not matter here.
@@ -116,6 +119,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         Returns
         -------
         self : TokenFeature
+            The fitted transformer.
 
         Raises
         ------

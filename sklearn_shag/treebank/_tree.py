@@ -48,10 +48,13 @@ class DependencyTree(TreeStructure):
     Attributes
     ----------
     forms, symbols : tuple of str, length n_tokens
+        The words, and what the grammar sees of them.
 
     lemmas, upos, xpos, feats, deprels : tuple of str, length n_tokens, or None
+        The other columns; None if the tree does not have it.
 
     heads : read-only ndarray of int, shape (n_tokens,), or None
+        The head of each token, 1-based, 0 for the root; None for an unlabelled sentence.
 
     Raises
     ------
@@ -165,6 +168,7 @@ class DependencyTree(TreeStructure):
         Returns
         -------
         values : tuple of str, length n_tokens
+            Those of the file, "_" where it has none.
 
         Raises
         ------
@@ -206,6 +210,7 @@ class DependencyTree(TreeStructure):
         Returns
         -------
         tree : DependencyTree
+            A new one; this one stays as it is.
 
         Raises
         ------
@@ -236,6 +241,7 @@ class DependencyTree(TreeStructure):
         Returns
         -------
         tree : DependencyTree
+            A new one, unless the symbols are those that it has; this one stays as it is.
 
         Raises
         ------
@@ -350,6 +356,7 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
     Parameters
     ----------
     X : iterable of DependencyTree, length n_sentences
+        Trees that all have heads.
 
     Returns
     -------
@@ -362,6 +369,11 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
         If a sentence is not a tree with heads. The message names the first.
     TypeError
         If X is a single tree, or no sequence.
+
+    See Also
+    --------
+    DependencyTree : Has the heads of one sentence as an attribute.
+    sklearn_shag.metrics.uas_scorer : A scorer that needs no y.
 
     Examples
     --------
