@@ -8,14 +8,14 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from sklearn_shag._base import ConditionalParser
+from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
 from sklearn_shag._base_shag import OperatorParser
-from sklearn_shag._known_trees import prepare_trees
 from sklearn_shag._tree_learner import TreeLearner
-from sklearn_shag.encoding import encode_sentences
+from sklearn_shag.encoding import EncodedTrees, encode_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
-from sklearn_shag.treebank import Heads, Sentences, allowed_arcs
+from sklearn_shag.sequences import count_labels
+from sklearn_shag.treebank import MISSING, Heads, Sentences, allowed_arcs
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import (
     HasMethods,
@@ -187,7 +187,8 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             none that the grammar to begin with has a probability for.
         """
         self._check_parsing()
-        trees = prepare_trees(X, y, sample_weight, self.nonprojective).merge()
+        separate = prepare_trees(X, y, sample_weight, self.nonprojective)
+        trees = separate.merge()
         start = self._fit_start(trees)
         free, known = _potentials(trees, start.symbols_)
         losses, _ = grammar_loss(
@@ -212,6 +213,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             symbols_=start.symbols_,
             operators_=operators,
             fallback_operators_=start.fallback_operators_,
+            **_count_labels(separate, start.symbols_),
             loss_curve_=losses,
             n_iter_=len(losses) - 1,
             n_lifted_=trees.n_lifted,
@@ -329,6 +331,18 @@ def _potentials(trees, symbols):
     arcs = [np.where(part, 0.0, -np.inf).ravel() for part in allowed_arcs(heads)]
     free = Potentials(indptr, codes)
     return free, free._replace(arcs=np.concatenate(arcs))
+
+
+def _count_labels(trees, symbols):
+    """Learn the relations of arcs, as other grammars of symbols do."""
+    labels = np.array(sorted(set().union(*trees.labels) - {MISSING}), dtype=object)
+    codes, indptr = encode_sentences(trees.symbols, symbols)
+    of_tokens = encode_labels(trees.labels, labels)
+    of_tokens[codes == symbols.size] = -1  # what is said of an unknown symbol says nothing
+    encoded = EncodedTrees(
+        symbols, codes, trees.given, indptr, labels, of_tokens, trees.weights, trees.kept
+    )
+    return {"labels_": labels, "label_counts_": count_labels(encoded)}
 
 
 def _check_operators(estimator):

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import ConditionalParser, keep
-from sklearn_shag._known_trees import encode_labels, list_labels, prepare_trees
+from sklearn_shag._base import keep
+from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
 from sklearn_shag.encoding import EncodedSentences
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
@@ -32,7 +32,7 @@ from sklearn_shag.features import (
     score_arcs,
 )
 from sklearn_shag.parsing import Batch, Potentials, Rung, packed_unit_grammar, parse_heads
-from sklearn_shag.treebank import Heads, Sentence, Sentences
+from sklearn_shag.treebank import MISSING, Heads, Sentence, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
@@ -270,7 +270,7 @@ class CRFParser(ConditionalParser):
         start = self._start(trees, chosen)
         text = Text(encode_columns(start.columns, trees.sentences, trees.indptr), trees.indptr)
         templates = compile_templates(start.templates, start.columns.names)
-        labels = encode_labels(trees, start.labels)
+        labels = encode_labels(trees.labels, start.labels)
         with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
             arcs, history = self._learn_arcs(
                 start.weights.arcs, templates, text, trees, chosen, held_out, rng, advance
@@ -318,7 +318,8 @@ class CRFParser(ConditionalParser):
         names = choose_columns(self.columns, sentences)
         vocabulary = list_values(names, sentences, self.min_count)
         templates = DEFAULT_TEMPLATES if self.templates is None else self.templates
-        labels = list_labels(trees, chosen)
+        found = set().union(*(trees.labels[s] for s in chosen)) - {MISSING}
+        labels = np.array(sorted(found), dtype=object)
         weights = LinearWeights(
             np.zeros((self.n_features, 1), dtype=np.float32),
             np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
