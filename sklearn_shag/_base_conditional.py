@@ -116,7 +116,13 @@ def prepare_trees(X, y, sample_weight, nonprojective):
     heads = dict(zip(compress(known, projective.kept), projective.heads, strict=True))
     n_left_out = len(known) - len(heads)
     # What is learned must not depend on how the sentences were ordered, to the last bit.
-    kept = sorted(heads, key=lambda s: (list(symbols[s]), given[s].tolist(), weights[s]))
+    kept = sorted(
+        heads,
+        key=lambda s: (
+            *(list(symbols[s]), given[s].tolist(), weights[s]),
+            *(_columns_of(sentences[s]), list(labels[s])),
+        ),
+    )
     if not kept:
         raise ValueError(
             f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known "
@@ -141,6 +147,12 @@ def prepare_trees(X, y, sample_weight, nonprojective):
         int(projective.lifted.sum()),
         n_left_out,
     )
+
+
+def _columns_of(sentence):
+    """What parsers may read beside the symbols, in a form that can be sorted."""
+    names = ("forms", "lemmas", "upos", "xpos", "feats")
+    return [getattr(sentence, name, None) or () for name in names]
 
 
 def encode_labels(labels, known):

@@ -439,18 +439,21 @@ class CRFParser(ConditionalParser):
         n = len(batch.codes)
         if not (isinstance(modifier, Integral) and 1 <= modifier <= n):
             raise ValueError(f"modifier must be a token, 1 to {n}, got {modifier!r}.")
+        for name, value in (("head", head), ("rival", rival)):
+            is_head = isinstance(value, Integral) and 0 <= value <= n and value != modifier
+            if value is not None and not is_head:
+                raise ValueError(
+                    f"{name} must be the root, 0, or a token from 1 to {n} other than {modifier}, "
+                    f"got {value!r}."
+                )
+        if n == 1:
+            raise ValueError("The only token of a sentence has no head but the root: no rival.")
         if head is None:
             head = int(self.predict([sentence])[0][modifier - 1])
         if rival is None:
             scores = self._rungs()[0].make_potentials(batch).arcs.reshape(n, n + 1)[modifier - 1]
             scores[[head, modifier]] = -np.inf
             rival = int(scores.argmax())
-        for name, value in (("head", head), ("rival", rival)):
-            if not (isinstance(value, Integral) and 0 <= value <= n and value != modifier):
-                raise ValueError(
-                    f"{name} must be the root, 0, or a token from 1 to {n} other than {modifier}, "
-                    f"got {value!r}."
-                )
         if head == rival:
             raise ValueError(f"head and rival are both {head}: there is nothing to compare.")
         columns, templates = self._kept()
