@@ -403,6 +403,7 @@ class CRFParser(ConditionalParser):
         Parameters
         ----------
         sentence : DependencyTree or sequence of str
+            Heads that it has are not looked at.
         modifier : int
             The token, from 1.
         head : None or int, default=None
