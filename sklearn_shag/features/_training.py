@@ -182,6 +182,7 @@ def cut_into_batches(indptr, order, batch_size):
     batches : list of int ndarrays
     """
     ends = np.cumsum(np.diff(indptr)[order])
+    batch_size = min(batch_size, ends[-1])
     cuts = np.searchsorted(ends, np.arange(batch_size, ends[-1], batch_size)) + 1
     cuts = np.unique([0, *np.minimum(cuts, order.size), order.size])
     return [order[begin:end] for begin, end in pairwise(cuts.tolist())]
