@@ -202,7 +202,7 @@ def test_places_are_spread(text, templates):
 
 def test_the_score_of_an_arc_is_the_sum_of_its_weights(text, templates):
     rng = np.random.default_rng(0)
-    weights = rng.normal(size=(N_FEATURES, 2)).astype(np.float32)
+    weights = rng.normal(size=(N_FEATURES, 2))
     place_of = dict(place_of_features(text, templates))
     scores = score_arcs(weights, templates, text, all_arcs(text.indptr))
     arcs = all_arcs(text.indptr)
@@ -210,7 +210,7 @@ def test_the_score_of_an_arc_is_the_sum_of_its_weights(text, templates):
         for a in range(arcs.begins[s], arcs.begins[s + 1]):
             head, modifier = arcs.heads[a], arcs.modifiers[a]
             names = features(tree, head, modifier) if head != modifier else []
-            expected = sum((weights[place_of[name]].astype(float) for name in names), np.zeros(2))
+            expected = sum((weights[place_of[name]] for name in names), np.zeros(2))
             assert_allclose(scores[a], expected, rtol=1e-12, atol=1e-12)
 
 
