@@ -249,9 +249,11 @@ def test_whole_trees_are_asked_for_by_name(estimator, english, as_y):
     learner = type(estimator).__name__
     if hasattr(estimator, "estimators"):  # one of the members is named
         learner = r"(?!Averaged|Product)\w+SHAG"
+    sentence = rf"{'y' if as_y else 'X'}\[7\] \('{trees[7].forms[0]}.*'\)"
+    first = list(partial[7].heads).index(-1) + 1
     message = (
-        rf"{'y' if as_y else 'X'}\[7\] \('{trees[7].forms[0]}.*'\) has unknown heads \(-1\): \d+ "
-        rf"of {len(trees[7])}, and 2 of 61 sentences have some; {learner} needs whole trees\. "
+        rf"{sentence} has unknown heads \(-1\), \d+ of {len(trees[7])}, the first at token {first}, "
+        rf"and 2 of 61 sentences have some; {learner} needs whole trees\. "
     )
     with pytest.raises(ValueError, match=message):
         estimator.fit(X, y)
