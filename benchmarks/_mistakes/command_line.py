@@ -50,7 +50,7 @@ MISTAKES = [
     Mistake("parse model.npz test.conllu --n-jobs 0", stops(r"n.jobs", r"0")),
     Mistake("train partial.conllu -o new.npz", stops(r"partial.conllu", r"--keep-heads")),
     Mistake(
-        "evaluate test.conllu partial.conllu", stops(r"sentence 1 of partial", r"without heads")
+        "evaluate train.conllu partial.conllu", stops(r"sentence 1 of partial", r"without heads")
     ),
     Mistake("parse model.npz test.conllu --decoder viterbi", stops(r"viterbi", r"mbr")),
     Mistake("parse model.npz test.conllu --decoder mrb", usage(r"'mrb'", r"mbr")),

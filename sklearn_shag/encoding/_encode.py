@@ -30,7 +30,8 @@ class EncodedTrees(NamedTuple):
     symbols : ndarray of shape (n_symbols,), dtype object
         The symbols that occur, sorted; the code of each is its position.
     codes, heads : int ndarrays of shape (n_tokens,)
-        Symbol code and head position, within the sentence, of every token.
+        Symbol code and head position, within the sentence, of every token; -1 where partial trees
+        are asked for and the head is not known.
     indptr : int ndarray of shape (n_sentences + 1,)
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     weights : float ndarray of shape (n_sentences,)
