@@ -187,7 +187,7 @@ class TestPrediction:
 
     def test_arguments(self, english):
         model = DeterministicSHAG().fit(english)
-        with pytest.raises(ValueError, match="Give heads, or the arcs allowed .* not both"):
+        with pytest.raises(ValueError, match=r"Give heads, or the arcs allowed .* not both"):
             model.predict_labels(english[:1], english[:1], allowed=[None])
         with pytest.raises(ValueError, match=r"heads\[0\] holds 1 heads for a sentence of"):
             model.predict_labels(english[:1], [[0]])
