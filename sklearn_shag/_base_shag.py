@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from sklearn_shag._base import GenerativeParser, keep
+from sklearn_shag._base import keep
+from sklearn_shag._generative import GenerativeParser
 from sklearn_shag.encoding import decode_trees, encode_sentences
 from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import Rung, pack_grammar, potentials_of_codes
-from sklearn_shag.utils._typing import ObjectArray
 from sklearn_shag.utils._warnings import warn
 
 __all__ = ["BaseSHAG", "Learned"]
@@ -23,7 +23,7 @@ class Learned(NamedTuple):
 class BaseSHAG(GenerativeParser):
     """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
 
-    A subclass learns `symbols_`, `operators_` and `fallback_operators_`.
+    A subclass learns `operators_` and `fallback_operators_`, beside `symbols_` and labels.
 
     See Also
     --------
@@ -53,7 +53,6 @@ class BaseSHAG(GenerativeParser):
     0.54
     """
 
-    symbols_: ObjectArray
     operators_: Operators
     fallback_operators_: Operators
 
@@ -67,6 +66,8 @@ class BaseSHAG(GenerativeParser):
             warn(message, category)
         vars(self).update(
             symbols_=statistics.symbols,
+            labels_=statistics.labels,
+            label_counts_=statistics.label_counts,
             operators_=learned.operators,
             fallback_operators_=fallback,
             **learned.attributes,

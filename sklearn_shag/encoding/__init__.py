@@ -13,6 +13,7 @@ from sklearn_shag.encoding._encode import (
     describe_sentence,
     encode_sentences,
     encode_trees,
+    list_labels,
     require_whole,
 )
 
