@@ -89,8 +89,14 @@ def content_labeled_attachment_score(
 
     Parameters
     ----------
-    y_true, y_pred, sample_weight, ignore, subtypes
+    y_true, y_pred : sequences of DependencyTree of length n_sentences
         As for :func:`labeled_attachment_score`.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        A weight for every sentence: its tokens count that often.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    subtypes : bool, default=False
+        Whether all of a relation is compared, and not what stands before a colon.
 
     Returns
     -------
@@ -104,6 +110,10 @@ def content_labeled_attachment_score(
     ------
     ValueError, TypeError
         As :func:`labeled_attachment_score`; also if there are no content words.
+
+    See Also
+    --------
+    labeled_attachment_score : The score of all words.
 
     References
     ----------
@@ -139,8 +149,14 @@ def label_accuracy_score(
 
     Parameters
     ----------
-    y_true, y_pred, sample_weight, ignore, subtypes
+    y_true, y_pred : sequences of DependencyTree of length n_sentences
         As for :func:`labeled_attachment_score`.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        A weight for every sentence: its tokens count that often.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    subtypes : bool, default=False
+        Whether all of a relation is compared, and not what stands before a colon.
 
     Returns
     -------
@@ -151,6 +167,10 @@ def label_accuracy_score(
     ------
     ValueError, TypeError
         As :func:`labeled_attachment_score`.
+
+    See Also
+    --------
+    labeled_attachment_score : The share of those whose head is right as well.
 
     Examples
     --------
@@ -164,7 +184,9 @@ def label_accuracy_score(
 
 
 class LabeledBreakdown(NamedTuple):
-    """Counts of right heads and relations, by what the arcs are. All are weighted.
+    """Counts of right heads and relations, by what the arcs are.
+
+    Tokens count as often as their sentences.
 
     Attributes
     ----------
@@ -176,6 +198,19 @@ class LabeledBreakdown(NamedTuple):
         How many predicted arcs there are.
     right_heads, right_labels, right : ndarrays of shape (n_values,)
         How many of the true arcs have the right head, the right relation, and both.
+
+    See Also
+    --------
+    labeled_breakdown : Makes it of true trees and predicted ones.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import labeled_breakdown
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["Dogs", "bark", "."], [2, 0, 2], deprels=["nsubj", "root", "punct"])
+    >>> values, total, *_, right = labeled_breakdown([tree], [tree], by="depth")
+    >>> values, right / total
+    (array([1, 2]), array([1., 1.]))
     """
 
     values: np.ndarray[Any, np.dtype[Any]]
@@ -199,14 +234,18 @@ def labeled_breakdown(
 
     Parameters
     ----------
-    y_true, y_pred
+    y_true, y_pred : sequences of DependencyTree of length n_sentences
         As for :func:`labeled_attachment_score`.
     by : {"relation", "length", "depth"}, default="relation"
         The length is the distance of a token to its head, 0 for roots; the depth the number of arcs
         from there to the root, which is 1 for roots. Tokens whose true depth is not known, since a
         head on the way is not, do not count by depth.
-    sample_weight, ignore, subtypes
-        As for :func:`labeled_attachment_score`.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        A weight for every sentence: its tokens count that often.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    subtypes : bool, default=False
+        Whether all of a relation is compared, and not what stands before a colon.
 
     Returns
     -------
@@ -248,6 +287,11 @@ def labeled_breakdown(
             np.concatenate([measure(tree.heads) for tree in trees]) for trees in (y_true, y_pred)
         )
         counted &= true != UNKNOWN
+        if not counted.any():
+            raise ValueError(
+                "No token to be scored has a known depth, which takes all heads from it to the "
+                "root. Count by relation or length."
+            )
     values, rows = np.unique(
         np.concatenate([true[counted], predicted[counted]]), return_inverse=True
     )

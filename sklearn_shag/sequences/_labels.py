@@ -22,7 +22,9 @@ BACK_OFF = (
 
 
 class LabelCounts(NamedTuple):
-    """How often arcs have which relation. Each row is different, and they are sorted.
+    """How often arcs have which relation.
+
+    The rows are sorted, and none is there twice. Arcs whose relation is not known are not counted.
 
     Attributes
     ----------
@@ -35,6 +37,22 @@ class LabelCounts(NamedTuple):
     labels : int ndarray of shape (n_rows,)
         The relation: its position among the sorted labels.
     counts : float ndarray of shape (n_rows,)
+        How often an arc between such symbols has it; positive.
+
+    See Also
+    --------
+    TreebankStatistics : Has them, with what the codes of symbols and labels stand for.
+    count_treebank : Counts them.
+
+    Examples
+    --------
+    >>> from sklearn_shag.sequences import count_treebank
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["Dogs", "bark"], [2, 0], deprels=["nsubj", "root"])
+    >>> counted = count_treebank([tree])
+    >>> heads, directions, modifiers, labels, counts = counted.label_counts
+    >>> counted.symbols[modifiers], counted.labels[labels]
+    (array(['Dogs', 'bark'], dtype=object), array(['nsubj', 'root'], dtype=object))
     """
 
     heads: IntArray
