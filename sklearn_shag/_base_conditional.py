@@ -21,6 +21,8 @@ __all__ = ["ConditionalParser", "KnownTrees", "encode_labels", "prepare_trees"]
 class ConditionalParser(ChartParser):
     """Parser whose chart sums over the trees of given sentences, which have no probability."""
 
+    _needs_whole_trees = None  # what is not known is summed over
+
     def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         """Compute the log probability of trees, given their sentences.
 

@@ -202,7 +202,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             pack_grammar(start.operators_), free, known, trees.weights, self.n_jobs
         )
         weights = np.where(np.isfinite(losses), trees.weights, 0.0)
-        n_impossible = np.count_nonzero(weights == 0)
+        n_impossible = int(np.count_nonzero(weights == 0))
         if n_impossible == weights.size:
             raise ValueError(
                 f"No sentence of X can be learned from: {type(self.estimator).__name__} gives none "

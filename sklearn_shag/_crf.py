@@ -242,7 +242,8 @@ class CRFParser(ConditionalParser):
             or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
             without known heads drop out.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            Multiplies the loss of each sentence; 0 leaves it out, with its words.
+            Multiplies the loss of each sentence; 0 leaves it out, with its words. Steps are meant
+            for weights of about 1: much smaller ones hardly learn.
 
         Returns
         -------
@@ -333,11 +334,7 @@ class CRFParser(ConditionalParser):
             batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
             loss = learn_trees(trainer, text, trees.heads, trees.weights, batches)
             losses.append(float(loss / trees.weights[chosen].sum()))
-            if not np.isfinite(losses[-1]):
-                raise ValueError(
-                    f"The loss is {losses[-1]}: weights have left the range of numbers. Lower "
-                    f"learning_rate={self.learning_rate}, or the weights of sentences."
-                )
+            self._check_range(trainer, losses[-1])
             advance()
             if held_out.size:
                 average = trainer.average()
@@ -357,9 +354,18 @@ class CRFParser(ConditionalParser):
         trainer = LinearTrainer(start, templates, rate, SMALLEST_OF_LABELS)
         for _ in range(self.max_iter):
             batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
-            learn_labels(trainer, text, trees.heads, labels, trees.weights, batches)
+            loss = learn_labels(trainer, text, trees.heads, labels, trees.weights, batches)
+            self._check_range(trainer, loss)
             advance()
         return trainer.average()
+
+    def _check_range(self, trainer, loss):
+        """Refuse to go on with what is no number."""
+        if not (np.isfinite(loss) and trainer.is_finite()):
+            raise ValueError(
+                f"Training has left the range of numbers; the loss is {loss}. Lower "
+                f"learning_rate={self.learning_rate}, or the weights of sentences."
+            )
 
     def _validate(self, weights, templates, text, trees, held_out):
         """The attachment score on some of the trees."""

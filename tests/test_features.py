@@ -321,17 +321,19 @@ def test_labels_learn_by_a_softmax(text, templates):
     weights, oracle = np.array([1.0, 0.5, 2.0, 1.5]), Oracle(rate, smallest)
     trainer = LinearTrainer(np.zeros((N_FEATURES, 5)), templates, rate, smallest)
     for batch in ([0, 1], [3, 2], [1, 0]):
-        arcs = []
+        arcs, expected_loss = [], 0.0
         for s in batch:
             for m, (head, label) in enumerate(zip(HEADS[s], codes[s], strict=True), start=1):
                 if label >= 0:
                     scores = [oracle.score(TREES[s], head, m, c) for c in range(5)]
                     gradient = np.exp(scores) / np.exp(scores).sum()
+                    expected_loss -= weights[s] * np.log(gradient[label])
                     gradient[label] -= 1.0
                     arcs.append((TREES[s], head, m, weights[s] * gradient))
         oracle.step(arcs)
         flat = np.concatenate(codes)
-        learn_labels(trainer, text, np.concatenate(HEADS), flat, weights, [np.array(batch)])
+        loss = learn_labels(trainer, text, np.concatenate(HEADS), flat, weights, [np.array(batch)])
+        assert_allclose(loss, expected_loss, rtol=1e-5)
         of_heads = arcs_of_heads(text.indptr, np.maximum(np.concatenate(HEADS), 0))
         scores = score_arcs(trainer.weights.values, templates, text, of_heads)
         for s, tree in enumerate(TREES):
