@@ -47,6 +47,9 @@ class AveragedSHAG(ComposedParser):
         The fitted members by name.
     estimators_ : list of estimators
         The same in their order.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        The relations of arcs (str) that the first member knows that has a weight and knows any. It
+        labels arcs.
 
     See Also
     --------
