@@ -412,7 +412,7 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(las_scorer(search, trees), float)
     table = labeled_breakdown(trees, parsed, by="length", ignore=masks)
     assert_type(table, LabeledBreakdown)
-    assert_type(table.right / table.total, NDArray[np.float64])
+    assert_type(table.right, NDArray[np.float64])
     print(table.values.tolist(), table.predicted, table.right_heads, table.right_labels)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownSymbolWarning)
