@@ -51,11 +51,6 @@ class BaseParser(BaseEstimator, ABC):
     says them in the hook `_label_sentences`.
     """
 
-    @property
-    def _needs_whole_trees(self):
-        """What learns from whole trees alone, to be named in messages; None if nothing does."""
-        return type(self).__name__
-
     # Parameters that predictions depend on, which set_params may have changed since fit.
     _parsing_parameters = ("decoder", "n_jobs", "verbose")
 
@@ -101,7 +96,7 @@ class BaseParser(BaseEstimator, ABC):
         allowed : None or sequence of length n_sentences, default=None
             Which arcs may be used: ``allowed[i]`` is a boolean array of the shape of marginals,
             (n_tokens_i, n_tokens_i + 1), or None for all. A token with a known head has one True
-            in its row.
+            in its row, as :func:`~sklearn_shag.treebank.allowed_arcs` makes it.
 
         Returns
         -------
@@ -310,6 +305,11 @@ class BaseParser(BaseEstimator, ABC):
             else DependencyTree(sentence, its_heads, deprels=its_labels)
             for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)
         ]
+
+    @property
+    def _needs_whole_trees(self):
+        """What learns from whole trees alone, to be named in messages; None if nothing does."""
+        return type(self).__name__
 
     def _check_ready(self):
         check_is_fitted(self)

@@ -30,7 +30,8 @@ class EncodedTrees(NamedTuple):
     symbols : ndarray of shape (n_symbols,), dtype object
         The symbols that occur, sorted; the code of each is its position.
     codes, heads : int ndarrays of shape (n_tokens,)
-        Symbol code and head position, within the sentence, of every token.
+        Symbol code and head position, within the sentence, of every token; -1 where partial trees
+        are asked for and the head is not known.
     indptr : int ndarray of shape (n_sentences + 1,)
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     labels : ndarray of shape (n_labels,), dtype object
@@ -277,19 +278,21 @@ def require_whole(sentences, heads, kept, name, learner=None):
         part = parts[partial[0]]
         advice = advise_on_convention(part.tolist())
         raise ValueError(
-            f"{describe_sentence(sentences, partial[0], name)} has unknown heads (-1): "
-            f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, and {len(partial)} of "
-            f"{len(sentences)} sentences have some; {learner or 'what is asked for'} needs whole "
-            f"trees. Leave these sentences out, or complete them by a fitted parser: "
-            f"parser.parse(trees, keep_heads=True)." + (f" Or, {advice}." if advice else "")
+            f"{describe_sentence(sentences, partial[0], name)} has unknown heads (-1), "
+            f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, the first at token "
+            f"{np.argmax(part == UNKNOWN) + 1}, and {len(partial)} of {len(sentences)} sentences "
+            f"have some; {learner or 'what is asked for'} needs whole trees. Leave these sentences "
+            f"out, or complete them by a fitted parser: parser.parse(trees, keep_heads=True)."
+            + (f" Or, {advice}." if advice else "")
         )
 
 
 def describe_sentence(sentences, index, name="X"):
-    """Name a sentence in a message, such as "X[3] ('Dogs bark')"."""
+    """Name a sentence in a message, such as "X[3] ('Dogs bark')", or "X[3]" of codes."""
     sentence = sentences[index]
     words = sentence.forms if isinstance(sentence, DependencyTree) else sentence
-    return f"{name}[{index}] ({shorten(' '.join(words))})"
+    text = f" ({shorten(' '.join(words))})" if isinstance(words[0], str) else ""
+    return f"{name}[{index}]{text}"
 
 
 def list_labels(sentences, heads, y=None):

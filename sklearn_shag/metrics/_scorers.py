@@ -205,4 +205,4 @@ def _true_and_predicted(estimator, X, y):
             f"estimator must have a method predict, got a {type(estimator).__name__}. The "
             f"estimator comes first: uas_scorer(estimator, X)."
         )
-    return heads(fill_unknown(list(X))) if y is None else y, estimator.predict(X)
+    return heads(fill_unknown(X)) if y is None else y, estimator.predict(X)
