@@ -145,6 +145,10 @@ class AveragedSHAG(ComposedParser):
         weights, values = self._ask("conditional_log_likelihood", sentences, heads)
         return np.logaddexp.reduce(np.log(weights)[:, None] + values, axis=0)
 
+    def _label_sentences(self, sentences, heads):
+        transform, parser = open_member(self.estimators_[self._labelling_member()])
+        return parser._label_sentences(transform(sentences), heads)
+
     def _average(self, X, allowed):
         """Average the marginals of all sentences, one after the other, of shape (n_arcs,)."""
         self._check_ready()
