@@ -55,8 +55,10 @@ class ComposedParser(BaseComposition, BaseParser):
     @property
     def labels_(self) -> ObjectArray:
         """The relations that the member knows that labels arcs: the first that knows any."""
-        member = self._labelling_member()
-        return np.empty(0, dtype=object) if member is None else member.parser.labels_
+        place = self._labelling_member()
+        if place is None:
+            return np.empty(0, dtype=object)
+        return open_member(self.estimators_[place]).parser.labels_
 
     @property
     def _needs_whole_trees(self):
@@ -155,14 +157,12 @@ class ComposedParser(BaseComposition, BaseParser):
         self.named_estimators_ = named
         return self
 
-    def _label_sentences(self, sentences, heads):
-        transform, parser = self._labelling_member()
-        return parser._label_sentences(transform(sentences), heads)
-
     def _labelling_member(self):
+        """The place of the first member that has a weight and knows labels, None if none does."""
         weights = self._member_weights(len(self.estimators_))
-        members = [open_member(self.estimators_[k]) for k in np.flatnonzero(weights)]
-        return next((member for member in members if member.parser._has_labels), None)
+        members = map(open_member, self.estimators_)
+        rows = enumerate(zip(members, weights.tolist(), strict=True))
+        return next((k for k, (member, w) in rows if w and member.parser._has_labels), None)
 
     def _check_members(self):
         """Check the members as they are given, and list them open."""

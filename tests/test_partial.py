@@ -83,22 +83,23 @@ def test_heads_of_sentences_change_nothing(parser, text):
     for tree, predicted in zip(parsed, parser.predict(text), strict=True):
         assert_array_equal(tree.heads, predicted)
     for X in others:
-        assert parser.parse(X) == parsed
-        assert all(tree.deprels is None for tree in parser.parse(X))
+        assert parser.parse(X) == parsed  # relations too
+        for one, tree in zip(parser.predict_labels(X), parsed, strict=True):
+            assert tuple(one) == tree.deprels
 
 
 def test_kept_heads_are_kept_and_the_rest_is_completed(parser, text):
     partial = [hide(tree, seed) for seed, tree in enumerate(text)]
     completed = parser.parse(partial, keep_heads=True)
     predicted = parser.predict(text, allowed=allowed_arcs(partial))
-    for before, after, expected in zip(partial, completed, predicted, strict=True):
+    labels = parser.predict_labels(text, predicted)
+    rows = zip(partial, completed, predicted, labels, strict=True)
+    for before, after, expected, its_labels in rows:
         known = before.heads != -1
         assert_array_equal(after.heads[known], before.heads[known])
         assert_array_equal(after.heads, expected)
         assert after.is_projective
-        for token, is_known in enumerate(known):
-            unspecified = "dep" if after.heads[token] else "root"
-            assert after.deprels[token] == (before.deprels[token] if is_known else unspecified)
+        assert after.deprels == tuple(np.where(known, before.deprels, its_labels))
         assert after.with_heads(None) == before.with_heads(None)
     assert parser.parse(text, keep_heads=True) == text
     bare = [tree.with_heads(None) for tree in text]
@@ -127,7 +128,7 @@ def test_sequences_of_symbols_have_no_heads_to_keep(english):
     first, second = model.parse([NAMES, partial], keep_heads=True)
     assert first.heads.tolist() == model.predict([NAMES])[0].tolist()
     assert second.heads[0] == 4
-    assert second.deprels is None
+    assert second.deprels == tuple(model.predict_labels([partial], [second.heads])[0])
 
 
 @pytest.mark.parametrize("decoder", ["viterbi", "mbr", "max_marginal"])
