@@ -530,7 +530,7 @@ def test_steps_out_of_range_are_an_error(trees, parameters):
 def test_weights_of_sentences_out_of_range_are_an_error(trees, weight):
     """Whether all sentences have it or a single one."""
     for weights in (np.full(80, weight), np.r_[weight, np.ones(79)]):
-        with pytest.raises(ValueError, match="left the range .* or the weights of sentences"):
+        with pytest.raises(ValueError, match=r"left the range .* or the weights of sentences"):
             Small().fit(trees, sample_weight=weights)
 
 
