@@ -1,6 +1,10 @@
 """Features of tokens and arcs: columns, templates, and hashed weights that learn."""
 
 from sklearn_shag.features._columns import (
+    FIRST,
+    ROOT,
+    TAGS,
+    UNKNOWN,
     Columns,
     choose_columns,
     encode_columns,

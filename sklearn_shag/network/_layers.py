@@ -1,0 +1,269 @@
+"""Layers of the encoder, forward and backward: embeddings, recurrent units, vectors.
+
+Tokens lie flat, one sentence after the other, the root first in each. A function returns its output
+and a cache; its twin takes the cache and the derivative by the output, overwrites that by the
+parameters, and returns that by the input.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.features import ROOT, UNKNOWN
+from sklearn_shag.utils._kernel import table_kernel
+
+SLOPE = 0.1  # of leaky rectified units, below zero
+
+
+class Tokens(NamedTuple):
+    """Tokens of sentences, the root first in each."""
+
+    codes: np.ndarray  # (n_rows, n_columns)
+    begins: np.ndarray  # (n_sentences + 1,)
+
+    def are_roots(self):
+        """Tell which rows are roots."""
+        of_root = np.zeros(len(self.codes), dtype=bool)
+        of_root[self.begins[:-1]] = True
+        return of_root
+
+
+def with_roots(codes, indptr):
+    """Put the root before each sentence.
+
+    Parameters
+    ----------
+    codes : int ndarray of shape (n_tokens, n_columns)
+    indptr : int ndarray of shape (n_sentences + 1,)
+
+    Returns
+    -------
+    tokens : Tokens
+    """
+    begins = indptr + np.arange(indptr.size)
+    shape = begins[-1], codes.shape[1]
+    tokens = Tokens(np.full(shape, ROOT, dtype=np.int32), begins)
+    tokens.codes[~tokens.are_roots()] = codes
+    return tokens
+
+
+class Noise:
+    """What training does to tokens and layers, so that the network does not rely on any one.
+
+    Parameters
+    ----------
+    dropout : float
+        How often an entry of a layer is 0.
+    rng : Generator
+    """
+
+    def __init__(self, dropout, rng):
+        self.dropout, self.rng = dropout, rng
+
+    def replace(self, tokens, groups):
+        """Make some values of tokens unknown."""
+        rates = np.empty(tokens.codes.shape[1], dtype=np.float32)
+        for group in groups:
+            rates[list(group.columns)] = group.replaced
+        replaced = self.rng.random(tokens.codes.shape, dtype=np.float32) < rates
+        replaced[tokens.begins[:-1]] = False
+        return tokens._replace(codes=np.where(replaced, UNKNOWN, tokens.codes))
+
+    def drop(self, x):
+        """Set entries to 0, in place, and return the factors of all."""
+        factors = (self.rng.random(x.shape, dtype=np.float32) >= self.dropout).astype(x.dtype)
+        factors /= 1 - self.dropout
+        x *= factors
+        return factors
+
+
+class Quiet:
+    """No noise: prediction."""
+
+    def replace(self, tokens, groups):
+        """Leave tokens as they are."""
+        return tokens
+
+    def drop(self, x):
+        """Leave a layer as it is."""
+        return 1
+
+
+def embed(tables, groups, tokens):
+    """Look up the vectors of the values of tokens, add up those of a group, and join the groups."""
+    width = tables[0].shape[1]
+    x = np.empty((len(tokens.codes), len(groups) * width), dtype=tables[0].dtype)
+    rows = []
+    for k, (table, group) in enumerate(zip(tables, groups, strict=True)):
+        offsets = np.cumsum([0, *group.n_codes[:-1]])
+        rows.append(np.ascontiguousarray(tokens.codes[:, list(group.columns)] + offsets))
+        _add_up(table, rows[-1], x[:, k * width : (k + 1) * width])
+    return x, rows
+
+
+def embed_backward(rows, d_x, d_tables):
+    """Take the derivative by the tables."""
+    width = d_tables[0].shape[1]
+    for k, (of_group, d_table) in enumerate(zip(rows, d_tables, strict=True)):
+        d_table.fill(0)
+        _add_to_rows(of_group, d_x[:, k * width : (k + 1) * width], d_table)
+
+
+@table_kernel
+def _add_up(table, rows, x):
+    for i in range(rows.shape[0]):
+        for d in range(x.shape[1]):
+            x[i, d] = table[rows[i, 0], d]
+        for k in range(1, rows.shape[1]):
+            row = rows[i, k]
+            for d in range(x.shape[1]):
+                x[i, d] += table[row, d]
+
+
+@table_kernel
+def _add_to_rows(rows, d_x, d_table):
+    for i in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            row = rows[i, k]
+            for d in range(d_x.shape[1]):
+                d_table[row, d] += d_x[i, d]
+
+
+def multiply(x, weight, alone=None):
+    """Multiply matrices, sentence by sentence if `alone` says where each begins.
+
+    Sums of products depend, to the last bit, on where in a matrix a row is. Prediction must not:
+    a sentence alone is parsed as in a text.
+    """
+    if alone is None:
+        return x @ weight
+    y = np.empty((len(x), weight.shape[1]), dtype=x.dtype)
+    for begin, end in pairwise(alone.tolist()):
+        np.matmul(x[begin:end], weight, out=y[begin:end])
+    return y
+
+
+def linear(layer, x, alone=None):
+    """Compute ``x @ weight + bias``, with products as in :func:`multiply`."""
+    y = multiply(x, layer.weight, alone)
+    y += layer.bias
+    return y, x
+
+
+def linear_backward(layer, x, d_y, d_layer):
+    """Take the derivatives by parameters and input."""
+    np.matmul(x.T, d_y, out=d_layer.weight)
+    d_y.sum(axis=0, out=d_layer.bias)
+    return d_y @ layer.weight.T
+
+
+def rectify(x):
+    """Compute leaky rectified units, in place."""
+    positive = x > 0
+    np.multiply(x, SLOPE, out=x, where=~positive)
+    return x, positive
+
+
+def rectify_backward(positive, d_y):
+    """Take the derivative by the input, in place."""
+    np.multiply(d_y, SLOPE, out=d_y, where=~positive)
+    return d_y
+
+
+def recur(layer, x, begins, alone=None):
+    """Run simple recurrent units (Lei et al. 2018) along sentences, in both directions.
+
+    With candidates x, forget gates f and output gates r, linear maps of the input::
+
+        c_t = f_t c_(t-1) + (1 - f_t) x_t            c_0 = 0
+        h_t = r_t tanh(c_t)
+
+    Parameters
+    ----------
+    layer : Linear
+        Its outputs are candidates, forget and output gates, of each the units of both directions.
+    x : ndarray of shape (n_rows, n_inputs)
+    begins : int ndarray of shape (n_sentences + 1,)
+    alone : None or int ndarray of shape (n_sentences + 1,), default=None
+        As for :func:`multiply`.
+
+    Returns
+    -------
+    h : ndarray of shape (n_rows, 2 * n_units)
+        Those of the forward direction first.
+    cache : tuple
+    """
+    y, _ = linear(layer, x, alone)
+    n = y.shape[1] // 3
+    candidates, gates = y[:, :n], y[:, n:]
+    # The sigmoid, which never leaves the range of numbers this way.
+    gates *= 0.5
+    np.tanh(gates, out=gates)
+    gates += 1
+    gates *= 0.5
+    states = np.empty_like(x, shape=candidates.shape)
+    _scan(candidates, gates[:, :n], begins, states)
+    tanh = np.tanh(states)
+    return gates[:, n:] * tanh, (x, begins, candidates, gates, states, tanh)
+
+
+def recur_backward(layer, cache, d_h, d_layer):
+    """Take the derivatives by parameters and input."""
+    x, begins, candidates, gates, states, tanh = cache
+    n = candidates.shape[1]
+    forget, output = gates[:, :n], gates[:, n:]
+    d_y = np.empty_like(x, shape=(len(x), 3 * n))
+    d_states = d_h * output * (1 - tanh * tanh)
+    _scan_backward(candidates, forget, states, begins, d_states, d_y[:, :n], d_y[:, n : 2 * n])
+    np.multiply(d_h, tanh, out=d_y[:, 2 * n :])
+    d_y[:, n:] *= gates * (1 - gates)
+    return linear_backward(layer, x, d_y, d_layer)
+
+
+@table_kernel
+def _scan(candidates, forget, begins, states):
+    """Each half of the units in its direction."""
+    half = states.shape[1] // 2
+    for s in range(begins.size - 1):
+        first, last = begins[s], begins[s + 1] - 1
+        for k in range(half):
+            states[first, k] = (1 - forget[first, k]) * candidates[first, k]
+        for t in range(first + 1, last + 1):
+            for k in range(half):
+                x, f = candidates[t, k], forget[t, k]
+                states[t, k] = x + f * (states[t - 1, k] - x)
+        for k in range(half, 2 * half):
+            states[last, k] = (1 - forget[last, k]) * candidates[last, k]
+        for t in range(last - 1, first - 1, -1):
+            for k in range(half, 2 * half):
+                x, f = candidates[t, k], forget[t, k]
+                states[t, k] = x + f * (states[t + 1, k] - x)
+
+
+@table_kernel
+def _scan_backward(candidates, forget, states, begins, d_states, d_candidates, d_forget):
+    """Go against each direction; `d_states` takes up what comes from later states."""
+    half = states.shape[1] // 2
+    for s in range(begins.size - 1):
+        first, last = begins[s], begins[s + 1] - 1
+        for t in range(last, first, -1):
+            for k in range(half):
+                d, f = d_states[t, k], forget[t, k]
+                d_candidates[t, k] = d * (1 - f)
+                d_forget[t, k] = d * (states[t - 1, k] - candidates[t, k])
+                d_states[t - 1, k] += d * f
+        for k in range(half):
+            d = d_states[first, k]
+            d_candidates[first, k] = d * (1 - forget[first, k])
+            d_forget[first, k] = -d * candidates[first, k]
+        for t in range(first, last):
+            for k in range(half, 2 * half):
+                d, f = d_states[t, k], forget[t, k]
+                d_candidates[t, k] = d * (1 - f)
+                d_forget[t, k] = d * (states[t + 1, k] - candidates[t, k])
+                d_states[t + 1, k] += d * f
+        for k in range(half, 2 * half):
+            d = d_states[last, k]
+            d_candidates[last, k] = d * (1 - forget[last, k])
+            d_forget[last, k] = -d * candidates[last, k]

@@ -1,0 +1,253 @@
+"""The network: scores of arcs, labels and tags from columns of tokens, and the derivatives."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.network._layers import (
+    Quiet,
+    embed,
+    embed_backward,
+    linear,
+    linear_backward,
+    rectify,
+    rectify_backward,
+    recur,
+    recur_backward,
+    with_roots,
+)
+from sklearn_shag.network._parameters import (
+    Parameters,
+    Sizes,
+    vector_sizes,
+    view_parameters,
+)
+from sklearn_shag.network._scores import (
+    score_all_arcs,
+    score_all_arcs_backward,
+    score_labels,
+    score_labels_backward,
+)
+from sklearn_shag.parsing import places_of
+
+# Rows of tokens that prediction looks at together: what they need fits into the cache.
+PART = 2048
+
+
+class Network(NamedTuple):
+    """Sizes and parameters."""
+
+    sizes: Sizes
+    parameters: Parameters
+
+
+class Scores(NamedTuple):
+    """What a network says of sentences."""
+
+    arcs: np.ndarray  # (n_arcs,), in the layout of marginals
+    labels: np.ndarray  # (n_given, n_labels), of the arcs that were given
+    tags: np.ndarray  # (n_rows, n_tags), roots included
+
+
+class Vectors(NamedTuple):
+    """What a network knows of each token of sentences, the root first in each."""
+
+    encoded: np.ndarray  # (n_rows, n_hidden)
+    heads: np.ndarray  # (n_rows, arc)
+    modifiers: np.ndarray  # (n_rows, arc)
+    label_modifiers: np.ndarray  # (n_rows, label)
+    label_heads: np.ndarray  # (n_rows, label)
+
+
+def make_network(sizes, flat):
+    """See a flat vector of parameters as a network."""
+    return Network(sizes, view_parameters(sizes, flat))
+
+
+def encode(network, tokens, noise, alone=None):
+    """Compute the vectors of tokens.
+
+    Parameters
+    ----------
+    network : Network
+    tokens : Tokens
+    noise : Noise or Quiet
+    alone : None or int ndarray of shape (n_sentences + 1,), default=None
+        As for :func:`~sklearn_shag.network._layers.multiply`.
+
+    Returns
+    -------
+    vectors : Vectors
+    cache : tuple
+    """
+    parameters, groups = network.parameters, network.sizes.groups
+    x, rows = embed(parameters.embeddings, groups, noise.replace(tokens, groups))
+    factors, caches = [noise.drop(x)], []
+    for layer in parameters.layers:
+        x, of_layer = recur(layer, x, tokens.begins, alone)
+        caches.append(of_layer)
+        factors.append(noise.drop(x))
+    y, of_vectors = linear(parameters.vectors, x, alone)
+    y, positive = rectify(y)
+    factors.append(noise.drop(y))
+    arc, label = vector_sizes(network.sizes)
+    parts = np.split(y, np.cumsum([arc, arc, label]), axis=1)
+    vectors = Vectors(x, *map(np.ascontiguousarray, parts))
+    return vectors, (rows, factors, caches, of_vectors, positive)
+
+
+def encode_backward(network, cache, d_vectors, gradient):
+    """Take the derivatives by the parameters of the encoder."""
+    rows, factors, caches, of_vectors, positive = cache
+    parameters = network.parameters
+    *of_layers, of_last = factors
+    d_y = np.hstack(d_vectors[1:])
+    d_y *= of_last
+    d_y = rectify_backward(positive, d_y)
+    d_x = linear_backward(parameters.vectors, of_vectors, d_y, gradient.vectors)
+    d_x += d_vectors.encoded
+    for k in reversed(range(len(caches))):
+        d_x *= of_layers[k + 1]
+        d_x = recur_backward(parameters.layers[k], caches[k], d_x, gradient.layers[k])
+    d_x *= of_layers[0]
+    embed_backward(rows, d_x, gradient.embeddings)
+
+
+def forward(network, tokens, arcs, noise):
+    """Score the arcs of sentences, the labels of given ones, and the tags of tokens.
+
+    Parameters
+    ----------
+    network : Network
+    tokens : Tokens
+    arcs : tuple of int ndarrays of shape (n_given,)
+        The rows of modifiers, no row twice, and of heads, whose labels are to be scored.
+    noise : Noise or Quiet
+
+    Returns
+    -------
+    scores : Scores
+    cache : tuple
+    """
+    parameters = network.parameters
+    vectors, encoder = encode(network, tokens, noise)
+    of_arcs, arc_cache = score_all_arcs(
+        parameters.arcs, vectors.heads, vectors.modifiers, tokens.begins
+    )
+    of_labels, label_cache = score_labels(
+        parameters.labels, vectors.label_modifiers, vectors.label_heads, arcs
+    )
+    of_tags, tag_cache = linear(parameters.tags, vectors.encoded)
+    return Scores(of_arcs, of_labels, of_tags), (encoder, arc_cache, label_cache, tag_cache)
+
+
+def backward(network, cache, d_scores, gradient):
+    """Take the derivatives by all parameters.
+
+    Parameters
+    ----------
+    network : Network
+    cache : tuple
+        From :func:`forward`.
+    d_scores : Scores
+        The derivatives by what it returned.
+    gradient : Parameters
+        Overwritten.
+    """
+    encoder, arc_cache, label_cache, tag_cache = cache
+    parameters = network.parameters
+    d_heads, d_modifiers = score_all_arcs_backward(
+        parameters.arcs, arc_cache, d_scores.arcs, gradient.arcs
+    )
+    d_label_modifiers, d_label_heads = score_labels_backward(
+        parameters.labels, label_cache, d_scores.labels, gradient.labels
+    )
+    d_encoded = linear_backward(parameters.tags, tag_cache, d_scores.tags, gradient.tags)
+    d_vectors = Vectors(d_encoded, d_heads, d_modifiers, d_label_modifiers, d_label_heads)
+    encode_backward(network, encoder, d_vectors, gradient)
+
+
+def _predict_vectors(network, codes, indptr):
+    """Yield the vectors of some sentences after the other, and where these begin."""
+    ends = indptr + np.arange(indptr.size)
+    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART)))
+    for first, last in pairwise([*cuts.tolist(), indptr.size - 1]):
+        part, places = places_of(indptr, np.arange(first, last))
+        tokens = with_roots(codes[places], part)
+        vectors, _ = encode(network, tokens, Quiet(), tokens.begins)
+        yield vectors, tokens, places
+
+
+def predict_arcs(network, codes, indptr):
+    """Score the arcs of sentences, each as if it were alone.
+
+    Parameters
+    ----------
+    network : Network
+    codes : int ndarray of shape (n_tokens, n_columns)
+    indptr : int ndarray of shape (n_sentences + 1,)
+
+    Returns
+    -------
+    scores : ndarray of shape (n_arcs,)
+        In the layout of marginals.
+    """
+    weights = network.parameters.arcs
+    return np.concatenate(
+        [
+            score_all_arcs(weights, vectors.heads, vectors.modifiers, begins, begins)[0]
+            for vectors, (_, begins), _ in _predict_vectors(network, codes, indptr)
+        ]
+    )
+
+
+def predict_labels(network, codes, indptr, heads):
+    """Choose the labels of arcs, those of each sentence as if it were alone.
+
+    Parameters
+    ----------
+    network : Network
+    codes : int ndarray of shape (n_tokens, n_columns)
+    indptr : int ndarray of shape (n_sentences + 1,)
+    heads : int ndarray of shape (n_tokens,)
+        Of whole trees.
+
+    Returns
+    -------
+    labels : int ndarray of shape (n_tokens,)
+    """
+    chosen = np.empty(len(codes), dtype=np.int64)
+    for vectors, tokens, places in _predict_vectors(network, codes, indptr):
+        begin = places[0]
+        for first, last in pairwise(tokens.begins.tolist()):
+            rows, end = slice(first, last), begin + last - first - 1
+            scores, _ = score_labels(
+                network.parameters.labels,
+                vectors.label_modifiers[rows],
+                vectors.label_heads[rows],
+                (np.arange(1, last - first), heads[begin:end]),
+            )
+            chosen[begin:end] = scores.argmax(axis=1)
+            begin = end
+    return chosen
+
+
+def predict_tags(network, codes, indptr):
+    """Choose the tags of tokens, those of each sentence as if it were alone.
+
+    Parameters
+    ----------
+    network : Network
+    codes : int ndarray of shape (n_tokens, n_columns)
+    indptr : int ndarray of shape (n_sentences + 1,)
+
+    Returns
+    -------
+    tags : int ndarray of shape (n_tokens,)
+    """
+    chosen = []
+    for vectors, tokens, _ in _predict_vectors(network, codes, indptr):
+        scores, _ = linear(network.parameters.tags, vectors.encoded, tokens.begins)
+        chosen.append(scores.argmax(axis=1)[~tokens.are_roots()])
+    return np.concatenate(chosen)

@@ -1,0 +1,169 @@
+"""The parameters of the network: one flat vector, seen as the arrays of its layers."""
+
+from math import prod, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+# Token vectors of each group of columns, the vectors of heads and modifiers, those for labels.
+EMBEDDED, ARC, LABEL = 64, 100, 50
+# The shortest distance of each bucket but the first; each side has its own.
+BUCKETS = (2, 3, 4, 5, 7, 11, 21)
+N_BUCKETS = 2 * (len(BUCKETS) + 1)
+LABEL_DEVIATION = 0.02  # of the label tensor, at the start
+
+
+class Group(NamedTuple):
+    """Columns of tokens whose embeddings are added up."""
+
+    columns: tuple  # their places among those that are read
+    n_codes: tuple  # of each of them
+    deviation: float  # of the embeddings, at the start
+    replaced: float  # how often a value becomes unknown, in training
+
+
+class Sizes(NamedTuple):
+    """What the shapes of all arrays follow from."""
+
+    groups: tuple
+    hidden: tuple  # units per direction of each recurrent layer
+    n_labels: int
+    n_tags: int
+    embedded: int = EMBEDDED
+    arc: int = ARC
+    label: int = LABEL
+
+
+class Linear(NamedTuple):
+    """A linear map, ``x @ weight + bias``."""
+
+    weight: np.ndarray  # (n_inputs, n_outputs)
+    bias: np.ndarray  # (n_outputs,)
+
+
+class ArcWeights(NamedTuple):
+    """What makes scores of arcs of the vectors d of modifiers and h of heads."""
+
+    bilinear: np.ndarray  # (arc, arc), U of d @ U @ h
+    head: np.ndarray  # (arc,)
+    near_head: np.ndarray  # (arc, N_BUCKETS)
+    near_modifier: np.ndarray  # (arc, N_BUCKETS)
+
+
+class LabelWeights(NamedTuple):
+    """What makes scores of labels of the vectors of the modifier and the head of an arc."""
+
+    tensor: np.ndarray  # (label * label, n_labels)
+    linear: np.ndarray  # (2 * label, n_labels), modifiers first
+    bias: np.ndarray  # (n_labels,)
+
+
+class Parameters(NamedTuple):
+    """All of them; their shapes and gradients look the same."""
+
+    embeddings: tuple  # of each group the tables of its columns, one below the other
+    layers: tuple  # Linear, of each layer its candidates, forget and output gates
+    vectors: Linear  # of arcs for heads and modifiers, of labels for modifiers and heads
+    arcs: ArcWeights
+    labels: LabelWeights
+    tags: Linear
+
+
+def parameter_shapes(sizes):
+    """Say which shapes arrays have; without labels or tags they are empty."""
+    embeddings = tuple((sum(group.n_codes), sizes.embedded) for group in sizes.groups)
+    width, layers = len(embeddings) * sizes.embedded, []
+    for hidden in sizes.hidden:
+        layers.append(Linear((width, 6 * hidden), (6 * hidden,)))
+        width = 2 * hidden
+    arc, label = vector_sizes(sizes)
+    return Parameters(
+        embeddings,
+        tuple(layers),
+        Linear((width, 2 * (arc + label)), (2 * (arc + label),)),
+        ArcWeights((arc, arc), (arc,), (arc, N_BUCKETS), (arc, N_BUCKETS)),
+        LabelWeights((label**2, sizes.n_labels), (2 * label, sizes.n_labels), (sizes.n_labels,)),
+        Linear((width, sizes.n_tags), (sizes.n_tags,)),
+    )
+
+
+def vector_sizes(sizes):
+    """Of the vectors of a token for arcs, and for labels."""
+    return sizes.arc, sizes.label if sizes.n_labels else 0
+
+
+def count_parameters(sizes):
+    """Count the numbers in all arrays."""
+    return sum(map(prod, _leaves(parameter_shapes(sizes))))
+
+
+def view_parameters(sizes, flat):
+    """See a flat vector as arrays.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    flat : ndarray of shape (n_parameters,)
+
+    Returns
+    -------
+    parameters : Parameters
+        Views.
+    """
+    shapes = parameter_shapes(sizes)
+    ends = np.cumsum([prod(shape) for shape in _leaves(shapes)])
+    pieces = iter(np.split(flat, ends[:-1]))
+
+    def view(shape):
+        if isinstance(shape[0], int):
+            return next(pieces).reshape(shape)
+        parts = map(view, shape)
+        return shape._make(parts) if hasattr(shape, "_make") else tuple(parts)
+
+    return view(shapes)
+
+
+def _leaves(shapes):
+    if isinstance(shapes[0], int):
+        yield shapes
+    else:
+        for part in shapes:
+            yield from _leaves(part)
+
+
+def initial_parameters(sizes, rng):
+    """Draw the parameters that training starts from.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    rng : Generator
+
+    Returns
+    -------
+    flat : float32 ndarray of shape (n_parameters,)
+    """
+    flat = np.zeros(count_parameters(sizes), dtype=np.float32)
+    parameters = view_parameters(sizes, flat)
+
+    def draw(array, deviation):
+        array[...] = rng.normal(0.0, deviation, array.shape)
+
+    def glorot(array, n_inputs, n_outputs):
+        draw(array, sqrt(2 / (n_inputs + n_outputs)))
+
+    for table, group in zip(parameters.embeddings, sizes.groups, strict=True):
+        draw(table, group.deviation)
+    for layer, hidden in zip(parameters.layers, sizes.hidden, strict=True):
+        draw(layer.weight, 1 / sqrt(len(layer.weight)))
+        layer.bias[2 * hidden : 4 * hidden] = 1.0  # forget little at first
+    weight, (arc, label) = parameters.vectors.weight, vector_sizes(sizes)
+    for part in np.split(weight, np.cumsum([arc, arc, label]), axis=1):
+        if part.size:
+            glorot(part, *part.shape)
+    parameters.arcs.bilinear[...] = np.linalg.qr(rng.normal(size=(arc, arc)))[0]
+    if label:
+        draw(parameters.labels.tensor, LABEL_DEVIATION)
+        glorot(parameters.labels.linear, 2 * label, sizes.n_labels)
+    glorot(parameters.tags.weight, *parameters.tags.weight.shape)
+    return flat

@@ -1,0 +1,475 @@
+"""The network: every derivative by finite differences, in double precision."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag.features import ROOT, UNKNOWN
+from sklearn_shag.network import (
+    Examples,
+    Group,
+    Sizes,
+    Trainer,
+    count_parameters,
+    initial_parameters,
+    make_network,
+    predict_arcs,
+    predict_labels,
+    predict_tags,
+)
+from sklearn_shag.network._layers import (
+    Noise,
+    Quiet,
+    Tokens,
+    embed,
+    embed_backward,
+    linear,
+    linear_backward,
+    rectify,
+    rectify_backward,
+    recur,
+    recur_backward,
+    with_roots,
+)
+from sklearn_shag.network._network import Scores, backward, forward
+from sklearn_shag.network._parameters import (
+    ArcWeights,
+    LabelWeights,
+    Linear,
+    parameter_shapes,
+    view_parameters,
+)
+from sklearn_shag.network._scores import (
+    score_all_arcs,
+    score_all_arcs_backward,
+    score_labels,
+    score_labels_backward,
+)
+from sklearn_shag.network._training import learn_batch
+from tests.oracles import projective_trees
+
+# Four sentences, one of a single token and one beyond the last bucket of distances.
+INDPTR = np.array([0, 3, 4, 28, 33])
+BEGINS = INDPTR + np.arange(5)
+GROUPS = (Group((0, 2), (6, 5), 1.0, 0.3), Group((1,), (9,), 0.5, 0.5))
+SIZES = Sizes(GROUPS, (3, 2), 4, 3, embedded=5, arc=4, label=3)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def differences(function, array, step=1e-5):
+    """The derivative of a number by an array, which is changed meanwhile, and back."""
+    slopes = np.empty_like(array)
+    for place in np.ndindex(array.shape):
+        value = array[place]
+        array[place] = value + step
+        above = function()
+        array[place] = value - step
+        slopes[place] = (above - function()) / (2 * step)
+        array[place] = value
+    return slopes
+
+
+def assert_derivative(function, array, d_array):
+    assert np.abs(d_array).max() > 1e-3  # or nothing would be shown
+    assert_allclose(d_array, differences(function, array), rtol=1e-6, atol=1e-8)
+
+
+def empty_like(weights):
+    """Room for a derivative, filled with what must not remain."""
+    return type(weights)(*(np.full_like(array, np.nan) for array in weights))
+
+
+def examples(rng, heads=None):
+    """Sentences with labels and tags, some of which are not known."""
+    n = INDPTR[-1]
+    codes = np.stack([rng.integers(0, high, n) for high in (6, 9, 5)], axis=1)
+    if heads is None:
+        chain = [np.arange(size) for size in np.diff(INDPTR)]
+        heads = np.concatenate(chain)
+    return Examples(
+        codes.astype(np.int32),
+        INDPTR,
+        heads,
+        rng.integers(-1, 4, n),
+        rng.integers(-1, 3, n),
+        np.array([1.0, 2.0, 0.5, 1.0]),
+    )
+
+
+def partial_heads(rng):
+    """Of a chain some heads, of the second sentence all, of the last none."""
+    heads = examples(rng).heads.copy()
+    heads[[0, 2, 5, 6, 20]] = -1
+    heads[INDPTR[3] :] = -1
+    return heads
+
+
+# Layers
+
+
+def test_embeddings(rng):
+    tables = [rng.normal(size=(sum(group.n_codes), 5)) for group in GROUPS]
+    tokens = Tokens(examples(rng).codes, INDPTR)
+    d_x = rng.normal(size=(33, 10))
+    x, rows = embed(tables, GROUPS, tokens)
+    first, second, third = tokens.codes[7]
+    assert_array_equal(x[7, :5], tables[0][first] + tables[0][6 + third])
+    assert_array_equal(x[7, 5:], tables[1][second])
+    d_tables = [np.full_like(table, np.nan) for table in tables]
+    embed_backward(rows, d_x, d_tables)
+    for table, d_table in zip(tables, d_tables, strict=True):
+        assert_derivative(lambda: (embed(tables, GROUPS, tokens)[0] * d_x).sum(), table, d_table)
+
+
+def test_linear_maps(rng):
+    layer, x = Linear(rng.normal(size=(4, 3)), rng.normal(size=3)), rng.normal(size=(7, 4))
+    d_y = rng.normal(size=(7, 3))
+    _, cache = linear(layer, x)
+    d_layer = empty_like(layer)
+    d_x = linear_backward(layer, cache, d_y, d_layer)
+    for array, d_array in zip((*layer, x), (*d_layer, d_x), strict=True):
+        assert_derivative(lambda: (linear(layer, x)[0] * d_y).sum(), array, d_array)
+
+
+def test_rectified_units(rng):
+    x, d_y = rng.normal(size=(6, 4)), rng.normal(size=(6, 4))
+    y, positive = rectify(x.copy())
+    assert_array_equal(y, np.where(x > 0, x, 0.1 * x))
+    d_x = rectify_backward(positive, d_y.copy())
+    assert_derivative(lambda: (rectify(x.copy())[0] * d_y).sum(), x, d_x)
+
+
+def recur_naively(layer, x, begins):
+    """One unit of one direction of one sentence after the other."""
+    n = layer.bias.size // 3
+    y = x @ layer.weight + layer.bias
+    h = np.empty((len(x), n))
+    for begin, end in zip(begins[:-1], begins[1:], strict=True):
+        for k in range(n):
+            state = 0.0
+            steps = range(begin, end) if k < n // 2 else range(end - 1, begin - 1, -1)
+            for t in steps:
+                forget, output = (1 / (1 + np.exp(-y[t, k + j * n])) for j in (1, 2))
+                state = forget * state + (1 - forget) * y[t, k]
+                h[t, k] = output * np.tanh(state)
+    return h
+
+
+def test_recurrent_units(rng):
+    layer = Linear(rng.normal(size=(4, 18)), rng.normal(size=18))
+    x, d_h = rng.normal(size=(33, 4)), rng.normal(size=(33, 6))
+    h, cache = recur(layer, x, INDPTR)
+    assert_allclose(h, recur_naively(layer, x, INDPTR), rtol=1e-12, atol=1e-14)
+    d_layer = empty_like(layer)
+    d_x = recur_backward(layer, cache, d_h.copy(), d_layer)
+    for array, d_array in zip((*layer, x), (*d_layer, d_x), strict=True):
+        assert_derivative(lambda: (recur(layer, x, INDPTR)[0] * d_h).sum(), array, d_array)
+
+
+def test_gates_never_leave_the_range_of_numbers():
+    layer = Linear(np.array([[1.0, 0, 0, 0, 1, 1]], dtype=np.float32), np.zeros(6, np.float32))
+    with np.errstate(all="raise"):
+        h, _ = recur(layer, np.array([[-1e4], [1e4]], dtype=np.float32), np.array([0, 2]))
+    assert np.isfinite(h).all()
+
+
+# Scores
+
+
+def test_scores_of_arcs(rng):
+    shapes = parameter_shapes(SIZES).arcs
+    weights = ArcWeights(*(rng.normal(size=shape) for shape in shapes))
+    heads, modifiers = rng.normal(size=(2, 37, 4))
+    scores, cache = score_all_arcs(weights, heads, modifiers, BEGINS)
+    # Token 3 of the third sentence, with all heads; there are 12 + 2 arcs before that sentence.
+    d = modifiers[BEGINS[2] + 3]
+    for head in range(25):
+        distance = abs(head - 3)
+        buckets = [1, 2, 3, 4, 6, 10, 20, 99]
+        bucket = 2 * next(k for k, last in enumerate(buckets) if distance <= last) + (head < 3)
+        h = heads[BEGINS[2] + head]
+        expected = d @ weights.bilinear @ h + weights.head @ h
+        expected += h @ weights.near_head[:, bucket] + d @ weights.near_modifier[:, bucket]
+        assert_allclose(scores[14 + 2 * 25 + head], expected, rtol=1e-12)
+    d_scores = rng.normal(size=scores.size)
+    d_weights = empty_like(weights)
+    d_vectors = score_all_arcs_backward(weights, cache, d_scores, d_weights)
+    for array, d_array in zip(
+        (*weights, heads, modifiers), (*d_weights, *d_vectors), strict=True
+    ):
+        assert_derivative(
+            lambda: score_all_arcs(weights, heads, modifiers, BEGINS)[0] @ d_scores, array, d_array
+        )
+
+
+def test_scores_of_labels(rng):
+    shapes = parameter_shapes(SIZES).labels
+    weights = LabelWeights(*(rng.normal(size=shape) for shape in shapes))
+    modifiers, heads = rng.normal(size=(2, 8, 3))
+    arcs = np.array([1, 2, 4, 7]), np.array([2, 0, 2, 6])
+    scores, cache = score_labels(weights, modifiers, heads, arcs)
+    tensor = weights.tensor.reshape(3, 3, 4)
+    expected = np.einsum("d,dhl,h->l", modifiers[4], tensor, heads[2])
+    expected += np.r_[modifiers[4], heads[2]] @ weights.linear + weights.bias
+    assert_allclose(scores[2], expected, rtol=1e-12)
+    d_scores = rng.normal(size=scores.shape)
+    d_weights = empty_like(weights)
+    d_vectors = score_labels_backward(weights, cache, d_scores, d_weights)
+    for array, d_array in zip(
+        (*weights, modifiers, heads), (*d_weights, *d_vectors), strict=True
+    ):
+        assert_derivative(
+            lambda: (score_labels(weights, modifiers, heads, arcs)[0] * d_scores).sum(),
+            array,
+            d_array,
+        )
+
+
+# The whole
+
+
+def double_network(sizes, rng):
+    """A network in double precision, none of whose parameters is 0."""
+    flat = initial_parameters(sizes, rng).astype(np.float64)
+    flat += rng.normal(0, 0.1, flat.size)
+    return flat, make_network(sizes, flat)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_the_whole_network(rng, noisy):
+    flat, network = double_network(SIZES, rng)
+    tokens = with_roots(examples(rng).codes, INDPTR)
+    arcs = np.array([1, 2, 9]), np.array([0, 1, 7])
+
+    def run():
+        noise = Noise(0.2, np.random.default_rng(3)) if noisy else Quiet()
+        return forward(network, tokens, arcs, noise)
+
+    scores, cache = run()
+    d_scores = Scores(*(rng.normal(size=each.shape) for each in scores))
+    d_flat = np.full_like(flat, np.nan)
+    backward(network, cache, d_scores, view_parameters(SIZES, d_flat))
+    assert_derivative(
+        lambda: sum((s * d).sum() for s, d in zip(run()[0], d_scores, strict=True)), flat, d_flat
+    )
+
+
+@pytest.mark.parametrize("partial", [False, True], ids=["whole trees", "partial heads"])
+@pytest.mark.parametrize(("n_labels", "n_tags"), [(4, 3), (0, 0)])
+def test_the_loss_of_trees_labels_and_tags(rng, partial, n_labels, n_tags):
+    sizes = SIZES._replace(n_labels=n_labels, n_tags=n_tags)
+    flat, network = double_network(sizes, rng)
+    batch = examples(rng, partial_heads(rng) if partial else None)
+    if not n_labels:
+        nothing = np.full(INDPTR[-1], -1)
+        batch = batch._replace(labels=nothing, tags=nothing)
+
+    def loss(d_flat):
+        losses = learn_batch(network, batch, Quiet(), view_parameters(sizes, d_flat))
+        return sum(losses) / INDPTR[-1]
+
+    d_flat, scratch = np.full((2, flat.size), np.nan)
+    assert loss(d_flat) > 0
+    assert_derivative(lambda: loss(scratch), flat, d_flat)
+
+
+def test_the_loss_by_enumeration(rng):
+    """Of a sentence of three tokens of which one head, one label and one tag are known."""
+    _, network = double_network(SIZES, rng)
+    codes = examples(rng).codes[:3]
+    nothing = np.full(3, -1)
+    heads, labels, tags = nothing.copy(), nothing.copy(), nothing.copy()
+    heads[1], labels[1], tags[2] = 3, 2, 1
+    labels[0] = 0  # of an arc that is not known
+    indptr = np.array([0, 3])
+    batch = Examples(codes, indptr, heads, labels, tags, np.array([2.0]))
+    gradient = view_parameters(SIZES, np.empty(count_parameters(SIZES)))
+    losses = learn_batch(network, batch, Quiet(), gradient)
+    tokens = with_roots(codes, indptr)
+    scores, _ = forward(network, tokens, (np.array([2]), np.array([3])), Quiet())
+    arcs = scores.arcs.reshape(3, 4)
+    values = {tree: np.exp(sum(arcs[m, h] for m, h in enumerate(tree))) for tree in trees_of(3)}
+    known = sum(value for tree, value in values.items() if tree[1] == 3)
+    expected = (
+        -np.log(known / sum(values.values())),
+        -np.log(np.exp(scores.labels[0, 2]) / np.exp(scores.labels[0]).sum()),
+        -np.log(np.exp(scores.tags[3, 1]) / np.exp(scores.tags[3]).sum()),
+    )
+    assert_allclose(losses, 2 * np.array(expected), rtol=1e-10)
+
+
+def trees_of(n):
+    return [tuple(tree) for tree in projective_trees(n)]
+
+
+def test_nothing_known_teaches_nothing(rng):
+    _, network = double_network(SIZES, rng)
+    nothing = np.full(INDPTR[-1], -1)
+    batch = examples(rng, nothing)._replace(labels=nothing, tags=nothing)
+    d_flat = np.full(count_parameters(SIZES), np.nan)
+    losses = learn_batch(network, batch, Quiet(), view_parameters(SIZES, d_flat))
+    assert_allclose(losses, 0, atol=1e-12)
+    assert_allclose(d_flat, 0, atol=1e-12)
+
+
+# Noise
+
+
+def test_noise_replaces_values_but_never_roots(rng):
+    codes = np.full((4000, 3), 5, dtype=np.int32)
+    tokens = with_roots(codes, np.array([0, 1000, 4000]))
+    noisy = Noise(0.1, rng).replace(tokens, GROUPS)
+    assert_array_equal(noisy.codes[noisy.are_roots()], ROOT)
+    replaced = noisy.codes[~noisy.are_roots()] == UNKNOWN
+    assert_allclose(replaced.mean(axis=0), [0.3, 0.5, 0.3], atol=0.03)
+    both = (replaced[:, 0] & replaced[:, 2]).mean()  # each column for itself
+    assert_allclose(both, 0.09, atol=0.02)
+    assert_array_equal(tokens.codes[~tokens.are_roots()], 5)
+
+
+def test_dropout_keeps_the_mean(rng):
+    x = np.ones((200, 100), dtype=np.float32)
+    factors = Noise(0.2, rng).drop(x)
+    assert_array_equal(x, factors)
+    assert x.dtype == np.float32
+    assert_allclose(np.unique(x), [0, 1.25])
+    assert_allclose(x.mean(), 1, atol=0.02)
+
+
+# Training and prediction
+
+
+def trainer(rng, **options):
+    settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.0, "n_steps": 40, **options}
+    return Trainer(SIZES, initial_parameters(SIZES, rng), rng=rng, **settings)
+
+
+def test_training_lowers_the_loss(rng):
+    learner, batch = trainer(rng, n_steps=200), examples(rng)
+    groups = [group._replace(replaced=0.0) for group in GROUPS]
+    learner.network = learner.network._replace(sizes=SIZES._replace(groups=groups))
+    losses = [learner.learn(batch) for _ in range(200)]
+    assert (np.array(losses[-1]) < 0.5 * np.array(losses[0])).all()
+    assert learner.is_finite()
+
+
+def test_adam_step_by_step(rng):
+    """With the schedule, clipping and average as they are described, in numpy."""
+    learner, batch = trainer(rng, alpha=0.3), examples(rng)
+    values = learner.values.astype(np.float64)
+    first, second, average = 0.0, 0.0, values
+    for t in range(6):
+        learner.learn(batch)
+        slope = learner.gradient.astype(np.float64)
+        slope = slope * min(1, 5 / np.linalg.norm(slope))
+        first, second = 0.9 * first + 0.1 * slope, 0.95 * second + 0.05 * slope**2
+        rate = 0.01 * min(1, (t + 1) / 2) * (0.02 + 0.49 * (1 + np.cos(np.pi * t / 40)))
+        step = first / (1 - 0.9 ** (t + 1)) / (np.sqrt(second / (1 - 0.95 ** (t + 1))) + 1e-8)
+        values = values - rate * step
+        decay = (1 + t) / (10 + t)
+        average = decay * average + (1 - decay) * values
+        assert_allclose(learner.values, values, atol=2e-5)
+        assert_allclose(learner.average, average, atol=2e-5)
+
+
+def test_long_gradients_are_shortened(rng):
+    learner, batch = trainer(rng), examples(rng)
+    learner.learn(batch._replace(weights=1e4 * batch.weights))
+    assert np.linalg.norm(learner.gradient) > 5
+    assert_allclose(np.linalg.norm(learner.first), 0.1 * 5, rtol=1e-4)
+
+
+def test_the_penalty_pulls_towards_zero(rng):
+    nothing = np.full(INDPTR[-1], -1)
+    learner, batch = trainer(rng, alpha=2.0), examples(rng, nothing)
+    learner.learn(batch._replace(labels=nothing, tags=nothing))
+    start = initial_parameters(SIZES, np.random.default_rng(0))
+    assert_allclose(learner.gradient, start * 2 / INDPTR[-1], rtol=1e-5, atol=1e-7)
+
+
+def test_a_start_is_not_changed(rng):
+    start = initial_parameters(SIZES, rng)
+    kept = start.copy()
+    settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.1, "n_steps": 4}
+    Trainer(SIZES, start, rng=rng, **settings).learn(examples(rng))
+    assert_array_equal(start, kept)
+
+
+def test_a_sentence_alone_is_as_in_a_text(rng):
+    """To the last bit, in single precision and with sizes as in use."""
+    sizes = Sizes(GROUPS, (100, 100), 7, 5)
+    flat = initial_parameters(sizes, rng)
+    network = make_network(sizes, flat)
+    lengths = rng.integers(1, 60, 150)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    codes = np.stack([rng.integers(0, high, indptr[-1]) for high in (6, 9, 5)], axis=1)
+    heads = np.concatenate([np.arange(n) for n in lengths])
+    arcs = predict_arcs(network, codes, indptr)
+    labels = predict_labels(network, codes, indptr, heads)
+    tags = predict_tags(network, codes, indptr)
+    assert arcs.dtype == np.float32
+    assert labels.max() < 7
+    assert tags.max() < 5
+    assert min(np.unique(labels).size, np.unique(tags).size) > 1
+    begin = 0
+    for s, n in enumerate(lengths):
+        part, alone = slice(indptr[s], indptr[s + 1]), np.array([0, n])
+        expected = arcs[begin : begin + n * (n + 1)]
+        assert_array_equal(predict_arcs(network, codes[part], alone), expected)
+        of_sentence = predict_labels(network, codes[part], alone, heads[part])
+        assert_array_equal(of_sentence, labels[part])
+        assert_array_equal(predict_tags(network, codes[part], alone), tags[part])
+        begin += n * (n + 1)
+
+
+def test_prediction_is_what_is_trained(rng):
+    _, network = double_network(SIZES, rng)
+    batch = examples(rng)
+    tokens = with_roots(batch.codes, INDPTR)
+    rows = np.flatnonzero(~tokens.are_roots())
+    heads = np.repeat(BEGINS[:-1], np.diff(INDPTR)) + batch.heads
+    scores, _ = forward(network, tokens, (rows, heads), Quiet())
+    assert_allclose(predict_arcs(network, batch.codes, INDPTR), scores.arcs, rtol=1e-10)
+    labels = predict_labels(network, batch.codes, INDPTR, batch.heads)
+    assert_array_equal(labels, scores.labels.argmax(axis=1))
+    tags = predict_tags(network, batch.codes, INDPTR)
+    assert_array_equal(tags, scores.tags[rows].argmax(axis=1))
+
+
+# Parameters
+
+
+def test_parameters_are_views_of_all_of_a_vector():
+    flat = np.zeros(count_parameters(SIZES))
+    parameters = view_parameters(SIZES, flat)
+    for group in (parameters.embeddings, *parameters.layers, *parameters[2:]):
+        for array in group:
+            array += 1
+    assert_array_equal(flat, 1)
+
+
+def test_where_parameters_start(rng):
+    sizes = Sizes((Group((0,), (4000,), 0.3, 0.2),), (100,), 40, 17)
+    parameters = view_parameters(sizes, initial_parameters(sizes, rng))
+    (layer,) = parameters.layers
+    assert_array_equal(layer.bias, np.repeat([0, 1, 0], 200))
+    weight, labels = parameters.vectors.weight, parameters.labels
+    deviations = {
+        0.3: parameters.embeddings[0],
+        1 / 8: layer.weight,
+        np.sqrt(2 / 300): weight[:, :200],
+        np.sqrt(2 / 250): weight[:, 200:],
+        0.02: labels.tensor,
+        np.sqrt(2 / 140): labels.linear,
+        np.sqrt(2 / 217): parameters.tags.weight,
+    }
+    for deviation, array in deviations.items():
+        assert_allclose(array.std(), deviation, rtol=0.05)
+    arcs = parameters.arcs
+    assert_allclose(arcs.bilinear @ arcs.bilinear.T, np.eye(100), atol=1e-5)
+    for array in (arcs.head, arcs.near_head, arcs.near_modifier, parameters.vectors.bias):
+        assert_array_equal(array, 0)
