@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if typing.TYPE_CHECKING:
     from sklearn_shag._averaged import AveragedSHAG
     from sklearn_shag._base_shag import BaseSHAG
+    from sklearn_shag._biaffine import BiaffineParser
     from sklearn_shag._conditional import ConditionalSHAG
     from sklearn_shag._crf import CRFParser
     from sklearn_shag._deterministic import DeterministicSHAG
@@ -43,6 +44,7 @@ __all__ = [
     "EMSHAG",
     "AveragedSHAG",
     "BaseSHAG",
+    "BiaffineParser",
     "CRFParser",
     "ConditionalSHAG",
     "DeterministicSHAG",
@@ -60,6 +62,7 @@ __all__ = [
 _MODULES = (
     "_averaged",
     "_base_shag",
+    "_biaffine",
     "_conditional",
     "_crf",
     "_deterministic",

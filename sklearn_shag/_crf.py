@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_shag._base import keep
 from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
+from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
 from sklearn_shag.encoding import EncodedSentences
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
@@ -31,7 +32,7 @@ from sklearn_shag.features import (
     make_columns,
     score_arcs,
 )
-from sklearn_shag.parsing import Batch, Potentials, Rung, packed_unit_grammar, parse_heads
+from sklearn_shag.parsing import Potentials, Rung, packed_unit_grammar
 from sklearn_shag.treebank import MISSING, Heads, Sentence, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
@@ -267,7 +268,8 @@ class CRFParser(ConditionalParser):
         self._check_parsing()
         trees = prepare_trees(X, y, sample_weight, self.nonprojective)
         rng = check_random_state(self.random_state)
-        chosen, held_out = self._set_aside(trees.kept.size, rng)
+        fraction = self.validation_fraction if self.early_stopping else 0
+        chosen, held_out = set_aside(trees.kept.size, fraction, rng)
         start = self._start(trees, chosen)
         text = Text(encode_columns(start.columns, trees.sentences, trees.indptr), trees.indptr)
         templates = compile_templates(start.templates, start.columns.names)
@@ -290,19 +292,6 @@ class CRFParser(ConditionalParser):
             **history,
         )
         return self
-
-    def _set_aside(self, n_sentences, rng):
-        """Say which sentences are for training, and which for early stopping."""
-        if not self.early_stopping:
-            return np.arange(n_sentences), np.arange(0)
-        if n_sentences < 2:
-            raise ValueError(
-                "early_stopping sets sentences aside, but X holds a single one that can be learned "
-                "from. Give more of them, or early_stopping=False."
-            )
-        order = rng.permutation(n_sentences)
-        n_held_out = min(max(round(self.validation_fraction * n_sentences), 1), n_sentences - 1)
-        return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
     def _start(self, trees, chosen):
         """Where training begins: with what sentences hold, or with what was learned before."""
@@ -329,23 +318,27 @@ class CRFParser(ConditionalParser):
 
     def _learn_arcs(self, start, templates, text, trees, chosen, held_out, rng, advance):
         trainer = LinearTrainer(start, templates, self.learning_rate, SMALLEST_OF_ARCS)
-        best, losses, scores, since = start, [], [], 0
-        for _ in range(self.max_iter):
+
+        def learn():
             batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
             loss = learn_trees(trainer, text, trees.heads, trees.weights, batches)
-            losses.append(float(loss / trees.weights[chosen].sum()))
-            self._check_range(trainer, losses[-1])
+            loss = float(loss / trees.weights[chosen].sum())
+            self._check_range(trainer, loss)
             advance()
-            if held_out.size:
-                average = trainer.average()
-                scores.append(self._validate(average, templates, text, trees, held_out))
-                since += 1
-                if scores[-1] > max(scores[:-1], default=-1.0):
-                    best, since = average, 0
-                if since == self.n_iter_no_change:
-                    break
-        history = {"loss_curve_": losses, "validation_scores_": scores, "n_iter_": len(losses)}
-        return best if held_out.size else trainer.average(), history
+            return loss
+
+        def validate(weights):
+            part, _ = text.take(held_out)
+            rungs = [Rung(packed_unit_grammar(), partial(_potentials, weights, templates))]
+            return attachment_score(rungs, *part, trees, held_out)
+
+        return repeat_passes(
+            learn,
+            trainer.average,
+            validate if held_out.size else None,
+            self.max_iter,
+            self.n_iter_no_change,
+        )
 
     def _learn_labels(self, start, templates, text, trees, labels, chosen, rng, advance):
         if not start.size:
@@ -366,15 +359,6 @@ class CRFParser(ConditionalParser):
                 f"Training has left the range of numbers; the loss is {loss}. Lower "
                 f"learning_rate={self.learning_rate}, or the weights of sentences."
             )
-
-    def _validate(self, weights, templates, text, trees, held_out):
-        """The attachment score on some of the trees."""
-        part, places = text.take(held_out)
-        rungs = [Rung(packed_unit_grammar(), partial(_potentials, weights, templates))]
-        heads = parse_heads(rungs, Batch([], *part, None), logarithm=True)
-        true = trees.given[places]
-        weighted = np.repeat(trees.weights[held_out], np.diff(part.indptr)) * (true >= 0)
-        return float(weighted @ (np.concatenate(heads) == true) / weighted.sum())
 
     def _kept(self):
         """What is known of columns, and templates for kernels."""

@@ -198,9 +198,7 @@ def test_scores_of_arcs(rng):
     d_scores = rng.normal(size=scores.size)
     d_weights = empty_like(weights)
     d_vectors = score_all_arcs_backward(weights, cache, d_scores, d_weights)
-    for array, d_array in zip(
-        (*weights, heads, modifiers), (*d_weights, *d_vectors), strict=True
-    ):
+    for array, d_array in zip((*weights, heads, modifiers), (*d_weights, *d_vectors), strict=True):
         assert_derivative(
             lambda: score_all_arcs(weights, heads, modifiers, BEGINS)[0] @ d_scores, array, d_array
         )
@@ -219,9 +217,7 @@ def test_scores_of_labels(rng):
     d_scores = rng.normal(size=scores.shape)
     d_weights = empty_like(weights)
     d_vectors = score_labels_backward(weights, cache, d_scores, d_weights)
-    for array, d_array in zip(
-        (*weights, modifiers, heads), (*d_weights, *d_vectors), strict=True
-    ):
+    for array, d_array in zip((*weights, modifiers, heads), (*d_weights, *d_vectors), strict=True):
         assert_derivative(
             lambda: (score_labels(weights, modifiers, heads, arcs)[0] * d_scores).sum(),
             array,

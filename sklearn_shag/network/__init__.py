@@ -4,7 +4,13 @@ What the estimator uses of it is listed here; users have no need of it.
 """
 
 from sklearn_shag.network._network import make_network, predict_arcs, predict_labels, predict_tags
-from sklearn_shag.network._parameters import Group, Sizes, count_parameters, initial_parameters
+from sklearn_shag.network._parameters import (
+    Group,
+    NetworkWeights,
+    Sizes,
+    count_parameters,
+    initial_parameters,
+)
 from sklearn_shag.network._training import Examples, Trainer
 
 __all__ = []

@@ -34,6 +34,25 @@ class Sizes(NamedTuple):
     label: int = LABEL
 
 
+class NetworkWeights(NamedTuple):
+    """What a network has learned.
+
+    Attributes
+    ----------
+    hidden_layer_sizes : int ndarray of shape (n_layers,)
+        Units per direction of each recurrent layer.
+    values : float32 ndarray of shape (n_parameters,)
+        The parameters of all layers, one after the other.
+
+    See Also
+    --------
+    sklearn_shag.BiaffineParser : Learns them.
+    """
+
+    hidden_layer_sizes: np.ndarray
+    values: np.ndarray
+
+
 class Linear(NamedTuple):
     """A linear map, ``x @ weight + bias``."""
 

@@ -12,7 +12,7 @@ from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["count_workers", "delayed", "run_parallel"]
+__all__ = ["count_workers", "delayed", "one_blas_thread", "run_parallel"]
 
 
 def count_workers(n_jobs):
@@ -61,6 +61,11 @@ def _thread_pools():
     return ThreadpoolController()
 
 
+def one_blas_thread():
+    """Make a context in which linear algebra keeps to one thread."""
+    return _thread_pools().limit(limits=1, user_api="blas")
+
+
 def run_parallel(tasks, n_jobs, on_done=None):
     """Run joblib tasks, by preference in threads, and list what they return.
 
@@ -83,7 +88,7 @@ def run_parallel(tasks, n_jobs, on_done=None):
     """
     n_workers = count_workers(n_jobs)
     backend, _ = get_active_backend(prefer="threads")
-    with _thread_pools().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_workers > 1 and isinstance(backend, ThreadingBackend):
             return _run_in_threads(list(tasks), n_workers, backend, on_done)
         if n_workers == 1:  # joblib takes longer to call one function than a short sentence does
