@@ -79,6 +79,7 @@ _FOLDERS = (
     "inspection",
     "learning",
     "metrics",
+    "network",
     "operators",
     "parsing",
     "sequences",

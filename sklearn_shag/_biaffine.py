@@ -10,10 +10,10 @@ from sklearn.utils import check_random_state
 
 from sklearn_shag._base import keep, object_array
 from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
+from sklearn_shag._column_groups import list_sizes
 from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
 from sklearn_shag.encoding import EncodedSentences
 from sklearn_shag.features import (
-    FIRST,
     TAGS,
     Columns,
     choose_columns,
@@ -21,10 +21,10 @@ from sklearn_shag.features import (
     encode_columns,
     list_values,
     make_columns,
+    split_features,
 )
 from sklearn_shag.network import (
     Examples,
-    Group,
     NetworkWeights,
     Sizes,
     Trainer,
@@ -35,7 +35,7 @@ from sklearn_shag.network import (
     predict_tags,
 )
 from sklearn_shag.parsing import Potentials, Rung, over_chunks, packed_unit_grammar
-from sklearn_shag.treebank import MISSING, DependencyTree, Heads, Sentences
+from sklearn_shag.treebank import MISSING, Heads, Sentences
 from sklearn_shag.utils._parallel import one_blas_thread
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
@@ -45,10 +45,6 @@ from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
 SCHEDULE = ((10_000, 300, 20), (100_000, 500, 10), (np.inf, 1000, 8))
 # Of tokens that carry nothing else.
 WITHOUT_TAGS = ("form", "prefix", "suffix", "shape")
-# By the kinds of columns in a group: how large its embeddings are at first, and how often a value
-# is replaced in training. Affixes are groups of their own where there are no tags.
-TAG_GROUP, WORD_GROUP = (1.0, 0.02), (0.3, 0.2)
-FORM_GROUP, AFFIX_GROUP = (0.3, 0.3), (0.5, 0.05)
 
 
 class BiaffineParser(ConditionalParser):
@@ -56,8 +52,7 @@ class BiaffineParser(ConditionalParser):
 
     Tokens are embedded by their columns and read in both directions by simple recurrent units;
     every arc then has a score of its two ends and their distance. The probability of a tree given
-    its sentence is proportional to the exponential of the sum of the scores of its arcs. Tags,
-    labels and words are learned along. Training takes a minute or two on one core.
+    its sentence is proportional to the exponential of the sum of the scores of its arcs.
 
     Parameters
     ----------
@@ -67,7 +62,7 @@ class BiaffineParser(ConditionalParser):
     hidden_layer_sizes : sequence of int, default=(100, 100)
         Of each recurrent layer the number of units per direction.
     tags : None or {"upos", "xpos"}, default=None
-        A column to be learned along, for :meth:`predict_tags` and :meth:`parse`.
+        A column to be learned along, for :meth:`predict_tags`.
     labels : bool, default=True
         Whether relations are learned.
     dropout : float, default=0.1
@@ -332,7 +327,7 @@ class BiaffineParser(ConditionalParser):
             raise ValueError(
                 f"tags={self.tags!r} is to be learned, but no tree of X has values in that column."
             )
-        sizes = _list_sizes(vocabulary, self.hidden_layer_sizes, labels, tags)
+        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, labels.size, tags.size)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
         return Start(make_columns(vocabulary), vocabulary, labels, tags, sizes, values)
 
@@ -348,10 +343,7 @@ class BiaffineParser(ConditionalParser):
                     f"tags={self.tags!r} is to be learned from words alone, but columns names "
                     f"{', '.join(read)}. Leave tags and features out of columns, or tags=None."
                 )
-        names = []
-        for name in choose_columns(columns, sentences):
-            names += _list_features(sentences) if name == "feats" else [name]
-        return tuple(dict.fromkeys(names))
+        return split_features(choose_columns(columns, sentences), sentences)
 
     def _learn(self, start, examples, trees, chosen, held_out, rng):
         n_tokens = int(np.diff(trees.indptr)[chosen].sum())
@@ -397,8 +389,7 @@ class BiaffineParser(ConditionalParser):
 
     def _kept(self):
         """What is known of columns, and the network."""
-        parts = self.vocabulary_, self.labels_, self.tags_, self.weights_
-        return keep(self, parts, _prepare)
+        return keep(self, (self.vocabulary_, self.labels_, self.tags_, self.weights_), _prepare)
 
     def _encode(self, sentences, symbols):
         columns, _, _ = self._kept()
@@ -436,8 +427,7 @@ class BiaffineParser(ConditionalParser):
             raise ValueError(
                 'This BiaffineParser has learned no tags. Fit it with tags="upos" or "xpos".'
             )
-        task = partial(_tag, self._kept()[2])
-        codes = over_chunks(task, batch, self.n_jobs, self.verbose)
+        codes = over_chunks(partial(_tag, self._kept()[2]), batch, self.n_jobs, self.verbose)
         return object_array([self.tags_[of_sentence] for of_sentence in codes])
 
 
@@ -458,41 +448,8 @@ def _read_tags(name, sentence):
     return (MISSING,) * len(sentence) if values is None else values
 
 
-def _list_features(sentences):
-    """Name the morphological features that occur, as columns."""
-    feats = set().union(*(sentence.feats or () for sentence in sentences)) - {MISSING}
-    names = {pair.partition("=")[0] for value in feats for pair in value.split("|")}
-    return [f"feats.{name}" for name in sorted(names)]
-
-
-def _list_sizes(vocabulary, hidden, labels, tags):
-    """Group columns, and say how large everything is."""
-    tagged = any(name in TAGS or name.startswith("feats") for name in vocabulary)
-    members = {}
-    for k, (name, values) in enumerate(vocabulary.items()):
-        group = _group_of(name, tagged)
-        members.setdefault(group, []).append((k, FIRST + len(values)))
-    groups = tuple(
-        Group(*zip(*of_group, strict=True), *settings)
-        for (_, settings), of_group in members.items()
-    )
-    return Sizes(groups, tuple(map(int, hidden)), len(labels), len(tags))
-
-
-def _group_of(name, tagged):
-    """Name the group of a column, and say how it is trained."""
-    kind = name.partition(".")[0]
-    if kind in TAGS or kind == "feats":
-        return "tags", TAG_GROUP
-    if tagged:
-        return "words", WORD_GROUP
-    if kind in ("form", "lemma"):
-        return "forms", FORM_GROUP
-    return "suffixes" if kind == "suffix" else "prefixes", AFFIX_GROUP
-
-
 def _prepare(vocabulary, labels, tags, weights):
-    sizes = _list_sizes(vocabulary, weights.hidden_layer_sizes, labels, tags)
+    sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, labels.size, tags.size)
     return make_columns(vocabulary), sizes, make_network(sizes, weights.values)
 
 

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag._column_groups import list_sizes
 from sklearn_shag.encoding import RIGHT, Alphabet, pair_of
 from sklearn_shag.features import LinearWeights
 from sklearn_shag.lexical import LexicalStatistics
+from sklearn_shag.network import NetworkWeights, count_parameters
 from sklearn_shag.operators import Operators, grammar_shapes
 from sklearn_shag.sequences import LabelCounts, SequenceStatistics, TreebankStatistics
 
@@ -124,6 +126,17 @@ def _check_linear(weights, others, key):
             raise ValueError(f"{key}/{field} holds no weights")
 
 
+def _check_network(weights, others, key):
+    """Layers trust that their parameters are where their sizes say."""
+    hidden = weights.hidden_layer_sizes
+    _check_array(hidden, np.int64, (hidden.size,), f"{key}/hidden_layer_sizes")
+    if not hidden.size or hidden.min() < 1:
+        raise ValueError(f"{key}/hidden_layer_sizes holds no layers, or some without units")
+    n_labels, n_tags = others["labels_"].size, others["tags_"].size
+    sizes = list_sizes(others["vocabulary_"], hidden, n_labels, n_tags)
+    _check_array(weights.values, np.float32, (count_parameters(sizes),), f"{key}/values")
+
+
 def _check_codes(codes, largest, key):
     if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
         raise ValueError(f"{key} holds codes outside 0..{largest}")
@@ -156,4 +169,5 @@ RECORDS = {
     "labels": Record(LabelCounts, LabelCounts, _check_labels),
     "words": Record(LexicalStatistics, LexicalStatistics, _check_words),
     "linear": Record(LinearWeights, LinearWeights, _check_linear),
+    "network": Record(NetworkWeights, NetworkWeights, _check_network),
 }

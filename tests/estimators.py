@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn_shag import (
     EMSHAG,
     AveragedSHAG,
+    BiaffineParser,
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
@@ -63,11 +64,16 @@ OF_SYMBOLS = {
         DeterministicSHAG("sibling", smoothing=1), max_iter=3, decoder="viterbi"
     ),
     "CRF": CRFParser(["symbol"], n_features=2**12, random_state=0),
+    "network": BiaffineParser(["symbol"], hidden_layer_sizes=[8], max_iter=3, random_state=0),
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
 OF_TREES = {
     "lexicalized": LexicalizedSHAG(),
     "CRF of words": CRFParser(["upos", "form", "suffix"], n_features=2**14, random_state=0),
+    "network of words": BiaffineParser(hidden_layer_sizes=(8, 8), max_iter=3, random_state=0),
+    "network that tags": BiaffineParser(
+        ["form", "suffix"], tags="upos", hidden_layer_sizes=(8,), max_iter=3, random_state=0
+    ),
     "average of pipelines": AveragedSHAG(
         [
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
@@ -84,7 +90,7 @@ OF_TREES = {
 }
 ESTIMATORS = OF_SYMBOLS | OF_TREES
 # Those that go over sentences one by one, so that a weight is no repetition.
-ONE_BY_ONE = ("CRF", "CRF of words")
+ONE_BY_ONE = ("CRF", "CRF of words", "network", "network of words", "network that tags")
 TRANSFORMERS = {"token feature": TokenFeature("upos", ["xpos"], min_count=2)}
 # Learners that see nothing of the trees but counts.
 COUNTING = {name: each for name, each in ESTIMATORS.items() if hasattr(each, "partial_fit")}

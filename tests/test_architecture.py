@@ -121,7 +121,7 @@ def test_what_a_folder_names_is_public_or_shared(name):
         if source == name and folder not in path.parents
     }
     assert named - set(listed) <= shared
-    assert (name.partition(".")[2] in ("utils", "encoding", "lexical", "network")) == (listed == [])
+    assert (name.partition(".")[2] in ("utils", "encoding", "lexical")) == (listed == [])
     # What is imported from a folder of the package was made there.
     for value in map(vars(module).get, named):
         maker = getattr(value, "__module__", name)

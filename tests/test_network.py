@@ -1,5 +1,7 @@
 """The network: every derivative by finite differences, in double precision."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,8 +20,8 @@ from sklearn_shag.network import (
     predict_tags,
 )
 from sklearn_shag.network._layers import (
+    SILENCE,
     Noise,
-    Quiet,
     Tokens,
     embed,
     embed_backward,
@@ -148,7 +150,7 @@ def recur_naively(layer, x, begins):
     n = layer.bias.size // 3
     y = x @ layer.weight + layer.bias
     h = np.empty((len(x), n))
-    for begin, end in zip(begins[:-1], begins[1:], strict=True):
+    for begin, end in pairwise(begins.tolist()):
         for k in range(n):
             state = 0.0
             steps = range(begin, end) if k < n // 2 else range(end - 1, begin - 1, -1)
@@ -242,7 +244,7 @@ def test_the_whole_network(rng, noisy):
     arcs = np.array([1, 2, 9]), np.array([0, 1, 7])
 
     def run():
-        noise = Noise(0.2, np.random.default_rng(3)) if noisy else Quiet()
+        noise = Noise(0.2, np.random.default_rng(3)) if noisy else SILENCE
         return forward(network, tokens, arcs, noise)
 
     scores, cache = run()
@@ -265,7 +267,7 @@ def test_the_loss_of_trees_labels_and_tags(rng, partial, n_labels, n_tags):
         batch = batch._replace(labels=nothing, tags=nothing)
 
     def loss(d_flat):
-        losses = learn_batch(network, batch, Quiet(), view_parameters(sizes, d_flat))
+        losses = learn_batch(network, batch, SILENCE, view_parameters(sizes, d_flat))
         return sum(losses) / INDPTR[-1]
 
     d_flat, scratch = np.full((2, flat.size), np.nan)
@@ -284,9 +286,9 @@ def test_the_loss_by_enumeration(rng):
     indptr = np.array([0, 3])
     batch = Examples(codes, indptr, heads, labels, tags, np.array([2.0]))
     gradient = view_parameters(SIZES, np.empty(count_parameters(SIZES)))
-    losses = learn_batch(network, batch, Quiet(), gradient)
+    losses = learn_batch(network, batch, SILENCE, gradient)
     tokens = with_roots(codes, indptr)
-    scores, _ = forward(network, tokens, (np.array([2]), np.array([3])), Quiet())
+    scores, _ = forward(network, tokens, (np.array([2]), np.array([3])), SILENCE)
     arcs = scores.arcs.reshape(3, 4)
     values = {tree: np.exp(sum(arcs[m, h] for m, h in enumerate(tree))) for tree in trees_of(3)}
     known = sum(value for tree, value in values.items() if tree[1] == 3)
@@ -307,7 +309,7 @@ def test_nothing_known_teaches_nothing(rng):
     nothing = np.full(INDPTR[-1], -1)
     batch = examples(rng, nothing)._replace(labels=nothing, tags=nothing)
     d_flat = np.full(count_parameters(SIZES), np.nan)
-    losses = learn_batch(network, batch, Quiet(), view_parameters(SIZES, d_flat))
+    losses = learn_batch(network, batch, SILENCE, view_parameters(SIZES, d_flat))
     assert_allclose(losses, 0, atol=1e-12)
     assert_allclose(d_flat, 0, atol=1e-12)
 
@@ -428,7 +430,7 @@ def test_prediction_is_what_is_trained(rng):
     tokens = with_roots(batch.codes, INDPTR)
     rows = np.flatnonzero(~tokens.are_roots())
     heads = np.repeat(BEGINS[:-1], np.diff(INDPTR)) + batch.heads
-    scores, _ = forward(network, tokens, (rows, heads), Quiet())
+    scores, _ = forward(network, tokens, (rows, heads), SILENCE)
     assert_allclose(predict_arcs(network, batch.codes, INDPTR), scores.arcs, rtol=1e-10)
     labels = predict_labels(network, batch.codes, INDPTR, batch.heads)
     assert_array_equal(labels, scores.labels.argmax(axis=1))

@@ -10,6 +10,7 @@ from sklearn_shag.features._columns import (
     encode_columns,
     list_values,
     make_columns,
+    split_features,
 )
 from sklearn_shag.features._explanation import FeatureWeight, compare_heads
 from sklearn_shag.features._hashing import LinearWeights, all_arcs, arcs_of_heads

@@ -90,6 +90,16 @@ def choose_columns(columns, sentences):
     return tuple(names)
 
 
+def split_features(names, sentences):
+    """Put a column for each morphological feature of sentences in the place of "feats"."""
+    feats = set().union(*(getattr(s, "feats", None) or () for s in sentences)) - {MISSING}
+    found = {pair.partition("=")[0] for value in feats for pair in value.split("|")}
+    split = []
+    for name in names:
+        split += [f"feats.{feature}" for feature in sorted(found)] if name == "feats" else [name]
+    return tuple(dict.fromkeys(split))
+
+
 def _find_columns(sentences):
     """What there is in sentences that says something."""
     if not all(isinstance(sentence, DependencyTree) for sentence in sentences):

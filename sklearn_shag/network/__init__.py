@@ -1,6 +1,6 @@
 """A network of one architecture that scores arcs, labels and tags, and how it is trained.
 
-What the estimator uses of it is listed here; users have no need of it.
+What the estimator uses of it is listed here; users see the weights alone.
 """
 
 from sklearn_shag.network._network import make_network, predict_arcs, predict_labels, predict_tags
@@ -13,4 +13,4 @@ from sklearn_shag.network._parameters import (
 )
 from sklearn_shag.network._training import Examples, Trainer
 
-__all__ = []
+__all__ = ["NetworkWeights"]

@@ -30,17 +30,7 @@ class Tokens(NamedTuple):
 
 
 def with_roots(codes, indptr):
-    """Put the root before each sentence.
-
-    Parameters
-    ----------
-    codes : int ndarray of shape (n_tokens, n_columns)
-    indptr : int ndarray of shape (n_sentences + 1,)
-
-    Returns
-    -------
-    tokens : Tokens
-    """
+    """Put the root before each sentence of codes, (n_tokens, n_columns)."""
     begins = indptr + np.arange(indptr.size)
     shape = begins[-1], codes.shape[1]
     tokens = Tokens(np.full(shape, ROOT, dtype=np.int32), begins)
@@ -48,21 +38,16 @@ def with_roots(codes, indptr):
     return tokens
 
 
-class Noise:
-    """What training does to tokens and layers, so that the network does not rely on any one.
+class Noise(NamedTuple):
+    """What training does to tokens and layers, so that the network does not rely on any one."""
 
-    Parameters
-    ----------
-    dropout : float
-        How often an entry of a layer is 0.
-    rng : Generator
-    """
-
-    def __init__(self, dropout, rng):
-        self.dropout, self.rng = dropout, rng
+    dropout: float  # how often an entry of a layer is 0
+    rng: np.random.Generator | None  # None for no noise at all, in prediction
 
     def replace(self, tokens, groups):
         """Make some values of tokens unknown."""
+        if self.rng is None:
+            return tokens
         rates = np.empty(tokens.codes.shape[1], dtype=np.float32)
         for group in groups:
             rates[list(group.columns)] = group.replaced
@@ -72,22 +57,15 @@ class Noise:
 
     def drop(self, x):
         """Set entries to 0, in place, and return the factors of all."""
+        if self.rng is None:
+            return 1
         factors = (self.rng.random(x.shape, dtype=np.float32) >= self.dropout).astype(x.dtype)
         factors /= 1 - self.dropout
         x *= factors
         return factors
 
 
-class Quiet:
-    """No noise: prediction."""
-
-    def replace(self, tokens, groups):
-        """Leave tokens as they are."""
-        return tokens
-
-    def drop(self, x):
-        """Leave a layer as it is."""
-        return 1
+SILENCE = Noise(0.0, None)
 
 
 def embed(tables, groups, tokens):
@@ -179,20 +157,8 @@ def recur(layer, x, begins, alone=None):
         c_t = f_t c_(t-1) + (1 - f_t) x_t            c_0 = 0
         h_t = r_t tanh(c_t)
 
-    Parameters
-    ----------
-    layer : Linear
-        Its outputs are candidates, forget and output gates, of each the units of both directions.
-    x : ndarray of shape (n_rows, n_inputs)
-    begins : int ndarray of shape (n_sentences + 1,)
-    alone : None or int ndarray of shape (n_sentences + 1,), default=None
-        As for :func:`multiply`.
-
-    Returns
-    -------
-    h : ndarray of shape (n_rows, 2 * n_units)
-        Those of the forward direction first.
-    cache : tuple
+    The outputs of the layer are candidates, forget and output gates, of each the units of both
+    directions, those of the forward one first.
     """
     y, _ = linear(layer, x, alone)
     n = y.shape[1] // 3

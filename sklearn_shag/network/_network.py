@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.network._layers import (
-    Quiet,
+    SILENCE,
     embed,
     embed_backward,
     linear,
@@ -66,21 +66,7 @@ def make_network(sizes, flat):
 
 
 def encode(network, tokens, noise, alone=None):
-    """Compute the vectors of tokens.
-
-    Parameters
-    ----------
-    network : Network
-    tokens : Tokens
-    noise : Noise or Quiet
-    alone : None or int ndarray of shape (n_sentences + 1,), default=None
-        As for :func:`~sklearn_shag.network._layers.multiply`.
-
-    Returns
-    -------
-    vectors : Vectors
-    cache : tuple
-    """
+    """Compute the vectors of tokens."""
     parameters, groups = network.parameters, network.sizes.groups
     x, rows = embed(parameters.embeddings, groups, noise.replace(tokens, groups))
     factors, caches = [noise.drop(x)], []
@@ -123,7 +109,7 @@ def forward(network, tokens, arcs, noise):
     tokens : Tokens
     arcs : tuple of int ndarrays of shape (n_given,)
         The rows of modifiers, no row twice, and of heads, whose labels are to be scored.
-    noise : Noise or Quiet
+    noise : Noise
 
     Returns
     -------
@@ -143,18 +129,7 @@ def forward(network, tokens, arcs, noise):
 
 
 def backward(network, cache, d_scores, gradient):
-    """Take the derivatives by all parameters.
-
-    Parameters
-    ----------
-    network : Network
-    cache : tuple
-        From :func:`forward`.
-    d_scores : Scores
-        The derivatives by what it returned.
-    gradient : Parameters
-        Overwritten.
-    """
+    """Take the derivatives by all parameters, of those by what :func:`forward` returned."""
     encoder, arc_cache, label_cache, tag_cache = cache
     parameters = network.parameters
     d_heads, d_modifiers = score_all_arcs_backward(
@@ -175,7 +150,7 @@ def _predict_vectors(network, codes, indptr):
     for first, last in pairwise([*cuts.tolist(), indptr.size - 1]):
         part, places = places_of(indptr, np.arange(first, last))
         tokens = with_roots(codes[places], part)
-        vectors, _ = encode(network, tokens, Quiet(), tokens.begins)
+        vectors, _ = encode(network, tokens, SILENCE, tokens.begins)
         yield vectors, tokens, places
 
 
@@ -203,20 +178,7 @@ def predict_arcs(network, codes, indptr):
 
 
 def predict_labels(network, codes, indptr, heads):
-    """Choose the labels of arcs, those of each sentence as if it were alone.
-
-    Parameters
-    ----------
-    network : Network
-    codes : int ndarray of shape (n_tokens, n_columns)
-    indptr : int ndarray of shape (n_sentences + 1,)
-    heads : int ndarray of shape (n_tokens,)
-        Of whole trees.
-
-    Returns
-    -------
-    labels : int ndarray of shape (n_tokens,)
-    """
+    """Choose the labels, (n_tokens,), of the arcs of whole trees, as :func:`predict_arcs` does."""
     chosen = np.empty(len(codes), dtype=np.int64)
     for vectors, tokens, places in _predict_vectors(network, codes, indptr):
         begin = places[0]
@@ -234,18 +196,7 @@ def predict_labels(network, codes, indptr, heads):
 
 
 def predict_tags(network, codes, indptr):
-    """Choose the tags of tokens, those of each sentence as if it were alone.
-
-    Parameters
-    ----------
-    network : Network
-    codes : int ndarray of shape (n_tokens, n_columns)
-    indptr : int ndarray of shape (n_sentences + 1,)
-
-    Returns
-    -------
-    tags : int ndarray of shape (n_tokens,)
-    """
+    """Choose the tags of tokens, (n_tokens,), as :func:`predict_arcs` does."""
     chosen = []
     for vectors, tokens, _ in _predict_vectors(network, codes, indptr):
         scores, _ = linear(network.parameters.tags, vectors.encoded, tokens.begins)

@@ -44,9 +44,12 @@ class NetworkWeights(NamedTuple):
     values : float32 ndarray of shape (n_parameters,)
         The parameters of all layers, one after the other.
 
-    See Also
+    Examples
     --------
-    sklearn_shag.BiaffineParser : Learns them.
+    >>> from sklearn_shag import BiaffineParser
+    >>> parser = BiaffineParser(hidden_layer_sizes=[5], max_iter=1).fit([["DET", "NOUN"]], [[2, 0]])
+    >>> parser.weights_.hidden_layer_sizes
+    array([5])
     """
 
     hidden_layer_sizes: np.ndarray
@@ -117,18 +120,7 @@ def count_parameters(sizes):
 
 
 def view_parameters(sizes, flat):
-    """See a flat vector as arrays.
-
-    Parameters
-    ----------
-    sizes : Sizes
-    flat : ndarray of shape (n_parameters,)
-
-    Returns
-    -------
-    parameters : Parameters
-        Views.
-    """
+    """See a flat vector, (n_parameters,), as Parameters, which are views."""
     shapes = parameter_shapes(sizes)
     ends = np.cumsum([prod(shape) for shape in _leaves(shapes)])
     pieces = iter(np.split(flat, ends[:-1]))
@@ -151,17 +143,7 @@ def _leaves(shapes):
 
 
 def initial_parameters(sizes, rng):
-    """Draw the parameters that training starts from.
-
-    Parameters
-    ----------
-    sizes : Sizes
-    rng : Generator
-
-    Returns
-    -------
-    flat : float32 ndarray of shape (n_parameters,)
-    """
+    """Draw the parameters that training starts from, as a flat vector of single precision."""
     flat = np.zeros(count_parameters(sizes), dtype=np.float32)
     parameters = view_parameters(sizes, flat)
 

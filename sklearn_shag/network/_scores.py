@@ -17,20 +17,7 @@ def score_all_arcs(weights, heads, modifiers, begins, alone=None):
 
         s(h, m) = d @ U @ h + u @ h + V[bucket(h, m)] @ h + W[bucket(h, m)] @ d
 
-    Parameters
-    ----------
-    weights : ArcWeights
-    heads, modifiers : ndarrays of shape (n_rows, arc)
-    begins : int ndarray of shape (n_sentences + 1,)
-        Of the sentences, with the root first in each.
-    alone : None or int ndarray of shape (n_sentences + 1,), default=None
-        As for :func:`~sklearn_shag.network._layers.multiply`.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_arcs,)
-        In the layout of marginals.
-    cache : tuple
+    They are in the layout of marginals, (n_arcs,); the root is the first row of its sentence.
     """
     products = multiply(modifiers, weights.bilinear, alone)
     products += weights.head
@@ -100,20 +87,7 @@ def _add_near_backward(d_scores, begins, arcs, d_near_heads, d_near_modifiers):
 
 
 def score_labels(weights, modifiers, heads, arcs):
-    """Score the labels of given arcs.
-
-    Parameters
-    ----------
-    weights : LabelWeights
-    modifiers, heads : ndarrays of shape (n_rows, label)
-    arcs : tuple of int ndarrays of shape (n_arcs,)
-        The rows of modifiers, no row twice, and of heads.
-
-    Returns
-    -------
-    scores : ndarray of shape (n_arcs, n_labels)
-    cache : tuple
-    """
+    """Score the labels of arcs: a row each of modifiers, none twice, and of heads."""
     of_modifiers, of_heads = arcs
     d, h = modifiers[of_modifiers], heads[of_heads]
     products = (d[:, :, None] * h[:, None, :]).reshape(len(d), len(weights.tensor))

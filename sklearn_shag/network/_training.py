@@ -41,20 +41,8 @@ def learn_batch(network, batch, noise, gradient):
     """Compute the loss of sentences, and its derivatives by all parameters.
 
     It is that of known heads, -log P(heads | sentence), and the cross-entropies of the labels of
-    known arcs and of known tags, all divided by the number of tokens.
-
-    Parameters
-    ----------
-    network : Network
-    batch : Examples
-    noise : Noise or Quiet
-    gradient : Parameters
-        Overwritten.
-
-    Returns
-    -------
-    losses : tuple of float
-        Of arcs, labels and tags, summed over tokens.
+    known arcs and of known tags, all divided by the number of tokens. Returned are the three parts,
+    not divided.
     """
     tokens = with_roots(batch.codes, batch.indptr)
     rows = np.flatnonzero(~tokens.are_roots())
@@ -123,17 +111,7 @@ class Trainer:
         self.views = make_network(sizes, self.gradient).parameters
 
     def learn(self, batch):
-        """Take a step along the gradient of the loss of a batch.
-
-        Parameters
-        ----------
-        batch : Examples
-
-        Returns
-        -------
-        losses : tuple of float
-            Of arcs, labels and tags, summed over tokens, before the step.
-        """
+        """Take a step for a batch, and return its losses, from :func:`learn_batch`, before."""
         losses = learn_batch(self.network, batch, self.noise, self.views)
         if self.alpha:
             self.gradient += self.values * (self.alpha / batch.indptr[-1])

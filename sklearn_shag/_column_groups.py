@@ -1,0 +1,50 @@
+"""How columns of tokens are grouped to be embedded."""
+
+from sklearn_shag.features import FIRST, TAGS
+from sklearn_shag.network import Group, Sizes
+
+__all__ = ["list_sizes"]
+
+# By the kinds of columns in a group: the standard deviation of its embeddings at first, and how
+# often a value is replaced in training. Affixes are groups of their own where there are no tags.
+TAG_GROUP, WORD_GROUP = (1.0, 0.02), (0.3, 0.2)
+FORM_GROUP, AFFIX_GROUP = (0.3, 0.3), (0.5, 0.05)
+
+
+def list_sizes(vocabulary, hidden, n_labels, n_tags):
+    """Group columns, and say how large everything in a network is.
+
+    Parameters
+    ----------
+    vocabulary : dict of list of str
+        The known values of each column.
+    hidden : sequence of int
+        Units per direction of each recurrent layer.
+    n_labels, n_tags : int
+
+    Returns
+    -------
+    sizes : Sizes
+    """
+    tagged = any(name in TAGS or name.startswith("feats") for name in vocabulary)
+    members = {}
+    for k, (name, values) in enumerate(vocabulary.items()):
+        group = _group_of(name, tagged)
+        members.setdefault(group, []).append((k, FIRST + len(values)))
+    groups = tuple(
+        Group(*zip(*of_group, strict=True), *settings)
+        for (_, settings), of_group in members.items()
+    )
+    return Sizes(groups, tuple(map(int, hidden)), n_labels, n_tags)
+
+
+def _group_of(name, tagged):
+    """Name the group of a column, and say how it is trained."""
+    kind = name.partition(".")[0]
+    if kind in TAGS or kind == "feats":
+        return "tags", TAG_GROUP
+    if tagged:
+        return "words", WORD_GROUP
+    if kind in ("form", "lemma"):
+        return "forms", FORM_GROUP
+    return "suffixes" if kind == "suffix" else "prefixes", AFFIX_GROUP
