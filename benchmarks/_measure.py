@@ -92,7 +92,7 @@ def describe_machine():
 
 def measured(what, value, *, at_least=None, at_most=None):
     """One row of a table of what was measured and, if anything, what is demanded."""
-    row = {"what": what, "measured": value, "demanded": "-", "met": "-"}
+    row = {"what": what, "measured": value, "demanded": "", "met": ""}
     if at_least is not None:
         row |= {"demanded": f"at least {at_least}", "met": "yes" if value >= at_least else "no"}
     if at_most is not None:

@@ -1,6 +1,12 @@
-"""Sphinx configuration: `python -m sphinx -b html . _build/html` in this folder, offline."""
+"""Sphinx configuration: `python -m sphinx -b html . _build/html` in this folder, offline.
+
+The pages load nothing from other hosts: `check_html.py` says so of every page, `look.py` opens them
+in a browser without network.
+"""
 
 import importlib
+import logging
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -8,6 +14,8 @@ from sphinx.errors import ExtensionError
 from sphinx_gallery.sorting import ExplicitOrder
 
 import sklearn_shag
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "sklearn_shag"
 author = "The sklearn_shag developers"
@@ -17,31 +25,29 @@ version = release = sklearn_shag.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "figures",
+    "mathml",
+    "equation_links",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "conftest.py"]
+# Tables of sphinx-gallery's running times would load scripts from other hosts.
+exclude_patterns = ["_build", "sg_execution_times.rst", "*/sg_execution_times.rst"]
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"sklearn_shag {release}"
-html_theme_options = {"navigation_with_keys": False, "show_prev_next": False}
-# Pages without pages below them have nothing to show on the left.
-html_sidebars = {
-    page: []
-    for page in (
-        "index",
-        "user_guide",
-        "cluster",
-        "results",
-        "speed",
-        "theory",
-        "architecture",
-        "whats_new",
-        "refs",
-        "sg_execution_times",
-    )
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "show_toc_level": 2,
 }
+# Pages without pages below them have nothing to show on the left.
+html_sidebars = {page: [] for page in ("index", "theory", "whats_new", "refs")}
 
 # Equations are numbered in their order on the page, never by section: the code cites the numbers.
 numfig = False
@@ -51,6 +57,7 @@ math_eqref_format = "eq. {number}"
 
 # Types stand in the docstrings, with shapes; signatures show defaults alone.
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autosummary_ignore_module_all = False
 numpydoc_show_class_members = False
@@ -102,6 +109,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 3600,
     "remove_config_comments": True,
 }
+# What examples print shall not depend on what is compiled already.
+logging.getLogger("sklearn_shag").setLevel("ERROR")
 
 PUBLIC_MODULES = [
     "sklearn_shag",

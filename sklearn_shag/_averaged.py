@@ -128,7 +128,7 @@ class AveragedSHAG(ComposedParser):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            Heads; None takes those of the trees in X.
+            Heads, -1 where they are not known; None takes those of the trees in X.
 
         Returns
         -------

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag._keep_heads import allow_kept_heads, kept_relations
 from sklearn_shag.encoding import (
     check_allowed,
     check_heads,
@@ -29,9 +30,11 @@ from sklearn_shag.parsing import (
     parse_log_partitions,
     parse_marginals,
     report_marginals,
+    take_batch,
     value_trees,
 )
-from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,
@@ -54,6 +57,11 @@ class BaseParser(BaseEstimator, ABC):
 
     A subclass has the parameters `decoder`, `n_jobs` and `verbose`.
     """
+
+    @property
+    def _needs_whole_trees(self):
+        """What learns from whole trees alone, to be named in messages; None if nothing does."""
+        return type(self).__name__
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
     _parsing_parameters = ("decoder", "n_jobs", "verbose")
@@ -158,13 +166,14 @@ class BaseParser(BaseEstimator, ABC):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            Heads; None takes those of the trees in X.
+            Heads, -1 where they are not known; None takes those of the trees in X.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_sentences,)
-            In nats: log Z of the tree alone, less log Z of all trees. -inf for trees that are not
-            projective or have several roots, and where the estimate is not positive.
+            In nats: log Z of the tree alone, or of all trees with the known heads, less log Z of
+            all trees. -inf for trees that are not projective or have several roots, and where the
+            estimate is not positive.
         """
 
     def score(
@@ -177,14 +186,19 @@ class BaseParser(BaseEstimator, ABC):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            The true heads; None takes those of the trees in X.
+            The true heads, -1 where they are not known; None takes those of the trees in X.
         sample_weight : None or array-like of shape (n_sentences,), default=None
             How often each sentence counts.
 
         Returns
         -------
         score : float
-            Share of tokens, punctuation included, with the right head, in [0, 1].
+            Share of tokens with a known head, punctuation included, that get it, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If no head is known.
         """
         check_is_fitted(self)
         sentences, true_heads = check_trees(X, y)
@@ -192,7 +206,9 @@ class BaseParser(BaseEstimator, ABC):
             true_heads, self.predict(sentences), sample_weight=sample_weight
         )
 
-    def parse(self, X: Sentences, *, allowed: Allowed | None = None) -> list[DependencyTree]:
+    def parse(
+        self, X: Sentences, *, allowed: Allowed | None = None, keep_heads: bool = False
+    ) -> list[DependencyTree]:
         """Parse sentences into trees that can be drawn or written as CoNLL-U.
 
         Parameters
@@ -201,12 +217,21 @@ class BaseParser(BaseEstimator, ABC):
             As for :meth:`predict`.
         allowed : None or sequence of length n_sentences, default=None
             As for :meth:`predict`.
+        keep_heads : bool, default=False
+            Whether heads that trees of X have are kept, with their relations, so that only those
+            that are not known (-1) are predicted. Else heads of X are not looked at.
 
         Returns
         -------
         trees : list of DependencyTree
             The trees of X with predicted heads and no relation labels; for a plain sequence of
             symbols a tree whose forms are the symbols.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`predict`; or if no projective tree with one root has the heads to be kept, as
+            where they cross. The message names the sentence, and the arcs.
 
         Examples
         --------
@@ -216,8 +241,10 @@ class BaseParser(BaseEstimator, ABC):
         DependencyTree('DET NOUN VERB', heads=[2, 3, 0])
         """
         sentences, _ = check_sentences(X)
+        if keep_heads:
+            allowed = allow_kept_heads(sentences, allowed)
         return [
-            sentence.with_heads(heads)
+            sentence.with_heads(heads, kept_relations(sentence, heads) if keep_heads else None)
             if isinstance(sentence, DependencyTree)
             else DependencyTree(sentence, heads)
             for sentence, heads in zip(
@@ -324,12 +351,15 @@ class ChartParser(BaseParser):
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         batch = self._batch(X)
-        known = np.split(check_heads(batch.sentences, y), batch.indptr[1:-1])
         sign, log_abs_z = self._log_partitions(batch)
-        allowed = [np.arange(heads.size + 1) == heads[:, None] for heads in known]
+        allowed = arcs_left_by(self._known_heads(batch, y))
         sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed))
         possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
         return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
+
+    def _known_heads(self, batch, y):
+        """List the heads of each sentence, -1 where they are not known."""
+        return np.split(check_heads(batch.sentences, y, partial=True), batch.indptr[1:-1])
 
     def _log_partitions(self, batch):
         """Compute sign and log |Z| of every sentence."""
@@ -378,13 +408,14 @@ class GenerativeParser(ChartParser):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            Heads; None takes those of the trees in X.
+            Heads, -1 where they are not known; None takes those of the trees in X.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_sentences,)
             In nats. -inf for trees with several roots, and where the estimate, a product over the
-            head-modifier sequences, is not positive.
+            head-modifier sequences, is not positive. Of a partial tree it is that of its sentence
+            with any of the projective trees that have the known heads.
 
         See Also
         --------
@@ -406,10 +437,27 @@ class GenerativeParser(ChartParser):
         array([0.5, 0.5])
         """
         batch = self._batch(X)
-        heads = check_heads(batch.sentences, y)
+        known = self._known_heads(batch, y)
+        is_partial = np.array([heads.min() == UNKNOWN for heads in known])
+        scores = np.empty(is_partial.size)
+        for chosen, score in (
+            (np.flatnonzero(~is_partial), self._score_trees),
+            (np.flatnonzero(is_partial), self._score_partial_trees),
+        ):
+            if chosen.size:
+                sign, log_abs = score(take_batch(batch, chosen), [known[s] for s in chosen])
+                scores[chosen] = np.where(sign > 0, log_abs, -np.inf)
+        return scores
+
+    def _score_trees(self, batch, heads):
+        """Sign and logarithm of the value of each tree."""
         rung = self._rungs()[0]
-        sign, log_abs = value_trees(rung.grammar.operators, rung.make_potentials(batch), heads)
-        return np.where(sign > 0, log_abs, -np.inf)
+        potentials = rung.make_potentials(batch)
+        return value_trees(rung.grammar.operators, potentials, np.concatenate(heads))
+
+    def _score_partial_trees(self, batch, heads):
+        """Sign and logarithm of the summed value of the trees that have the known heads."""
+        return self._log_partitions(batch._replace(allowed=arcs_left_by(heads)))
 
     def sample(
         self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200

@@ -38,6 +38,7 @@ examples:
 examples:
   %(prog)s model.npz test.conllu -o parsed.conllu
   %(prog)s model.npz - < test.conllu > parsed.conllu
+  %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
 """,
     "evaluate": """\
 examples:
@@ -197,7 +198,7 @@ def _add_parse(commands):
     parser.add_argument(
         "model", metavar="MODEL", help="model file, of the command train, or - for standard input"
     )
-    _add_files(parser, "file", "FILE", "sentences, whose heads are ignored", nargs="+")
+    _add_files(parser, "file", "FILE", "sentences", nargs="+")
     parser.add_argument(
         *("-o", "--output"),
         metavar="OUT",
@@ -209,6 +210,12 @@ def _add_parse(commands):
         choices=["mbr", "max_marginal", "viterbi"],
         help="tree with the largest sum of log marginals or of marginals, or, of deterministic "
         "automata only, the most probable one (default: that of the model)",
+    )
+    parser.add_argument(
+        "--keep-heads",
+        action="store_true",
+        help="keep the heads that the sentences have, with their relations, and complete the rest "
+        "(default: heads are ignored)",
     )
     _add_n_jobs(parser, default="that of the model")
 

@@ -15,7 +15,14 @@ from sklearn_shag.metrics import (
     is_punctuation,
     unlabeled_attachment_score,
 )
-from sklearn_shag.treebank import MISSING, DependencyTree, list_sources, read_conllu
+from sklearn_shag.treebank import (
+    MISSING,
+    DependencyTree,
+    fill_unknown,
+    list_sources,
+    read_conllu,
+)
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
 
 __all__ = ["evaluate"]
@@ -43,11 +50,13 @@ def evaluate(options):
     Raises
     ------
     ValueError
-        If the files do not hold the same sentences, with heads, or no token counts.
+        If the files do not hold the same sentences, those parsed with all heads, or no token
+        counts.
     """
     gold_files, system_files = list_sources(options.gold), list_sources(options.system)
     _check_files(gold_files, system_files)
     gold, system = _read(gold_files), _read(system_files)
+    gold = _fill_unknown(gold)
     _check_sentences(options, gold, system)
     report = _compare(
         [sentence.tree for sentence in gold],
@@ -77,6 +86,12 @@ def _read(files):
     ]
 
 
+def _fill_unknown(gold):
+    """Of sentences without heads among others none is known: they are not scored."""
+    trees = fill_unknown([sentence.tree for sentence in gold])
+    return [sentence._replace(tree=tree) for sentence, tree in zip(gold, trees, strict=True)]
+
+
 def _check_sentences(options, gold, system):
     for side, sentences in ((options.gold, gold), (options.system, system)):
         if not sentences:
@@ -91,6 +106,11 @@ def _check_sentences(options, gold, system):
     for sentence in (*gold, *system):
         if sentence.tree.heads is None:
             raise ValueError(f"{_describe(sentence)} is without heads, which are what is scored.")
+    for sentence in system:
+        if UNKNOWN in sentence.tree.heads:
+            raise ValueError(
+                f"{_describe(sentence)} has words without heads; what is scored are whole trees."
+            )
 
 
 def _find_difference(true, parsed):
@@ -124,12 +144,15 @@ def _compare(gold, system, by, ignore):
     counts = _count(gold, system, ignore)
     n_scored = int(counts[:, 1].sum())
     if not n_scored:
-        raise ValueError("No token is left to score: all symbols stand for punctuation.")
+        raise ValueError(
+            "No token is left to score: all symbols of words with heads stand for punctuation."
+        )
     uas, exact = _resample(counts)
     breakdown = attachment_breakdown(gold, system, by=by, ignore=ignore)
     return {
         "sentences": len(gold),
         "tokens": sum(map(len, gold)),
+        "unknown_tokens": int(sum(np.count_nonzero(tree.heads == UNKNOWN) for tree in gold)),
         "scored_tokens": n_scored,
         "punctuation": "scored" if ignore is None else "ignored",
         "uas": {"score": unlabeled_attachment_score(gold, system, ignore=ignore), **uas},
@@ -161,9 +184,10 @@ def _count(gold, system, ignore):
     """
     counts = np.zeros((len(gold), 4), dtype=np.int64)
     for row, true, parsed in zip(counts, gold, system, strict=True):
-        right = true.heads == parsed.heads
+        counted = true.heads != UNKNOWN
         if ignore is not None:
-            right = right[[not ignore(symbol) for symbol in true.symbols]]
+            counted &= [not ignore(symbol) for symbol in true.symbols]
+        right = (true.heads == parsed.heads)[counted]
         row[:] = right.sum(), right.size, right.all() and right.size, right.size > 0
     counts[:, 2] = counts[:, 2] > 0
     return counts
@@ -182,10 +206,14 @@ def _resample(counts):
 
 
 def _print(report):
+    n_tokens, n_unknown = report["tokens"], report["unknown_tokens"]
     scored = "punctuation scored"
     if report["punctuation"] == "ignored":
-        scored = f"{report['tokens'] - report['scored_tokens']} of them punctuation and ignored"
-    print(f"{report['sentences']} sentences, {report['tokens']} tokens, {scored}\n")
+        n_ignored = n_tokens - n_unknown - report["scored_tokens"]
+        scored = f"{n_ignored} of them punctuation and ignored"
+    if n_unknown:
+        scored = f"{n_unknown} of them without true heads and left out, {scored}"
+    print(f"{report['sentences']} sentences, {n_tokens} tokens, {scored}\n")
     print(f"{'':<12}{'score':>7}   {100 * report['confidence']:.0f} % interval")
     for name, key in (("UAS", "uas"), ("exact match", "exact_match")):
         score, low, high = (100 * value for value in report[key].values())

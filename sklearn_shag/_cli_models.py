@@ -16,6 +16,7 @@ from sklearn_shag._lexicalized import LexicalizedSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.treebank import TokenFeature, list_sources, read_conllu, write_conllu
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 from sklearn_shag.utils._progress import progress
 
@@ -96,19 +97,20 @@ def parse(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `file`, `output`, `decoder` and `n_jobs`.
+        With `model`, `file`, `output`, `decoder`, `keep_heads` and `n_jobs`.
 
     Raises
     ------
     ValueError
-        If the file holds no parser, or there is nothing to parse.
+        If the file holds no parser, there is nothing to parse, or heads to be kept make no
+        projective tree.
     """
     files = list_sources(options.file)
     _check_output(options.output, [options.model, *files])
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
     model = load_model(options.model)
-    parser = open_member(model).parser
+    transform, parser = open_member(model)
     if not isinstance(parser, BaseParser):
         raise ValueError(
             f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
@@ -119,11 +121,9 @@ def parse(options):
     if options.n_jobs is not None:
         parser.set_params(n_jobs=options.n_jobs)
     parser.set_params(verbose=_verbosity())
-    trees = _read(files)
-    parsed = [
-        tree.with_heads(heads) for tree, heads in zip(trees, model.predict(trees), strict=True)
-    ]
-    write_conllu(parsed, options.output)
+    # Steps before the parser change symbols alone, and these are not written.
+    trees = transform(_read(files))
+    write_conllu(parser.parse(trees, keep_heads=options.keep_heads), options.output)
 
 
 def _verbosity():
@@ -141,6 +141,13 @@ def _read(files, with_heads=False):
                 raise ValueError(
                     f"{path}: {n_bare} of {len(read)} sentences have no heads, from which to "
                     f"learn. Leave them out, or take files with trees."
+                )
+            n_partial = sum(UNKNOWN in tree.heads for tree in read) if with_heads else 0
+            if n_partial:
+                raise ValueError(
+                    f"{path}: {n_partial} of {len(read)} sentences have words without heads, and "
+                    f"what is learned is learned from whole trees. Leave them out, or complete "
+                    f"them with a model of other files: parse --keep-heads."
                 )
             trees += read
             advance()

@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._base import BaseParser
-from sklearn_shag.encoding import check_trees
+from sklearn_shag.encoding import check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import (
@@ -57,6 +57,15 @@ class ComposedParser(BaseComposition, BaseParser):
     def estimators_(self) -> list[Any]:
         """The fitted members."""
         return list(self.named_estimators_.values())
+
+    @property
+    def _needs_whole_trees(self):
+        names = [
+            open_member(member).parser._needs_whole_trees
+            for _, member in self.estimators
+            if not isinstance(member, FrozenEstimator)
+        ]
+        return next(filter(None, names), None)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, by default those of the members too.
@@ -114,8 +123,9 @@ class ComposedParser(BaseComposition, BaseParser):
         Raises
         ------
         ValueError
-            If X is empty, a sentence has no tokens, heads are missing or not a tree, weights are
-            negative or all zero, or a parameter is invalid, also one of a member.
+            If X is empty, a sentence has no tokens, heads are missing, not a tree, or unknown (-1)
+            where a member needs whole trees, weights are negative or all zero, or a parameter is
+            invalid, also one of a member.
         TypeError
             If symbols are not strings, or a member is no parser.
         sklearn.exceptions.NotFittedError
@@ -125,9 +135,14 @@ class ComposedParser(BaseComposition, BaseParser):
         self._check_members()
         self._member_weights(len(self.estimators))
         # Errors of the data come before any work, and whatever members look at.
-        sentences, heads = check_trees(X, y)
+        learner = self._needs_whole_trees
+        sentences, heads = check_trees(X, y, partial=learner is None)
+        weights = check_sample_weight(sample_weight, sentences)
+        if learner is not None:
+            name = "X" if y is None else "y"
+            require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
         if sample_weight is not None:
-            sample_weight = check_sample_weight(sample_weight, sentences)
+            sample_weight = weights
         names, members = zip(*self.estimators, strict=True)
         tasks = [delayed(_fit)(member, sentences, heads, sample_weight) for member in members]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:

@@ -192,16 +192,16 @@ class LexicalizedSHAG(GenerativeParser):
         Raises
         ------
         ValueError
-            If X is empty, a tree lacks the words or the heads, words and symbols are the same,
-            weights are negative or all zero, or a parameter is invalid. The message names the
-            sentence.
+            If X is empty, a tree lacks the words or the heads, or has unknown ones (-1), words and
+            symbols are the same, weights are negative or all zero, or a parameter is invalid. The
+            message names the sentence.
         TypeError
             If a sentence is no DependencyTree.
         """
         self._check_parsing()
         sentences, symbols = check_sentences(X)
         words = self._words_of(sentences)
-        trees = encode_trees(sentences, y, sample_weight)
+        trees = encode_trees(sentences, y, sample_weight, learner=type(self).__name__)
         if words == symbols:
             raise ValueError(
                 f"The symbols of X are its words: there are no tags to back off to. Give the trees "

@@ -197,7 +197,7 @@ class SpectralSHAGCV(BaseSHAG):
         sentences, _ = check_sentences(X)
         y = list(y) if is_collection(y) else y
         # Errors of the data come before any work, and number sentences as the caller does.
-        everything = encode_trees(sentences, y, sample_weight)
+        everything = encode_trees(sentences, y, sample_weight, learner=type(self).__name__)
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, sentences)
 

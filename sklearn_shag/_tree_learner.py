@@ -64,13 +64,14 @@ class TreeLearner(BaseSHAG):
         Raises
         ------
         ValueError
-            If X is empty, a sentence has no tokens, heads are missing or not a tree, weights are
-            negative or all zero, or a parameter is invalid. The message names the sentence.
+            If X is empty, a sentence has no tokens, heads are missing, unknown (-1) or not a tree,
+            weights are negative or all zero, or a parameter is invalid. The message names the
+            sentence.
         TypeError
             If symbols are not strings.
         """
         self._check_parsing()
-        trees = encode_trees(X, y, sample_weight)
+        trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
         self._learn(count_trees(trees), trees)
         return self
 
@@ -129,7 +130,8 @@ class StatisticsLearner(TreeLearner):
         self._validate_params()
         self._check_parsing()
         parts = [self.statistics_] if hasattr(self, "statistics_") else []
-        self._learn(merge_statistics([*parts, count_trees(encode_trees(X, y, sample_weight))]))
+        trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
+        self._learn(merge_statistics([*parts, count_trees(trees)]))
         return self
 
     @fit_context

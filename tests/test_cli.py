@@ -280,6 +280,37 @@ class TestParse:
         assert run("parse", model, tmp_path / "none.conllu") == expected
         assert run("parse", model, tmp_path / "b.conllu") == expected
 
+    def test_heads_of_the_file_are_kept_on_demand(self, run, model, test, tmp_path):
+        trees, rng = read_conllu(test), np.random.default_rng(0)
+        partial = [
+            tree.with_heads(
+                np.where(rng.uniform(size=len(tree)) < 0.5, -1, tree.heads), tree.deprels
+            )
+            for tree in trees
+        ]
+        write_conllu(partial, tmp_path / "in.conllu")
+        assert "\t_\t" in (tmp_path / "in.conllu").read_text()
+        out = run("parse", model, tmp_path / "in.conllu", "--keep-heads")
+        assert out == run("parse", model, tmp_path / "in.conllu", "--keep-heads", "--n-jobs", "2")
+        assert read_conllu(io.StringIO(out)) == load_model(model)[-1].parse(
+            partial, keep_heads=True
+        )
+        for tree, before in zip(read_conllu(io.StringIO(out)), partial, strict=True):
+            known = before.heads != -1
+            np.testing.assert_array_equal(tree.heads[known], before.heads[known])
+            assert (
+                np.array(tree.deprels)[known].tolist() == np.array(before.deprels)[known].tolist()
+            )
+        assert run("parse", model, tmp_path / "in.conllu") == run("parse", model, test)
+        assert run("parse", model, test) != out
+
+    def test_heads_that_cannot_be_kept(self, fail, model, tmp_path):
+        tree = DependencyTree(["a", "b", "c", "d"], [3, 4, 0, 3], upos=["NOUN"] * 4)
+        write_conllu([tree.with_heads([-1, 0, 2, 2]), tree], tmp_path / "in.conllu")
+        err = fail("parse", model, tmp_path / "in.conllu", "--keep-heads")
+        assert "X[1] ('a b c d') has heads that no projective tree" in err
+        assert "the arcs 3 -> 1 and 4 -> 2 cross" in err
+
     @pytest.mark.parametrize("decoder", ["mbr", "max_marginal", "viterbi"])
     def test_decoder(self, run, train, test, tmp_path, decoder):
         run(
@@ -349,6 +380,38 @@ class TestEvaluate:
     def test_perfect(self, run, test, files):
         out = run("evaluate", test, files / "packed.conllu.gz")
         assert printed_scores(out) == {"UAS": 100.0, "exact match": 100.0}
+
+    @pytest.mark.parametrize("options", [[], ["--ignore-punctuation"]], ids=str)
+    def test_heads_that_are_not_known(self, run, test, files, tmp_path, options):
+        gold, system = read_conllu(test), read_conllu(files / "parsed.conllu")
+        rng = np.random.default_rng(0)
+        partial = [
+            tree.with_heads(np.where(rng.uniform(size=len(tree)) < 0.3, -1, tree.heads))
+            for tree in gold
+        ]
+        partial[3] = gold[3].with_heads(None)
+        write_conllu(partial, tmp_path / "partial.conllu")
+        partial[3] = gold[3].with_heads([-1] * len(gold[3]))
+        ignore = is_punctuation if options else None
+        arguments = ("evaluate", tmp_path / "partial.conllu", files / "parsed.conllu", *options)
+        report = json.loads(run(*arguments, "--json"))
+        n_unknown = sum(int((tree.heads == -1).sum()) for tree in partial)
+        n_punctuation = sum(
+            head != -1 and is_punctuation(symbol)
+            for tree in partial
+            for head, symbol in zip(tree.heads, tree.symbols, strict=True)
+        )
+        n_ignored = n_punctuation if options else 0
+        assert report["unknown_tokens"] == n_unknown
+        assert report["scored_tokens"] == report["tokens"] - n_unknown - n_ignored
+        assert report["uas"]["score"] == unlabeled_attachment_score(partial, system, ignore=ignore)
+        assert report["exact_match"]["score"] == exact_match_score(partial, system, ignore=ignore)
+        for key in ("uas", "exact_match"):
+            assert report[key]["low"] < report[key]["score"] < report[key]["high"]
+        out = run(*arguments)
+        expected = f" tokens, {n_unknown} of them without true heads and left out, "
+        scored = f"{n_ignored} of them punctuation and ignored" if options else "punctuation scored"
+        assert expected + scored + "\n" in out
 
     @pytest.mark.parametrize("options", [[], ["--ignore-punctuation", "--by", "modifier"]], ids=str)
     def test_json(self, run, test, files, options):
@@ -763,6 +826,7 @@ class TestHelp:
             "test.conllu.gz": "packed.conllu.gz",
             "model.npz": "model.npz",
             "parsed.conllu": "parsed.conllu",
+            "partial.conllu": "parsed.conllu",
             "UD_English-EWT/en_ewt-ud-train.conllu": "xx_small-ud-train.conllu",
             "UD_English-EWT/en_ewt-ud-test.conllu": "xx_small-ud-test.conllu",
         }.items():
@@ -915,6 +979,17 @@ class TestErrors:
         assert "without heads" in fail("evaluate", bad, test)
         assert "without heads" in fail("evaluate", test, bad)
         assert {path.name for path in tmp_path.iterdir()} == {"bad.conllu", "good.conllu"}
+
+    def test_some_heads(self, fail, train, test, tmp_path):
+        trees = read_conllu(test)
+        partial = [trees[0].with_heads([-1, *trees[0].heads[1:]]), *trees[1:]]
+        write_conllu(partial, tmp_path / "partial.conllu")
+        err = fail("train", train, tmp_path / "partial.conllu", "-o", tmp_path / "out")
+        assert f"{tmp_path / 'partial.conllu'}: 1 of 30 sentences have words without heads" in err
+        assert "parse --keep-heads" in err
+        err = fail("evaluate", test, tmp_path / "partial.conllu")
+        assert f"sentence 1 of {tmp_path / 'partial.conllu'} (sent_id " in err
+        assert "has words without heads; what is scored are whole trees" in err
 
     @pytest.mark.parametrize("content", ["text", "empty", "truncated", "flipped", "npz", "folder"])
     def test_wrong_model_file(self, fail, model, test, tmp_path, content):

@@ -135,6 +135,25 @@ class TestDependencyTree:
         assert display.arcs["missed"] == display.arcs["wrong"] == []
         assert display.ax_.get_legend() is None
 
+    def test_partial_tree(self):
+        """What is predicted for a token without a true head is neither right nor wrong."""
+        partial = self.tree.with_heads([-1, 0, 4, -1])
+        display = DependencyTreeDisplay.from_predictions(partial, [2, 0, 2, 3])
+        assert display.arcs == {
+            "right": [(0, 2)],
+            "missed": [(4, 3)],
+            "wrong": [(2, 3)],
+            "unknown": [(2, 1), (3, 4)],
+        }
+        labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert labels == ["right (1)", "missed (1)", "wrong (1)", "unknown (2)"]
+        assert len({patch.get_linestyle() for patch in display.ax_.patches}) == 4
+        alone = DependencyTreeDisplay(partial).plot()
+        assert alone.arcs["right"] == [(0, 2), (4, 3)]
+        assert len(alone.ax_.patches) == 2
+        with pytest.raises(ValueError, match=r"heads\[0\] \('Dogs .*unknown heads"):
+            DependencyTreeDisplay.from_predictions(self.tree, partial)
+
     def test_from_estimator(self, model, english):
         tree = english[302]
         display = DependencyTreeDisplay.from_estimator(model, tree)
@@ -203,6 +222,12 @@ class TestArcMarginals:
         assert [text.get_text() for text in columns] == ["<root>", *tree.forms]
         assert_array_equal(display.marks_.get_xdata(), tree.heads)
         assert_array_equal(display.marks_.get_ydata(), np.arange(len(tree)))
+
+    def test_unknown_heads_have_no_marks(self, model, english):
+        partial = english[302].with_heads([-1, *english[302].heads[1:4], *[-1] * 6])
+        display = ArcMarginalsDisplay.from_estimator(model, partial)
+        assert_array_equal(display.marks_.get_xdata(), partial.heads[1:4])
+        assert_array_equal(display.marks_.get_ydata(), [1, 2, 3])
 
     def test_symbols_have_no_true_heads(self, model, pyplot):
         figure, ax = pyplot.subplots()
@@ -349,13 +374,20 @@ def random_counts(n_kinds):
 
 
 class TestAttachmentByDistance:
-    def test_against_a_loop(self, model, english):
-        test = english[300:]
+    @pytest.mark.parametrize("hidden", [0.0, 0.3])
+    def test_against_a_loop(self, model, english, hidden):
+        rng = np.random.default_rng(0)
+        test = [
+            tree.with_heads(np.where(rng.uniform(size=len(tree)) < hidden, -1, tree.heads))
+            for tree in english[300:]
+        ]
         predicted = model.predict(test)
         display = AttachmentByDistanceDisplay.from_estimator(model, test)
         right, true, found, by_symbol = Counter(), Counter(), Counter(), defaultdict(list)
         for tree, heads in zip(test, predicted, strict=True):
             for m, (head, other) in enumerate(zip(tree.heads, heads, strict=True), start=1):
+                if head == -1:
+                    continue
                 name, guess = (
                     "<root>" if not h else next(n for n, lengths in BINS if abs(h - m) in lengths)
                     for h in (head, other)

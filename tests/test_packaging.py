@@ -68,7 +68,7 @@ def test_a_requirement_is_the_same_in_all_extras():
 
 
 def test_the_guide_tells_the_oldest_versions():
-    table = re.findall(r"^   \* - ([a-z-]+)\n     - ([0-9.]+)$", text("doc/user_guide.rst"), re.M)
+    table = re.findall(r"^   \* - ([a-z-]+)\n     - ([0-9.]+)$", text("doc/guide/start.rst"), re.M)
     assert {name: f">={version}" for name, version in table} == CORE
 
 
@@ -78,7 +78,7 @@ def test_one_oldest_python():
     assert oldest == versions[0]
     assert versions == sorted(versions, key=lambda version: int(version.partition(".")[2]))
     assert f"Python {oldest} or newer" in text("README.md")
-    assert f"Python {oldest} or newer" in text("doc/user_guide.rst")
+    assert f"Python {oldest} or newer" in text("doc/guide/start.rst")
     ruff = tomllib.loads(text("pyproject.toml"))["tool"]["ruff"]
     assert ruff["target-version"] == "py" + oldest.replace(".", "")
 

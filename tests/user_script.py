@@ -78,10 +78,13 @@ from sklearn_shag.parsing import (
     ChartResults,
     InsideOutside,
     Potentials,
+    ProjectiveHeads,
     best_trees,
     chart,
     eisner,
+    has_projective_completion,
     inside_outside,
+    projectivize,
     tree_loss,
     tree_values,
 )
@@ -107,7 +110,10 @@ from sklearn_shag.treebank import (
     DependencyTree,
     TokenFeature,
     UnknownSymbolWarning,
+    allowed_arcs,
     heads,
+    is_projective,
+    lift,
     read_conllu,
     write_conllu,
 )
@@ -155,6 +161,14 @@ def read_and_write(folder: Path) -> None:
     assert DependencyTree(["Dogs", "bark"], np.array([2, 0]), upos=("NOUN", "VERB")) != tree
     y = heads(trees)
     assert_type(y, list[NDArray[np.intp]])
+    partial = tree.with_heads([2, -1])
+    assert_type(allowed_arcs([partial, [0, -1]]), list[NDArray[np.bool_]])
+    assert_type(is_projective(partial), bool)
+    assert_type(lift([3, 4, 0, 3]), NDArray[np.int64])
+    assert_type(has_projective_completion([partial, [0, -1]]), NDArray[np.bool_])
+    found = projectivize([tree, [3, 4, 0, 3]], nonprojective="drop")
+    assert_type(found, ProjectiveHeads)
+    assert_type(found.heads, list[NDArray[np.int64]])
     for tokens in (tree.children(2), tree.descendants(0), tree.subtree(2), tree.path(1, 2)):
         assert_type(tokens, tuple[int, ...])
     assert_type(tree.depth(1), int)
@@ -203,7 +217,7 @@ def parse(folder: Path) -> None:
     assert_type(model.predict_marginals([["DET", "NOUN"], ("VERB",)]), NDArray[np.object_])
     assert_type(model.parse([np.array(["DET", "NOUN"])]), list[DependencyTree])
     known = np.array([[False, False, True], [True, False, False]])
-    parsed = model.parse([["DET", "NOUN"], ["NOUN"]], allowed=[known, None])
+    parsed = model.parse([["DET", "NOUN"], ["NOUN"]], allowed=[known, None], keep_heads=True)
     assert_type(parsed, list[DependencyTree])
     assert_type(model.predict([["DET", "NOUN"]], allowed=[known]), NDArray[np.object_])
     assert_type(model.predict_marginals([["NOUN"]], allowed=[None]), NDArray[np.object_])

@@ -402,4 +402,5 @@ def _holds_nan(value):
 
 
 def _guide():
-    return [path.read_text(encoding="utf-8") for path in sorted(DOC.glob("*.rst"))]
+    pages = [*DOC.glob("*.rst"), *DOC.glob("guide/*.rst")]
+    return [path.read_text(encoding="utf-8") for path in sorted(pages)]

@@ -11,8 +11,10 @@ from sklearn_shag.encoding._encode import (
     check_sentences,
     check_trees,
     decode_trees,
+    describe_sentence,
     encode_sentences,
     encode_trees,
+    require_whole,
 )
 
 __all__ = []

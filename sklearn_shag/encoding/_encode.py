@@ -7,10 +7,10 @@ import numpy as np
 
 from sklearn_shag.encoding._alphabet import Alphabet
 from sklearn_shag.encoding._hints import advise_on_sentences, advise_on_symbol
-from sklearn_shag.treebank import MISSING, DependencyTree, check_share
+from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import as_heads, find_head_error
+from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, as_heads, find_head_error
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import check_sample_weight
 
@@ -47,7 +47,7 @@ class EncodedTrees(NamedTuple):
     kept: np.ndarray
 
 
-def encode_trees(X, y=None, sample_weight=None):
+def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
     """Check trees and weights as users give them, and flatten them.
 
     Parameters
@@ -56,7 +56,11 @@ def encode_trees(X, y=None, sample_weight=None):
         As for :func:`check_sentences` and :func:`check_heads`.
     sample_weight : None or array-like of shape (n_sentences,)
         How often each sentence counts. One of weight 0 is as good as absent: its symbols do
-        not become known.
+        not become known, and heads may be unknown.
+    learner : None or str, default=None
+        What messages name as that which needs whole trees.
+    partial : bool, default=False
+        As for :func:`check_heads`.
 
     Returns
     -------
@@ -68,9 +72,11 @@ def encode_trees(X, y=None, sample_weight=None):
         As the two functions; also if weights are negative, not finite or all zero.
     """
     sentences, symbols = check_sentences(X)
-    heads = check_heads(sentences, y)
+    heads = _collect_heads(sentences, y, "y", partial)
     weights = check_sample_weight(sample_weight, sentences)
     kept = weights > 0
+    if not partial:
+        require_whole(sentences, heads, kept, "X" if y is None else "y", learner)
     if not kept.all():
         heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
         symbols = list(compress(symbols, kept))
@@ -180,7 +186,7 @@ def _raise_for_symbol(symbols):
                 )
 
 
-def check_heads(sentences, y, name="y"):
+def check_heads(sentences, y, name="y", *, partial=False):
     """Check the heads of sentences and flatten them.
 
     Parameters
@@ -188,10 +194,13 @@ def check_heads(sentences, y, name="y"):
     sentences : list
         As :func:`check_sentences` returns them.
     y : None or sequence of int sequences
-        ``y[i]`` holds the head of every token of sentence i, 1-based, 0 for the root, or is a
-        DependencyTree with these heads. None takes the heads of the trees in `sentences`.
+        ``y[i]`` holds the head of every token of sentence i, 1-based, 0 for the root, -1 where it
+        is not known, or is a DependencyTree with these heads. None takes the heads of the trees in
+        `sentences`.
     name : str, default="y"
         What messages call `y`.
+    partial : bool, default=False
+        Whether heads may be unknown. Those of unlabelled trees are then, if any tree has some.
 
     Returns
     -------
@@ -200,18 +209,28 @@ def check_heads(sentences, y, name="y"):
     Raises
     ------
     ValueError
-        If heads are missing, or those of a sentence are not a tree over its tokens.
+        If heads are missing, or those of a sentence are not a tree over its tokens, or are unknown
+        where they must not be.
     TypeError
         If y is no sequence.
     """
+    heads = _collect_heads(sentences, y, name, partial)
+    if not partial:
+        everything = np.ones(len(sentences), dtype=bool)
+        require_whole(sentences, heads, everything, "X" if y is None else name)
+    return heads
+
+
+def _collect_heads(sentences, y, name, partial):
+    """Check and flatten them; whole trees are not required."""
     if y is None:
-        return np.concatenate(heads_of(sentences))
+        return np.concatenate(heads_of(fill_unknown(sentences) if partial else sentences))
     if not is_collection(y):
         raise TypeError(
             f"{name} must be a sequence with the heads of each sentence, got a single "
             f"{type(y).__name__}: {shorten(y)}"
         )
-    y = list(y)
+    y = fill_unknown(list(y)) if partial else list(y)
     if len(y) != len(sentences):
         raise ValueError(f"X holds {len(sentences)} sentences but {name} the heads of {len(y)}.")
     return np.concatenate(
@@ -222,23 +241,61 @@ def check_heads(sentences, y, name="y"):
     )
 
 
-def check_trees(X, y=None):
+def require_whole(sentences, heads, kept, name, learner=None):
+    """Refuse heads that are not known.
+
+    Parameters
+    ----------
+    sentences : list
+    heads : int ndarray of shape (n_tokens,)
+    kept : bool ndarray of shape (n_sentences,)
+        Which of the sentences matter.
+    name, learner : str
+        What messages call the heads, and what needs them.
+    """
+    if heads.min() > UNKNOWN:
+        return
+    parts = np.split(heads, np.cumsum([len(sentence) for sentence in sentences])[:-1])
+    partial = [index for index in np.flatnonzero(kept) if UNKNOWN in parts[index]]
+    if partial:
+        part = parts[partial[0]]
+        advice = advise_on_convention(part.tolist())
+        raise ValueError(
+            f"{describe_sentence(sentences, partial[0], name)} has unknown heads (-1): "
+            f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, and {len(partial)} of "
+            f"{len(sentences)} sentences have some; {learner or 'what is asked for'} needs whole "
+            f"trees. Leave these sentences out, or complete them by a fitted parser: "
+            f"parser.parse(trees, keep_heads=True)." + (f" Or, {advice}." if advice else "")
+        )
+
+
+def describe_sentence(sentences, index, name="X"):
+    """Name a sentence in a message, such as "X[3] ('Dogs bark')"."""
+    sentence = sentences[index]
+    words = sentence.forms if isinstance(sentence, DependencyTree) else sentence
+    return f"{name}[{index}] ({shorten(' '.join(words))})"
+
+
+def check_trees(X, y=None, *, partial=True):
     """Check sentences and their heads: the two functions above in one.
 
     Parameters
     ----------
     X, y
         As for :func:`check_sentences` and :func:`check_heads`.
+    partial : bool, default=True
+        Whether unlabelled trees among others have unknown heads, or none, which is an error.
 
     Returns
     -------
     sentences : list
         The sentences as given.
     heads : list of int ndarrays of shape (n_tokens_i,)
+        -1 where a head is not known.
     """
     sentences, symbols = check_sentences(X)
     cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
-    return sentences, np.split(check_heads(sentences, y), cuts)
+    return sentences, np.split(_collect_heads(sentences, y, "y", partial), cuts)
 
 
 def _sentence_heads(heads, n_tokens, where):

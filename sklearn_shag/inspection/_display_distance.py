@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads, check_sentences, encode_trees
 from sklearn_shag.inspection._display import cut, import_pyplot
-from sklearn_shag.inspection._grammars import ROOT_NAME, check_predicts
+from sklearn_shag.inspection._grammars import ROOT_NAME, check_predicts, known_tokens
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
@@ -150,11 +150,11 @@ class AttachmentByDistanceDisplay:
         TypeError
             If the estimator does not predict.
         ValueError
-            If X is not valid.
+            If X is not valid, or no true head is known.
         """
         check_predicts(estimator)
         sentences, _ = check_sentences(X)
-        trees = encode_trees(sentences, y)
+        trees = encode_trees(sentences, y, partial=True)
         predicted = check_heads(sentences, estimator.predict(sentences), "estimator.predict(X)")
         return cls(*_count(trees, predicted)).plot(ax=ax)
 
@@ -181,11 +181,11 @@ class AttachmentByDistanceDisplay:
         Raises
         ------
         TypeError, ValueError
-            If `y_true` holds no trees with heads, or `y_pred` no heads of these sentences.
+            If `y_true` holds no trees with known heads, or `y_pred` no heads of these sentences.
         """
         sentences, _ = check_sentences(y_true)
         predicted = check_heads(sentences, y_pred, "y_pred")
-        return cls(*_count(encode_trees(sentences), predicted)).plot(ax=ax)
+        return cls(*_count(encode_trees(sentences, partial=True), predicted)).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw lengths on the left and symbols on the right.
@@ -252,12 +252,14 @@ class AttachmentByDistanceDisplay:
 
 def _count(trees, predicted):
     """Count arcs by length and by the symbol of the modifier."""
+    known = known_tokens(trees)
     starts = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))
-    positions = np.arange(trees.heads.size) - starts + 1
-    is_right = trees.heads == predicted
+    positions = (np.arange(trees.heads.size) - starts + 1)[known]
+    true, predicted, codes = trees.heads[known], predicted[known], trees.codes[known]
+    is_right = true == predicted
     true, found = (
         np.where(heads == 0, 0, np.searchsorted(_LENGTHS, np.abs(positions - heads), "right"))
-        for heads in (trees.heads, predicted)
+        for heads in (true, predicted)
     )
     size = max(true.max(), found.max()) + 1
     bins = [
@@ -267,9 +269,9 @@ def _count(trees, predicted):
     names = np.array([ROOT_NAME, *bins, f"{_LENGTHS[-1]}+"], dtype=object)[:size]
     kinds = true[is_right], true, found
     by_distance = AttachmentCounts(names, *(np.bincount(kind, minlength=size) for kind in kinds))
-    totals = np.bincount(trees.codes)
-    order = np.argsort(-totals, kind="stable")
-    right = np.bincount(trees.codes[is_right], minlength=totals.size)[order]
+    totals = np.bincount(codes)
+    order = np.argsort(-totals, kind="stable")[: np.count_nonzero(totals)]
+    right = np.bincount(codes[is_right], minlength=totals.size)[order]
     totals = totals[order]
     return by_distance, AttachmentCounts(trees.symbols[order], right, totals, totals)
 

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn_shag.inspection._display import cut, import_pyplot
 from sklearn_shag.inspection._grammars import ROOT_NAME
 from sklearn_shag.treebank import DependencyTree, Sentence
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._typing import FloatArray, IndexArray, ObjectArray
 
 _CELL, _SMALLEST, _LETTERS = 0.17, 3.0, 20  # inches, inches, letters of a word
@@ -26,7 +27,7 @@ class ArcMarginalsDisplay:
     words : sequence of str, length n_tokens
         How tokens are labelled.
     heads : None or int ndarray of shape (n_tokens,), default=None
-        The true heads, 1-based, 0 for the root, to be marked.
+        The true heads, 1-based, 0 for the root, -1 where they are not known, to be marked.
 
     Attributes
     ----------
@@ -139,7 +140,8 @@ class ArcMarginalsDisplay:
         self.marks_ = None
         if self.heads is not None:
             marks = {"mfc": "none", "mec": "#d55e00", "ms": 5}
-            (self.marks_,) = ax.plot(self.heads, np.arange(len(words)), "o", **marks)
+            known = np.flatnonzero(self.heads != UNKNOWN)
+            (self.marks_,) = ax.plot(self.heads[known], known, "o", **marks)
         style = {"fontsize": 8, "parse_math": False}
         ax.set_xticks(range(len(words) + 1), [ROOT_NAME, *words], rotation=90, **style)
         ax.set_yticks(range(len(words)), words, **style)

@@ -8,6 +8,7 @@ from sklearn_shag.encoding import check_heads
 from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
 from sklearn_shag.inspection._grammars import check_predicts
 from sklearn_shag.treebank import DependencyTree, arc_levels
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._typing import IntArray, IntArrayLike
 
 _FONT, _SMALL_FONT = 10, 8
@@ -20,6 +21,7 @@ _STYLES = {
     "right": {"color": "#4d4d4d", "linestyle": "-", "linewidth": 1.1},
     "missed": {"color": "#0072b2", "linestyle": "--", "linewidth": 1.4},
     "wrong": {"color": "#d55e00", "linestyle": ":", "linewidth": 1.8},
+    "unknown": {"color": "#999999", "linestyle": "-.", "linewidth": 1.1},
 }
 
 
@@ -40,7 +42,8 @@ class DependencyTreeDisplay:
     arcs : dict
         Lists of pairs (head, modifier), where 0 is the root: "right" are those of the tree that
         were predicted, "missed" the others of the tree, "wrong" what was predicted in their place.
-        Where only the tree or only the prediction is known, all its arcs are "right".
+        Where only the tree or only the prediction is known, all its arcs are "right". Of a
+        partial tree there is also "unknown": what was predicted where the true head is not known.
     ax_ : matplotlib.axes.Axes
         Set by :meth:`plot`.
     figure_ : matplotlib.figure.Figure
@@ -80,8 +83,11 @@ class DependencyTreeDisplay:
             self.arcs = {
                 "right": [arc for arc in true if arc in predicted],
                 "missed": [arc for arc in true if arc not in predicted],
-                "wrong": [arc for arc in predicted if arc not in true],
+                "wrong": [(h, m) for h, m in predicted if tree.heads[m - 1] not in (h, UNKNOWN)],
             }
+            if UNKNOWN in tree.heads:
+                unknown = [(h, m) for h, m in predicted if tree.heads[m - 1] == UNKNOWN]
+                self.arcs["unknown"] = unknown
 
     @classmethod
     def from_estimator(
@@ -145,8 +151,9 @@ class DependencyTreeDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw words, tags and relations below, arcs above them.
 
-        Arcs that were predicted rightly are drawn through, those missed dashed, wrong ones dotted.
-        An arrow from above points to a root. From 21 tokens on words are written vertically.
+        Arcs that were predicted rightly are drawn through, those missed dashed, wrong ones dotted,
+        those to tokens whose true head is not known dashed and dotted. An arrow from above points
+        to a root. From 21 tokens on words are written vertically.
 
         Parameters
         ----------
@@ -227,7 +234,9 @@ def _check_tree(tree):
 
 
 def _with_root(heads):
-    return [] if heads is None else [(int(head), m) for m, head in enumerate(heads, start=1)]
+    if heads is None:
+        return []
+    return [(int(head), m) for m, head in enumerate(heads, start=1) if head != UNKNOWN]
 
 
 def _is_turned(rows):

@@ -13,7 +13,12 @@ from sklearn_shag.encoding import (
     pair_of,
     split_pair,
 )
-from sklearn_shag.inspection._grammars import DIRECTIONS, check_predicts, names_of_heads
+from sklearn_shag.inspection._grammars import (
+    DIRECTIONS,
+    check_predicts,
+    known_tokens,
+    names_of_heads,
+)
 from sklearn_shag.inspection._text import table_text
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray, StrArray
@@ -88,14 +93,14 @@ def automaton_gains(
     Returns
     -------
     gains : AutomatonGains
-        A row for each automaton with a token; together they have all tokens.
+        A row for each automaton with a token; together they have all with a known head.
 
     Raises
     ------
     TypeError
         If an estimator does not predict.
     ValueError
-        If X is not valid, or what is predicted for it are no heads.
+        If X is not valid, no true head is known, or what is predicted are no heads.
 
     See Also
     --------
@@ -122,12 +127,13 @@ def automaton_gains(
     (65, 1052)
     """
     sentences, _ = check_sentences(X)
-    trees = encode_trees(sentences, y)
+    trees = encode_trees(sentences, y, partial=True)
+    known = known_tokens(trees)
     right, right_baseline = (
-        _predict(parser, name, sentences) == trees.heads
+        (_predict(parser, name, sentences) == trees.heads)[known]
         for parser, name in ((estimator, "estimator"), (baseline, "baseline"))
     )
-    pairs = _true_pairs(trees)
+    pairs = _true_pairs(trees)[known]
     found, rows = np.unique(pairs, return_inverse=True)
     counts, hits, baseline_hits = (
         np.bincount(rows[tokens], minlength=found.size)
@@ -152,11 +158,11 @@ def _predict(parser, name, sentences):
 
 
 def _true_pairs(trees):
-    """The automaton that each token belongs to."""
+    """The automaton that each token belongs to, any where that is not known."""
     starts = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))
     positions = np.arange(trees.heads.size) - starts + 1
     is_root = trees.heads == 0
-    # A root's own code stands in for that of a head, which it has not.
-    head = trees.codes[np.where(is_root, 0, starts + trees.heads - 1)]
+    # Any code stands in for that of a head where there is none.
+    head = trees.codes[np.where(trees.heads <= 0, 0, starts + trees.heads - 1)]
     head[is_root] = Alphabet(trees.symbols.size).root
     return pair_of(head, (positions > trees.heads).astype(np.int64))

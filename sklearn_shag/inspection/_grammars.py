@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
 
 ROOT_NAME = "<root>"
@@ -55,6 +56,14 @@ def head_code(head, symbols):
 def names_of_heads(symbols):
     """Name the heads of a grammar by their codes, but for the unknown one, which is left None."""
     return np.array([*symbols, None, ROOT_NAME], dtype=object)
+
+
+def known_tokens(trees):
+    """Find the tokens of EncodedTrees whose heads are known: a mask with at least one."""
+    known = trees.heads != UNKNOWN
+    if not known.any():
+        raise ValueError("No true head is known: all are -1. Give the heads of some tokens.")
+    return known
 
 
 def check_predicts(estimator, name="estimator"):

@@ -9,7 +9,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_shag.treebank import MISSING, DependencyTree, Heads
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import as_heads
+from sklearn_shag.utils._heads import UNKNOWN, as_heads
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, BoolArray, FloatArray, ObjectArray
@@ -70,7 +70,7 @@ def unlabeled_attachment_score(
     ----------
     y_true, y_pred : sequences of length n_sentences
         Each element is a DependencyTree with heads, or the n_tokens_i heads of a sentence (1-based,
-        0 for the root).
+        0 for the root). Tokens whose true head is not known (-1) do not count.
     sample_weight : None or array-like of shape (n_sentences,), default=None
         A weight for every sentence: its tokens count that often.
     ignore : None, callable or sequence of bool arrays, default=None
@@ -86,8 +86,9 @@ def unlabeled_attachment_score(
     Raises
     ------
     ValueError
-        If the numbers of sentences or tokens do not match (the message names the sentence), or
-        `ignore` is a predicate and all symbols are ``_``.
+        If the numbers of sentences or tokens do not match (the message names the sentence), no
+        true head is known, or a predicted one is not; or if `ignore` is a predicate and all symbols
+        are ``_``.
     TypeError
         If an argument is of another kind.
 
@@ -133,7 +134,8 @@ def exact_match_score(
     Returns
     -------
     score : float
-        In [0, 1], over the sentences with at least one token that counts; 0 if there is none.
+        In [0, 1], over the sentences with at least one token that counts; 0 if there is none. Of
+        the others of a sentence nothing is asked.
 
     Raises
     ------
@@ -229,7 +231,8 @@ def attachment_breakdown(
     Raises
     ------
     ValueError
-        If `by` is unknown, or the numbers of sentences or tokens do not match.
+        If `by` is unknown, the numbers of sentences or tokens do not match, no true head is known,
+        or a predicted one is not.
     TypeError
         If `y_true` does not hold trees.
 
@@ -293,17 +296,24 @@ def _compare(y_true, y_pred, sample_weight, ignore):
             f"y_true and y_pred must hold the same number of sentences, at least one; got "
             f"{len(y_true)} and {len(y_pred)}."
         )
-    true_heads = [_heads(item, f"y_true[{index}]") for index, item in enumerate(y_true)]
-    pred_heads = [_heads(item, f"y_pred[{index}]") for index, item in enumerate(y_pred)]
+    true_heads = [_heads(item, f"y_true[{index}]", UNKNOWN) for index, item in enumerate(y_true)]
+    pred_heads = [_heads(item, f"y_pred[{index}]", 0) for index, item in enumerate(y_pred)]
     lengths = np.array([heads.size for heads in true_heads])
     for index, heads in enumerate(pred_heads):
         if heads.size != lengths[index]:
             raise ValueError(
                 f"y_pred[{index}] has {heads.size} tokens but y_true[{index}] has {lengths[index]}."
             )
+    true_heads, pred_heads = np.concatenate(true_heads), np.concatenate(pred_heads)
+    known = true_heads != UNKNOWN
+    if not known.any():
+        raise ValueError(
+            f"No head of y_true is known: all {known.size} tokens have -1, so there is nothing to "
+            f"compare with. Give the heads of some."
+        )
     sample_weight = check_sample_weight(sample_weight, y_true, allow_all_zero=True)
-    right = np.concatenate(true_heads) == np.concatenate(pred_heads)
-    return right, ~_ignored(y_true, lengths, ignore), np.repeat(sample_weight, lengths)
+    counted = known & ~_ignored(y_true, lengths, ignore)
+    return true_heads == pred_heads, counted, np.repeat(sample_weight, lengths)
 
 
 def _as_list(items, name):
@@ -318,14 +328,21 @@ def _as_list(items, name):
     return list(items)
 
 
-def _heads(item, where):
+def _heads(item, where, lowest):
     if isinstance(item, DependencyTree):
         if item.heads is None:
             raise ValueError(f"{where} is a tree without heads. Leave it out, or parse it first.")
-        return item.heads
-    heads = as_heads(item, where)
+        heads = item.heads
+    else:
+        heads = as_heads(item, where)
     if not heads.size:
         raise ValueError(f"{where} holds no heads; remove empty sentences.")
+    if heads.min() < lowest:
+        token = int(np.argmax(heads < lowest))
+        raise ValueError(
+            f"{where} has the head {heads[token]} for token {token + 1}. A head is the position of "
+            f"a token, from 1, or 0 for the root; only a true one may be -1, where it is not known."
+        )
     return heads
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any, Protocol
 
 from sklearn_shag.metrics._attachment import exact_match_score, unlabeled_attachment_score
-from sklearn_shag.treebank import Heads, Sentence, heads
+from sklearn_shag.treebank import Heads, Sentence, fill_unknown, heads
 from sklearn_shag.utils._typing import ArrayLike
 
 
@@ -35,8 +35,9 @@ def uas_scorer(
     X : sequence of length n_sentences
         What ``predict`` takes.
     y : None or sequence of length n_sentences, default=None
-        The true heads of each sentence, or a DependencyTree with heads. None takes those of the
-        trees in X, as they are before any step of a pipeline.
+        The true heads of each sentence, -1 where they are not known, or a DependencyTree with
+        heads. None takes those of the trees in X, as they are before any step of a pipeline; an
+        unlabelled one among others does not count.
     sample_weight : None or array-like of shape (n_sentences,), default=None
         How often each sentence counts.
 
@@ -48,8 +49,8 @@ def uas_scorer(
     Raises
     ------
     ValueError
-        If `y` is None and a sentence in X has no heads, or the numbers of sentences or tokens do
-        not match. The message names the sentence.
+        If `y` is None and no tree in X has heads, no head is known, or the numbers of sentences or
+        tokens do not match. The message names the sentence.
     TypeError
         If `estimator` is none.
 
@@ -126,4 +127,4 @@ def _true_and_predicted(estimator, X, y):
             f"estimator must have a method predict, got a {type(estimator).__name__}. The "
             f"estimator comes first: uas_scorer(estimator, X)."
         )
-    return heads(X) if y is None else y, estimator.predict(X)
+    return heads(fill_unknown(list(X))) if y is None else y, estimator.predict(X)

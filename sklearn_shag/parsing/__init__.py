@@ -2,7 +2,7 @@
 
 from sklearn_shag.parsing._best_trees import best_trees
 from sklearn_shag.parsing._chart import chart
-from sklearn_shag.parsing._chunks import Batch, over_chunks
+from sklearn_shag.parsing._chunks import Batch, over_chunks, take_batch
 from sklearn_shag.parsing._eisner import eisner
 from sklearn_shag.parsing._grammar_loss import grammar_loss
 from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
@@ -26,6 +26,11 @@ from sklearn_shag.parsing._potentials import (
     places_of,
     unit_grammar,
 )
+from sklearn_shag.parsing._projective import (
+    ProjectiveHeads,
+    has_projective_completion,
+    projectivize,
+)
 from sklearn_shag.parsing._results import ChartResults
 from sklearn_shag.parsing._tree_loss import sum_up_losses, tree_loss
 from sklearn_shag.parsing._tree_values import tree_values, value_trees
@@ -34,10 +39,13 @@ __all__ = [
     "ChartResults",
     "InsideOutside",
     "Potentials",
+    "ProjectiveHeads",
     "best_trees",
     "chart",
     "eisner",
+    "has_projective_completion",
     "inside_outside",
+    "projectivize",
     "tree_loss",
     "tree_values",
 ]

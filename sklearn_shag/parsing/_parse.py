@@ -110,11 +110,13 @@ def report_marginals(rungs, batch):
 
 def find_impossible(allowed):
     """Find the first sentence whose allowed arcs make no projective tree with one root, or None."""
-    for s, arcs in enumerate(allowed):
-        heads = np.empty(arcs.shape[0], dtype=np.int64)
-        if best_tree(np.where(arcs, 0.0, -np.inf), heads) == -np.inf:
-            return s
-    return None
+    return next((s for s, arcs in enumerate(allowed) if not has_tree(arcs)), None)
+
+
+def has_tree(allowed):
+    """Tell whether the allowed arcs of a sentence make a projective tree with one root."""
+    heads = np.empty(allowed.shape[0], dtype=np.int64)
+    return best_tree(np.where(allowed, 0.0, -np.inf), heads) > -np.inf
 
 
 @kernel

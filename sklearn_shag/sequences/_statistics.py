@@ -327,8 +327,8 @@ def count_treebank(
     Raises
     ------
     ValueError
-        If X is empty, a sentence has no tokens, heads are missing or not a tree, or weights are
-        negative or all zero.
+        If X is empty, a sentence has no tokens, heads are missing, unknown (-1) or not a tree, or
+        weights are negative or all zero.
     TypeError
         If symbols are not strings.
 

@@ -9,14 +9,20 @@ the y of trees to tools of scikit-learn that ask for one. Heads may be known in 
 :func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective.
 """
 
-from sklearn_shag.treebank._columns import check_column_name
+from sklearn_shag.treebank._columns import check_column_name, unspecified_relation
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._drawing import arc_levels, display_width
-from sklearn_shag.treebank._projectivity import allowed_arcs, is_projective, lift
+from sklearn_shag.treebank._projectivity import (
+    allowed_arcs,
+    arcs_left_by,
+    is_projective,
+    lift,
+    list_known_heads,
+)
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
-from sklearn_shag.treebank._tree import DependencyTree, heads
+from sklearn_shag.treebank._tree import DependencyTree, fill_unknown, heads
 from sklearn_shag.treebank._typing import Heads, Sentence, Sentences
 from sklearn_shag.treebank._unknown import MISSING, UnknownSymbolWarning, check_share
 

@@ -3,7 +3,7 @@
 import re
 
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import as_heads, find_head_error
+from sklearn_shag.utils._heads import UNKNOWN, as_heads, find_head_error
 from sklearn_shag.utils._messages import shorten
 
 # The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
@@ -90,6 +90,11 @@ def get_feature(feats, feature):
         if name == feature:
             return value
     return "_"
+
+
+def unspecified_relation(head):
+    """What stands for the relation to a head where nothing is said of it."""
+    return {0: "root", UNKNOWN: "_"}.get(head, "dep")
 
 
 def as_tuple(name, values):

@@ -13,7 +13,11 @@ import numpy as np
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
-from sklearn_shag.treebank._columns import check_column_name, join_columns
+from sklearn_shag.treebank._columns import (
+    check_column_name,
+    join_columns,
+    unspecified_relation,
+)
 from sklearn_shag.treebank._formats import guess_format
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError, read_text
@@ -345,8 +349,7 @@ def _list_heads(tree):
     if tree.heads is None:
         return ["_"] * len(tree), ["_"] * len(tree)
     heads = tree.heads.tolist()
-    names = {0: "root", UNKNOWN: "_"}
-    deprels = tree.deprels or [names.get(head, "dep") for head in heads]
+    deprels = tree.deprels or map(unspecified_relation, heads)
     return ["_" if head == UNKNOWN else head for head in heads], deprels
 
 

@@ -43,13 +43,25 @@ def allowed_arcs(heads: Heads) -> list[BoolArray]:
            [1, 0, 0, 0],
            [1, 1, 1, 1]])
     """
+    return arcs_left_by(list_known_heads(heads))
+
+
+def list_known_heads(heads):
+    """Check what :func:`allowed_arcs` takes, and list it as int ndarrays."""
     if not is_collection(heads) or isinstance(heads, DependencyTree):
         raise TypeError(
             f"heads must hold the heads of each sentence, got {shorten(heads)}. Of a single "
             f"sentence make a list: [heads]."
         )
-    known = [_check(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
-    return [(k[:, None] == UNKNOWN) | (k[:, None] == np.arange(k.size + 1)) for k in known]
+    return [_check(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
+
+
+def arcs_left_by(known):
+    """List what :func:`allowed_arcs` does, of what :func:`list_known_heads` returns."""
+    return [
+        (heads[:, None] == UNKNOWN) | (heads[:, None] == np.arange(heads.size + 1))
+        for heads in known
+    ]
 
 
 def is_projective(heads: SentenceHeads) -> bool:

@@ -15,7 +15,7 @@ from sklearn_shag.treebank._columns import (
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy
 from sklearn_shag.treebank._structure import TreeStructure
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import is_projective
+from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike
 
 _MAX_REPR_TEXT = 60
@@ -399,6 +399,28 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
             f"of all sentences as y."
         )
     return [tree.heads for tree in sentences]
+
+
+def fill_unknown(trees):
+    """Say of unlabelled trees among others that their heads are not known (-1).
+
+    Parameters
+    ----------
+    trees : list
+        Of trees, or of whatever else stands for a sentence or its heads.
+
+    Returns
+    -------
+    trees : list
+        As they are if all are unlabelled: that is a mistake more often than not.
+    """
+    unlabelled = [isinstance(tree, DependencyTree) and tree.heads is None for tree in trees]
+    if all(unlabelled):
+        return trees
+    return [
+        tree.with_heads([UNKNOWN] * len(tree), tree.deprels) if is_unlabelled else tree
+        for tree, is_unlabelled in zip(trees, unlabelled, strict=True)
+    ]
 
 
 def make_tree(state):

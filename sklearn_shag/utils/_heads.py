@@ -100,7 +100,10 @@ def advise_on_convention(heads):
     fitting = [
         f"if heads count {convention}, convert them: {code}"
         for converted, convention, code in conventions
-        if converted.count(0) == 1 and UNKNOWN not in converted and _find_error(converted) is None
+        if ("-1" in convention) == (UNKNOWN in heads)
+        and converted.count(0) == 1
+        and UNKNOWN not in converted
+        and _find_error(converted) is None
     ]
     return "; ".join(fitting) or None
 

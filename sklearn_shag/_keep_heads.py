@@ -1,0 +1,88 @@
+"""What `parse` keeps of trees on request: the heads that they have, and the relations to these."""
+
+import numpy as np
+
+from sklearn_shag.encoding import check_allowed, describe_sentence
+from sklearn_shag.parsing import find_impossible
+from sklearn_shag.treebank import DependencyTree, arcs_left_by, unspecified_relation
+from sklearn_shag.utils._heads import UNKNOWN
+
+__all__ = ["allow_kept_heads", "kept_relations"]
+
+
+def allow_kept_heads(sentences, allowed):
+    """Allow tokens that have a head no other, and all others what is allowed anyway.
+
+    Parameters
+    ----------
+    sentences : list
+        Trees, whole or partial, or sequences of symbols, which have no heads.
+    allowed : None or sequence of length n_sentences
+        As users give it.
+
+    Returns
+    -------
+    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+
+    Raises
+    ------
+    ValueError
+        If no projective tree with one root has the heads of a sentence, or none that is allowed.
+    """
+    known = list(map(_known_heads, sentences))
+    kept = arcs_left_by(known)
+    impossible = find_impossible(kept)
+    if impossible is not None:
+        raise ValueError(
+            f"{describe_sentence(sentences, impossible)} has heads that no projective tree with "
+            f"one root has: {_find_reason(sentences[impossible])}. Correct them, or give -1 (in a "
+            f"file _) for those that may change."
+        )
+    if allowed is None:
+        return kept
+    allowed = check_allowed(allowed, list(map(len, known)))
+    both = [one & other for one, other in zip(allowed, kept, strict=True)]
+    impossible = find_impossible(both)
+    if impossible is not None:
+        raise ValueError(
+            f"{describe_sentence(sentences, impossible)} has no projective tree with one root that "
+            f"keeps its heads and whose arcs are all allowed: allow more in allowed[{impossible}], "
+            f"or keep fewer heads."
+        )
+    return both
+
+
+def kept_relations(tree, heads):
+    """List the relations of a tree to heads that it has, and unspecified ones to others.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+    heads : int ndarray of shape (n_tokens,)
+        Those of the tree where it has some.
+
+    Returns
+    -------
+    deprels : list of str, or None if the tree has no relations
+    """
+    if tree.deprels is None:
+        return None
+    rows = zip(tree.deprels, _known_heads(tree), heads.tolist(), strict=True)
+    return [
+        unspecified_relation(head) if known == UNKNOWN else deprel for deprel, known, head in rows
+    ]
+
+
+def _known_heads(sentence):
+    known = sentence.heads if isinstance(sentence, DependencyTree) else None
+    return np.full(len(sentence), UNKNOWN) if known is None else known
+
+
+def _find_reason(tree):
+    crossing = tree.crossing_arcs()
+    if crossing:
+        one, other = (f"{tree.heads[token - 1]} -> {token}" for token in crossing[0])
+        return f"the arcs {one} and {other} cross"
+    if len(tree.children(0)) > 1:
+        return f"the tokens {' and '.join(map(str, tree.children(0)))} are roots"
+    return "their arcs do not cross, but enclose a token whose head can only lie outside"

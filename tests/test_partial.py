@@ -1,0 +1,419 @@
+"""Partial trees (-1 for an unknown head) in estimators and scores: what they read, and what not."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag.inspection import automaton_gains
+from sklearn_shag.metrics import (
+    attachment_breakdown,
+    exact_match_score,
+    exact_match_scorer,
+    uas_scorer,
+    unlabeled_attachment_score,
+)
+from sklearn_shag.parsing import (
+    Potentials,
+    has_projective_completion,
+    projectivize,
+    tree_loss,
+    tree_values,
+)
+from sklearn_shag.sequences import count_treebank
+from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, heads
+from tests import oracles
+from tests.estimators import COUNTING, ESTIMATORS, learned
+
+NAMES = ["NOUN", "VERB", "ADP", "NOUN"]
+SENTENCE = DependencyTree(["dogs", "sleep", "in", "baskets"], upos=NAMES)
+# Grammars without negative numbers, whose sums over trees have logarithms.
+POSITIVE = [name for name in ESTIMATORS if "spectral" not in name and "pipeline" not in name]
+POSITIVE = [name for name in POSITIVE if name not in ("published", "average", "product with words")]
+
+
+def hide(tree, seed, share=0.5):
+    """The same tree with some heads unknown; relations stay."""
+    hidden = np.random.default_rng(seed).uniform(size=len(tree)) < share
+    return tree.with_heads(np.where(hidden, -1, tree.heads), tree.deprels)
+
+
+def fits(tree, partial):
+    return all(known in (-1, head) for known, head in zip(partial, tree, strict=True))
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS)
+def parser(request, english):
+    return clone(ESTIMATORS[request.param]).fit(english[:60])
+
+
+@pytest.fixture(scope="module")
+def text(english):
+    """Projective trees that nobody has learned from."""
+    return [tree for tree in english[300:320] if tree.is_projective and len(tree) < 20]
+
+
+# What is read of X
+
+
+def test_heads_of_sentences_change_nothing(parser, text):
+    gold = heads(text)
+    others = [
+        [tree.with_heads(None) for tree in text],
+        [hide(tree, seed) for seed, tree in enumerate(text)],
+        [tree.with_heads(range(len(tree))) for tree in text],
+    ]
+    for method in ("predict", "predict_marginals", "log_likelihood"):
+        if hasattr(parser, method):
+            expected = getattr(parser, method)(text)
+            for X in others:
+                for one, other in zip(getattr(parser, method)(X), expected, strict=True):
+                    assert_array_equal(one, other)
+    for method in ("score", "score_samples", "conditional_log_likelihood"):
+        if hasattr(parser, method):
+            expected = getattr(parser, method)(text, gold)
+            for X in others:
+                assert_array_equal(getattr(parser, method)(X, gold), expected)
+    parsed = parser.parse(text)
+    for tree, predicted in zip(parsed, parser.predict(text), strict=True):
+        assert_array_equal(tree.heads, predicted)
+    for X in others:
+        assert parser.parse(X) == parsed
+        assert all(tree.deprels is None for tree in parser.parse(X))
+
+
+def test_kept_heads_are_kept_and_the_rest_is_completed(parser, text):
+    partial = [hide(tree, seed) for seed, tree in enumerate(text)]
+    completed = parser.parse(partial, keep_heads=True)
+    predicted = parser.predict(text, allowed=allowed_arcs(partial))
+    for before, after, expected in zip(partial, completed, predicted, strict=True):
+        known = before.heads != -1
+        assert_array_equal(after.heads[known], before.heads[known])
+        assert_array_equal(after.heads, expected)
+        assert after.is_projective
+        for token, is_known in enumerate(known):
+            unspecified = "dep" if after.heads[token] else "root"
+            assert after.deprels[token] == (before.deprels[token] if is_known else unspecified)
+        assert after.with_heads(None) == before.with_heads(None)
+    assert parser.parse(text, keep_heads=True) == text
+    bare = [tree.with_heads(None) for tree in text]
+    assert parser.parse(bare, keep_heads=True) == parser.parse(bare)
+
+
+def test_kept_heads_and_allowed_arcs_go_together(parser, text):
+    partial = [hide(tree, seed, 0.7) for seed, tree in enumerate(text)]
+    rng = np.random.default_rng(0)
+    allowed = []
+    for tree in text:
+        arcs = rng.uniform(size=(len(tree), len(tree) + 1)) < 0.5
+        arcs[np.arange(len(tree)), tree.heads] = True
+        allowed.append(arcs)
+    allowed[1] = None
+    for before, after, arcs in zip(
+        partial, parser.parse(partial, allowed=allowed, keep_heads=True), allowed, strict=True
+    ):
+        assert fits(after.heads, before.heads)
+        assert arcs is None or arcs[np.arange(len(after)), after.heads].all()
+
+
+def test_sequences_of_symbols_have_no_heads_to_keep(english):
+    model = DeterministicSHAG().fit(english)
+    partial = SENTENCE.with_heads([4, -1, -1, -1])
+    first, second = model.parse([NAMES, partial], keep_heads=True)
+    assert first.heads.tolist() == model.predict([NAMES])[0].tolist()
+    assert second.heads[0] == 4
+    assert second.deprels is None
+
+
+@pytest.mark.parametrize("decoder", ["viterbi", "mbr", "max_marginal"])
+def test_completions_are_the_best_trees(english, decoder):
+    model = DeterministicSHAG(smoothing=1, decoder=decoder).fit(english)
+    trees = oracles.projective_trees(4)
+    for partial in ([-1, -1, -1, 1], [4, -1, -1, -1], [-1, 4, -1, -1], [-1, -1, 1, 0]):
+        possible = [tree for tree in trees if fits(tree, partial)]
+        values = model.score_samples([NAMES] * len(possible), possible)
+        if decoder == "viterbi":
+            scores = values
+        else:
+            marginals = (
+                sum(
+                    np.exp(value) * (np.arange(5) == np.array(tree)[:, None])
+                    for value, tree in zip(values, possible, strict=True)
+                )
+                / np.exp(values).sum()
+            )
+            gains = np.log(np.maximum(marginals, 1e-12)) if decoder == "mbr" else marginals
+            scores = [gains[np.arange(4), tree].sum() for tree in possible]
+        (completed,) = model.parse([SENTENCE.with_heads(partial)], keep_heads=True)
+        assert tuple(completed.heads) == possible[int(np.argmax(scores))]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([3, 4, -1, -1], r"X\[1\] \('dogs sleep in baskets'\) .*arcs 3 -> 1 and 4 -> 2 cross"),
+        ([3, 0, -1, -1], r"X\[1\] .*the arcs 3 -> 1 and 0 -> 2 cross.*give -1 \(in a file _\)"),
+        ([0, 0, 2, 2], r"X\[1\] .*the tokens 1 and 2 are roots"),
+        ([4, -1, -1, 2], r"X\[1\] .*enclose a token"),
+    ],
+)
+def test_heads_that_cannot_be_kept_are_named(parser, bad, message):
+    good = SENTENCE.with_heads([-1, 0, -1, -1])
+    with pytest.raises(ValueError, match=message):
+        parser.parse([good, SENTENCE.with_heads(bad)], keep_heads=True)
+    assert len(parser.parse([good, SENTENCE.with_heads(bad)])) == 2
+
+
+def test_what_is_neither_kept_nor_allowed_is_named(parser):
+    partial = SENTENCE.with_heads([-1, 0, -1, -1])
+    allowed = np.ones((4, 5), dtype=bool)
+    allowed[1, 0] = False
+    for tree, arcs in ((partial, allowed), (SENTENCE, np.zeros((4, 5), dtype=bool))):
+        with pytest.raises(ValueError, match=r"X\[1\] \('dogs .*keeps its heads and whose arcs"):
+            parser.parse([partial, tree], allowed=[None, arcs], keep_heads=True)
+    with pytest.raises(ValueError, match=r"allowed\[0\] must be a boolean array"):
+        parser.parse([partial], allowed=[np.ones(3)], keep_heads=True)
+
+
+# Probabilities
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+@pytest.mark.parametrize("partial", [[-1, 0, -1, -1], [2, -1, 4, -1], [-1, -1, -1, 3], [-1] * 4])
+def test_probabilities_are_sums_over_the_trees_that_fit(english, name, partial):
+    model = clone(ESTIMATORS[name]).fit(english[:60])
+    possible = [tree for tree in oracles.projective_trees(4) if fits(tree, partial)]
+    for method in ("conditional_log_likelihood", "score_samples"):
+        if hasattr(model, method):
+            values = getattr(model, method)([SENTENCE] * len(possible), possible)
+            (found,) = getattr(model, method)([SENTENCE], [partial])
+            assert_allclose(found, np.logaddexp.reduce(values), rtol=1e-9, atol=1e-9)
+
+
+def test_signed_probabilities_are_sums_too(english):
+    model = SpectralSHAG(3).fit(english[:60])
+    codes = np.array([model.symbols_.tolist().index(name) for name in NAMES])
+    trees = oracles.projective_trees(4)
+    sentences = Potentials(4 * np.arange(len(trees) + 1), np.tile(codes, len(trees)))
+    sign, log_abs = tree_values(model.operators_, sentences, trees)
+    values = sign * np.exp(log_abs)
+    assert values.min() < 0
+    for partial in ([-1, 0, -1, -1], [2, -1, 4, -1]):
+        total = values[[fits(tree, partial) for tree in trees]].sum()
+        assert_allclose(model.score_samples([SENTENCE], [partial]), np.log(total), rtol=1e-9)
+        share = np.log(total / values.sum())
+        assert_allclose(model.conditional_log_likelihood([SENTENCE], [partial]), share, rtol=1e-9)
+
+
+def test_partial_trees_among_whole_ones(parser, text):
+    mixed = [hide(tree, 0) if k % 2 else tree for k, tree in enumerate(text)]
+    mixed[3] = mixed[3].with_heads(None)
+    for method in ("conditional_log_likelihood", "score_samples"):
+        if hasattr(parser, method):
+            values = getattr(parser, method)(mixed)
+            for k in (0, 1, 2, 5):
+                assert_array_equal(getattr(parser, method)([mixed[k]]), values[k : k + 1])
+    assert_allclose(parser.conditional_log_likelihood(mixed)[3], 0.0, atol=1e-12)
+    if hasattr(parser, "score_samples"):
+        assert_allclose(parser.score_samples(mixed)[3], parser.log_likelihood(mixed)[3])
+
+
+def test_conditional_probability_is_the_loss_of_a_grammar_of_arcs(english):
+    """Of one that has a single state and looks at nothing but arcs, by another implementation."""
+    model = DeterministicSHAG("single", smoothing=1).fit(english)
+    partial = [[-1, 0, -1, -1], [2, -1, 4, -1]]
+    operators, codes = model.operators_, [model.symbols_.tolist().index(name) for name in NAMES]
+    arcs = np.full((4, 5), -np.inf)
+    for m, h in itertools.product(range(4), range(5)):
+        head, side = (codes[h - 1], int(h < m + 1)) if h else (operators.A.shape[0] - 1, 1)
+        if h != m + 1:
+            with np.errstate(divide="ignore"):  # some are never the root
+                arcs[m, h] = np.log(operators.A[head, side, codes[m], 0, 0])
+    losses, _ = tree_loss(np.tile(arcs.ravel(), 2), partial)
+    assert_allclose(model.conditional_log_likelihood([NAMES] * 2, partial), -losses, rtol=1e-9)
+
+
+# Learning
+
+
+@pytest.mark.parametrize("as_y", [False, True])
+def test_whole_trees_are_asked_for_by_name(estimator, english, as_y):
+    trees = english[:60]
+    partial = [*trees[:7], hide(trees[7], 0), *trees[8:], hide(trees[7], 1)]
+    X, y = ([*trees, trees[7]], heads(partial)) if as_y else (partial, None)
+    learner = type(estimator).__name__
+    if hasattr(estimator, "estimators"):  # one of the members is named
+        learner = r"(?!Averaged|Product)\w+SHAG"
+    message = (
+        rf"{'y' if as_y else 'X'}\[7\] \('{trees[7].forms[0]}.*'\) has unknown heads \(-1\): \d+ "
+        rf"of {len(trees[7])}, and 2 of 61 sentences have some; {learner} needs whole trees\. "
+    )
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(X, y)
+    assert not learned(estimator)
+
+
+def test_partial_trees_of_weight_zero_are_not_there(estimator, english):
+    trees = english[:40]
+    weights = np.repeat([1.0, 0.0], [40, 3])
+    partial = [hide(tree, 1) for tree in english[40:43]]
+    if hasattr(estimator, "cv"):
+        estimator.set_params(cv=[(np.arange(0, 43, 2), np.arange(1, 43, 2))])
+        estimator.fit(trees + partial, sample_weight=weights)
+    else:
+        one = clone(estimator).fit(trees + partial, sample_weight=weights)
+        other = estimator.fit(trees)
+        for a, b in zip(one.predict(english[50:55]), other.predict(english[50:55]), strict=True):
+            assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_chunks_are_whole_trees(name, english):
+    model = clone(COUNTING[name]).partial_fit(english[:30])
+    before = learned(clone(model).partial_fit(english[:30]))["operators_"]
+    with pytest.raises(ValueError, match=rf"X\[0\] .*{type(model).__name__} needs whole trees"):
+        model.partial_fit([hide(english[31], 0)])
+    assert all(map(np.array_equal, model.operators_, before))
+
+
+def test_counts_and_steps_ask_for_whole_trees(english):
+    partial = [hide(tree, 0) for tree in english[:5]]
+    with pytest.raises(ValueError, match=r"unknown heads .* needs whole trees"):
+        count_treebank(partial)
+    with pytest.raises(ValueError, match=r"X\[0\] .*DeterministicSHAG needs whole trees"):
+        make_pipeline(TokenFeature("upos"), DeterministicSHAG()).fit(partial)
+
+
+def test_unlabelled_trees_are_missing_where_whole_ones_are_needed(estimator, english):
+    bare = english[0].with_heads(None)
+    with pytest.raises(ValueError, match=r"X\[40\] has no heads \(1 of 41"):
+        estimator.fit([*english[:40], bare])
+
+
+# Scores
+
+
+def test_score_counts_known_heads(parser, text):
+    partial = [hide(tree, seed) for seed, tree in enumerate(text)]
+    predicted, known = parser.predict(text), [tree.heads != -1 for tree in partial]
+    hits = [
+        (tree.heads == found)[is_known]
+        for tree, found, is_known in zip(text, predicted, known, strict=True)
+    ]
+    expected = np.concatenate(hits).mean()
+    assert parser.score(partial) == parser.score(text, heads(partial)) == expected
+    assert uas_scorer(parser, partial) == expected
+    bare = [*partial, text[0].with_heads(None)]  # one among others does not count
+    assert parser.score(bare) == uas_scorer(parser, bare) == expected
+    assert exact_match_scorer(parser, bare) == exact_match_scorer(parser, partial)
+    nothing = [tree.with_heads([-1] * len(tree)) for tree in text]
+    for score in (parser.score, lambda X: uas_scorer(parser, X)):
+        with pytest.raises(ValueError, match=r"No head of y_true is known: all \d+ tokens have -1"):
+            score(nothing)
+        with pytest.raises(ValueError, match=r"X\[0\] has no heads"):
+            score([tree.with_heads(None) for tree in text])
+
+
+def test_folds_are_scored_by_what_is_known(english):
+    """A search over what learns from whole trees, tested on partial ones."""
+    partial = [hide(tree, seed) for seed, tree in enumerate(english[:20])]
+    trees = [*english[:60], *partial, english[0].with_heads(None)]
+    split = [(np.arange(60), np.arange(60, 81))]
+    for scoring in (None, uas_scorer, exact_match_scorer):
+        scores = cross_val_score(DeterministicSHAG(), trees, cv=split, scoring=scoring)
+        assert 0 < scores[0] < 1
+
+
+def test_unknown_heads_are_ignored_tokens(text):
+    rng = np.random.default_rng(0)
+    predicted = [np.where(rng.uniform(size=len(t)) < 0.2, 1, t.heads) for t in text]
+    partial = [hide(tree, seed) for seed, tree in enumerate(text)]
+    partial[2] = text[2].with_heads([-1] * len(text[2]))  # nothing is known of this one
+    masks = [tree.heads == -1 for tree in partial]
+    weights = rng.uniform(size=len(text))
+    for score in (unlabeled_attachment_score, exact_match_score):
+        expected = score(text, predicted, ignore=masks, sample_weight=weights)
+        assert score(partial, predicted, sample_weight=weights) == expected
+        assert 0 < expected < 1
+        assert score(heads(partial), predicted, sample_weight=weights) == expected
+        both = [mask | (np.arange(mask.size) < 2) for mask in masks]
+        first = [np.arange(mask.size) < 2 for mask in masks]
+        assert score(partial, predicted, ignore=first) == score(text, predicted, ignore=both)
+    for by in ("head", "modifier"):
+        found = attachment_breakdown(partial, predicted, by=by)
+        expected = attachment_breakdown(text, predicted, by=by, ignore=masks)
+        for one, other in zip(found, expected, strict=True):
+            assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "score", [unlabeled_attachment_score, exact_match_score, attachment_breakdown]
+)
+def test_heads_that_cannot_be_scored(score):
+    true = [SENTENCE.with_heads([2, 0, -1, -1])] * 2
+    with pytest.raises(ValueError, match=r"y_pred\[1\] has the head -1 for token 3\. .* true one"):
+        score(true, [[2, 0, 2, 2], [2, 0, -1, 2]])
+    with pytest.raises(ValueError, match=r"y_pred\[0\] has the head -1 for token 3"):
+        score(true, true)
+    with pytest.raises(ValueError, match=r"y_true\[0\] has the head -2 for token 1"):
+        score([[-2, 0]], [[2, 0]])
+    with pytest.raises(ValueError, match=r"No head of y_true is known: all 4 tokens have -1"):
+        score([SENTENCE.with_heads([-1] * 4)], [[2, 0, 2, 2]])
+
+
+def test_gains_are_those_of_known_heads(english, text):
+    one, other = DeterministicSHAG().fit(english[:60]), SpectralSHAG(3).fit(english[:60])
+    partial = [hide(tree, seed) for seed, tree in enumerate(text)]
+    gains = automaton_gains(other, one, [*partial, DependencyTree(["x"], [-1], symbols=["X"])])
+    known = sum(int((tree.heads != -1).sum()) for tree in partial)
+    assert gains.counts.sum() == known
+    assert_allclose(
+        gains.gains.sum(), known * (other.score(partial) - one.score(partial)), atol=1e-9
+    )
+    for_each = attachment_breakdown(partial, one.predict(partial), by="head")
+    assert sorted(gains.counts) == sorted(for_each.total[for_each.total > 0].astype(int))
+    with pytest.raises(ValueError, match=r"No true head is known: all are -1"):
+        automaton_gains(other, one, [tree.with_heads([-1] * len(tree)) for tree in text])
+
+
+# What a chart can learn from
+
+
+def test_completions_against_enumeration():
+    trees = oracles.projective_trees(4)
+    parts = {
+        tuple(-1 if hidden else head for head, hidden in zip(tree, mask, strict=True))
+        for tree in itertools.product(range(5), repeat=4)
+        if oracles.is_tree(tree)
+        for mask in itertools.product([False, True], repeat=4)
+    }
+    parts = sorted(part for part in parts if part.count(0) <= 1 or -1 not in part)
+    possible = has_projective_completion(parts)
+    assert possible.tolist() == [any(fits(tree, part) for tree in trees) for part in parts]
+    crossing = [oracles.crosses([h if h >= 0 else m for m, h in enumerate(p, 1)]) for p in parts]
+    assert any(not c and not p for c, p in zip(crossing, possible, strict=True))  # not enough
+    lifted = projectivize(parts)
+    dropped = projectivize(parts, nonprojective="drop")
+    assert_array_equal(dropped.kept, possible)
+    assert not dropped.lifted.any()
+    assert [tuple(h) for h in dropped.heads] == list(itertools.compress(parts, possible))
+    whole = [-1 not in part and part.count(0) == 1 for part in parts]
+    assert_array_equal(lifted.lifted, np.array(whole) & ~possible)
+    assert_array_equal(lifted.kept, possible | lifted.lifted)
+    assert has_projective_completion(lifted.heads).all()
+    assert lifted.lifted.sum() > 5
+    with pytest.raises(ValueError, match="'nonprojective'"):
+        projectivize(parts, nonprojective="raise")
+
+
+def test_trees_are_heads_too(text):
+    partial = [hide(tree, 0) for tree in text]
+    found = projectivize([*partial, SENTENCE])
+    assert found.kept.all()
+    for one, other in zip(found.heads, [*heads(partial), [-1] * 4], strict=True):
+        assert_array_equal(one, other)

@@ -1,0 +1,181 @@
+"""What the documentation is built and checked with: the check finds what is broken."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sklearn_shag.datasets import load_english
+
+DOC = Path(__file__).parent.parent / "doc"
+if not DOC.exists():
+    pytest.skip("the documentation is not part of this copy", allow_module_level=True)
+
+PAGE = """<!DOCTYPE html>
+<html><head><link rel="stylesheet" href="style.css"/></head>
+<body id="top"><h1>A page</h1>
+<p>Below 1 <math><mi>x</mi></math> \\\\ <code>\\(x\\)</code>, see <a href="#top">above</a></p>
+<img src="figure.svg" alt="a figure"/>
+</body></html>
+"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site of one page, with all that it names, and a template that is none."""
+    (tmp_path / "index.html").write_text(PAGE)
+    (tmp_path / "figure.svg").write_text("<svg/>")
+    (tmp_path / "style.css").write_text(
+        "body {background: url(figure.svg)} a {content: url(data:)}"
+    )
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "macros.html").write_text('<script src="{{ pathto() }}"></script>')
+    return tmp_path
+
+
+def check(site):
+    command = [sys.executable, str(DOC / "check_html.py"), str(site)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_whole_page_passes(site):
+    result = check(site)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "1 pages, 1 figures, 1 formulae, 0 problems\n"
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ('<img src="missing.png">', "<img> names missing.png, which is not there"),
+        ('<a href="missing.html">', "<a> names missing.html, which is not there"),
+        ('<a href="#nowhere">', "links to #nowhere, but that page has no such place"),
+        ('<a href="index.html#nowhere">', "no such place"),
+        (
+            '<script src="https://cdn.org/a.js"></script>',
+            "<script> loads https://cdn.org/a.js",
+        ),
+        ('<link rel="stylesheet" href="//cdn.org/a.css">', "<link> loads //cdn.org/a.css from"),
+        ('<a href="https://elsewhere.org/">', "links to another host: https://elsewhere.org/"),
+        (r"<p>\(x\)</p>", r"a formula is not rendered: \(x\)"),
+        (r"<p>$$x$$</p>", "a formula is not rendered"),
+        (r"<p>A \frac{1}{2}</p>", "a formula is not rendered"),
+        ("<p>:math:`x`</p>", "a formula is not rendered"),
+    ],
+    ids=ascii,
+)
+def test_a_broken_page_fails(site, broken, message):
+    (site / "index.html").write_text(PAGE.replace("</body>", f"{broken}\n</body>"))
+    result = check(site)
+    assert result.returncode == 1
+    assert result.stdout.startswith("index.html: ")
+    assert message in result.stdout
+    assert "1 problems" in result.stderr
+
+
+@pytest.mark.parametrize("url", ["https://fonts.org/a.woff2", "missing.woff2"])
+def test_a_broken_style_fails(site, url):
+    (site / "style.css").write_text(f"@font-face {{src: url('{url}')}}")
+    result = check(site)
+    assert result.returncode == 1
+    assert f"style.css: names {url}, which is elsewhere or missing" in result.stdout
+
+
+def test_no_pages_are_an_error(tmp_path):
+    result = check(tmp_path)
+    assert result.returncode == 2
+    assert "build the documentation first" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "linked"),
+    [
+        ("weight (eq. 32). It", "weight (:eq:`eq32`). It"),
+        ("Fill (eqs. 14-18, 23).", "Fill (:eq:`eq14` to :eq:`eq18`, :eq:`eq23`)."),
+        ("Theory, eq. 39; eq. 21 of the paper", "Theory, :eq:`eq39`; eq. 21 of the paper"),
+        ("(theory, eqs. 6, 7 and 32)", "(theory, :eq:`eq6`, :eq:`eq7` and :eq:`eq32`)"),
+        ("see eq. 31 of\n  the theory page", "see :eq:`eq31` of\n  the theory page"),
+        ("(theory, eq.\n  29)", "(theory, \n  :eq:`eq29`)"),
+        ("marginals (eq. 14 of the paper)", "marginals (eq. 14 of the paper)"),
+        ("Luque et al. (2012), eqs. 15-20.", "Luque et al. (2012), eqs. 15-20."),
+        ("the sum (3) of eq. 3", "the sum (3) of eq. 3"),
+    ],
+)
+def test_citations_of_the_theory_become_links(text, linked):
+    path = DOC / "_extensions" / "equation_links.py"
+    spec = importlib.util.spec_from_file_location("equation_links", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.link_equations(text) == linked
+
+
+NEEDS_CHROMIUM = pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
+
+
+def look(site, **environment):
+    command = [sys.executable, str(DOC / "look.py"), str(site)]
+    environment = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_where_there_is_no_chromium_nothing_is_looked_at(site):
+    result = look(site, PATH=str(site))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("Chromium is not installed (none of chromium, ")
+
+
+@NEEDS_CHROMIUM
+def test_what_readers_would_see_broken_is_seen(site):
+    fraction = "<math><mfrac><mi>a</mi><mi>b</mi></mfrac></math>"
+    flat = '<math><mfrac style="display: contents"><mi>a</mi><mi>b</mi></mfrac></math>'
+    (site / "figure.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9"/>')
+    (site / "fine.html").write_text(f"{PAGE}{fraction}<pre style='overflow-x: auto'>{'wide' * 99}")
+    (site / "broken.html").write_text(
+        f'{PAGE}{flat}<img src="missing.svg"><script src="https://cdn.org/a.js"></script>'
+        '<div style="width: 1000px"><p>wide</p></div>'
+    )
+    (site / "search.html").write_text(
+        '<div id="search-results"><li><a>module.SpectralSHAG</a></li></div>'
+    )
+    result = look(site)
+    assert result.returncode == 1, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[-1] == "7 problems"
+    for width in (1280, 390):
+        page = f"broken.html, {width} pixels: "
+        assert f"{page}the figure missing.svg is missing" in lines
+        assert f"{page}a formula is not drawn: ab" in lines
+        assert f"{page}it asks for https://cdn.org/a.js" in lines
+    assert any(line.startswith("broken.html, 390 pixels: it is wider") for line in lines)
+    (site / "broken.html").unlink()
+    assert look(site).stdout.splitlines()[-1] == "0 problems"
+
+
+@pytest.mark.exhaustive  # it waits for what does not come
+@NEEDS_CHROMIUM
+def test_a_search_that_finds_nothing_is_seen(site):
+    (site / "search.html").write_text("<p>Nothing</p>")
+    assert "search.html, 390 pixels: it does not find SpectralSHAG" in look(site).stdout
+
+
+def test_three_snippets_lead_from_a_treebank_to_its_picture(tmp_path):
+    """As the start page has them: what is copied into one session, in a folder with a treebank."""
+    snippets = DOC / "guide" / "snippets"
+    for page in ("index.rst", "guide/start.rst"):
+        text = (DOC / page).read_text(encoding="utf-8")
+        used = re.findall(r"literalinclude:: (?:guide/)?snippets/(\w+)\.txt", text)
+        assert used == ["install", "learn", "picture"]
+    extra = re.search(r'pip install "\.\[(\w+)\]"', (snippets / "install.txt").read_text())
+    assert extra[1] == "plot"
+    code = "".join((snippets / f"{name}.txt").read_text() for name in ("learn", "picture"))
+    shutil.copy(load_english().filename, tmp_path / "train.conllu")
+    path = os.pathsep.join([str(DOC.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"}
+    command = [sys.executable, "-W", "error", "-c", code]
+    subprocess.run(command, cwd=tmp_path, check=True, env=environment)
+    assert "<svg" in (tmp_path / "tree.svg").read_text(encoding="utf-8")
