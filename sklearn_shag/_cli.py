@@ -39,6 +39,7 @@ examples:
   %(prog)s model.npz test.conllu -o parsed.conllu
   %(prog)s model.npz - < test.conllu > parsed.conllu
   %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
+  %(prog)s model.npz test.conllu -o parsed.conllu --confidence
 """,
     "evaluate": """\
 examples:
@@ -216,6 +217,12 @@ def _add_parse(commands):
         action="store_true",
         help="keep the heads that the sentences have, with their relations, and complete the rest "
         "(default: heads are ignored)",
+    )
+    parser.add_argument(
+        "--confidence",
+        action="store_true",
+        help="write the probability of each arc into MISC, such as Confidence=0.9712 (default: "
+        "MISC stays as it is)",
     )
     _add_n_jobs(parser, default="that of the model")
 

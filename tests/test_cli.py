@@ -23,6 +23,8 @@ import sklearn_shag
 from sklearn_shag import (
     EMSHAG,
     AveragedSHAG,
+    ConditionalSHAG,
+    CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
     SpectralSHAG,
@@ -38,7 +40,13 @@ from sklearn_shag.metrics import (
     is_punctuation,
     unlabeled_attachment_score,
 )
-from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
+from sklearn_shag.treebank import (
+    DependencyTree,
+    TokenFeature,
+    allowed_arcs,
+    read_conllu,
+    write_conllu,
+)
 from sklearn_shag.utils import _progress
 from tests.estimators import learned
 
@@ -303,6 +311,68 @@ class TestParse:
             )
         assert run("parse", model, tmp_path / "in.conllu") == run("parse", model, test)
         assert run("parse", model, test) != out
+
+    @pytest.mark.parametrize("options", [[], ["--keep-heads"]], ids=str)
+    def test_confidence(self, run, model, test, tmp_path, options):
+        """What MISC held stays, and all else is as without the option."""
+        trees, rng = read_conllu(test), np.random.default_rng(0)
+        partial = [
+            tree.with_heads(np.where(rng.uniform(size=len(tree)) < 0.5, -1, tree.heads))
+            for tree in trees
+        ]
+        write_conllu(partial, tmp_path / "in.conllu")
+        plain = run("parse", model, tmp_path / "in.conllu", *options)
+        out = run("parse", model, tmp_path / "in.conllu", *options, "--confidence")
+        write_conllu(read_conllu(io.StringIO(out)), tmp_path / "out.conllu")
+        assert (tmp_path / "out.conllu").read_text(encoding="utf-8") == out
+        assert run("parse", model, tmp_path / "out.conllu", "--confidence") == (
+            run("parse", model, tmp_path / "in.conllu", "--confidence")
+        )
+        parser = load_model(model)[-1]
+        allowed = allowed_arcs(partial) if options else None
+        heads = parser.predict(partial, allowed=allowed)
+        expected = [
+            f"Confidence={marginals[token, head]:.4f}"
+            for marginals, found in zip(
+                parser.predict_marginals(partial, allowed=allowed), heads, strict=True
+            )
+            for token, head in enumerate(found)
+        ]
+        assert len(set(expected)) > 50
+        added, n_others = iter(expected), 0
+        for line, before in zip(out.splitlines(), plain.splitlines(), strict=True):
+            if not re.match(r"\d+\t", line):
+                assert line == before
+                continue
+            old, misc = before.rpartition("\t")[2], next(added)
+            n_others += old != "_"
+            assert line == before.removesuffix(old) + (misc if old == "_" else f"{old}|{misc}")
+        assert n_others > 10
+        known = np.concatenate([tree.heads for tree in partial]) != -1
+        assert (set(np.array(expected)[known]) == {"Confidence=1.0000"}) == bool(options)
+
+    @pytest.mark.parametrize("name", ["viterbi", "average", "words", "CRF", "conditional"])
+    def test_confidence_of_any_model(self, run, train, test, tmp_path, name):
+        trees = read_conllu(test)
+        model = {
+            "viterbi": DeterministicSHAG("sibling", smoothing=1, decoder="viterbi"),
+            "average": AveragedSHAG([("one", DeterministicSHAG()), ("two", SpectralSHAG(2))]),
+            "words": LexicalizedSHAG(),
+            "CRF": CRFParser(n_features=2**12, random_state=0),
+            "conditional": ConditionalSHAG(DeterministicSHAG(smoothing=1), max_iter=2),
+        }[name].fit(read_conllu(train))
+        save_model(model, tmp_path / "model.npz")
+        out = run("parse", tmp_path / "model.npz", test, "--confidence")
+        printed = re.findall(r"Confidence=(\d\.\d{4})$", out, flags=re.MULTILINE)
+        expected = [
+            marginals[np.arange(heads.size), heads]
+            for marginals, heads in zip(
+                model.predict_marginals(trees), model.predict(trees), strict=True
+            )
+        ]
+        np.testing.assert_allclose(
+            np.array(printed, dtype=float), np.concatenate(expected), rtol=0, atol=5.1e-5
+        )
 
     def test_heads_that_cannot_be_kept(self, fail, model, tmp_path):
         tree = DependencyTree(["a", "b", "c", "d"], [3, 4, 0, 3], upos=["NOUN"] * 4)
