@@ -5,10 +5,11 @@ from typing import Any, Literal
 import numpy as np
 
 from sklearn_shag._base import object_array
-from sklearn_shag._composition import ComposedParser, open_member
+from sklearn_shag._composition import ComposedParser
 from sklearn_shag.encoding import check_sentences, check_trees
 from sklearn_shag.parsing import decode_marginals
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions
 from sklearn_shag.utils._progress import progress

@@ -1,4 +1,4 @@
-"""Sentences in, trees out: what all parsers share, those with a chart, and those that generate."""
+"""Sentences in, trees out: what all parsers share, and those with a chart."""
 
 from abc import ABC, abstractmethod
 from functools import lru_cache, partial
@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._keep_heads import allow_kept_heads, kept_relations
@@ -30,38 +30,26 @@ from sklearn_shag.parsing import (
     parse_log_partitions,
     parse_marginals,
     report_marginals,
-    take_batch,
-    value_trees,
 )
+from sklearn_shag.sequences import label_arcs, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
-from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray, RandomSeed
+from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray
 
-__all__ = [
-    "BaseParser",
-    "ChartParser",
-    "ConditionalParser",
-    "GenerativeParser",
-    "keep",
-    "object_array",
-]
+__all__ = ["BaseParser", "ChartParser", "keep", "object_array"]
 
 
 class BaseParser(BaseEstimator, ABC):
     """Parser, however it comes by its trees.
 
-    A subclass has the parameters `decoder`, `n_jobs` and `verbose`.
+    A subclass has the parameters `decoder`, `n_jobs` and `verbose`, and learns `labels_`, the
+    relations of arcs (str), sorted, which are none if the training trees had none. Of given arcs it
+    says them in the hook `_label_sentences`.
     """
-
-    @property
-    def _needs_whole_trees(self):
-        """What learns from whole trees alone, to be named in messages; None if nothing does."""
-        return type(self).__name__
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
     _parsing_parameters = ("decoder", "n_jobs", "verbose")
@@ -108,7 +96,7 @@ class BaseParser(BaseEstimator, ABC):
         allowed : None or sequence of length n_sentences, default=None
             Which arcs may be used: ``allowed[i]`` is a boolean array of the shape of marginals,
             (n_tokens_i, n_tokens_i + 1), or None for all. A token with a known head has one True
-            in its row.
+            in its row, as :func:`~sklearn_shag.treebank.allowed_arcs` makes it.
 
         Returns
         -------
@@ -176,6 +164,68 @@ class BaseParser(BaseEstimator, ABC):
             estimate is not positive.
         """
 
+    @abstractmethod
+    def _label_sentences(self, sentences, heads):
+        """Label the arcs of trees.
+
+        Parameters
+        ----------
+        sentences : list
+            As users give them.
+        heads : sequence of length n_sentences
+            Likewise.
+
+        Returns
+        -------
+        labels : object ndarray of shape (n_sentences,)
+        """
+
+    @property
+    def _has_labels(self):
+        """Whether a fitted parser knows relations; what did not learn from trees has no labels_."""
+        return len(getattr(self, "labels_", ())) > 0
+
+    def predict_labels(
+        self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
+    ) -> ObjectArray:
+        """Label the arcs of predicted or given trees with their relations.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+        heads : None or sequence of length n_sentences, default=None
+            The heads of each sentence, 1-based, 0 for the root, or a DependencyTree with heads.
+            None predicts them.
+        allowed : None or sequence of length n_sentences, default=None
+            As for :meth:`predict`, if heads are predicted.
+
+        Returns
+        -------
+        labels : object ndarray of shape (n_sentences,)
+            ``labels[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object: the relation of
+            each token to its head, one of `labels_`.
+
+        Raises
+        ------
+        ValueError
+            If the training trees had no relations, or `heads` are not those of trees over these
+            sentences, or there are `allowed` arcs beside them.
+        """
+        self._check_ready()
+        if not self._has_labels:
+            raise ValueError(
+                f"This {type(self).__name__} knows no relations: the trees that it was fitted on "
+                f"had none. Fit it on trees with relations (deprels, the column DEPREL of "
+                f"CoNLL-U)."
+            )
+        sentences, _ = check_sentences(X)
+        if heads is None:
+            heads = self.predict(sentences, allowed=allowed)
+        elif allowed is not None:
+            raise ValueError("Give heads, or the arcs allowed for heads to predict, but not both.")
+        return self._label_sentences(sentences, heads)
+
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
@@ -224,8 +274,8 @@ class BaseParser(BaseEstimator, ABC):
         Returns
         -------
         trees : list of DependencyTree
-            The trees of X with predicted heads and no relation labels; for a plain sequence of
-            symbols a tree whose forms are the symbols.
+            The trees of X with predicted heads and, if the training trees had any, relations; for a
+            plain sequence of symbols a tree whose forms are the symbols.
 
         Raises
         ------
@@ -243,14 +293,23 @@ class BaseParser(BaseEstimator, ABC):
         sentences, _ = check_sentences(X)
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed)
+        heads = self.predict(sentences, allowed=allowed)
+        labels = [None] * len(sentences)
+        if self._has_labels:
+            labels = self.predict_labels(sentences, heads)
+        if keep_heads:
+            labels = map(kept_relations, sentences, heads, labels)
         return [
-            sentence.with_heads(heads, kept_relations(sentence, heads) if keep_heads else None)
+            sentence.with_heads(its_heads, its_labels)
             if isinstance(sentence, DependencyTree)
-            else DependencyTree(sentence, heads)
-            for sentence, heads in zip(
-                sentences, self.predict(sentences, allowed=allowed), strict=True
-            )
+            else DependencyTree(sentence, its_heads, deprels=its_labels)
+            for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)
         ]
+
+    @property
+    def _needs_whole_trees(self):
+        """What learns from whole trees alone, to be named in messages; None if nothing does."""
+        return type(self).__name__
 
     def _check_ready(self):
         check_is_fitted(self)
@@ -285,7 +344,8 @@ class ChartParser(BaseParser):
     """Parser by a chart: everything but what it knows of sentences, and how it came to know it.
 
     A subclass says what it knows in two hooks: of all sentences, at the edge, in `_encode`; in
-    `_rungs` the rest.
+    `_rungs` the rest. A third, `_label_arcs`, labels given arcs: by default as those with the same
+    symbols and direction are labelled most often, of which there have to be `label_counts_` then.
     """
 
     # Whether a derivation has just one state path, so that the best path is the best tree.
@@ -311,6 +371,29 @@ class ChartParser(BaseParser):
     @abstractmethod
     def _rungs(self):
         """List how to parse, as Rungs, each for sentences that those before have no mass for."""
+
+    def _label_arcs(self, batch, heads):
+        """Label given arcs.
+
+        Parameters
+        ----------
+        batch : Batch
+        heads : int ndarray of shape (n_tokens,)
+            1-based head positions within each sentence, 0 for the root.
+
+        Returns
+        -------
+        labels : int ndarray of shape (n_tokens,)
+            Places in `labels_`.
+        """
+        table = keep(self, (self.label_counts_, self.symbols_), _tabulate_labels)
+        return label_arcs(table, batch.codes, heads, batch.indptr)
+
+    def _label_sentences(self, sentences, heads):
+        batch = self._batch(sentences)
+        heads = check_heads(batch.sentences, heads, "heads")
+        labels = self.labels_[self._label_arcs(batch, heads)]
+        return object_array(np.split(labels, batch.indptr[1:-1]))
 
     def _batch(self, X, allowed=None):
         self._check_ready()
@@ -374,166 +457,22 @@ class ChartParser(BaseParser):
         return over_chunks(task, batch, self.n_jobs, self.verbose)
 
 
-class GenerativeParser(ChartParser):
-    """Parser whose chart sums probabilities of trees and their sentences, and that can draw them.
-
-    A subclass draws in the hook ``_draw``.
-    """
-
-    @abstractmethod
-    def _draw(self, n_samples, max_length, rng):
-        """Draw trees; the parameters are those of :meth:`sample`, checked."""
-
-    def log_likelihood(self, X: Sentences) -> FloatArray:
-        """Compute the log probability of sentences, summed over all their trees.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`predict`.
-
-        Returns
-        -------
-        log_likelihoods : ndarray of shape (n_sentences,)
-            In nats. -inf where the estimate is not positive.
-        """
-        sign, log_abs_z = self._log_partitions(self._batch(X))
-        return np.where(sign > 0, log_abs_z, -np.inf)
-
-    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
-        """Compute the log probability of trees.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`fit`.
-        y : None or sequence of length n_sentences, default=None
-            Heads, -1 where they are not known; None takes those of the trees in X.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_sentences,)
-            In nats. -inf for trees with several roots, and where the estimate, a product over the
-            head-modifier sequences, is not positive. Of a partial tree it is that of its sentence
-            with any of the projective trees that have the known heads.
-
-        See Also
-        --------
-        log_likelihood : Of a sentence, summed over its trees.
-        conditional_log_likelihood : Of a tree, given its sentence: the difference of the two.
-
-        Notes
-        -----
-        Eq. 1 of the theory page. A non-projective tree is scored by its sequences like any other,
-        although the grammar generates its words in another order. An unknown symbol counts as a
-        missing observation: the probability is summed over what it may stand for.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_shag import DeterministicSHAG
-        >>> X, y = [["DET", "NOUN"], ["NOUN"]], [[2, 0], [0]]
-        >>> np.exp(DeterministicSHAG().fit(X, y).score_samples(X, y)).round(2)
-        array([0.5, 0.5])
-        """
-        batch = self._batch(X)
-        known = self._known_heads(batch, y)
-        is_partial = np.array([heads.min() == UNKNOWN for heads in known])
-        scores = np.empty(is_partial.size)
-        for chosen, score in (
-            (np.flatnonzero(~is_partial), self._score_trees),
-            (np.flatnonzero(is_partial), self._score_partial_trees),
-        ):
-            if chosen.size:
-                sign, log_abs = score(take_batch(batch, chosen), [known[s] for s in chosen])
-                scores[chosen] = np.where(sign > 0, log_abs, -np.inf)
-        return scores
-
-    def _score_trees(self, batch, heads):
-        """Sign and logarithm of the value of each tree."""
-        rung = self._rungs()[0]
-        potentials = rung.make_potentials(batch)
-        return value_trees(rung.grammar.operators, potentials, np.concatenate(heads))
-
-    def _score_partial_trees(self, batch, heads):
-        """Sign and logarithm of the summed value of the trees that have the known heads."""
-        return self._log_partitions(batch._replace(allowed=arcs_left_by(heads)))
-
-    def sample(
-        self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200
-    ) -> list[DependencyTree]:
-        """Draw trees.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of trees.
-        random_state : int, RandomState instance or None, default=None
-            Seeds the draws: the same int gives the same trees.
-        max_length : int, default=200
-            Longer sentences are drawn anew.
-
-        Returns
-        -------
-        trees : list of DependencyTree
-            Their forms are their symbols. Those of a grammar of words have words, and
-            ``<rare>`` where it draws one that it does not know.
-
-        Raises
-        ------
-        ValueError
-            If `n_samples` is not positive, or sentences keep growing beyond `max_length`.
-
-        Notes
-        -----
-        Where a learned automaton estimates a probability below zero, it counts as zero.
-
-        Examples
-        --------
-        >>> from sklearn_shag import DeterministicSHAG
-        >>> model = DeterministicSHAG().fit([["DET", "NOUN"], ["NOUN"]], [[2, 0], [0]])
-        >>> model.sample(2, random_state=0)
-        [DependencyTree('NOUN', heads=[0]), DependencyTree('DET NOUN', heads=[2, 0])]
-        """
-        self._check_ready()
-        for name, number in (("n_samples", n_samples), ("max_length", max_length)):
-            if not isinstance(number, Integral) or number < 1:
-                raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
-        return self._draw(n_samples, max_length, check_random_state(random_state))
-
-
-class ConditionalParser(ChartParser):
-    """Parser whose chart sums over the trees of given sentences, which have no probability."""
-
-    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
-        """Compute the log probability of trees, given their sentences.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`fit`.
-        y : None or sequence of length n_sentences, default=None
-            Heads; None takes those of the trees in X.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_sentences,)
-            Those of :meth:`conditional_log_likelihood`.
-        """
-        return self.conditional_log_likelihood(X, y)
-
-
-# What parsers make of what they have learned, while they live. No attributes, since prediction must
-# not change what is copied and pickled.
+# What parsers make of what they have learned, while they live, by the function that makes it. No
+# attributes, since prediction must not change what is copied and pickled.
 _KEPT = WeakKeyDictionary()
 
 
 def keep(parser, parts, make):
     """Make something of parts of a parser, or take what was made of these very parts before."""
-    kept = _KEPT.get(parser)
+    made = _KEPT.setdefault(parser, {})
+    kept = made.get(make)
     if kept is None or any(map(is_not, kept[0], parts)):
-        kept = _KEPT[parser] = parts, make(*parts)
+        kept = made[make] = parts, make(*parts)
     return kept[1]
+
+
+def _tabulate_labels(counts, symbols):
+    return tabulate_labels(counts, symbols.size)
 
 
 def object_array(arrays):

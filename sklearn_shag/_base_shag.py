@@ -2,10 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from sklearn_shag._base import ChartParser, GenerativeParser, keep
+from sklearn_shag._base import ChartParser, keep
+from sklearn_shag._generative import GenerativeParser
 from sklearn_shag.encoding import decode_trees, encode_sentences
 from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import Rung, pack_grammar, potentials_of_codes
+from sklearn_shag.sequences import LabelCounts
 from sklearn_shag.utils._typing import ObjectArray
 from sklearn_shag.utils._warnings import warn
 
@@ -23,7 +25,25 @@ class Learned(NamedTuple):
 class OperatorParser(ChartParser):
     """Parser whose chart needs nothing but the operators of a grammar, and of one to fall back to.
 
-    A subclass learns `symbols_`, `operators_` and `fallback_operators_`.
+    A subclass learns `operators_` and `fallback_operators_`, beside `symbols_` and labels.
+    """
+
+    symbols_: ObjectArray
+    labels_: ObjectArray
+    label_counts_: LabelCounts
+    operators_: Operators
+    fallback_operators_: Operators
+
+    def _rungs(self):
+        # To pack a grammar takes longer than to parse a sentence.
+        return keep(self, (self.operators_, self.fallback_operators_), _pack)
+
+    def _encode(self, sentences, symbols):
+        return encode_sentences(symbols, self.symbols_)
+
+
+class BaseSHAG(OperatorParser, GenerativeParser):
+    """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
 
     See Also
     --------
@@ -53,21 +73,6 @@ class OperatorParser(ChartParser):
     0.54
     """
 
-    symbols_: ObjectArray
-    operators_: Operators
-    fallback_operators_: Operators
-
-    def _rungs(self):
-        # To pack a grammar takes longer than to parse a sentence.
-        return keep(self, (self.operators_, self.fallback_operators_), _pack)
-
-    def _encode(self, sentences, symbols):
-        return encode_sentences(symbols, self.symbols_)
-
-
-class BaseSHAG(OperatorParser, GenerativeParser):
-    """Split head-automata grammar: parsing, scoring and sampling, however it was learned."""
-
     def _become_fitted(self, statistics, learned, fallback, **others):
         """Take over what was learned.
 
@@ -78,6 +83,8 @@ class BaseSHAG(OperatorParser, GenerativeParser):
             warn(message, category)
         vars(self).update(
             symbols_=statistics.symbols,
+            labels_=statistics.labels,
+            label_counts_=statistics.label_counts,
             operators_=learned.operators,
             fallback_operators_=fallback,
             **learned.attributes,

@@ -4,17 +4,12 @@ import json
 import os
 import re
 import warnings
-from itertools import product, zip_longest
+from itertools import compress, product, zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics import (
-    attachment_breakdown,
-    exact_match_score,
-    is_punctuation,
-    unlabeled_attachment_score,
-)
+from sklearn_shag.metrics import attachment_breakdown, is_punctuation, labeled_counts
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -29,6 +24,14 @@ __all__ = ["evaluate"]
 
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95
+# In the order in which they are printed; those of relations where both sides have some.
+SCORES = {
+    "uas": "UAS",
+    "las": "LAS",
+    "clas": "CLAS",
+    "label_accuracy": "label accuracy",
+    "exact_match": "exact match",
+}
 
 
 class Sentence(NamedTuple):
@@ -142,12 +145,11 @@ def _compare(gold, system, by, ignore):
             f"words. Tag the text first, or score without --ignore-punctuation."
         )
     counts = _count(gold, system, ignore)
-    n_scored = int(counts[:, 1].sum())
+    n_scored = int(counts["uas"][:, 1].sum())
     if not n_scored:
         raise ValueError(
             "No token is left to score: all symbols of words with heads stand for punctuation."
         )
-    uas, exact = _resample(counts)
     breakdown = attachment_breakdown(gold, system, by=by, ignore=ignore)
     return {
         "sentences": len(gold),
@@ -155,8 +157,7 @@ def _compare(gold, system, by, ignore):
         "unknown_tokens": int(sum(np.count_nonzero(tree.heads == UNKNOWN) for tree in gold)),
         "scored_tokens": n_scored,
         "punctuation": "scored" if ignore is None else "ignored",
-        "uas": {"score": unlabeled_attachment_score(gold, system, ignore=ignore), **uas},
-        "exact_match": {"score": exact_match_score(gold, system, ignore=ignore), **exact},
+        **_resample({name: counts[name] for name in SCORES if name in counts}),
         "confidence": CONFIDENCE,
         "resamples": N_RESAMPLES,
         "breakdown": {
@@ -178,31 +179,41 @@ def _count(gold, system, ignore):
 
     Returns
     -------
-    counts : int ndarray of shape (n_sentences, 4)
-        Tokens with the right head, tokens that count, whether all of these are right, and whether
-        there are any.
+    counts : dict of ndarrays of shape (n_sentences, 2)
+        By score, such as tokens with the right head, and tokens that count.
     """
-    counts = np.zeros((len(gold), 4), dtype=np.int64)
-    for row, true, parsed in zip(counts, gold, system, strict=True):
+    uas, exact = np.zeros((2, len(gold), 2))
+    known = False
+    for s, (true, parsed) in enumerate(zip(gold, system, strict=True)):
         counted = true.heads != UNKNOWN
         if ignore is not None:
             counted &= [not ignore(symbol) for symbol in true.symbols]
         right = (true.heads == parsed.heads)[counted]
-        row[:] = right.sum(), right.size, right.all() and right.size, right.size > 0
-    counts[:, 2] = counts[:, 2] > 0
+        uas[s] = right.sum(), right.size
+        exact[s] = right.all() and right.size > 0, right.size > 0
+        known |= any(label != MISSING for label in compress(true.deprels, counted))
+    counts = {"uas": uas, "exact_match": exact}
+    if known and any(set(parsed.deprels) != {MISSING} for parsed in system):
+        starts = np.cumsum([0, *map(len, gold[:-1])])
+        for name, of_tokens in labeled_counts(gold, system, ignore=ignore).items():
+            of_sentences = np.add.reduceat(np.transpose(of_tokens), starts)
+            if of_sentences[:, 1].any():  # else there are no content words
+                counts[name] = of_sentences
     return counts
 
 
 def _resample(counts):
-    """Percentile bootstrap: intervals of both scores over sentences drawn with replacement."""
+    """Scores, and by a percentile bootstrap their intervals, over sentences drawn anew."""
     rng = np.random.default_rng(0)
-    n_sentences = len(counts)
+    table = np.hstack(list(counts.values()))
+    n_sentences = len(table)
     draws = (rng.integers(n_sentences, size=n_sentences) for _ in range(N_RESAMPLES))
-    sums = np.array([counts[drawn].sum(axis=0) for drawn in draws])
-    scores = sums[:, [0, 2]] / np.maximum(sums[:, [1, 3]], 1)
+    sums = np.array([table.sum(axis=0), *(table[drawn].sum(axis=0) for drawn in draws)])
+    shares = sums[:, ::2] / np.maximum(sums[:, 1::2], 1)
     tail = (1 - CONFIDENCE) / 2
-    lows, highs = np.quantile(scores, [tail, 1 - tail], axis=0).tolist()
-    return [{"low": low, "high": high} for low, high in zip(lows, highs, strict=True)]
+    lows, highs = np.quantile(shares[1:], [tail, 1 - tail], axis=0)
+    rows = zip(counts, *(part.tolist() for part in (shares[0], lows, highs)), strict=True)
+    return {name: {"score": score, "low": low, "high": high} for name, score, low, high in rows}
 
 
 def _print(report):
@@ -214,10 +225,11 @@ def _print(report):
     if n_unknown:
         scored = f"{n_unknown} of them without true heads and left out, {scored}"
     print(f"{report['sentences']} sentences, {n_tokens} tokens, {scored}\n")
-    print(f"{'':<12}{'score':>7}   {100 * report['confidence']:.0f} % interval")
-    for name, key in (("UAS", "uas"), ("exact match", "exact_match")):
-        score, low, high = (100 * value for value in report[key].values())
-        print(f"{name:<12}{score:>7.2f}   {low:.2f} to {high:.2f}")
+    print(f"{'':<15}{'score':>7}   {100 * report['confidence']:.0f} % interval")
+    for key, name in SCORES.items():
+        if key in report:
+            score, low, high = (100 * value for value in report[key].values())
+            print(f"{name:<15}{score:>7.2f}   {low:.2f} to {high:.2f}")
     print(f"(intervals: {report['resamples']} resamples of the sentences)\n")
     by = report["breakdown"]["by"]
     print(

@@ -9,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_shag._base import BaseParser
 from sklearn_shag._cli import N_STATES
-from sklearn_shag._composition import open_member
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
 from sklearn_shag._keep_heads import allow_kept_heads
@@ -20,6 +19,7 @@ from sklearn_shag.parsing import head_probabilities
 from sklearn_shag.treebank import TokenFeature, list_sources, read_conllu, write_conllu
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
+from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._progress import progress
 
 __all__ = ["parse", "train"]

@@ -1,7 +1,6 @@
 """Parsers made of parsers: named members, their parameters, their fits."""
 
-from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn import config_context
@@ -15,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag._base import BaseParser
 from sklearn_shag.encoding import check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import (
     BaseComposition,
@@ -23,23 +24,16 @@ from sklearn_shag.utils._param_validation import (
     fit_members_context,
 )
 from sklearn_shag.utils._progress import progress
-from sklearn_shag.utils._typing import ArrayLike
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
-__all__ = ["ComposedParser", "OpenMember", "open_member"]
-
-
-class OpenMember(NamedTuple):
-    """A member of a composed parser, without what is around its parser."""
-
-    transform: Any  # takes sentences to those that the parser is to see
-    parser: BaseParser
+__all__ = ["ComposedParser"]
 
 
 class ComposedParser(BaseComposition, BaseParser):
     """Parser made of named parsers, in the manner of scikit-learn's voting estimators.
 
     A subclass has the parameters `estimators` and `weights` beside those of BaseParser. It may
-    refuse more in `_check_members`.
+    refuse more in `_check_members`. The first member that has a weight and knows labels gives them.
     """
 
     _parameter_constraints = {
@@ -57,6 +51,12 @@ class ComposedParser(BaseComposition, BaseParser):
     def estimators_(self) -> list[Any]:
         """The fitted members."""
         return list(self.named_estimators_.values())
+
+    @property
+    def labels_(self) -> ObjectArray:
+        """The relations that the member knows that labels arcs: the first that knows any."""
+        member = self._labelling_member()
+        return np.empty(0, dtype=object) if member is None else member.parser.labels_
 
     @property
     def _needs_whole_trees(self):
@@ -135,12 +135,15 @@ class ComposedParser(BaseComposition, BaseParser):
         self._check_members()
         self._member_weights(len(self.estimators))
         # Errors of the data come before any work, and whatever members look at.
+        y = list(y) if is_collection(y) else y
         learner = self._needs_whole_trees
         sentences, heads = check_trees(X, y, partial=learner is None)
         weights = check_sample_weight(sample_weight, sentences)
         if learner is not None:
             name = "X" if y is None else "y"
             require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
+        if y is not None:
+            heads = y  # with the relations of trees
         if sample_weight is not None:
             sample_weight = weights
         names, members = zip(*self.estimators, strict=True)
@@ -151,6 +154,15 @@ class ComposedParser(BaseComposition, BaseParser):
         named.update(zip(names, fitted, strict=True))
         self.named_estimators_ = named
         return self
+
+    def _label_sentences(self, sentences, heads):
+        transform, parser = self._labelling_member()
+        return parser._label_sentences(transform(sentences), heads)
+
+    def _labelling_member(self):
+        weights = self._member_weights(len(self.estimators_))
+        members = [open_member(self.estimators_[k]) for k in np.flatnonzero(weights)]
+        return next((member for member in members if member.parser._has_labels), None)
 
     def _check_members(self):
         """Check the members as they are given, and list them open."""
@@ -203,33 +215,6 @@ class ComposedParser(BaseComposition, BaseParser):
     def _sk_visual_block_(self):
         names, members = zip(*self.estimators, strict=True)
         return VisualBlock("parallel", members, names=names)
-
-
-def open_member(member):
-    """Find the parser of a member, which may be frozen, or the last step of a pipeline.
-
-    Parameters
-    ----------
-    member : estimator
-
-    Returns
-    -------
-    opened : OpenMember
-    """
-    steps = []
-    while isinstance(member, FrozenEstimator | Pipeline):
-        if isinstance(member, FrozenEstimator):
-            member = member.estimator
-        else:
-            steps += [step for _, step in member.steps[:-1] if step not in (None, "passthrough")]
-            member = member.steps[-1][1]
-    return OpenMember(partial(_transform, steps), member)
-
-
-def _transform(steps, sentences):
-    for step in steps:
-        sentences = step.transform(sentences)
-    return sentences
 
 
 def _check_member(name, member):

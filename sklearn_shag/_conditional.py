@@ -7,20 +7,24 @@ from typing import Literal, Self
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_shag._base import ConditionalParser
+from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
 from sklearn_shag._base_shag import OperatorParser
-from sklearn_shag._deterministic import DeterministicSHAG
-from sklearn_shag._known_trees import UNKNOWN, prepare_trees
 from sklearn_shag._tree_learner import TreeLearner
-from sklearn_shag.encoding import encode_sentences
+from sklearn_shag.encoding import EncodedTrees, encode_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
-from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs
-from sklearn_shag.utils._param_validation import HasMethods, Interval, StrOptions, fit_members_context
+from sklearn_shag.sequences import count_labels
+from sklearn_shag.treebank import MISSING, Heads, Sentences, allowed_arcs
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    fit_members_context,
+)
 from sklearn_shag.utils._progress import progress
-from sklearn_shag.utils._typing import ArrayLike, FloatArray
+from sklearn_shag.utils._typing import ArrayLike
 from sklearn_shag.utils._warnings import warn
 
 # Entries of operators that are not larger are zero, and stay so: transitions and starts, and stops.
@@ -48,7 +52,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         Of L-BFGS.
     tol : float, default=1e-5
         Training ends where no derivative is larger, as a share of the number of known heads.
-    projectivity : {"lift", "drop"}, default="lift"
+    nonprojective : {"lift", "drop"}, default="lift"
         What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
         that are known in part are never lifted.
@@ -112,7 +116,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "projectivity": [StrOptions({"lift", "drop"})],
+        "nonprojective": [StrOptions({"lift", "drop"})],
     }
 
     loss_curve_: list[float]
@@ -127,7 +131,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         alpha: float = 1.0,
         max_iter: int = 30,
         tol: float = 1e-5,
-        projectivity: Literal["lift", "drop"] = "lift",
+        nonprojective: Literal["lift", "drop"] = "lift",
         decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -136,7 +140,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
-        self.projectivity = projectivity
+        self.nonprojective = nonprojective
         self.decoder = decoder
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -183,7 +187,8 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             none that the grammar to begin with has a probability for.
         """
         self._check_parsing()
-        trees = prepare_trees(X, y, sample_weight, self.projectivity).merge()
+        separate = prepare_trees(X, y, sample_weight, self.nonprojective)
+        trees = separate.merge()
         start = self._fit_start(trees)
         free, known = _potentials(trees, start.symbols_)
         losses, _ = grammar_loss(
@@ -208,6 +213,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             symbols_=start.symbols_,
             operators_=operators,
             fallback_operators_=start.fallback_operators_,
+            **_count_labels(separate, start.symbols_),
             loss_curve_=losses,
             n_iter_=len(losses) - 1,
             n_lifted_=trees.n_lifted,
@@ -325,6 +331,18 @@ def _potentials(trees, symbols):
     arcs = [np.where(part, 0.0, -np.inf).ravel() for part in allowed_arcs(heads)]
     free = Potentials(indptr, codes)
     return free, free._replace(arcs=np.concatenate(arcs))
+
+
+def _count_labels(trees, symbols):
+    """Learn the relations of arcs, as other grammars of symbols do."""
+    labels = np.array(sorted(set().union(*trees.labels) - {MISSING}), dtype=object)
+    codes, indptr = encode_sentences(trees.symbols, symbols)
+    of_tokens = encode_labels(trees.labels, labels)
+    of_tokens[codes == symbols.size] = -1  # what is said of an unknown symbol says nothing
+    encoded = EncodedTrees(
+        symbols, codes, trees.given, indptr, labels, of_tokens, trees.weights, trees.kept
+    )
+    return {"labels_": labels, "label_counts_": count_labels(encoded)}
 
 
 def _check_operators(estimator):

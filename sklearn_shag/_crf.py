@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import ConditionalParser, keep
-from sklearn_shag._known_trees import encode_labels, list_labels, prepare_trees
+from sklearn_shag._base import keep
+from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
 from sklearn_shag.encoding import EncodedSentences
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
@@ -32,7 +32,7 @@ from sklearn_shag.features import (
     score_arcs,
 )
 from sklearn_shag.parsing import Batch, Potentials, Rung, packed_unit_grammar, parse_heads
-from sklearn_shag.treebank import Heads, Sentence, Sentences
+from sklearn_shag.treebank import MISSING, Heads, Sentence, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
@@ -79,7 +79,7 @@ class CRFParser(ConditionalParser):
         About how many tokens a step of AdaGrad sees.
     min_count : int, default=2
         Forms, lemmas, affixes and values of feats that were seen less often count as unknown.
-    projectivity : {"lift", "drop"}, default="lift"
+    nonprojective : {"lift", "drop"}, default="lift"
         What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
         that are known in part are never lifted.
@@ -169,7 +169,7 @@ class CRFParser(ConditionalParser):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
-        "projectivity": [StrOptions({"lift", "drop"})],
+        "nonprojective": [StrOptions({"lift", "drop"})],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
@@ -200,7 +200,7 @@ class CRFParser(ConditionalParser):
         learning_rate: float = 0.05,
         batch_size: int = 100,
         min_count: int = 2,
-        projectivity: Literal["lift", "drop"] = "lift",
+        nonprojective: Literal["lift", "drop"] = "lift",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 2,
@@ -217,7 +217,7 @@ class CRFParser(ConditionalParser):
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.min_count = min_count
-        self.projectivity = projectivity
+        self.nonprojective = nonprojective
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -264,13 +264,13 @@ class CRFParser(ConditionalParser):
             If sentences are left out since no projective tree with one root has their heads.
         """
         self._check_parsing()
-        trees = prepare_trees(X, y, sample_weight, self.projectivity)
+        trees = prepare_trees(X, y, sample_weight, self.nonprojective)
         rng = check_random_state(self.random_state)
         chosen, held_out = self._set_aside(trees.kept.size, rng)
         start = self._start(trees, chosen)
         text = Text(encode_columns(start.columns, trees.sentences, trees.indptr), trees.indptr)
         templates = compile_templates(start.templates, start.columns.names)
-        labels = encode_labels(trees, start.labels)
+        labels = encode_labels(trees.labels, start.labels)
         with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
             arcs, history = self._learn_arcs(
                 start.weights.arcs, templates, text, trees, chosen, held_out, rng, advance
@@ -304,7 +304,7 @@ class CRFParser(ConditionalParser):
         return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
     def _start(self, trees, chosen):
-        """Where training begins: with what is known of the sentences, or what was learned before."""
+        """Where training begins: with what sentences hold, or with what was learned before."""
         if self.warm_start and hasattr(self, "weights_"):
             if self.n_features != self.weights_.arcs.shape[0]:
                 raise ValueError(
@@ -318,7 +318,8 @@ class CRFParser(ConditionalParser):
         names = choose_columns(self.columns, sentences)
         vocabulary = list_values(names, sentences, self.min_count)
         templates = DEFAULT_TEMPLATES if self.templates is None else self.templates
-        labels = list_labels(trees, chosen)
+        found = set().union(*(trees.labels[s] for s in chosen)) - {MISSING}
+        labels = np.array(sorted(found), dtype=object)
         weights = LinearWeights(
             np.zeros((self.n_features, 1), dtype=np.float32),
             np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
@@ -387,7 +388,6 @@ class CRFParser(ConditionalParser):
         text = Text(batch.codes, batch.indptr)
         arcs = arcs_of_heads(batch.indptr, heads)
         return score_arcs(self.weights_.labels, templates, text, arcs).argmax(axis=1)
-
 
     def explain(
         self,

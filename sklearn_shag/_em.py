@@ -172,7 +172,7 @@ class EMSHAG(TreeLearner):
         self.verbose = verbose
 
     def _learn_operators(self, statistics, trees):
-        symbols, counts = statistics
+        symbols, counts = statistics.symbols, statistics.statistics
         init = self._checked_init(symbols)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=Alphabet(symbols.size).n_pairs)

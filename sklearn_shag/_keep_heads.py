@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_shag.encoding import check_allowed, describe_sentence
 from sklearn_shag.parsing import find_impossible
-from sklearn_shag.treebank import DependencyTree, arcs_left_by, unspecified_relation
+from sklearn_shag.treebank import MISSING, DependencyTree, arcs_left_by, unspecified_relation
 from sklearn_shag.utils._heads import UNKNOWN
 
 __all__ = ["allow_kept_heads", "kept_relations"]
@@ -52,25 +52,31 @@ def allow_kept_heads(sentences, allowed):
     return both
 
 
-def kept_relations(tree, heads):
-    """List the relations of a tree to heads that it has, and unspecified ones to others.
+def kept_relations(sentence, heads, labels):
+    """List the relations of a tree to heads that it has, and predicted ones to others.
 
     Parameters
     ----------
-    tree : DependencyTree
+    sentence : DependencyTree or sequence of symbols
     heads : int ndarray of shape (n_tokens,)
         Those of the tree where it has some.
+    labels : sequence of str of length n_tokens, or None
+        What is predicted. None if the parser knows no relations; then others are unspecified.
 
     Returns
     -------
-    deprels : list of str, or None if the tree has no relations
+    deprels : sequence of str, or None if there are no relations at all
     """
-    if tree.deprels is None:
-        return None
-    rows = zip(tree.deprels, _known_heads(tree), heads.tolist(), strict=True)
-    return [
-        unspecified_relation(head) if known == UNKNOWN else deprel for deprel, known, head in rows
-    ]
+    own = sentence.deprels if isinstance(sentence, DependencyTree) else None
+    if own is None:
+        return labels
+    known = _known_heads(sentence) != UNKNOWN
+    if labels is None:
+        labels = map(unspecified_relation, heads.tolist())
+    else:
+        known &= np.not_equal(own, MISSING)
+    rows = zip(own, known.tolist(), labels, strict=True)
+    return [deprel if is_kept else label for deprel, is_kept, label in rows]
 
 
 def _known_heads(sentence):

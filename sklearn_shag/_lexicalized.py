@@ -8,7 +8,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from sklearn_shag._base import GenerativeParser, keep
+from sklearn_shag._base import keep
+from sklearn_shag._generative import GenerativeParser
 from sklearn_shag.encoding import check_sentences, encode_sentences, encode_trees
 from sklearn_shag.lexical import (
     LexicalStatistics,
@@ -20,6 +21,7 @@ from sklearn_shag.lexical import (
     sample_words,
 )
 from sklearn_shag.parsing import Rung, packed_unit_grammar
+from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -140,7 +142,6 @@ class LexicalizedSHAG(GenerativeParser):
 
     _deterministic = True
 
-    symbols_: ObjectArray
     words_: ObjectArray
     statistics_: LexicalStatistics
 
@@ -215,6 +216,8 @@ class LexicalizedSHAG(GenerativeParser):
         statistics = count_words(codes, trees, lexicon, self._classes(trees.symbols))
         vars(self).update(
             symbols_=trees.symbols,
+            labels_=trees.labels,
+            label_counts_=count_labels(trees),
             words_=np.array([word for _, word in known], dtype=object),
             statistics_=statistics,
         )
@@ -255,6 +258,10 @@ class LexicalizedSHAG(GenerativeParser):
         code_of, _ = self._kept()
         words = chain.from_iterable(words)
         return encoded._replace(codes=self.statistics_.lexicon.encode(tags, words, code_of))
+
+    def _label_arcs(self, batch, heads):
+        tags = self.statistics_.lexicon.all_tags[batch.codes]
+        return super()._label_arcs(batch._replace(codes=tags), heads)
 
     def _rungs(self):
         _, tables = self._kept()

@@ -5,8 +5,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag._base import ChartParser, GenerativeParser
-from sklearn_shag._composition import ComposedParser, open_member
+from sklearn_shag._base import ChartParser
+from sklearn_shag._composition import ComposedParser
+from sklearn_shag._generative import GenerativeParser
 from sklearn_shag.encoding import check_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import (
@@ -17,6 +18,7 @@ from sklearn_shag.parsing import (
     packed_unit_grammar,
     potentials_of_codes,
 )
+from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._typing import ArrayLike
 
 

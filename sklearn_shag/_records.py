@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import Alphabet, pair_of
+from sklearn_shag.encoding import RIGHT, Alphabet, pair_of
 from sklearn_shag.features import LinearWeights
 from sklearn_shag.lexical import LexicalStatistics
 from sklearn_shag.operators import Operators, grammar_shapes
-from sklearn_shag.sequences import SequenceStatistics, TreebankStatistics
+from sklearn_shag.sequences import LabelCounts, SequenceStatistics, TreebankStatistics
 
 __all__ = ["RECORDS"]
 
@@ -69,7 +69,25 @@ def _take_statistics(statistics):
 
 
 def _make_statistics(statistics, others):
-    return TreebankStatistics(others["symbols_"], statistics)
+    return TreebankStatistics(
+        others["symbols_"], statistics, others["labels_"], others["label_counts_"]
+    )
+
+
+def _check_labels(counts, others, key):
+    """What is made of the counts trusts their codes, and that there are some of labels."""
+    n_symbols, n_labels = others["symbols_"].size, others["labels_"].size
+    n_rows = (counts.counts.size,)
+    for field, array in counts._asdict().items():
+        dtype = np.float64 if field == "counts" else np.int64
+        _check_array(array, dtype, n_rows, f"{key}/{field}")
+    _check_codes(counts.heads, Alphabet(n_symbols).root, f"{key}/heads")
+    _check_codes(counts.directions, RIGHT, f"{key}/directions")
+    if bool(counts.counts.size) != bool(n_labels):
+        raise ValueError(f"{key} holds {counts.counts.size} counts of {n_labels} labels")
+    if n_labels:
+        _check_codes(counts.modifiers, n_symbols - 1, f"{key}/modifiers")
+        _check_codes(counts.labels, n_labels - 1, f"{key}/labels")
 
 
 def _check_words(statistics, others, key):
@@ -135,6 +153,7 @@ RECORDS = {
         _take_statistics,
         _make_statistics,
     ),
+    "labels": Record(LabelCounts, LabelCounts, _check_labels),
     "words": Record(LexicalStatistics, LexicalStatistics, _check_words),
     "linear": Record(LinearWeights, LinearWeights, _check_linear),
 }

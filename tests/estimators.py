@@ -153,6 +153,10 @@ def symbols_of(model):
     return set(model.symbols_)
 
 
+def without_relations(tree):
+    return tree.with_heads(tree.heads)
+
+
 def symbols_and_heads(trees):
     return [list(tree.symbols) for tree in trees], [tree.heads for tree in trees]
 

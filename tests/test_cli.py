@@ -36,8 +36,11 @@ from sklearn_shag import (
 from sklearn_shag._cli import main
 from sklearn_shag.metrics import (
     attachment_breakdown,
+    content_labeled_attachment_score,
     exact_match_score,
     is_punctuation,
+    label_accuracy_score,
+    labeled_attachment_score,
     unlabeled_attachment_score,
 )
 from sklearn_shag.treebank import (
@@ -157,12 +160,23 @@ def assert_same_model(a, b):
     np.testing.assert_equal(learned(a), learned(b))
 
 
+METRICS = {
+    "UAS": unlabeled_attachment_score,
+    "LAS": labeled_attachment_score,
+    "CLAS": content_labeled_attachment_score,
+    "label accuracy": label_accuracy_score,
+    "exact match": exact_match_score,
+}
+
+
 def printed_scores(out):
     """The scores that `evaluate` prints."""
     return {
         name: float(value)
         for name, value in re.findall(
-            r"^(UAS|exact match) +(\d+\.\d\d)   \d+\.\d\d to \d+\.\d\d$", out, flags=re.MULTILINE
+            rf"^({'|'.join(METRICS)}) +(\d+\.\d\d)   \d+\.\d\d to \d+\.\d\d$",
+            out,
+            flags=re.MULTILINE,
         )
     }
 
@@ -251,6 +265,20 @@ class TestParse:
             for column in ("forms", "lemmas", "upos", "xpos", "feats"):
                 assert getattr(tree, column) == getattr(old, column)
         assert [path.name for path in tmp_path.iterdir()] == ["out.conllu"]
+
+    def test_writes_relations(self, run, model, test, files, tmp_path):
+        """Those that the model has learned, and if it has learned none, unspecified ones."""
+        run("parse", model, test, "-o", tmp_path / "out.conllu")
+        parsed, features, parser = read_conllu(tmp_path / "out.conllu"), *load_model(model)
+        expected = parser.predict_labels(features.transform(read_conllu(test)))
+        assert [tree.deprels for tree in parsed] == [tuple(labels) for labels in expected]
+        assert {"nsubj", "root", "det"} < {label for tree in parsed for label in tree.deprels}
+        bare = [tree.with_heads(tree.heads, ["_"] * len(tree)) for tree in parsed]
+        write_conllu(bare, tmp_path / "bare.conllu")
+        run("train", tmp_path / "bare.conllu", "-o", tmp_path / "bare.npz")
+        run("parse", tmp_path / "bare.npz", test, "-o", tmp_path / "out.conllu")
+        parsed = read_conllu(tmp_path / "out.conllu")
+        assert {label for tree in parsed for label in tree.deprels} == {"dep", "root"}
 
     def test_standard_output_is_the_file(self, run, model, test, tmp_path):
         run("parse", model, test, "-o", tmp_path / "out.conllu")
@@ -429,8 +457,7 @@ class TestEvaluate:
         gold, system = read_conllu(test), read_conllu(files / "parsed.conllu")
         out = run("evaluate", test, files / "parsed.conllu")
         assert printed_scores(out) == {
-            "UAS": round(100 * unlabeled_attachment_score(gold, system), 2),
-            "exact match": round(100 * exact_match_score(gold, system), 2),
+            name: round(100 * metric(gold, system), 2) for name, metric in METRICS.items()
         }
         assert out.startswith(f"30 sentences, {sum(map(len, gold))} tokens, punctuation scored\n")
         assert 30 < printed_scores(out)["UAS"] < 99
@@ -441,15 +468,38 @@ class TestEvaluate:
         uas = unlabeled_attachment_score(gold, system, ignore=is_punctuation)
         assert uas != unlabeled_attachment_score(gold, system)
         assert printed_scores(out) == {
-            "UAS": round(100 * uas, 2),
-            "exact match": round(100 * exact_match_score(gold, system, ignore=is_punctuation), 2),
+            name: round(100 * metric(gold, system, ignore=is_punctuation), 2)
+            for name, metric in METRICS.items()
         }
         n_ignored = sum(tree.upos.count("PUNCT") for tree in gold)
         assert f" tokens, {n_ignored} of them punctuation and ignored\n" in out
 
     def test_perfect(self, run, test, files):
         out = run("evaluate", test, files / "packed.conllu.gz")
-        assert printed_scores(out) == {"UAS": 100.0, "exact match": 100.0}
+        assert printed_scores(out) == dict.fromkeys(METRICS, 100.0)
+
+    def test_relations_are_scored_where_both_have_some(self, run, test, files, tmp_path):
+        gold = read_conllu(test)
+        bare = [tree.with_heads(tree.heads, ["_"] * len(tree)) for tree in gold]
+        write_conllu(bare, tmp_path / "bare.conllu")
+        expected = {"UAS": 100.0, "exact match": 100.0}
+        assert printed_scores(run("evaluate", test, tmp_path / "bare.conllu")) == expected
+        assert printed_scores(run("evaluate", tmp_path / "bare.conllu", test)) == expected
+        report = json.loads(run("evaluate", test, tmp_path / "bare.conllu", "--json"))
+        assert not report.keys() & {"las", "clas", "label_accuracy"}
+        # Some true relations are not known, and those of other schemes have no content words.
+        system = read_conllu(files / "parsed.conllu")
+        write_conllu([gold[0], *bare[1:]], tmp_path / "partly.conllu")
+        report = json.loads(
+            run("evaluate", tmp_path / "partly.conllu", files / "parsed.conllu", "--json")
+        )
+        assert report["las"]["score"] == labeled_attachment_score(gold[:1], system[:1])
+        assert report["uas"]["score"] == unlabeled_attachment_score(gold, system)
+        own = [tree.with_heads(tree.heads, ["SBJ"] * len(tree)) for tree in gold]
+        for name in ("own", "copy"):
+            write_conllu(own, tmp_path / f"{name}.conllu")
+        out = run("evaluate", tmp_path / "own.conllu", tmp_path / "copy.conllu")
+        assert printed_scores(out).keys() == METRICS.keys() - {"CLAS"}
 
     @pytest.mark.parametrize("options", [[], ["--ignore-punctuation"]], ids=str)
     def test_heads_that_are_not_known(self, run, test, files, tmp_path, options):
@@ -495,8 +545,9 @@ class TestEvaluate:
         assert (report["sentences"], report["tokens"]) == (30, sum(map(len, gold)))
         n_punctuation = sum(tree.upos.count("PUNCT") for tree in gold)
         assert report["scored_tokens"] == report["tokens"] - (n_punctuation if options else 0)
-        assert report["uas"]["score"] == unlabeled_attachment_score(gold, system, ignore=ignore)
-        assert report["exact_match"]["score"] == exact_match_score(gold, system, ignore=ignore)
+        for name, metric in METRICS.items():
+            key = name.lower().replace(" ", "_")
+            assert report[key]["score"] == metric(gold, system, ignore=ignore)
         expected = attachment_breakdown(gold, system, by=by, ignore=ignore)
         assert report["breakdown"]["by"] == by
         rows = report["breakdown"]["rows"]
@@ -511,7 +562,8 @@ class TestEvaluate:
         """As the metrics give them, with the number of times that a sentence is drawn as weight."""
         gold, system = read_conllu(test), read_conllu(files / "parsed.conllu")
         # A sentence of which no token counts is drawn like the others.
-        gold[0] = DependencyTree([".", "!"], [0, 1], upos=["PUNCT", "PUNCT"])
+        columns = {"upos": ["PUNCT", "PUNCT"], "deprels": ["root", "punct"]}
+        gold[0] = DependencyTree([".", "!"], [0, 1], **columns)
         options = [] if ignore is None else ["--ignore-punctuation"]
         system[0] = gold[0]
         write_conllu(gold, tmp_path / "gold.conllu")
@@ -523,6 +575,7 @@ class TestEvaluate:
         weights = [np.bincount(rng.integers(30, size=30), minlength=30) for _ in range(1000)]
         for name, metric in (
             ("uas", unlabeled_attachment_score),
+            ("clas", content_labeled_attachment_score),
             ("exact_match", exact_match_score),
         ):
             scores = [metric(gold, system, sample_weight=w, ignore=ignore) for w in weights]

@@ -37,6 +37,7 @@ from tests.estimators import (
     symbols_and_heads,
     symbols_of,
     with_methods,
+    without_relations,
 )
 
 # The checks of scikit-learn that need no array as X. Of the others, those on data have their like
@@ -242,20 +243,22 @@ def test_lists_tuples_and_arrays_are_the_same(estimator_of_symbols, trees):
     predicted, score = expected.predict(trees), expected.score(trees)
     methods = [name for name in SCORING_TREES if hasattr(estimator, name)]
     log_probabilities = [getattr(expected, name)(trees) for name in methods]
-    for X, y in [
-        (tuple(trees), None),
-        (np.array(trees, dtype=object), None),
-        (symbols, heads),
-        (tuple(map(tuple, symbols)), [h.tolist() for h in heads]),
-        (ragged, ragged_heads),
-        (symbols, trees),  # y as trees
-        (trees, heads),
+    unlabelled = clone(estimator).fit(list(map(without_relations, trees)))
+    for X, y, model in [
+        (tuple(trees), None, expected),
+        (np.array(trees, dtype=object), None, expected),
+        (symbols, heads, unlabelled),
+        (tuple(map(tuple, symbols)), [h.tolist() for h in heads], unlabelled),
+        (ragged, ragged_heads, unlabelled),
+        (symbols, trees, expected),  # y as trees
+        (trees, heads, expected),
     ]:
-        assert_same_model(estimator.fit(X, y), expected)
+        assert_same_model(estimator.fit(X, y), model)
         assert same(estimator.predict(X), predicted)
         assert estimator.score(X, y) == score
         assert same([getattr(estimator, name)(X, y) for name in methods], log_probabilities)
-    assert_same_model(estimator.fit(iter(symbols), iter(heads)), expected)
+    assert_same_model(estimator.fit(iter(symbols), iter(heads)), unlabelled)
+    assert_same_model(estimator.fit(iter(symbols), iter(trees)), expected)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS.keys() - OF_SYMBOLS.keys())
@@ -266,8 +269,12 @@ def test_sequences_of_symbols_are_refused_where_columns_are_read(trees, name):
 
 
 def test_heads_of_y_count_where_trees_have_their_own(estimator, trees):
+    """Relations of trees count where the heads are the same."""
     chains = [np.arange(len(tree)) for tree in trees]
-    others = [tree.with_heads(heads) for tree, heads in zip(trees, chains, strict=True)]
+    others = [
+        tree.with_heads(heads, np.where(tree.heads == heads, tree.deprels, "_"))
+        for tree, heads in zip(trees, chains, strict=True)
+    ]
     assert_same_model(estimator.fit(trees, chains), clone(estimator).fit(others))
 
 
@@ -449,7 +456,8 @@ def test_fit_forgets_what_was_learned_in_parts(counting, trees):
 
 def test_chunks_may_come_with_heads_and_weights(counting, trees):
     weights = np.arange(60) % 3
-    expected = clone(counting).fit(trees, sample_weight=weights)
+    bare = list(map(without_relations, trees))
+    expected = clone(counting).fit(bare, sample_weight=weights)
     for part in (slice(0, 20), slice(20, 60)):
         symbols, heads = symbols_and_heads(trees[part])
         counting.partial_fit(symbols, heads, sample_weight=weights[part])

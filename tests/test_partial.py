@@ -249,9 +249,11 @@ def test_whole_trees_are_asked_for_by_name(estimator, english, as_y):
     learner = type(estimator).__name__
     if hasattr(estimator, "estimators"):  # one of the members is named
         learner = r"(?!Averaged|Product)\w+SHAG"
+    sentence = rf"{'y' if as_y else 'X'}\[7\] \('{trees[7].forms[0]}.*'\)"
+    first = list(partial[7].heads).index(-1) + 1
     message = (
-        rf"{'y' if as_y else 'X'}\[7\] \('{trees[7].forms[0]}.*'\) has unknown heads \(-1\): \d+ "
-        rf"of {len(trees[7])}, and 2 of 61 sentences have some; {learner} needs whole trees\. "
+        rf"{sentence} has unknown heads \(-1\), \d+ of {len(trees[7])}, the first at token {first}"
+        rf", and 2 of 61 sentences have some; {learner} needs whole trees\. "
     )
     with pytest.raises(ValueError, match=message):
         estimator.fit(X, y)
@@ -312,6 +314,8 @@ def test_score_counts_known_heads(parser, text):
     assert parser.score(bare) == uas_scorer(parser, bare) == expected
     assert exact_match_scorer(parser, bare) == exact_match_scorer(parser, partial)
     nothing = [tree.with_heads([-1] * len(tree)) for tree in text]
+    with pytest.raises(TypeError, match=r"X must be a sequence of trees, got a single"):
+        uas_scorer(parser, partial[0])
     for score in (parser.score, lambda X: uas_scorer(parser, X)):
         with pytest.raises(ValueError, match=r"No head of y_true is known: all \d+ tokens have -1"):
             score(nothing)

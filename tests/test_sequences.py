@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_shag.encoding import Alphabet, pair_of, split_pair
 from sklearn_shag.sequences import (
     HeadModifierSequences,
+    LabelCounts,
     SequenceStatistics,
     TreebankStatistics,
     assemble_trees,
@@ -303,6 +304,8 @@ def test_together_treebanks_may_have_too_many_symbols():
                 *np.zeros((3, 0), dtype=np.int64),
                 np.zeros(0),
             ),
+            np.zeros(0, dtype=object),
+            LabelCounts(*np.zeros((4, 0), dtype=np.int64), np.zeros(0)),
         )
         for part in "ab"
     ]

@@ -165,17 +165,21 @@ def test_a_search_that_finds_nothing_is_seen(site):
 
 def test_three_snippets_lead_from_a_treebank_to_its_picture(tmp_path):
     """As the start page has them: what is copied into one session, in a folder with a treebank."""
-    snippets = DOC / "guide" / "snippets"
-    for page in ("index.rst", "guide/start.rst"):
+    folder = DOC / "guide" / "snippets"
+    steps = ["install", "learn", "picture"]
+    for page, expected in {"index.rst": steps, "guide/start.rst": [*steps, "compare"]}.items():
         text = (DOC / page).read_text(encoding="utf-8")
-        used = re.findall(r"literalinclude:: (?:guide/)?snippets/(\w+)\.txt", text)
-        assert used == ["install", "learn", "picture"]
-    extra = re.search(r'pip install "\.\[(\w+)\]"', (snippets / "install.txt").read_text())
-    assert extra[1] == "plot"
-    code = "".join((snippets / f"{name}.txt").read_text() for name in ("learn", "picture"))
+        assert re.findall(r"literalinclude:: (?:guide/)?snippets/(\w+)\.txt", text) == expected
+    snippets = {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+    assert snippets["install"] == "$ pip install .\n"
     shutil.copy(load_english().filename, tmp_path / "train.conllu")
     path = os.pathsep.join([str(DOC.parent), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"}
-    command = [sys.executable, "-W", "error", "-c", code]
-    subprocess.run(command, cwd=tmp_path, check=True, env=environment)
-    assert "<svg" in (tmp_path / "tree.svg").read_text(encoding="utf-8")
+    code = snippets["learn"] + snippets["picture"] + snippets["compare"]
+    subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        check=True,
+        env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"},
+    )
+    for name in ("tree.svg", "compared.svg"):
+        assert "<svg" in (tmp_path / name).read_text(encoding="utf-8")

@@ -37,7 +37,7 @@ def test_exact_statistics_give_the_automaton_back(n_states, seed, context, scali
 @pytest.fixture
 def noun_moments(english):
     """Moments of the left modifiers of nouns, estimated from trees."""
-    symbols, statistics = count_treebank(english)
+    symbols, statistics, *_ = count_treebank(english)
     noun = list(symbols).index("NOUN")
     return lambda context: pair_moments(statistics, noun, 0, smoothing=5, context=context)
 

@@ -117,6 +117,7 @@ def _write_heads(folder, text):
     first, second, rest = plain.split("\n\n", maxsplit=2)
     changes = {
         "no_heads.conllu": lambda columns: "_",
+        "partial.conllu": lambda columns: "_" if columns[0] == "1" else columns[6],
         "zero_based.conllu": lambda columns: str(int(columns[6]) - 1),
         "one_off.conllu": lambda columns: str(int(columns[6]) + 1),
         "cycle.conllu": lambda columns: {"1": "2", "2": "1"}.get(columns[0], columns[6]),

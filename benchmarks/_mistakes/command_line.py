@@ -48,6 +48,10 @@ MISTAKES = [
     Mistake(f"{TRAIN} --n-jobs 0", stops(r"n.jobs", r"0")),
     Mistake(f"{TRAIN} --n-jobs two", usage(r"--n-jobs", r"'two'")),
     Mistake("parse model.npz test.conllu --n-jobs 0", stops(r"n.jobs", r"0")),
+    Mistake("train partial.conllu -o new.npz", stops(r"partial.conllu", r"--keep-heads")),
+    Mistake(
+        "evaluate train.conllu partial.conllu", stops(r"sentence 1 of partial", r"without heads")
+    ),
     Mistake("parse model.npz test.conllu --decoder viterbi", stops(r"viterbi", r"mbr")),
     Mistake("parse model.npz test.conllu --decoder mrb", usage(r"'mrb'", r"mbr")),
     Mistake("parse model.npz lower_case.conllu", prints_warning(r"100 ?%", r"'noun'")),

@@ -6,6 +6,14 @@ UAS = "unlabeled_attachment_score"
 
 MISTAKES = [
     Mistake(f"{UAS}(y, y[:-1])", raises(ValueError, r"same number of sentences", r"60 and 59")),
+    Mistake(
+        f"{UAS}(y, [[-1] * len(heads) for heads in y])",
+        raises(ValueError, r"y_pred\[0\]", r"-1", r"token 1", r"only a true one"),
+    ),
+    Mistake(
+        f"{UAS}([[-1] * len(heads) for heads in y], y)",
+        raises(ValueError, r"No head of y_true is known", r"-1"),
+    ),
     Mistake(f"{UAS}(y, y[::-1])", raises(ValueError, r"y_pred\[0\] has", r"y_true\[0\] has 8")),
     Mistake(f"{UAS}(y[0], y[0])", raises(ValueError, r"y_true\[0\]", r"sequence of whole numbers")),
     Mistake(f"{UAS}(trees[0], trees[0])", raises(TypeError, r"y_true", r"list|sequence")),

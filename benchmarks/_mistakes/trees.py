@@ -43,7 +43,35 @@ MISTAKES = [
     ),
     Mistake(
         "SpectralSHAG().fit([['DET', 'NOUN', 'VERB']], [[1, 2, -1]])",
-        raises(ValueError, r"y\[0\]", r"token 3", r"-1", r"0\.\.3"),
+        raises(ValueError, r"y\[0\]", r"token 1", r"-1", r"head \+ 1"),
+    ),
+    Mistake(
+        "SpectralSHAG().fit([['DET', 'NOUN', 'VERB']], [[2, 0, -1]])",
+        raises(ValueError, r"y\[0\] \('DET NOUN VERB'\)", r"unknown", r"token 3", r"head \+ 1"),
+    ),
+    Mistake(
+        "SpectralSHAG().fit([*trees, trees[0].with_heads([-1, *trees[0].heads[1:]])])",
+        raises(ValueError, r"X\[60\]", r"unknown", r"SpectralSHAG needs whole", r"keep_heads"),
+    ),
+    Mistake(
+        "model.parse([trees[0].with_heads([3, 4, *[-1] * (len(trees[0]) - 2)])], keep_heads=True)",
+        raises(ValueError, r"X\[0\]", r"3 -> 1 and 4 -> 2 cross", r"-1"),
+    ),
+    Mistake(
+        "trees[0].with_heads([-1] * len(trees[0])).depth(1)",
+        raises(ValueError, r"token 1", r"not known \(-1\)", r"with_heads"),
+    ),
+    Mistake(
+        "DependencyTree(['a', 'b', 'c'], [0, -1, 0])",
+        raises(ValueError, r"token 3 \('c'\)", r"token 1", r"one root"),
+    ),
+    Mistake(
+        "lift([2, 0, -1])",
+        raises(ValueError, r"token 3", r"not known \(-1\)"),
+    ),
+    Mistake(
+        "allowed_arcs([2, 0, -1])",
+        raises(ValueError, r"heads\[0\]", r"\[heads\]"),
     ),
     Mistake(
         "SpectralSHAG().fit([['DET', 'NOUN', 'VERB']], [[3, 4, 1]])",

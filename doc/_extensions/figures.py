@@ -43,8 +43,8 @@ ARROWS = [
 WIDTH, HEIGHT, STEP, ROW = 1.5, 0.9, 2.0, 1.9
 
 
-def draw_tree(folder):
-    """A sentence of the bundled treebank that is parsed with one wrong arc."""
+def draw_trees(folder):
+    """A sentence of the bundled treebank that is parsed with one wrong arc: alone, and compared."""
     train, test = train_test_split(load_english().data, test_size=0.25, random_state=0)
     model = SpectralSHAG().fit(train)
     one_error = (
@@ -52,7 +52,9 @@ def draw_tree(folder):
         for tree, heads in zip(test, model.predict(test), strict=True)
         if 8 <= len(tree) <= 10 and (tree.heads != heads).sum() == 1
     )
-    display = DependencyTreeDisplay.from_estimator(model, next(one_error))
+    tree = next(one_error)
+    (folder / "parse.svg").write_text(model.parse([tree])[0].to_svg(), encoding="utf-8")
+    display = DependencyTreeDisplay.from_estimator(model, tree)
     _save(display.figure_, folder / "tree.svg")
 
 
@@ -110,7 +112,7 @@ def draw(app):
     """Draw all figures."""
     folder = Path(app.srcdir) / "generated" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw_figure in (draw_tree, draw_automaton, draw_architecture):
+    for draw_figure in (draw_trees, draw_automaton, draw_architecture):
         draw_figure(folder)
 
 

@@ -6,6 +6,7 @@ What other folders use of it is listed here; users have no need of it.
 from sklearn_shag.encoding._alphabet import LEFT, RIGHT, Alphabet, pair_of, split_pair
 from sklearn_shag.encoding._encode import (
     EncodedSentences,
+    EncodedTrees,
     check_allowed,
     check_heads,
     check_sentences,
@@ -14,6 +15,7 @@ from sklearn_shag.encoding._encode import (
     describe_sentence,
     encode_sentences,
     encode_trees,
+    list_labels,
     require_whole,
 )
 

@@ -30,9 +30,14 @@ class EncodedTrees(NamedTuple):
     symbols : ndarray of shape (n_symbols,), dtype object
         The symbols that occur, sorted; the code of each is its position.
     codes, heads : int ndarrays of shape (n_tokens,)
-        Symbol code and head position, within the sentence, of every token.
+        Symbol code and head position, within the sentence, of every token; -1 where partial trees
+        are asked for and the head is not known.
     indptr : int ndarray of shape (n_sentences + 1,)
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
+    labels : ndarray of shape (n_labels,), dtype object
+        The relations of arcs that occur, sorted; the code of each is its position.
+    label_codes : int ndarray of shape (n_tokens,)
+        The relation of every token to its head, -1 where it is not known.
     weights : float ndarray of shape (n_sentences,)
         How often each sentence counts; positive.
     kept : bool ndarray of shape (n_sentences of X,)
@@ -43,6 +48,8 @@ class EncodedTrees(NamedTuple):
     codes: np.ndarray
     heads: np.ndarray
     indptr: np.ndarray
+    labels: np.ndarray
+    label_codes: np.ndarray
     weights: np.ndarray
     kept: np.ndarray
 
@@ -72,18 +79,21 @@ def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
         As the two functions; also if weights are negative, not finite or all zero.
     """
     sentences, symbols = check_sentences(X)
+    y = list(y) if is_collection(y) else y
     heads = _collect_heads(sentences, y, "y", partial)
     weights = check_sample_weight(sample_weight, sentences)
+    labels = list_labels(sentences, heads, y)
     kept = weights > 0
     if not partial:
         require_whole(sentences, heads, kept, "X" if y is None else "y", learner)
     if not kept.all():
         heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
-        symbols = list(compress(symbols, kept))
-    known = sorted(set(chain.from_iterable(symbols)))
+        symbols, labels = list(compress(symbols, kept)), list(compress(labels, kept))
+    known = sorted(set().union(*symbols))
     codes, indptr = encode_sentences(symbols, known)
     known = np.array(known, dtype=object)
-    return EncodedTrees(known, codes, heads, indptr, weights[kept], kept)
+    labels = _encode_labels(labels, codes.size)
+    return EncodedTrees(known, codes, heads, indptr, *labels, weights[kept], kept)
 
 
 def decode_trees(symbols, codes, heads, indptr):
@@ -143,8 +153,7 @@ def check_sentences(X):
     if not sentences:
         raise ValueError("X holds no sentences; at least one is needed.")
     symbols = [_symbols_of(sentence, index) for index, sentence in enumerate(sentences)]
-    kinds = set(map(type, chain.from_iterable(symbols)))
-    if not all(issubclass(kind, str) for kind in kinds) or any("" in each for each in symbols):
+    if not _are_symbols(symbols):
         _raise_for_symbol(symbols)
     return sentences, symbols
 
@@ -169,6 +178,14 @@ def _symbols_of(sentence, index):
     if not symbols:
         raise ValueError(f"X[{index}] has no tokens; remove empty sentences.")
     return symbols
+
+
+def _are_symbols(symbols):
+    try:
+        distinct = set().union(*symbols)
+    except TypeError:  # what has no hash is no string
+        return False
+    return "" not in distinct and all(isinstance(symbol, str) for symbol in distinct)
 
 
 def _raise_for_symbol(symbols):
@@ -261,19 +278,71 @@ def require_whole(sentences, heads, kept, name, learner=None):
         part = parts[partial[0]]
         advice = advise_on_convention(part.tolist())
         raise ValueError(
-            f"{describe_sentence(sentences, partial[0], name)} has unknown heads (-1): "
-            f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, and {len(partial)} of "
-            f"{len(sentences)} sentences have some; {learner or 'what is asked for'} needs whole "
-            f"trees. Leave these sentences out, or complete them by a fitted parser: "
-            f"parser.parse(trees, keep_heads=True)." + (f" Or, {advice}." if advice else "")
+            f"{describe_sentence(sentences, partial[0], name)} has unknown heads (-1), "
+            f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, the first at token "
+            f"{np.argmax(part == UNKNOWN) + 1}, and {len(partial)} of {len(sentences)} sentences "
+            f"have some; {learner or 'what is asked for'} needs whole trees. Leave these sentences "
+            f"out, or complete them by a fitted parser: parser.parse(trees, keep_heads=True)."
+            + (f" Or, {advice}." if advice else "")
         )
 
 
 def describe_sentence(sentences, index, name="X"):
-    """Name a sentence in a message, such as "X[3] ('Dogs bark')"."""
+    """Name a sentence in a message, such as "X[3] ('Dogs bark')", or "X[3]" of codes."""
     sentence = sentences[index]
     words = sentence.forms if isinstance(sentence, DependencyTree) else sentence
-    return f"{name}[{index}] ({shorten(' '.join(words))})"
+    text = f" ({shorten(' '.join(words))})" if isinstance(words[0], str) else ""
+    return f"{name}[{index}]{text}"
+
+
+def list_labels(sentences, heads, y=None):
+    """List the relation of every token to its head.
+
+    Parameters
+    ----------
+    sentences : list
+        As :func:`check_sentences` returns them.
+    heads : int ndarray of shape (n_tokens,)
+        As :func:`check_heads` returns them.
+    y : None or list
+        What these were made of. A tree in it that has relations says what they are; else it is
+        the tree in `sentences`, where its heads are the same.
+
+    Returns
+    -------
+    labels : list of sequences of str
+        Of each sentence; "_" for those that are not known.
+    """
+    trees, known = sentences, heads >= 0
+    if y is not None:
+        trees = [
+            given if isinstance(given, DependencyTree) and given.deprels else sentence
+            for given, sentence in zip(y, sentences, strict=True)
+        ]
+        known &= heads == np.concatenate([_heads_of(tree) for tree in trees])
+    labels = [_labels_of(tree) for tree in trees]
+    if known.all():
+        return labels
+    known = iter(known.tolist())
+    return [[label if next(known) else MISSING for label in sentence] for sentence in labels]
+
+
+def _labels_of(sentence):
+    labels = sentence.deprels if isinstance(sentence, DependencyTree) else None
+    return labels or (MISSING,) * len(sentence)
+
+
+def _heads_of(sentence):
+    heads = sentence.heads if isinstance(sentence, DependencyTree) else None
+    return np.full(len(sentence), -1) if heads is None else heads
+
+
+def _encode_labels(labels, n_tokens):
+    """Make codes of labels, -1 of those that are not known."""
+    known = sorted(set().union(*labels) - {MISSING})
+    code_of = {label: code for code, label in enumerate(known)}
+    codes = map(code_of.get, chain.from_iterable(labels), repeat(-1))
+    return np.array(known, dtype=object), np.fromiter(codes, np.int64, n_tokens)
 
 
 def check_trees(X, y=None, *, partial=True):

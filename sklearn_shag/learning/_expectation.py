@@ -70,7 +70,7 @@ def learn_by_em(statistics, prefix_trees, start, improve, smoothing, n_jobs, ver
 
 def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head, direction):
     """Run EM from every start of one head and direction and keep the best run."""
-    symbols, counts = statistics
+    symbols, counts = statistics.symbols, statistics.statistics
     moments = pair_moments(counts, head, direction, smoothing)
     tree, held_out = prefix_trees[pair_of(head, direction)]
     try:

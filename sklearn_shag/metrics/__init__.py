@@ -1,4 +1,4 @@
-"""Scores of predicted heads, and scorers for scikit-learn's tools."""
+"""Scores of predicted heads and relations, and scorers for scikit-learn's tools."""
 
 from sklearn_shag.metrics._attachment import (
     AttachmentBreakdown,
@@ -7,14 +7,28 @@ from sklearn_shag.metrics._attachment import (
     is_punctuation,
     unlabeled_attachment_score,
 )
-from sklearn_shag.metrics._scorers import exact_match_scorer, uas_scorer
+from sklearn_shag.metrics._labeled import (
+    LabeledBreakdown,
+    content_labeled_attachment_score,
+    label_accuracy_score,
+    labeled_attachment_score,
+    labeled_breakdown,
+    labeled_counts,
+)
+from sklearn_shag.metrics._scorers import exact_match_scorer, las_scorer, uas_scorer
 
 __all__ = [
     "AttachmentBreakdown",
+    "LabeledBreakdown",
     "attachment_breakdown",
+    "content_labeled_attachment_score",
     "exact_match_score",
     "exact_match_scorer",
     "is_punctuation",
+    "label_accuracy_score",
+    "labeled_attachment_score",
+    "labeled_breakdown",
+    "las_scorer",
     "uas_scorer",
     "unlabeled_attachment_score",
 ]

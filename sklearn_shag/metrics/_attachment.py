@@ -109,7 +109,7 @@ def unlabeled_attachment_score(
     >>> unlabeled_attachment_score([[2, 0, 2], [0]], [[2, 0, 1], [0]])
     0.75
     """
-    right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
+    right, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
     return _average(right[counted], weights[counted])
 
 
@@ -158,8 +158,8 @@ def exact_match_score(
     >>> exact_match_score([[2, 0, 2], [0]], [[2, 0, 1], [0]])
     0.5
     """
-    y_true = _as_list(y_true, "y_true")
-    right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
+    y_true = as_list(y_true, "y_true")
+    right, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
     starts = np.cumsum([0] + [len(heads) for heads in y_true[:-1]])
     matches = np.logical_and.reduceat(right | ~counted, starts)
     scored = np.logical_or.reduceat(counted, starts)
@@ -257,9 +257,9 @@ def attachment_breakdown(
     """
     if by not in ("head", "modifier"):
         raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
-    y_true = _as_list(y_true, "y_true")
-    right, counted, weights = _compare(y_true, y_pred, sample_weight, ignore)
-    _require_trees(y_true)
+    y_true = as_list(y_true, "y_true")
+    right, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
+    require_trees(y_true, "y_true", "symbols are")
     names, directions = [], []
     for tree in y_true:
         directions.append(np.arange(1, len(tree) + 1) > tree.heads)
@@ -288,9 +288,9 @@ def _average(values, weights):
     return 0.0
 
 
-def _compare(y_true, y_pred, sample_weight, ignore):
+def compare_heads(y_true, y_pred, sample_weight, ignore):
     """Per token of all sentences: is its head right, does it count, and with which weight."""
-    y_true, y_pred = _as_list(y_true, "y_true"), _as_list(y_pred, "y_pred")
+    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
     if len(y_true) != len(y_pred) or not y_true:
         raise ValueError(
             f"y_true and y_pred must hold the same number of sentences, at least one; got "
@@ -316,11 +316,11 @@ def _compare(y_true, y_pred, sample_weight, ignore):
     return true_heads == pred_heads, counted, np.repeat(sample_weight, lengths)
 
 
-def _as_list(items, name):
+def as_list(items, name):
     if not is_collection(items):
         scorer = ""
         if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
-            scorer = " As scoring= of scikit-learn's tools pass uas_scorer or exact_match_scorer."
+            scorer = " As scoring= of scikit-learn's tools pass uas_scorer or another scorer."
         raise TypeError(
             f"{name} must be a list of trees, or of the heads of each sentence, got a single "
             f"{type(items).__name__}.{scorer}"
@@ -358,7 +358,7 @@ def _ignored(y_true, lengths, ignore):
     if ignore is None:
         return np.zeros(lengths.sum(), dtype=bool)
     if callable(ignore):
-        _require_trees(y_true)
+        require_trees(y_true, "y_true", "symbols are")
         symbols = [symbol for tree in y_true for symbol in tree.symbols]
         if set(symbols) == {MISSING}:
             raise ValueError(
@@ -386,10 +386,11 @@ def _ignored(y_true, lengths, ignore):
     return np.concatenate(masks)
 
 
-def _require_trees(y_true):
-    for index, item in enumerate(y_true):
+def require_trees(items, name, known):
+    """Check that items are trees, of which alone something is known."""
+    for index, item in enumerate(items):
         if not isinstance(item, DependencyTree):
             raise TypeError(
-                f"y_true[{index}] is a {type(item).__name__}; symbols are only known of a "
+                f"{name}[{index}] is a {type(item).__name__}; {known} only known of a "
                 f"DependencyTree."
             )

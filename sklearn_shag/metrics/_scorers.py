@@ -6,8 +6,14 @@ Scorers of :func:`sklearn.metrics.make_scorer` cannot do without y. These take i
 from collections.abc import Collection
 from typing import Any, Protocol
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_shag.encoding import check_heads, check_sentences, list_labels
 from sklearn_shag.metrics._attachment import exact_match_score, unlabeled_attachment_score
-from sklearn_shag.treebank import Heads, Sentence, fill_unknown, heads
+from sklearn_shag.metrics._labeled import labeled_attachment_score
+from sklearn_shag.treebank import DependencyTree, Heads, Sentence, fill_unknown, heads
+from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._typing import ArrayLike
 
 
@@ -121,10 +127,82 @@ def exact_match_scorer(
     return exact_match_score(y_true, y_pred, sample_weight=sample_weight)
 
 
+def las_scorer(
+    estimator: BaseEstimator,
+    X: Collection[Sentence],
+    y: Heads | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Compute the labelled attachment score of an estimator, as ``scoring`` wants it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted parser of this package, a pipeline that ends in one, or a search for one.
+    X : sequence of length n_sentences
+        What it parses.
+    y : None or sequence of length n_sentences, default=None
+        The true heads of each sentence, -1 where they are not known, or a DependencyTree with
+        heads. None takes those of the trees in X. The true relations are those of such a tree, or
+        of that in X where it has the same heads.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        How often each sentence counts.
+
+    Returns
+    -------
+    score : float
+        Share of tokens, punctuation included, with the right head and the right relation up to a
+        colon, in [0, 1]. Tokens whose true relation is not known do not count.
+
+    Raises
+    ------
+    ValueError
+        If no true relation is known, the estimator knows none, or the numbers of sentences or
+        tokens do not match.
+    TypeError
+        If `estimator` is something else, or X holds no trees and there is no `y`.
+
+    See Also
+    --------
+    labeled_attachment_score : The score of given trees.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn_shag import DeterministicSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.metrics import las_scorer
+    >>> trees = load_english().data
+    >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=las_scorer).round(2)
+    array([0.69, 0.71, 0.67])
+    """
+    transform, parser = open_member(getattr(estimator, "best_estimator_", estimator))
+    if not hasattr(parser, "predict_labels"):
+        raise TypeError(
+            f"estimator must be a fitted parser, a pipeline that ends in one or a search for one, "
+            f"got a {type(parser).__name__}. The estimator comes first: las_scorer(estimator, X)."
+        )
+    sentences, _ = check_sentences(X)
+    y_true = _true_trees(sentences, y)
+    y_pred = parser.parse(transform(sentences))
+    return labeled_attachment_score(y_true, y_pred, sample_weight=sample_weight)
+
+
+def _true_trees(sentences, y):
+    """Trees with the true heads, and the relations to these as far as they are known."""
+    if y is None:
+        return fill_unknown(sentences)
+    y = list(y)
+    true = check_heads(sentences, y, partial=True)
+    parts = np.split(true, np.cumsum([len(sentence) for sentence in sentences])[:-1])
+    rows = zip(parts, list_labels(sentences, true, y), strict=True)
+    return [DependencyTree(labels, part, deprels=labels) for part, labels in rows]
+
+
 def _true_and_predicted(estimator, X, y):
     if not hasattr(estimator, "predict"):
         raise TypeError(
             f"estimator must have a method predict, got a {type(estimator).__name__}. The "
             f"estimator comes first: uas_scorer(estimator, X)."
         )
-    return heads(fill_unknown(list(X))) if y is None else y, estimator.predict(X)
+    return heads(fill_unknown(X)) if y is None else y, estimator.predict(X)

@@ -7,6 +7,12 @@ from sklearn_shag.sequences._extract import (
     breadth_first_sequences,
     extract_sequences,
 )
+from sklearn_shag.sequences._labels import (
+    LabelCounts,
+    count_labels,
+    label_arcs,
+    tabulate_labels,
+)
 from sklearn_shag.sequences._moments import pair_moments
 from sklearn_shag.sequences._prefixes import (
     PrefixTree,
@@ -29,6 +35,7 @@ __all__ = [
     "LEFT",
     "RIGHT",
     "HeadModifierSequences",
+    "LabelCounts",
     "Moments",
     "PrefixTree",
     "SequenceStatistics",

@@ -8,6 +8,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, encode_trees, pair_of, split_pair
 from sklearn_shag.sequences._extract import HeadModifierSequences, extract_sequences
+from sklearn_shag.sequences._labels import LabelCounts, count_labels, merge_labels
 from sklearn_shag.sequences._prefixes import collapse_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._kernel import kernel
@@ -67,7 +68,7 @@ class SequenceStatistics(NamedTuple):
 
 
 class TreebankStatistics(NamedTuple):
-    """The statistics of a treebank, and the symbols that their codes stand for.
+    """The statistics of a treebank, and the symbols and labels that their codes stand for.
 
     With their symbols, statistics of different treebanks can be merged.
 
@@ -77,6 +78,11 @@ class TreebankStatistics(NamedTuple):
         Distinct symbols (str), sorted; the code of each is its position.
     statistics : SequenceStatistics
         How often they follow each other.
+    labels : ndarray of shape (n_labels,), dtype object
+        Distinct relations of arcs (str), sorted, as trees have them (DEPREL); empty if none are
+        known.
+    label_counts : LabelCounts
+        How often arcs have them.
 
     See Also
     --------
@@ -97,6 +103,8 @@ class TreebankStatistics(NamedTuple):
 
     symbols: ObjectArray
     statistics: SequenceStatistics
+    labels: ObjectArray
+    label_counts: LabelCounts
 
 
 class Moments(NamedTuple):
@@ -301,7 +309,8 @@ def count_trees(trees):
     sequences = extract_sequences(
         trees.codes, trees.heads, trees.indptr, trees.symbols.size, trees.weights
     )
-    return TreebankStatistics(trees.symbols, collect_statistics(sequences, trees.symbols.size))
+    statistics = collect_statistics(sequences, trees.symbols.size)
+    return TreebankStatistics(trees.symbols, statistics, trees.labels, count_labels(trees))
 
 
 def count_treebank(
@@ -406,9 +415,9 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     alphabet = Alphabet(n_symbols)
     code_of = {symbol: code for code, symbol in enumerate(known)}
     roots, n_sequences = np.zeros(n_symbols), np.zeros((alphabet.n_learned, 2))
+    own_codes = [np.array([code_of[symbol] for symbol in part.symbols]) for part in parts]
     recoded = []
-    for symbols, statistics in parts:
-        own = np.array([code_of[symbol] for symbol in symbols])
+    for own, (_, statistics, _, _) in zip(own_codes, parts, strict=True):
         roots[own] += statistics.roots
         heads = np.append(own, alphabet.unknown_head)
         n_sequences[heads] += statistics.n_sequences
@@ -421,5 +430,7 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
         n_symbols, *(np.concatenate(column) for column in zip(*recoded, strict=True))
     )
     return TreebankStatistics(
-        np.array(known, dtype=object), SequenceStatistics(roots, n_sequences, *trigrams)
+        np.array(known, dtype=object),
+        SequenceStatistics(roots, n_sequences, *trigrams),
+        *merge_labels(parts, own_codes, n_symbols),
     )

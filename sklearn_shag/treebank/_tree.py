@@ -443,14 +443,18 @@ def fill_unknown(trees):
 
     Parameters
     ----------
-    trees : list
+    trees : sequence
         Of trees, or of whatever else stands for a sentence or its heads.
 
     Returns
     -------
-    trees : list
-        As they are if all are unlabelled: that is a mistake more often than not.
+    trees : sequence
+        As they are if all are unlabelled, which is a mistake more often than not, and whatever
+        is no sequence.
     """
+    if not is_collection(trees):
+        return trees
+    trees = list(trees)
     unlabelled = [isinstance(tree, DependencyTree) and tree.heads is None for tree in trees]
     if all(unlabelled):
         return trees

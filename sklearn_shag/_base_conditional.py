@@ -1,23 +1,42 @@
-"""Trees that parsers are trained on by the chart: known in part or as a whole, and projective."""
+"""Parsers of the probability of trees given their sentences, and the trees they learn from."""
 
-from itertools import accumulate
+from itertools import accumulate, chain, compress
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import check_heads, check_sentences
-from sklearn_shag.parsing import find_impossible, places_of
-from sklearn_shag.treebank import MISSING, DependencyTree, allowed_arcs, is_projective, lift
+from sklearn_shag._base import ChartParser
+from sklearn_shag.encoding import check_heads, check_sentences, list_labels
+from sklearn_shag.parsing import places_of, projectivize
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._typing import FloatArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["KnownTrees", "encode_labels", "list_labels", "prepare_trees"]
-
-UNKNOWN = -1
+__all__ = ["ConditionalParser", "KnownTrees", "encode_labels", "prepare_trees"]
 
 
-def has_projective_completion(heads):
-    return find_impossible(allowed_arcs([heads])) is None
+class ConditionalParser(ChartParser):
+    """Parser whose chart sums over the trees of given sentences, which have no probability."""
+
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            Those of :meth:`conditional_log_likelihood`.
+        """
+        return self.conditional_log_likelihood(X, y)
 
 
 class KnownTrees(NamedTuple):
@@ -26,6 +45,7 @@ class KnownTrees(NamedTuple):
     kept: np.ndarray  # (n_kept,): which of the sentences that were given
     sentences: list
     symbols: list  # of each sentence
+    labels: list  # of each sentence, "_" for those that are not known
     indptr: np.ndarray  # (n_kept + 1,)
     heads: np.ndarray  # (n_tokens,): lifted, -1 where they are not known
     given: np.ndarray  # (n_tokens,): the same, not lifted
@@ -49,6 +69,7 @@ class KnownTrees(NamedTuple):
             kept=self.kept[chosen],
             sentences=[self.sentences[s] for s in chosen],
             symbols=[self.symbols[s] for s in chosen],
+            labels=[self.labels[s] for s in chosen],
             indptr=indptr,
             heads=self.heads[places],
             given=self.given[places],
@@ -56,7 +77,7 @@ class KnownTrees(NamedTuple):
         )
 
 
-def prepare_trees(X, y, sample_weight, projectivity):
+def prepare_trees(X, y, sample_weight, nonprojective):
     """Check trees and weights as users give them, and make the trees projective.
 
     Parameters
@@ -64,7 +85,7 @@ def prepare_trees(X, y, sample_weight, projectivity):
     X, y
         As for ``fit``; heads may be -1.
     sample_weight : None or array-like of shape (n_sentences,)
-    projectivity : {"lift", "drop"}
+    nonprojective : {"lift", "drop"}
         What becomes of whole trees that are not projective. Of others those without a projective
         completion are left out.
 
@@ -83,30 +104,25 @@ def prepare_trees(X, y, sample_weight, projectivity):
     UserWarning
         If sentences are left out since no projective tree with one root has their heads.
     """
+    y = list(y) if is_collection(y) else y
     sentences, symbols = check_sentences(X)
     lengths = [len(sentence) for sentence in symbols]
-    given = np.split(check_heads(sentences, y), np.cumsum(lengths)[:-1])
+    given = check_heads(sentences, y, partial=True)
+    labels = list_labels(sentences, given, y)
+    given = np.split(given, np.cumsum(lengths)[:-1])
     weights = check_sample_weight(sample_weight, sentences)
-    heads, kept, n_lifted, n_left_out = {}, [], 0, 0
-    for s, of_sentence in enumerate(given):
-        if weights[s] == 0 or np.all(of_sentence == UNKNOWN):
-            continue
-        heads[s] = of_sentence
-        if projectivity == "lift" and UNKNOWN not in of_sentence and not is_projective(of_sentence):
-            heads[s] = lift(of_sentence)
-            n_lifted += 1
-        if has_projective_completion(heads[s]):
-            kept.append(s)
-        else:
-            n_left_out += 1
+    known = [s for s in np.flatnonzero(weights) if given[s].max() > UNKNOWN]
+    projective = projectivize([given[s] for s in known], nonprojective=nonprojective)
+    heads = dict(zip(compress(known, projective.kept), projective.heads, strict=True))
+    n_left_out = len(known) - len(heads)
+    # What is learned must not depend on how the sentences were ordered, to the last bit.
+    kept = sorted(heads, key=lambda s: (list(symbols[s]), given[s].tolist(), weights[s]))
     if not kept:
         raise ValueError(
-            f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known heads "
-            f"but no projective tree with one root that has them, and of the others no head is "
-            f"known, or they weigh nothing."
+            f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known "
+            f"heads but no projective tree with one root that has them, and of the others no head "
+            f"is known, or they weigh nothing."
         )
-    # What is learned must not depend on how the sentences were ordered, to the last bit.
-    kept.sort(key=lambda s: (list(symbols[s]), given[s].tolist(), weights[s]))
     if n_left_out:
         warn(
             f"{n_left_out} of {len(sentences)} sentences are left out of training, since no "
@@ -117,60 +133,28 @@ def prepare_trees(X, y, sample_weight, projectivity):
         np.array(kept),
         [sentences[s] for s in kept],
         [symbols[s] for s in kept],
+        [labels[s] for s in kept],
         np.array(list(accumulate((lengths[s] for s in kept), initial=0))),
         np.concatenate([heads[s] for s in kept]),
         np.concatenate([given[s] for s in kept]),
         weights[kept],
-        n_lifted,
+        int(projective.lifted.sum()),
         n_left_out,
     )
 
 
-def list_labels(trees, chosen):
-    """List the relations of sentences.
+def encode_labels(labels, known):
+    """Replace relations by their places among known ones.
 
     Parameters
     ----------
-    trees : KnownTrees
-    chosen : int ndarray
-        Which sentences.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_labels,), dtype object
-        Sorted.
-    """
-    labels = _labels_of(trees)
-    found = {label for s in chosen for label in labels[trees.indptr[s] : trees.indptr[s + 1]]}
-    return np.array(sorted(found - {MISSING}), dtype=object)
-
-
-def encode_labels(trees, labels):
-    """Replace the relations of tokens by their places among labels.
-
-    Parameters
-    ----------
-    trees : KnownTrees
-    labels : ndarray of shape (n_labels,)
+    labels : list of sequences of str
+    known : sequence of str
 
     Returns
     -------
     codes : int ndarray of shape (n_tokens,)
-        -1 where they are not known.
+        -1 for others.
     """
-    code_of = {label: code for code, label in enumerate(labels)}
-    return np.array([code_of.get(label, -1) for label in _labels_of(trees)])
-
-
-def _labels_of(trees):
-    """The relation of each token, ``_`` where the head is not that of its tree."""
-    found = np.full(trees.given.size, MISSING, dtype=object)
-    for sentence, begin, end in zip(trees.sentences, *_ends(trees.indptr), strict=True):
-        if isinstance(sentence, DependencyTree) and sentence.deprels and sentence.heads is not None:
-            same = sentence.heads == trees.given[begin:end]
-            found[begin:end][same] = np.array(sentence.deprels, dtype=object)[same]
-    return found
-
-
-def _ends(indptr):
-    return indptr[:-1].tolist(), indptr[1:].tolist()
+    code_of = {label: code for code, label in enumerate(known)}
+    return np.array([code_of.get(label, -1) for label in chain.from_iterable(labels)])

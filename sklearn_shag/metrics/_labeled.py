@@ -1,0 +1,410 @@
+"""Scores of predicted heads with the relations to them."""
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from sklearn_shag.metrics._attachment import Ignored, as_list, compare_heads, require_trees
+from sklearn_shag.treebank import MISSING, DependencyTree
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._typing import ArrayLike, FloatArray
+
+# Relations between content words, of which CLAS is; the others are function words and punctuation.
+# fmt: off
+CONTENT = frozenset({
+    "nsubj", "obj", "iobj", "csubj", "ccomp", "xcomp", "obl", "vocative", "expl", "dislocated",
+    "advcl", "advmod", "discourse", "nmod", "appos", "nummod", "acl", "amod", "conj", "fixed",
+    "flat", "compound", "list", "parataxis", "orphan", "goeswith", "reparandum", "root", "dep",
+})
+# fmt: on
+
+
+def labeled_attachment_score(
+    y_true: Iterable[DependencyTree],
+    y_pred: Iterable[DependencyTree],
+    *,
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+    subtypes: bool = False,
+) -> float:
+    """Compute the share of tokens whose head and relation are predicted as they are (LAS).
+
+    Parameters
+    ----------
+    y_true : sequence of DependencyTree of length n_sentences
+        The true trees. Tokens whose head (-1) or relation ("_") is not known do not count.
+    y_pred : sequence of DependencyTree of length n_sentences
+        Trees of the same sentences with predicted heads and relations, such as from ``parse``.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        A weight for every sentence: its tokens count that often.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    subtypes : bool, default=False
+        Whether all of a relation is compared. Else it is what stands before a colon: "nmod:poss"
+        is as good as "nmod", as in the official evaluation of Universal Dependencies.
+
+    Returns
+    -------
+    score : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the numbers of sentences or tokens do not match, a predicted tree has no relations, or no
+        token counts.
+    TypeError
+        If an argument is of another kind, or holds no trees.
+
+    See Also
+    --------
+    las_scorer : The same of an estimator.
+    labeled_breakdown : By relation, length or depth.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import labeled_attachment_score
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["Dogs", "bark", "."], [2, 0, 2], deprels=["nsubj", "root", "punct"])
+    >>> parsed = tree.with_heads([2, 0, 1], ["nsubj:pass", "root", "punct"])
+    >>> round(labeled_attachment_score([tree], [parsed]), 2)
+    0.67
+    >>> round(labeled_attachment_score([tree], [parsed], subtypes=True), 2)
+    0.33
+    """
+    return _share(labeled_counts(y_true, y_pred, sample_weight, ignore, subtypes)["las"])
+
+
+def content_labeled_attachment_score(
+    y_true: Iterable[DependencyTree],
+    y_pred: Iterable[DependencyTree],
+    *,
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+    subtypes: bool = False,
+) -> float:
+    """Compute the labelled attachment score of content words (CLAS).
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of DependencyTree of length n_sentences
+        As for :func:`labeled_attachment_score`.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        A weight for every sentence: its tokens count that often.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    subtypes : bool, default=False
+        Whether all of a relation is compared, and not what stands before a colon.
+
+    Returns
+    -------
+    score : float
+        In [0, 1]: the harmonic mean of the share of true content words, and of predicted ones,
+        whose head and relation are right. Which words they are follows from their relations in
+        Universal Dependencies: all but aux, case, cc, clf, cop, det, mark and punct, and those that
+        are unknown there.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`labeled_attachment_score`; also if there are no content words.
+
+    See Also
+    --------
+    labeled_attachment_score : The score of all words.
+
+    References
+    ----------
+    Nivre and Fang (2017), Universal Dependency Evaluation.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import content_labeled_attachment_score
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["Dogs", "bark", "."], [2, 0, 2], deprels=["nsubj", "root", "punct"])
+    >>> parsed = tree.with_heads([2, 0, 1], ["nsubj", "root", "punct"])
+    >>> content_labeled_attachment_score([tree], [parsed])
+    1.0
+    """
+    counts = labeled_counts(y_true, y_pred, sample_weight, ignore, subtypes)["clas"]
+    if not counts[1].any():
+        raise ValueError(
+            "None of the relations to be scored is one between content words in Universal "
+            "Dependencies, such as nsubj or obj. Take labeled_attachment_score."
+        )
+    return _share(counts)
+
+
+def label_accuracy_score(
+    y_true: Iterable[DependencyTree],
+    y_pred: Iterable[DependencyTree],
+    *,
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+    subtypes: bool = False,
+) -> float:
+    """Compute the share of tokens whose relation is the true one, whatever their heads.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of DependencyTree of length n_sentences
+        As for :func:`labeled_attachment_score`.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        A weight for every sentence: its tokens count that often.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    subtypes : bool, default=False
+        Whether all of a relation is compared, and not what stands before a colon.
+
+    Returns
+    -------
+    score : float
+        In [0, 1].
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`labeled_attachment_score`.
+
+    See Also
+    --------
+    labeled_attachment_score : The share of those whose head is right as well.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import label_accuracy_score
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["Dogs", "bark"], [2, 0], deprels=["nsubj", "root"])
+    >>> label_accuracy_score([tree], [tree.with_heads([0, 1], ["root", "root"])])
+    0.5
+    """
+    return _share(labeled_counts(y_true, y_pred, sample_weight, ignore, subtypes)["label_accuracy"])
+
+
+class LabeledBreakdown(NamedTuple):
+    """Counts of right heads and relations, by what the arcs are.
+
+    Tokens count as often as their sentences.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_values,)
+        Relations (str, dtype object), or lengths or depths (int), ascending.
+    total : ndarray of shape (n_values,)
+        How many true arcs there are.
+    predicted : ndarray of shape (n_values,)
+        How many predicted arcs there are.
+    right_heads, right_labels, right : ndarrays of shape (n_values,)
+        How many of the true arcs have the right head, the right relation, and both.
+
+    See Also
+    --------
+    labeled_breakdown : Makes it of true trees and predicted ones.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import labeled_breakdown
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["Dogs", "bark", "."], [2, 0, 2], deprels=["nsubj", "root", "punct"])
+    >>> values, total, *_, right = labeled_breakdown([tree], [tree], by="depth")
+    >>> values, right / total
+    (array([1, 2]), array([1., 1.]))
+    """
+
+    values: np.ndarray[Any, np.dtype[Any]]
+    total: FloatArray
+    predicted: FloatArray
+    right_heads: FloatArray
+    right_labels: FloatArray
+    right: FloatArray
+
+
+def labeled_breakdown(
+    y_true: Iterable[DependencyTree],
+    y_pred: Iterable[DependencyTree],
+    *,
+    by: Literal["relation", "length", "depth"] = "relation",
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+    subtypes: bool = False,
+) -> LabeledBreakdown:
+    """Count right heads and relations by the relation, the length or the depth of arcs.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of DependencyTree of length n_sentences
+        As for :func:`labeled_attachment_score`.
+    by : {"relation", "length", "depth"}, default="relation"
+        The length is the distance of a token to its head, 0 for roots; the depth the number of arcs
+        from there to the root, which is 1 for roots. Tokens whose true depth is not known, since a
+        head on the way is not, do not count by depth.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        A weight for every sentence: its tokens count that often.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    subtypes : bool, default=False
+        Whether all of a relation is compared, and not what stands before a colon.
+
+    Returns
+    -------
+    breakdown : LabeledBreakdown
+        ``right / total`` is the labelled attachment score of each row, and by relation or length
+        ``right / predicted`` its precision.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`labeled_attachment_score`; also if `by` is unknown.
+
+    See Also
+    --------
+    attachment_breakdown : Right heads by symbol and direction.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import labeled_breakdown
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["Dogs", "bark", "."], [2, 0, 2], deprels=["nsubj", "root", "punct"])
+    >>> parsed = tree.with_heads([2, 0, 1], ["obj", "root", "punct"])
+    >>> breakdown = labeled_breakdown([tree], [parsed])
+    >>> breakdown.values
+    array(['nsubj', 'obj', 'punct', 'root'], dtype=object)
+    >>> breakdown.total, breakdown.right_heads, breakdown.right
+    (array([1., 0., 1., 1.]), array([1., 0., 0., 1.]), array([0., 0., 0., 1.]))
+    """
+    if by not in ("relation", "length", "depth"):
+        raise ValueError(f"by must be 'relation', 'length' or 'depth', got {by!r}.")
+    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
+    tokens = _compare(y_true, y_pred, sample_weight, ignore, subtypes)
+    counted, weights = tokens.weights > 0, tokens.weights
+    if by == "relation":
+        true, predicted = tokens.true, tokens.predicted
+    else:
+        measure = _lengths if by == "length" else _depths
+        true, predicted = (
+            np.concatenate([measure(tree.heads) for tree in trees]) for trees in (y_true, y_pred)
+        )
+        counted &= true != UNKNOWN
+        if not counted.any():
+            raise ValueError(
+                "No token to be scored has a known depth, which takes all heads from it to the "
+                "root. Count by relation or length."
+            )
+    values, rows = np.unique(
+        np.concatenate([true[counted], predicted[counted]]), return_inverse=True
+    )
+    true, predicted = np.split(rows, 2)
+    right_heads, right_labels = tokens.right_heads[counted], tokens.right_labels[counted]
+    columns = [
+        np.bincount(cells, weights=weights[counted] * chosen, minlength=values.size)
+        for cells, chosen in (
+            (true, 1.0),
+            (predicted, 1.0),
+            (true, right_heads),
+            (true, right_labels),
+            (true, right_heads & right_labels),
+        )
+    ]
+    return LabeledBreakdown(values, *columns)
+
+
+def labeled_counts(y_true, y_pred, sample_weight=None, ignore=None, subtypes=False):
+    """Count what labelled scores are shares of.
+
+    Parameters
+    ----------
+    y_true, y_pred, sample_weight, ignore, subtypes
+        As for :func:`labeled_attachment_score`.
+
+    Returns
+    -------
+    counts : dict of pairs of ndarrays of shape (n_tokens,)
+        For "las", "clas" and "label_accuracy" what each token adds above and below.
+    """
+    tokens = _compare(y_true, y_pred, sample_weight, ignore, subtypes)
+    weights, right = tokens.weights, tokens.right_heads & tokens.right_labels
+    true, predicted = (
+        np.array([_base(label) in CONTENT for label in labels], dtype=bool)
+        for labels in (tokens.true, tokens.predicted)
+    )
+    return {
+        "las": (weights * right, weights),
+        # Twice what both have, by what the one has and what the other has.
+        "clas": (2 * weights * (right & true), weights * true + weights * predicted),
+        "label_accuracy": (weights * tokens.right_labels, weights),
+    }
+
+
+class _Tokens(NamedTuple):
+    """The tokens of all sentences, compared."""
+
+    right_heads: np.ndarray
+    right_labels: np.ndarray
+    weights: np.ndarray  # 0 for those that do not count
+    true: np.ndarray  # relations, as they are compared
+    predicted: np.ndarray
+
+
+def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
+    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
+    for trees, name in ((y_true, "y_true"), (y_pred, "y_pred")):
+        require_trees(trees, name, "relations are")
+    bare = [index for index, tree in enumerate(y_pred) if tree.deprels is None]
+    if bare:
+        raise ValueError(
+            f"y_pred[{bare[0]}] has no relations (deprels), and {len(bare)} of {len(y_pred)} trees "
+            f"have none. Parsers predict them if the trees that they were fitted on have some; of "
+            f"heads and labels make trees by tree.with_heads(heads, labels)."
+        )
+    right_heads, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
+    true, predicted = (_list_labels(trees) for trees in (y_true, y_pred))
+    known = true != MISSING
+    if not known.any():
+        raise ValueError(
+            f"No relation of y_true is known: all {known.size} are {MISSING!r}, or the trees have "
+            f"none (deprels). Give trees that have some."
+        )
+    weights = weights * (counted & known)
+    if not weights.any():
+        raise ValueError(
+            "No token whose true head and relation are known is left to score. Let ignore and "
+            "sample_weight leave some."
+        )
+    if not subtypes:
+        true, predicted = (
+            np.array([_base(label) for label in labels], dtype=object)
+            for labels in (true, predicted)
+        )
+    return _Tokens(right_heads, true == predicted, weights, true, predicted)
+
+
+def _list_labels(trees):
+    labels = (tree.deprels or (MISSING,) * len(tree) for tree in trees)
+    return np.array(list(chain.from_iterable(labels)), dtype=object)
+
+
+def _base(label):
+    """What stands before the subtype of a relation."""
+    return label.partition(":")[0]
+
+
+def _share(counts):
+    part, total = counts
+    return float(part.sum() / total.sum())
+
+
+def _lengths(heads):
+    tokens = np.arange(1, heads.size + 1)
+    return np.where(heads > 0, np.abs(heads - tokens), 0)
+
+
+def _depths(heads):
+    """Count the arcs to the root from every token; -1 where not all heads on the way are known."""
+    up = np.concatenate([[0], heads])
+    tokens, depths = np.arange(1, heads.size + 1), np.zeros(heads.size, dtype=np.int64)
+    while np.any(moving := tokens > 0):
+        depths += moving
+        tokens = np.where(moving, up[tokens], tokens)
+    return np.where(tokens == UNKNOWN, UNKNOWN, depths)

@@ -1,0 +1,223 @@
+"""Which relations arcs have: counts by the symbols at both ends, and the most frequent one."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.encoding import RIGHT, Alphabet
+from sklearn_shag.utils._typing import FloatArray, IntArray
+
+EITHER = 2  # the direction of arcs pooled over both
+
+# What an arc is looked up by, in turn: whether arcs are pooled over heads (but for the root symbol,
+# whose arcs have a relation of their own), over directions and over modifiers.
+BACK_OFF = (
+    (False, False, False),
+    (True, False, False),
+    (True, True, False),
+    (False, False, True),
+    (True, True, True),
+)
+
+
+class LabelCounts(NamedTuple):
+    """How often arcs have which relation.
+
+    The rows are sorted, and none is there twice. Arcs whose relation is not known are not counted.
+
+    Attributes
+    ----------
+    heads : int ndarray of shape (n_rows,)
+        Symbol code of the head. The root symbol has the code ``n_symbols + 1``.
+    directions : int ndarray of shape (n_rows,)
+        0 for modifiers left of their head, 1 right of it (also those of the root symbol).
+    modifiers : int ndarray of shape (n_rows,)
+        Symbol code of the modifier.
+    labels : int ndarray of shape (n_rows,)
+        The relation: its position among the sorted labels.
+    counts : float ndarray of shape (n_rows,)
+        How often an arc between such symbols has it; positive.
+
+    See Also
+    --------
+    TreebankStatistics : Has them, with what the codes of symbols and labels stand for.
+    count_treebank : Counts them.
+
+    Examples
+    --------
+    >>> from sklearn_shag.sequences import count_treebank
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["Dogs", "bark"], [2, 0], deprels=["nsubj", "root"])
+    >>> counted = count_treebank([tree])
+    >>> heads, directions, modifiers, labels, counts = counted.label_counts
+    >>> counted.symbols[modifiers], counted.labels[labels]
+    (array(['Dogs', 'bark'], dtype=object), array(['nsubj', 'root'], dtype=object))
+    """
+
+    heads: IntArray
+    directions: IntArray
+    modifiers: IntArray
+    labels: IntArray
+    counts: FloatArray
+
+
+class LabelTable(NamedTuple):
+    """The most frequent relation of arcs, by what is known of them.
+
+    Attributes
+    ----------
+    n_symbols : int
+    contexts : int ndarray of shape (n_contexts,)
+        Numbers of contexts that were seen, ascending.
+    labels : int ndarray of shape (n_contexts,)
+        The most frequent relation in each.
+    default : int
+        That of all arcs.
+    """
+
+    n_symbols: int
+    contexts: IntArray
+    labels: IntArray
+    default: int
+
+
+def count_labels(trees):
+    """Count the relations of encoded trees, but for those that are not known.
+
+    Parameters
+    ----------
+    trees : EncodedTrees
+
+    Returns
+    -------
+    counts : LabelCounts
+    """
+    known = trees.label_codes >= 0
+    weights = np.repeat(trees.weights, np.diff(trees.indptr))
+    arcs = _list_arcs(trees.codes, trees.heads, trees.indptr, trees.symbols.size)
+    rows = (column[known] for column in (*arcs, trees.label_codes, weights))
+    return _add_up(trees.symbols.size, trees.labels.size, *rows)
+
+
+def merge_labels(parts, codes, n_symbols):
+    """Add up the relations of several treebanks.
+
+    Parameters
+    ----------
+    parts : list of TreebankStatistics
+    codes : list of int ndarrays
+        For each part the codes that its symbols have among those of all parts.
+    n_symbols : int
+        The number of these.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_labels,), dtype object
+    counts : LabelCounts
+    """
+    known = sorted(set().union(*(part.labels for part in parts)))
+    code_of = {label: code for code, label in enumerate(known)}
+    alphabet, recoded = Alphabet(n_symbols), []
+    for own, (_, _, labels, counts) in zip(codes, parts, strict=True):
+        heads = np.append(own, [alphabet.unknown_head, alphabet.root])
+        labels = np.array([code_of[label] for label in labels], dtype=np.int64)
+        recoded.append(
+            counts._replace(
+                heads=heads[counts.heads],
+                modifiers=own[counts.modifiers],
+                labels=labels[counts.labels],
+            )
+        )
+    rows = map(np.concatenate, zip(*recoded, strict=True))
+    return np.array(known, dtype=object), _add_up(n_symbols, len(known), *rows)
+
+
+def _add_up(n_symbols, n_labels, heads, directions, modifiers, labels, counts):
+    """Add up equal rows of LabelCounts, and sort them."""
+    shape = Alphabet(n_symbols).n_heads, RIGHT + 1, n_symbols, max(n_labels, 1)
+    cells = np.ravel_multi_index((heads, directions, modifiers, labels), shape)
+    if math.prod(shape) <= cells.size:  # much faster than to sort them
+        sums = np.bincount(cells, weights=counts)
+        present = np.flatnonzero(sums)
+        sums = sums[present]
+    else:
+        present, inverse = np.unique(cells, return_inverse=True)
+        sums = np.bincount(inverse, weights=counts, minlength=present.size)
+    # (Without any rows they would be integers.)
+    return LabelCounts(*np.unravel_index(present, shape), sums.astype(float))
+
+
+def tabulate_labels(counts, n_symbols):
+    """Find the most frequent relation in every context; of equals the first.
+
+    Parameters
+    ----------
+    counts : LabelCounts
+        Not without rows.
+    n_symbols : int
+
+    Returns
+    -------
+    table : LabelTable
+    """
+    arcs = counts[:3]
+    contexts = np.concatenate([_number(n_symbols, *arcs, *pooled) for pooled in BACK_OFF])
+    rows = np.tile(counts.labels, len(BACK_OFF)), np.tile(counts.counts, len(BACK_OFF))
+    n_labels = counts.labels.max() + 1
+    cells, inverse = np.unique(contexts * n_labels + rows[0], return_inverse=True)
+    contexts, labels = np.divmod(cells, n_labels)
+    order = np.lexsort((-np.bincount(inverse, weights=rows[1]), contexts))
+    contexts, first = np.unique(contexts[order], return_index=True)
+    default = np.bincount(counts.labels, weights=counts.counts).argmax()
+    return LabelTable(n_symbols, contexts, labels[order][first], int(default))
+
+
+def label_arcs(table, codes, heads, indptr):
+    """Look up the relation of every arc, from what is known of it to what is known of all arcs.
+
+    Parameters
+    ----------
+    table : LabelTable
+    codes, heads : int ndarrays of shape (n_tokens,)
+        Symbol code and head position, within the sentence, of every token.
+    indptr : int ndarray of shape (n_sentences + 1,)
+
+    Returns
+    -------
+    labels : int ndarray of shape (n_tokens,)
+    """
+    arcs = _list_arcs(codes, heads, indptr, table.n_symbols)
+    labels = np.full(codes.size, table.default)
+    missing = np.arange(codes.size)
+    for pooled in BACK_OFF:
+        contexts = _number(table.n_symbols, *(part[missing] for part in arcs), *pooled)
+        places = np.searchsorted(table.contexts, contexts)
+        found = table.contexts.take(places, mode="clip") == contexts
+        labels[missing[found]] = table.labels[places[found]]
+        missing = missing[~found]
+    return labels
+
+
+def _list_arcs(codes, heads, indptr, n_symbols):
+    """Say of every arc the code of the head, the direction and the code of the modifier."""
+    starts = np.repeat(indptr[:-1], np.diff(indptr))
+    tokens = starts + heads - 1
+    directions = (np.arange(codes.size) > tokens).astype(np.int64)
+    heads = np.where(heads > 0, codes[np.maximum(tokens, 0)], Alphabet(n_symbols).root)
+    return heads, directions, codes
+
+
+def _number(n_symbols, heads, directions, modifiers, pool_heads, pool_directions, pool_modifiers):
+    """Number contexts; the codes of unknown symbols stand for the pools of all symbols.
+
+    So an arc with an unknown symbol is looked up there at once.
+    """
+    alphabet = Alphabet(n_symbols)
+    if pool_heads:
+        heads = np.where(heads == alphabet.root, heads, alphabet.unknown_head)
+    if pool_directions:
+        directions = np.full(heads.size, EITHER)
+    if pool_modifiers:
+        modifiers = np.full(heads.size, alphabet.unknown_modifier)
+    return (heads * (EITHER + 1) + directions) * alphabet.n_modifiers + modifiers

@@ -1,0 +1,328 @@
+"""Labelled scores against naive counting and against the official evaluation of UD."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import DeterministicSHAG, LexicalizedSHAG, SpectralSHAG, SpectralSHAGCV
+from sklearn_shag.metrics import (
+    content_labeled_attachment_score,
+    is_punctuation,
+    label_accuracy_score,
+    labeled_attachment_score,
+    labeled_breakdown,
+    las_scorer,
+    unlabeled_attachment_score,
+)
+from sklearn_shag.treebank import DependencyTree, TokenFeature, heads, write_conllu
+from tests.estimators import symbols_and_heads, without_relations
+
+SCORES = {
+    "LAS": labeled_attachment_score,
+    "CLAS": content_labeled_attachment_score,
+    "label accuracy": label_accuracy_score,
+}
+LABELS = ["nsubj", "nsubj:pass", "obj", "case", "det", "punct", "root", "mine"]
+FUNCTION = {"case", "det", "punct", "mine"}
+
+
+@st.composite
+def pairs_of_trees(draw):
+    """True and predicted trees, what is ignored, and weights; some true things are not known."""
+    sentences = []
+    for _ in range(draw(st.integers(1, 4))):
+        n_tokens = draw(st.integers(1, 6))
+
+        def of_tokens(values, n_tokens=n_tokens):
+            return draw(st.lists(values, min_size=n_tokens, max_size=n_tokens))
+
+        trees = []
+        for labels in (["_", *LABELS], LABELS):
+            order = draw(st.permutations(range(1, n_tokens + 1)))
+            tree = [0] * n_tokens
+            for place, token in enumerate(order[1:], start=1):
+                tree[token - 1] = draw(st.sampled_from(order[:place]))
+            trees.append(
+                DependencyTree(["w"] * n_tokens, tree, deprels=of_tokens(st.sampled_from(labels)))
+            )
+        true, other = trees
+        labels = np.where(of_tokens(st.booleans()), true.deprels, other.deprels)
+        parsed = other.with_heads(
+            draw(st.sampled_from(trees)).heads, np.where(labels == "_", "obj", labels)
+        )
+        hidden = of_tokens(st.sampled_from([False, False, True]))
+        true = true.with_heads(np.where(hidden, -1, true.heads), true.deprels)
+        sentences.append((true, parsed, of_tokens(st.booleans()), draw(st.integers(0, 2))))
+    return [list(column) for column in zip(*sentences, strict=True)]
+
+
+def naive_scores(gold, system, masks, weights, subtypes):
+    """Right and all of each score, by counting."""
+    sums = {name: np.zeros(2) for name in SCORES}
+    for true, parsed, mask, weight in zip(gold, system, masks, weights, strict=True):
+        for k in range(len(true)):
+            if mask[k] or true.heads[k] == -1 or true.deprels[k] == "_":
+                continue
+            label, other = true.deprels[k], parsed.deprels[k]
+            content = [each.split(":")[0] not in FUNCTION for each in (label, other)]
+            if not subtypes:
+                label, other = label.split(":")[0], other.split(":")[0]
+            right = true.heads[k] == parsed.heads[k] and label == other
+            sums["LAS"] += weight * right, weight
+            sums["label accuracy"] += weight * (label == other), weight
+            # The harmonic mean of precision and recall has both denominators.
+            sums["CLAS"] += 2 * weight * (right and content[0]), weight * sum(content)
+    return sums
+
+
+@pytest.mark.parametrize("subtypes", [False, True])
+@given(trees=pairs_of_trees())
+def test_counts(subtypes, trees):
+    gold, system, masks, weights = trees
+    if not any((tree.heads >= 0).any() for tree in gold):
+        return
+    expected = naive_scores(gold, system, masks, weights, subtypes)
+    options = {"ignore": masks, "sample_weight": weights, "subtypes": subtypes}
+    for name, score in SCORES.items():
+        right, total = expected[name]
+        if total:
+            assert_allclose(score(gold, system, **options), right / total, rtol=1e-12)
+        else:
+            with pytest.raises(ValueError, match=r"[Nn]o (token|relation)|^None of the relations"):
+                score(gold, system, **options)
+
+
+def test_true_trees_without_relations_do_not_count():
+    tree = DependencyTree(["a", "b"], [2, 0], deprels=["obj", "root"])
+    bare = without_relations(tree)
+    for score in SCORES.values():
+        assert score([tree, bare], [tree, tree.with_heads([0, 1], ["x", "y"])]) == 1.0
+
+
+def naive_value(tree, token, by, subtypes):
+    """The relation, the length or the depth of an arc; None for an unknown depth."""
+    head = tree.heads[token - 1]
+    if by == "relation":
+        return tree.deprels[token - 1].split(":")[0 if not subtypes else slice(None)]
+    if by == "length":
+        return abs(token - head) if head else 0
+    depth = 1
+    while head > 0:
+        depth, head = depth + 1, tree.heads[head - 1]
+    return None if head < 0 else depth
+
+
+@pytest.mark.parametrize("by", ["relation", "length", "depth"])
+@given(trees=pairs_of_trees())
+def test_breakdown_counts(by, trees):
+    gold, system, masks, weights = trees
+    rows = {}
+    for true, parsed, mask, weight in zip(gold, system, masks, weights, strict=True):
+        for k in range(len(true)):
+            value = naive_value(true, k + 1, by, False)
+            known = true.heads[k] >= 0 and true.deprels[k] != "_"
+            if mask[k] or not known or value is None or not weight:
+                continue
+            right_head = true.heads[k] == parsed.heads[k]
+            right_label = true.deprels[k].split(":")[0] == parsed.deprels[k].split(":")[0]
+            row = rows.setdefault(value, np.zeros(5))
+            row += weight * np.array([1, 0, right_head, right_label, right_head and right_label])
+            other = rows.setdefault(naive_value(parsed, k + 1, by, False), np.zeros(5))
+            other[1] += weight
+    options = {"by": by, "ignore": masks, "sample_weight": weights}
+    n_scored = naive_scores(gold, system, masks, weights, False)["LAS"][1]
+    if not n_scored or not rows:
+        with pytest.raises(ValueError, match=r"[Nn]o (head|token|relation)"):
+            labeled_breakdown(gold, system, **options)
+        return
+    values, *columns = labeled_breakdown(gold, system, **options)
+    assert values.tolist() == sorted(rows)
+    assert_allclose(np.transpose(columns), [rows[v] for v in sorted(rows)], rtol=1e-12)
+
+
+def test_breakdown_sums_to_the_scores(english):
+    parsed = SpectralSHAG(4).fit(english[:300]).parse(english[300:])
+    gold = english[300:]
+    for subtypes in (False, True):
+        for by in ("relation", "length", "depth"):
+            table = labeled_breakdown(gold, parsed, by=by, subtypes=subtypes)
+            total = table.total.sum()
+            assert total == table.predicted.sum() == sum(map(len, gold))
+            assert_allclose(
+                [column.sum() / total for column in table[3:]],
+                [
+                    unlabeled_attachment_score(gold, parsed),
+                    label_accuracy_score(gold, parsed, subtypes=subtypes),
+                    labeled_attachment_score(gold, parsed, subtypes=subtypes),
+                ],
+                rtol=1e-12,
+            )
+    assert "nmod:poss" in labeled_breakdown(gold, parsed, subtypes=True).values
+    assert "nmod:poss" not in labeled_breakdown(gold, parsed).values
+    assert labeled_breakdown(gold, parsed, by="length").values[0] == 0
+    with pytest.raises(ValueError, match="by must be 'relation', 'length' or 'depth', got 'head'"):
+        labeled_breakdown(gold, parsed, by="head")
+
+
+@pytest.mark.parametrize("score", [*SCORES.values(), labeled_breakdown])
+class TestErrors:
+    tree = DependencyTree(["a", "b"], [2, 0], deprels=["obj", "root"])
+
+    def test_predicted_relations_are_needed(self, score):
+        bare = without_relations(self.tree)
+        with pytest.raises(ValueError, match=r"y_pred\[1\] has no relations .* 1 of 2 trees .*fit"):
+            score([self.tree, self.tree], [self.tree, bare])
+
+    def test_true_relations_are_needed(self, score):
+        unknown = self.tree.with_heads(self.tree.heads, ["_", "_"])
+        for true in (without_relations(self.tree), unknown):
+            with pytest.raises(ValueError, match=r"No relation of y_true is known: all 2 are '_'"):
+                score([true], [self.tree])
+
+    def test_something_has_to_count(self, score):
+        for options in ({"ignore": [[True, True]]}, {"sample_weight": [0]}):
+            with pytest.raises(ValueError, match=r"No token .* is left to score"):
+                score([self.tree], [self.tree], **options)
+        partial = self.tree.with_heads([-1, 0], ["obj", "_"])
+        with pytest.raises(ValueError, match=r"No token .* is left to score"):
+            score([partial], [self.tree])
+
+    def test_trees_are_needed(self, score):
+        with pytest.raises(TypeError, match=r"y_pred\[0\] is a list; relations are only known of"):
+            score([self.tree], [[2, 0]])
+        with pytest.raises(TypeError, match=r"y_true\[0\] is a list; relations are only known of"):
+            score([[2, 0]], [self.tree])
+        with pytest.raises(ValueError, match="same number of sentences"):
+            score([self.tree], [self.tree, self.tree])
+
+
+def test_relations_without_content_have_no_clas():
+    tree = DependencyTree(["a", "b"], [2, 0], deprels=["case", "mine"])
+    with pytest.raises(ValueError, match=r"one between content words.*Take labeled_attachment_sc"):
+        content_labeled_attachment_score([tree], [tree])
+
+
+@pytest.fixture(scope="module")
+def udeval():
+    return pytest.importorskip("udtools.udeval", reason="needs the official evaluator, udtools")
+
+
+def official_scores(udeval, gold, system):
+    loaded = []
+    for trees in (gold, system):
+        file = io.StringIO()
+        write_conllu(trees, file)
+        file.seek(0)
+        loaded.append(udeval.load_conllu(file, "<memory>", {}))
+    scores = udeval.evaluate(*loaded)
+    return {name: scores[name].f1 for name in ("LAS", "CLAS")}
+
+
+class TestOfficialEvaluation:
+    @pytest.mark.parametrize("model", [SpectralSHAG(4), LexicalizedSHAG()], ids=str)
+    def test_bundled_treebank(self, udeval, english, model):
+        train, test = english[::2], english[1::2]
+        parsed = model.fit(train).parse(test)
+        for name, score in official_scores(udeval, test, parsed).items():
+            assert 0.4 < score < 0.95
+            assert_allclose(SCORES[name](test, parsed), score, rtol=1e-12)
+
+    def test_random_trees(self, udeval):
+        rng = np.random.default_rng(0)
+        labels = [*LABELS, *udeval.CONTENT_DEPRELS, *udeval.FUNCTIONAL_DEPRELS, "acl:relcl", "cc:x"]
+        labels.sort()
+
+        def draw(n_tokens):
+            order = rng.permutation(n_tokens) + 1
+            tree = np.zeros(n_tokens, dtype=int)
+            for place, token in enumerate(order[1:], start=1):
+                tree[token - 1] = rng.choice(order[:place])
+            return DependencyTree(["w"] * n_tokens, tree, deprels=rng.choice(labels, n_tokens))
+
+        gold = [draw(n) for n in rng.integers(1, 12, size=60)]
+        system = []
+        for tree in gold:
+            other = draw(len(tree))
+            kept = np.where(rng.random(len(tree)) < 0.6, tree.deprels, other.deprels)
+            system.append(tree.with_heads((tree if rng.random() < 0.7 else other).heads, kept))
+        official = official_scores(udeval, gold, system)
+        assert 0.1 < official["CLAS"] < 0.9
+        for name, score in official.items():
+            assert_allclose(SCORES[name](gold, system), score, rtol=1e-12)
+
+    @pytest.mark.parametrize("name", ["UD_English-EWT", "UD_Turkish-IMST"])
+    def test_open_treebanks(self, udeval, treebank, name):
+        data = treebank(name)
+        parsed = SpectralSHAG().fit(data.train[:2000]).parse(data.dev)
+        for score, value in official_scores(udeval, data.dev, parsed).items():
+            assert_allclose(SCORES[score](data.dev, parsed), value, rtol=1e-12)
+
+
+class TestScorer:
+    def test_is_the_score_of_what_is_parsed(self, english):
+        train, test = english[:300], english[300:]
+        model = DeterministicSHAG().fit(train)
+        expected = labeled_attachment_score(test, model.parse(test))
+        assert las_scorer(model, test) == expected < model.score(test)
+        assert las_scorer(model, test, heads(test)) == expected
+        symbols, y = symbols_and_heads(test)
+        assert las_scorer(model, symbols, test) == expected
+        assert las_scorer(model, (tree for tree in test), iter(test)) == expected
+        weights = np.arange(len(test))
+        assert las_scorer(model, test, sample_weight=weights) == labeled_attachment_score(
+            test, model.parse(test), sample_weight=weights
+        )
+        with pytest.raises(ValueError, match="No relation of y_true is known"):
+            las_scorer(model, symbols, y)
+
+    def test_relations_count_where_y_has_the_same_heads(self, english):
+        model = DeterministicSHAG().fit(english)
+        tree = DependencyTree(["DET", "NOUN", "VERB"], [2, 3, 0], deprels=["x", "nsubj", "root"])
+        assert las_scorer(model, [tree]) == pytest.approx(2 / 3)
+        assert las_scorer(model, [tree], [[-1, 3, 0]]) == 1.0
+        assert las_scorer(model, [tree], [[3, 3, 0]]) == 1.0
+
+    def test_in_tools_of_scikit_learn(self, english):
+        pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG())
+        scores = cross_val_score(pipeline, english, cv=2, scoring=las_scorer)
+        parsed = []
+        for train, test in ((english[200:], english[:200]), (english[:200], english[200:])):
+            fitted = pipeline.fit(train)
+            parsed.append(fitted[-1].parse(fitted[0].transform(test)))
+        halves = [english[:200], english[200:]]
+        if len(english) == 400:
+            assert_allclose(scores, list(map(labeled_attachment_score, halves, parsed)), rtol=1e-12)
+        grid = {"n_states": [1, 3]}
+        search = GridSearchCV(SpectralSHAG(), grid, scoring=las_scorer, cv=2, error_score="raise")
+        search.fit(english)
+        assert las_scorer(search, english) == las_scorer(search.best_estimator_, english)
+        own = SpectralSHAGCV([1, 3], smoothing=[5.0], scoring=las_scorer, cv=2).fit(english)
+        assert_allclose(own.best_score_, search.best_score_, rtol=1e-12)
+        assert own.score(english) == las_scorer(own, english)
+
+    def test_errors(self, english):
+        with pytest.raises(TypeError, match=r"must be a fitted parser.*got a list.*comes first"):
+            las_scorer(english, DeterministicSHAG())
+        bare = DeterministicSHAG().fit(list(map(without_relations, english)))
+        with pytest.raises(ValueError, match=r"y_pred\[0\] has no relations.*fitted on have some"):
+            las_scorer(bare, english)
+
+
+def test_ignored_punctuation(english):
+    gold = english[300:]
+    parsed = DeterministicSHAG().fit(english[:300]).parse(gold)
+    masks = [[symbol == "PUNCT" for symbol in tree.symbols] for tree in gold]
+    for score in SCORES.values():
+        ignored = score(gold, parsed, ignore=is_punctuation)
+        assert ignored == score(gold, parsed, ignore=masks)
+    assert ignored < label_accuracy_score(gold, parsed)
+    assert_array_equal(
+        labeled_breakdown(gold, parsed, ignore=is_punctuation).values,
+        [v for v in labeled_breakdown(gold, parsed).values if v != "punct"],
+    )

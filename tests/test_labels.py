@@ -1,0 +1,273 @@
+"""Relations of arcs: counted, backed off, predicted, kept."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import (
+    AveragedSHAG,
+    DeterministicSHAG,
+    LexicalizedSHAG,
+    ProductSHAG,
+    SpectralSHAG,
+)
+from sklearn_shag.sequences import count_treebank, merge_statistics
+from sklearn_shag.treebank import DependencyTree, TokenFeature
+from tests.estimators import same, without_relations
+
+ROOT = "<root>"
+# Some symbols of sentences to label are not known.
+SYMBOLS = ["A", "B", "C", "?"]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+
+
+@st.composite
+def labelled_trees(draw, symbols=SYMBOLS[:3], labels=("_", "x", "y", "y:z", "root")):
+    n_tokens = draw(st.integers(1, 5))
+    order = draw(st.permutations(range(1, n_tokens + 1)))
+    heads = [0] * n_tokens
+    for place, token in enumerate(order):
+        heads[token - 1] = draw(st.sampled_from(order[:place])) if place else 0
+    return DependencyTree(
+        draw(st.lists(st.sampled_from(symbols), min_size=n_tokens, max_size=n_tokens)),
+        heads,
+        deprels=draw(st.lists(st.sampled_from(labels), min_size=n_tokens, max_size=n_tokens)),
+    )
+
+
+def arcs_of(tree, heads=None):
+    """Head symbol, direction and modifier symbol of every token."""
+    heads = tree.heads if heads is None else heads
+    for token, head in enumerate(heads, start=1):
+        symbol = ROOT if head == 0 else tree.symbols[head - 1]
+        yield symbol, token > head, tree.symbols[token - 1]
+
+
+def naive_counts(trees, weights):
+    counts = Counter()
+    for tree, weight in zip(trees, weights, strict=True):
+        for arc, label in zip(arcs_of(tree), tree.deprels, strict=True):
+            if label != "_":
+                counts[arc, label] += weight
+    return counts
+
+
+def naive_label(counts, arc):
+    """The most frequent label: of equals the first in the alphabet."""
+    head, direction, modifier = arc
+
+    def matching(same_direction, same_head=False, same_modifier=True):
+        def matches(other):
+            return (
+                (other[0] == head if same_head else (other[0] == ROOT) == (head == ROOT))
+                and (not same_direction or other[1] == direction)
+                and (not same_modifier or other[2] == modifier)
+            )
+
+        return matches
+
+    for matches in (
+        matching(True, same_head=True),
+        matching(True),
+        matching(False),
+        matching(True, same_head=True, same_modifier=False),
+        matching(False, same_modifier=False),
+        lambda other: True,
+    ):
+        found = Counter()
+        for (other, label), count in counts.items():
+            if matches(other):
+                found[label] += count
+        if found:
+            return min(found, key=lambda label: (-found[label], label))
+    return None
+
+
+def as_counts(statistics):
+    """The counts of statistics in words."""
+    symbols = [*statistics.symbols, "<unknown>", ROOT]
+    return {
+        ((symbols[head], bool(direction), symbols[modifier]), statistics.labels[label]): count
+        for head, direction, modifier, label, count in zip(*statistics.label_counts, strict=True)
+    }
+
+
+class TestCounts:
+    @given(st.lists(labelled_trees(), min_size=1, max_size=5), st.data())
+    def test_are_those_of_the_trees(self, trees, data):
+        weights = data.draw(st.lists(st.integers(1, 3), min_size=len(trees), max_size=len(trees)))
+        counted = count_treebank(trees, sample_weight=weights)
+        expected = naive_counts(trees, weights)
+        assert as_counts(counted) == expected
+        assert counted.labels.tolist() == sorted({label for _, label in expected})
+        cuts = data.draw(st.integers(1, len(trees)))
+        parts = [
+            count_treebank(trees[part], sample_weight=weights[part])
+            for part in (slice(0, cuts), slice(cuts, None))
+            if trees[part]
+        ]
+        merged = merge_statistics(parts[::-1])
+        assert as_counts(merged) == expected
+        for one, other in zip(merged.label_counts, counted.label_counts, strict=True):
+            assert one.dtype == other.dtype
+            assert_array_equal(one, other)
+
+    def test_of_many_symbols_are_the_same(self):
+        """Many cells are added up in another way than few."""
+        rng = np.random.default_rng(0)
+        trees = [
+            DependencyTree([f"w{k}" for k in rng.integers(100, size=4)], [2, 0, 2, 3], deprels=row)
+            for row in rng.choice(["x", "y", "_"], size=(300, 4)).tolist()
+        ]
+        assert as_counts(count_treebank(trees)) == naive_counts(trees, [1] * 300)
+
+    def test_relations_belong_to_heads(self):
+        """Those of y are its own, those of X count where the heads are the same."""
+        tree = DependencyTree(["A", "B", "C"], [2, 0, 2], deprels=["x", "root", "y"])
+        kept = {(("B", False, "A"), "x"): 1, ((ROOT, True, "B"), "root"): 1}
+        assert as_counts(count_treebank([tree], [[2, 0, 1]])) == kept
+        assert as_counts(count_treebank([tree], [tree.with_heads([2, 0, 1])])) == kept
+        other = tree.with_heads([2, 0, 1], ["a", "b", "_"])
+        expected = {(("B", False, "A"), "a"): 1, ((ROOT, True, "B"), "b"): 1}
+        assert as_counts(count_treebank([tree], [other])) == expected
+        assert as_counts(count_treebank([tree.symbols], [other])) == expected
+        assert as_counts(count_treebank([tree.symbols], [[2, 0, 2]])) == {}
+        assert as_counts(count_treebank([tree.with_heads(None, tree.deprels)], [[2, 0, 2]])) == {}
+
+    def test_a_sentence_of_weight_zero_has_no_relations(self):
+        trees = [DependencyTree(["A"], [0], deprels=[label]) for label in ("x", "y")]
+        assert count_treebank(trees, sample_weight=[0, 1]).labels.tolist() == ["y"]
+        partial = DependencyTree(["A", "B"], [-1, -1], deprels=["x", "z"])
+        assert count_treebank([partial, *trees], sample_weight=[0, 1, 1]).labels.size == 2
+
+
+class TestPrediction:
+    @given(st.lists(labelled_trees(), min_size=1, max_size=6), labelled_trees(SYMBOLS))
+    def test_is_the_most_frequent_relation(self, trees, tree):
+        model = DeterministicSHAG("single").fit(trees)
+        counts = naive_counts(trees, [1] * len(trees))
+        if not counts:
+            assert model.labels_.size == 0
+            return
+        predicted = model.predict_labels([tree], [tree.heads])[0]
+        assert predicted.tolist() == [naive_label(counts, arc) for arc in arcs_of(tree)]
+
+    def test_of_every_estimator(self, estimator, english):
+        model = estimator.fit(english[:200])
+        test = english[200:230]
+        heads, labels = model.predict(test), model.predict_labels(test)
+        assert set(model.labels_) <= {label for tree in english[:200] for label in tree.deprels}
+        assert model.labels_.tolist() == sorted(model.labels_)
+        assert labels.dtype == object
+        assert same(labels, model.predict_labels(test, heads))
+        assert same(labels, model.predict_labels(list(map(without_relations, test)), list(heads)))
+        for parsed, its_heads, its_labels in zip(model.parse(test), heads, labels, strict=True):
+            assert its_labels.dtype == object
+            assert parsed.deprels == tuple(its_labels)
+            assert_array_equal(parsed.heads, its_heads)
+            assert_array_equal(its_labels == "root", its_heads == 0)
+        # Given heads are labelled as they are, well above the share of the most frequent relation.
+        gold = model.predict_labels(test, test)
+        right = np.concatenate(gold) == np.concatenate([tree.deprels for tree in test])
+        assert right.mean() > 0.7
+
+    def test_needs_relations_in_training(self, estimator, english):
+        model = estimator.fit(list(map(without_relations, english[:50])))
+        assert model.labels_.size == 0
+        with pytest.raises(ValueError, match=r"knows no relations: .* Fit it on trees with rel"):
+            model.predict_labels(english[50:52])
+        assert [tree.deprels for tree in model.parse(english[50:52])] == [None, None]
+
+    def test_arguments(self, english):
+        model = DeterministicSHAG().fit(english)
+        with pytest.raises(ValueError, match=r"Give heads, or the arcs allowed .* not both"):
+            model.predict_labels(english[:1], english[:1], allowed=[None])
+        with pytest.raises(ValueError, match=r"heads\[0\] holds 1 heads for a sentence of"):
+            model.predict_labels(english[:1], [[0]])
+        with pytest.raises(ValueError, match=r"heads\[0\] .* has unknown heads \(-1\)"):
+            model.predict_labels([["DET", "NOUN"]], [[-1, 0]])
+        only = [np.array([[False, False, True], [True, False, False]])]
+        assert model.predict_labels([["DET", "NOUN"]], allowed=only)[0].tolist() == ["det", "root"]
+        assert model.parse([["DET", "NOUN"]])[0].deprels == ("det", "root")
+
+    def test_learning_again_replaces_what_was_looked_up(self, english):
+        model = DeterministicSHAG().fit(english)
+        before = model.predict_labels(english[:1], english[:1])[0]
+        renamed = [
+            tree.with_heads(tree.heads, [f"{label}!" for label in tree.deprels]) for tree in english
+        ]
+        after = model.fit(renamed).predict_labels(english[:1], english[:1])[0]
+        assert after.tolist() == [f"{label}!" for label in before]
+
+    def test_of_words_is_by_their_tags(self, english):
+        words, tags = (model.fit(english[:200]) for model in (LexicalizedSHAG(), SpectralSHAG(2)))
+        assert_array_equal(words.labels_, tags.labels_)
+        assert same(words.predict_labels(english, english), tags.predict_labels(english, english))
+
+    def test_of_a_pipeline_is_by_its_symbols(self, english):
+        pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG()).fit(english)
+        features, model = pipeline
+        counts = naive_counts(features.transform(english), [1] * len(english))
+        tree = features.transform(english[:1])[0]
+        expected = [naive_label(counts, arc) for arc in arcs_of(tree)]
+        assert model.predict_labels([tree], [tree])[0].tolist() == expected
+
+
+class TestMembers:
+    def test_the_first_that_knows_relations_gives_them(self, english):
+        bare = FrozenEstimator(DeterministicSHAG().fit(list(map(without_relations, english))))
+        renamed = [tree.with_heads(tree.heads, [f"{r}!" for r in tree.deprels]) for tree in english]
+        other = FrozenEstimator(SpectralSHAG(2).fit(renamed))
+        members = [("bare", bare), ("words", LexicalizedSHAG()), ("other", other)]
+        for kind in (AveragedSHAG, ProductSHAG):
+            model = kind(members).fit(english)
+            expected = model.named_estimators_["words"].predict_labels(english, english)
+            assert same(model.predict_labels(english, english), expected)
+            assert_array_equal(model.labels_, model.named_estimators_["words"].labels_)
+            model.set_params(weights=[1, 0, 1])
+            assert same(
+                model.predict_labels(english, english), other.predict_labels(english, english)
+            )
+            model.set_params(weights=[1, 0, 0])
+            assert model.labels_.size == 0
+
+    def test_sentences_pass_the_steps_of_the_member(self, english):
+        pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG())
+        model = AveragedSHAG([("xpos", pipeline), ("upos", DeterministicSHAG())]).fit(english)
+        alone = clone(pipeline).fit(english)
+        expected = alone[-1].predict_labels(alone[0].transform(english), english)
+        assert same(model.predict_labels(english, english), expected)
+
+
+def test_parse_keeps_relations_of_kept_heads(english):
+    model = DeterministicSHAG().fit(english)
+    tree = DependencyTree(["DET", "NOUN", "VERB"], [2, -1, 0], deprels=["mine", "yours", "_"])
+    kept = model.parse([tree, ["DET", "NOUN"]], keep_heads=True)
+    assert [tree.deprels for tree in kept] == [("mine", "nsubj", "root"), ("det", "root")]
+    assert model.parse([tree])[0].deprels == ("det", "nsubj", "root")
+    bare = model.fit(list(map(without_relations, english)))
+    assert bare.parse([tree], keep_heads=True)[0].deprels == ("mine", "dep", "_")
+
+
+@pytest.mark.parametrize("name", ["UD_English-EWT", "UD_Turkish-IMST"])
+def test_back_off_is_a_gain_on_open_treebanks(treebank, name):
+    """Against the most frequent relation of the modifier alone."""
+    data = treebank(name)
+    model = DeterministicSHAG("single").fit(data.train)
+    of_modifier = Counter()
+    for tree in data.train:
+        of_modifier.update(zip(tree.symbols, tree.deprels, strict=True))
+    best = {symbol: label for (symbol, label), _ in of_modifier.most_common()[::-1]}
+    right = alone = total = 0
+    for tree, labels in zip(data.dev, model.predict_labels(data.dev, data.dev), strict=True):
+        total += len(tree)
+        right += np.sum(labels == np.array(tree.deprels, dtype=object))
+        alone += sum(best[s] == r for s, r in zip(tree.symbols, tree.deprels, strict=True))
+    assert right / total > alone / total + 0.1
