@@ -284,16 +284,12 @@ class DependencyTree(TreeStructure):
         --------
         >>> import sys
         >>> from sklearn_shag.treebank import DependencyTree, write_conllu
-        >>> tree = DependencyTree(["Dogs", "bark"], [2, 0]).with_misc("Checked", ["Yes", "No"])
-        >>> write_conllu([tree], sys.stdout)
-        1   Dogs  _  _  _  _  2  dep   _  Checked=Yes
-        2   bark  _  _  _  _  0  root  _  Checked=No
+        >>> write_conllu([DependencyTree(["Bark"], [0]).with_misc("Checked", ["Yes"])], sys.stdout)
+        1   Bark  _  _  _  _  0  root  _  Checked=Yes
         """
-        source = self._source or format_columns(self)
-        changes = {
-            "_source": replace_misc(source, name, check_misc(name, values, len(self))),
-            "_reparsed": self._reparsed or self._source is None,
-        }
+        values = check_misc(name, values, len(self))
+        source = replace_misc(self._source or format_columns(self), name, values)
+        changes = {"_source": source, "_reparsed": self._reparsed or self._source is None}
         return make_tree({**_get_state(self), **changes})
 
     def to_svg(self) -> str:
