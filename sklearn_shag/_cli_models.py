@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_shag._base import BaseParser
 from sklearn_shag._cli import N_STATES
+from sklearn_shag._cli_sentences import require_some
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
 from sklearn_shag._keep_heads import allow_kept_heads
@@ -22,7 +23,7 @@ from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._progress import progress
 
-__all__ = ["parse", "train"]
+__all__ = ["open_parser", "parse", "train"]
 
 
 def _make_learner(name, options):
@@ -189,9 +190,7 @@ def _read(files, with_heads=False):
                 )
             trees += read
             advance()
-    if not trees:
-        names = ("standard input" if path == STANDARD else path for path in files)
-        raise ValueError(f"There are no sentences in {', '.join(names)}.")
+    require_some(trees, files)
     return trees
 
 

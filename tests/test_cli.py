@@ -34,6 +34,7 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag._cli import main
+from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,
     content_labeled_attachment_score,
@@ -53,7 +54,7 @@ from sklearn_shag.treebank import (
 from sklearn_shag.utils import _progress
 from tests.estimators import learned
 
-COMMANDS = ["demo", "train", "parse", "evaluate"]
+COMMANDS = ["demo", "train", "parse", "suggest", "evaluate"]
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,10 @@ def files(tmp_path_factory, english):
     model = make_pipeline(TokenFeature("upos"), SpectralSHAG(3)).fit(english[:80])
     save_model(model, folder / "model.npz")
     write_conllu(model[-1].parse(english[80:110]), folder / "parsed.conllu")
+    partial = [
+        tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in english[80:110]
+    ]
+    write_conllu(partial, folder / "partial.conllu")
     return folder
 
 
@@ -450,6 +455,79 @@ class TestParse:
             for name in ("average.npz", "frozen.npz"):
                 parsed = read_conllu(io.StringIO(run("parse", tmp_path / name, test, *options)))
                 assert [tree.heads.tolist() for tree in parsed] == expected
+
+
+class TestSuggest:
+    @pytest.fixture
+    def partial(self, files):
+        return str(files / "partial.conllu")
+
+    def test_arcs(self, run, model, partial):
+        trees = read_conllu(partial)
+        expected = least_certain_arcs(load_model(model)[-1], trees)
+        out = run("suggest", model, partial, "-n", "1000")
+        header, *rows = [line.split("\t") for line in out.splitlines()]
+        assert " ".join(header) == (
+            "file sentence sent_id token form head head_form probability margin entropy"
+        )
+        assert len(rows) == sum((tree.heads == -1).sum() for tree in trees) > 200
+        for row, s, token, head, *numbers in zip(rows, *expected, strict=True):
+            assert row[:2] == [partial, str(s + 1)]
+            assert f"# sent_id = {row[2]}\n" in trees[s]._source
+            forms = "_", *trees[s].forms
+            assert row[3:7] == [str(token), forms[token], str(head), forms[head]]
+            assert row[7:] == [f"{number:.4f}" for number in numbers]
+        assert run("suggest", model, partial, "-n", "1000", "--n-jobs", "2") == out
+        assert run("suggest", model, partial).splitlines() == out.splitlines()[:11]
+
+    def test_sentences(self, run, model, partial):
+        trees = read_conllu(partial)
+        expected = least_certain_sentences(load_model(model)[-1], trees, 4)
+        out = run("suggest", model, partial, "--by", "sentences", "-n", "4")
+        header, *rows = [line.split("\t") for line in out.splitlines()]
+        assert " ".join(header) == (
+            "file sentence sent_id unknown_heads expected_errors error_rate text"
+        )
+        for row, s, n_unknown, errors, rate in zip(rows, *expected, strict=True):
+            assert row[:2] == [partial, str(s + 1)]
+            assert row[3:] == [
+                *(str(n_unknown), f"{errors:.4f}", f"{rate:.4f}", " ".join(trees[s].forms))
+            ]
+
+    @pytest.mark.parametrize("by", ["arcs", "sentences"])
+    def test_json(self, run, model, partial, by):
+        printed = json.loads(run("suggest", model, partial, "--json", "--by", by))
+        assert (printed["files"], printed["by"]) == ([partial], by)
+        table = run("suggest", model, partial, "--by", by).splitlines()
+        assert list(printed["suggestions"][0]) == table[0].split("\t")
+        for row, line in zip(printed["suggestions"], table[1:], strict=True):
+            cells = [f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()]
+            assert "\t".join(cells).replace("\tNone", "\t_") == line
+
+    def test_several_files_and_standard_input(self, run, feed, model, partial, tmp_path):
+        trees = read_conllu(partial)
+        bare = DependencyTree(["a", "b"], upos=["NOUN", "NOUN"])
+        write_conllu(trees[:12], tmp_path / "a.conllu")
+        write_conllu([*trees[12:], bare], tmp_path / "b.conllu")
+        rows = [
+            line.split("\t")
+            for line in run("suggest", model, tmp_path, "-n", "1000").splitlines()[1:]
+        ]
+        whole = run("suggest", model, partial, "-n", "1000").splitlines()[1:]
+        unnamed = [row for row in rows if row[2] == "_"]
+        assert {(*row[:2],) for row in unnamed} == {(str(tmp_path / "b.conllu"), "19")}
+        assert [row[2:] for row in rows if row[2] != "_"] == [row.split("\t")[2:] for row in whole]
+        feed(partial)
+        out = run("suggest", model, "-", "-n", "1000").replace("<stdin>\t", f"{partial}\t")
+        assert out.splitlines()[1:] == whole
+
+    def test_errors(self, fail, model, test, tmp_path):
+        assert "All heads of the 30 sentences in X are known" in fail("suggest", model, test)
+        assert "'n' parameter" in fail("suggest", model, test, "-n", "0")
+        (tmp_path / "empty.conllu").write_text("\n")
+        empty = tmp_path / "empty.conllu"
+        assert f"There are no sentences in {empty}" in fail("suggest", model, empty)
+        assert "can be read only once" in fail("suggest", "-", "-")
 
 
 class TestEvaluate:
@@ -949,7 +1027,7 @@ class TestHelp:
             "test.conllu.gz": "packed.conllu.gz",
             "model.npz": "model.npz",
             "parsed.conllu": "parsed.conllu",
-            "partial.conllu": "parsed.conllu",
+            "partial.conllu": "partial.conllu",
             "UD_English-EWT/en_ewt-ud-train.conllu": "xx_small-ud-train.conllu",
             "UD_English-EWT/en_ewt-ud-test.conllu": "xx_small-ud-test.conllu",
         }.items():

@@ -43,11 +43,15 @@ from sklearn_shag.inspection import (
     DFAStates,
     DFATransitions,
     MarginalReport,
+    UncertainArcs,
+    UncertainSentences,
     approximate_dfa,
     arc_table,
     automaton_gains,
     automaton_ranks,
     inspect_marginals,
+    least_certain_arcs,
+    least_certain_sentences,
     top_modifiers,
 )
 from sklearn_shag.learning import fallback_grammar, learn_grammar
@@ -243,6 +247,12 @@ def parse(folder: Path) -> None:
     assert_type(report.z_sign, NDArray[np.int64])
     assert_type(report.negative_share, NDArray[np.float64])
     assert_type(report.negative_mass, NDArray[np.float64])
+    arcs = least_certain_arcs(model, [["DET", "NOUN", "VERB"]], n=2)
+    assert_type(arcs, UncertainArcs)
+    assert_type(arcs.tokens, NDArray[np.int64])
+    listed = least_certain_sentences(model, [["DET", "NOUN", "VERB"]])
+    assert_type(listed, UncertainSentences)
+    assert_type(listed.error_rates, NDArray[np.float64])
 
     X, y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]], [[2, 3, 0], [2, 0]]
     assert_type(SpectralSHAG.published(4), SpectralSHAG)

@@ -13,6 +13,12 @@ from sklearn_shag.inspection._display_tree import DependencyTreeDisplay
 from sklearn_shag.inspection._gains import AutomatonGains, automaton_gains
 from sklearn_shag.inspection._marginals import MarginalReport, inspect_marginals
 from sklearn_shag.inspection._ranks import AutomatonRanks, automaton_ranks
+from sklearn_shag.inspection._uncertainty import (
+    UncertainArcs,
+    UncertainSentences,
+    least_certain_arcs,
+    least_certain_sentences,
+)
 
 __all__ = [
     "ApproximateDFA",
@@ -27,10 +33,14 @@ __all__ = [
     "DFATransitions",
     "DependencyTreeDisplay",
     "MarginalReport",
+    "UncertainArcs",
+    "UncertainSentences",
     "approximate_dfa",
     "arc_table",
     "automaton_gains",
     "automaton_ranks",
     "inspect_marginals",
+    "least_certain_arcs",
+    "least_certain_sentences",
     "top_modifiers",
 ]

@@ -267,6 +267,7 @@ class DependencyTree(TreeStructure):
         Parameters
         ----------
         name : str
+            That of the values.
         values : sequence of str, length n_tokens
             :func:`write_conllu` adds ``name=value`` to MISC, in place of what it has of this name.
 
