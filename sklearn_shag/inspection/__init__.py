@@ -1,9 +1,11 @@
 """What a learned grammar does, beyond its predictions."""
 
 from sklearn_shag.inspection._arcs import ArcTable, arc_table, top_modifiers
+from sklearn_shag.inspection._calibration import CalibrationBins, expected_calibration_error
 from sklearn_shag.inspection._dfa import approximate_dfa
 from sklearn_shag.inspection._dfa_value import ApproximateDFA, DFAStates, DFATransitions
 from sklearn_shag.inspection._display_automaton import AutomatonDisplay
+from sklearn_shag.inspection._display_calibration import ArcCalibrationDisplay
 from sklearn_shag.inspection._display_distance import (
     AttachmentByDistanceDisplay,
     AttachmentCounts,
@@ -22,6 +24,7 @@ from sklearn_shag.inspection._uncertainty import (
 
 __all__ = [
     "ApproximateDFA",
+    "ArcCalibrationDisplay",
     "ArcMarginalsDisplay",
     "ArcTable",
     "AttachmentByDistanceDisplay",
@@ -29,6 +32,7 @@ __all__ = [
     "AutomatonDisplay",
     "AutomatonGains",
     "AutomatonRanks",
+    "CalibrationBins",
     "DFAStates",
     "DFATransitions",
     "DependencyTreeDisplay",
@@ -39,6 +43,7 @@ __all__ = [
     "arc_table",
     "automaton_gains",
     "automaton_ranks",
+    "expected_calibration_error",
     "inspect_marginals",
     "least_certain_arcs",
     "least_certain_sentences",

@@ -244,11 +244,9 @@ def least_certain_sentences(
     """
     rest = _predict_rest(estimator, X)
     n_unknown = np.array([np.count_nonzero(unknown) for unknown in rest.unknown])
-    lacking = [
-        np.sum(1.0 - probabilities[unknown])
-        for probabilities, unknown in zip(rest.probabilities, rest.unknown, strict=True)
-    ]
-    columns = rest.sentences, n_unknown, np.array(lacking), np.array(lacking) / n_unknown
+    # Heads that are known have the probability 1.
+    lacking = np.array([np.sum(1.0 - probabilities) for probabilities in rest.probabilities])
+    columns = rest.sentences, n_unknown, lacking, lacking / n_unknown
     first = np.argsort(-columns[-1], kind="stable")[:n]
     return UncertainSentences(*(column[first] for column in columns))
 
