@@ -135,6 +135,9 @@ class TestDisplay:
             assert_array_equal(one, other)
         assert_array_equal(display.line_.get_xdata(), display.bins.confidences)
         assert_array_equal(display.line_.get_ydata(), display.bins.accuracies)
+        places = np.column_stack([display.bins.confidences, display.bins.accuracies])
+        assert_allclose(display.points_.get_offsets(), places)
+        assert_array_equal(np.argsort(display.points_.get_sizes()), np.argsort(display.bins.counts))
         assert display.figure_ is display.ax_.figure
         labels = display.ax_.get_legend_handles_labels()[1]
         error = f"ECE {display.bins.expected_error:.3f}"

@@ -18,6 +18,7 @@ from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import validate_params
 
 _REFERENCE = "perfectly calibrated"
+_SMALLEST, _LARGEST = 4.0, 200.0  # areas in square points: of no token, and how much all add
 
 
 class ArcCalibrationDisplay:
@@ -39,7 +40,9 @@ class ArcCalibrationDisplay:
     figure_ : matplotlib.figure.Figure
         Set by :meth:`plot`.
     line_ : matplotlib.lines.Line2D
-        A point for each bin. Set by :meth:`plot`.
+        From bin to bin. Set by :meth:`plot`.
+    points_ : matplotlib.collections.PathCollection
+        The bins; larger ones have more tokens. Set by :meth:`plot`.
 
     See Also
     --------
@@ -63,6 +66,7 @@ class ArcCalibrationDisplay:
     ax_: Any
     figure_: Any
     line_: Any
+    points_: Any
 
     def __init__(self, bins: CalibrationBins, name: str | None = None) -> None:
         self.bins = bins
@@ -180,7 +184,8 @@ class ArcCalibrationDisplay:
         Returns
         -------
         display : ArcCalibrationDisplay
-            Itself. The legend has the expected calibration error (ECE).
+            Itself. Bins with more tokens have larger points; the legend has the expected
+            calibration error (ECE).
 
         Raises
         ------
@@ -195,7 +200,10 @@ class ArcCalibrationDisplay:
             ax.plot([0, 1], [0, 1], ":", color="black", label=_REFERENCE)
         error = f"ECE {self.bins.expected_error:.3f}"
         label = error if self.name is None else f"{self.name} ({error})"
-        (self.line_,) = ax.plot(self.bins.confidences, self.bins.accuracies, "o-", label=label)
+        confidences, accuracies, counts = self.bins
+        (self.line_,) = ax.plot(confidences, accuracies, label=label)
+        areas = _SMALLEST + _LARGEST * counts / counts.sum()
+        self.points_ = ax.scatter(confidences, accuracies, areas, color=self.line_.get_color())
         ax.set(xlabel="mean probability of predicted heads", ylabel="share of right heads")
-        ax.legend(loc="upper left")
+        ax.legend(loc="lower right")
         return self
