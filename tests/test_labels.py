@@ -197,6 +197,14 @@ class TestPrediction:
         assert model.predict_labels([["DET", "NOUN"]], allowed=only)[0].tolist() == ["det", "root"]
         assert model.parse([["DET", "NOUN"]])[0].deprels == ("det", "root")
 
+    def test_grammars_that_were_not_learned_need_no_labels(self, english):
+        model = DeterministicSHAG().fit(english)
+        del model.labels_
+        assert model.parse(english[:1])[0].deprels is None
+        assert AveragedSHAG([("frozen", FrozenEstimator(model))]).fit(english).labels_.size == 0
+        with pytest.raises(ValueError, match="knows no relations"):
+            model.predict_labels(english[:1])
+
     def test_unknown_symbols_are_told_once(self, english):
         model = DeterministicSHAG().fit(english)
         for method in (model.parse, model.predict_labels):
