@@ -17,6 +17,8 @@ __version__ = "0.1.0"
 if typing.TYPE_CHECKING:
     from sklearn_shag._averaged import AveragedSHAG
     from sklearn_shag._base_shag import BaseSHAG
+    from sklearn_shag._conditional import ConditionalSHAG
+    from sklearn_shag._crf import CRFParser
     from sklearn_shag._deterministic import DeterministicSHAG
     from sklearn_shag._em import EMSHAG
     from sklearn_shag._lexicalized import LexicalizedSHAG
@@ -41,6 +43,8 @@ __all__ = [
     "EMSHAG",
     "AveragedSHAG",
     "BaseSHAG",
+    "CRFParser",
+    "ConditionalSHAG",
     "DeterministicSHAG",
     "LexicalizedSHAG",
     "ProductSHAG",
@@ -56,6 +60,8 @@ __all__ = [
 _MODULES = (
     "_averaged",
     "_base_shag",
+    "_conditional",
+    "_crf",
     "_deterministic",
     "_em",
     "_lexicalized",
@@ -66,6 +72,7 @@ _MODULES = (
 )
 _FOLDERS = (
     "datasets",
+    "features",
     "inspection",
     "learning",
     "metrics",

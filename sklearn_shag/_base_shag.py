@@ -2,14 +2,16 @@
 
 from typing import Any, NamedTuple
 
-from sklearn_shag._base import keep
+from sklearn_shag._base import ChartParser, keep
 from sklearn_shag._generative import GenerativeParser
 from sklearn_shag.encoding import decode_trees, encode_sentences
 from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import Rung, pack_grammar, potentials_of_codes
+from sklearn_shag.sequences import LabelCounts
+from sklearn_shag.utils._typing import ObjectArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["BaseSHAG", "Learned"]
+__all__ = ["BaseSHAG", "Learned", "OperatorParser"]
 
 
 class Learned(NamedTuple):
@@ -20,10 +22,30 @@ class Learned(NamedTuple):
     warnings: tuple = ()  # pairs of a message and a category
 
 
-class BaseSHAG(GenerativeParser):
-    """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
+class OperatorParser(ChartParser):
+    """Parser whose chart needs nothing but the operators of a grammar, and of one to fall back to.
 
     A subclass learns `operators_` and `fallback_operators_`, beside `symbols_` and labels.
+    """
+
+    symbols_: ObjectArray
+    labels_: ObjectArray
+    label_counts_: LabelCounts
+    operators_: Operators
+    fallback_operators_: Operators
+
+    def _rungs(self):
+        # To pack a grammar takes longer than to parse a sentence.
+        return keep(self, (self.operators_, self.fallback_operators_), _pack)
+
+    def _encode(self, sentences, symbols):
+        return encode_sentences(symbols, self.symbols_)
+
+
+class BaseSHAG(OperatorParser, GenerativeParser):
+    """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
+
+    A subclass learns `symbols_`, `operators_` and `fallback_operators_`, and labels if it has some.
 
     See Also
     --------
@@ -53,9 +75,6 @@ class BaseSHAG(GenerativeParser):
     0.54
     """
 
-    operators_: Operators
-    fallback_operators_: Operators
-
     def _become_fitted(self, statistics, learned, fallback, **others):
         """Take over what was learned.
 
@@ -73,13 +92,6 @@ class BaseSHAG(GenerativeParser):
             **learned.attributes,
             **others,
         )
-
-    def _rungs(self):
-        # To pack a grammar takes longer than to parse a sentence.
-        return keep(self, (self.operators_, self.fallback_operators_), _pack)
-
-    def _encode(self, sentences, symbols):
-        return encode_sentences(symbols, self.symbols_)
 
     def _draw(self, n_samples, max_length, rng):
         drawn = sample_derivations(self.operators_, n_samples, max_length, rng)

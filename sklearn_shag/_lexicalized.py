@@ -20,7 +20,7 @@ from sklearn_shag.lexical import (
     list_words,
     sample_words,
 )
-from sklearn_shag.parsing import Rung, pack_grammar, unit_grammar
+from sklearn_shag.parsing import Rung, packed_unit_grammar
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import (
     MISSING,
@@ -269,7 +269,7 @@ class LexicalizedSHAG(GenerativeParser):
 
     def _rungs(self):
         _, tables = self._kept()
-        return [Rung(pack_grammar(unit_grammar()), partial(_potentials_of_words, tables))]
+        return [Rung(packed_unit_grammar(), partial(_potentials_of_words, tables))]
 
     def _kept(self):
         """The code of each known word, and the tables of probabilities."""

@@ -212,6 +212,10 @@ def _describe(model, key, contents, fitted=True):
         described["estimators"] = _describe_members(
             params.pop("estimators"), f"{key}/estimators", contents, fitted=False
         )
+    nested = [name for name, value in params.items() if isinstance(value, BaseEstimator)]
+    described["nested"] = _describe_members(
+        [(name, params.pop(name)) for name in nested], f"{key}/nested", contents, fitted=False
+    )
     described["params"] = _describe_params(params)
     if fitted and cls is not Pipeline:
         check_is_fitted(model)
@@ -339,6 +343,7 @@ def _restore(description, key, contents, fitted=True):
     if issubclass(cls, ComposedParser):
         members = description["estimators"]
         params["estimators"] = _restore_members(members, f"{key}/estimators", contents, False)
+    params.update(_restore_members(description["nested"], f"{key}/nested", contents, False))
     model = cls(**params)
     if fitted:
         vars(model).update(_restore_attributes(cls, description["attributes"], key, contents))

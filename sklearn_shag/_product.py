@@ -15,8 +15,8 @@ from sklearn_shag.parsing import (
     as_memory,
     multiply_potentials,
     pack_grammar,
+    packed_unit_grammar,
     potentials_of_codes,
-    unit_grammar,
 )
 from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._typing import ArrayLike
@@ -202,7 +202,7 @@ def _take_column(batch, column):
 def _make_rung(factors, with_states=None):
     """Make the rung of a product of deterministic members, and perhaps one with states."""
     if with_states is None:
-        return Rung(pack_grammar(unit_grammar()), partial(_multiply, factors, None))
+        return Rung(packed_unit_grammar(), partial(_multiply, factors, None))
     grammar = with_states.rung.grammar
     if with_states.weight != 1:
         grammar = pack_grammar(Operators(*(part**with_states.weight for part in grammar.operators)))

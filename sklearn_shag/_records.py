@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import RIGHT, Alphabet, pair_of
+from sklearn_shag.features import LinearWeights
 from sklearn_shag.lexical import LexicalStatistics
 from sklearn_shag.operators import Operators, grammar_shapes
 from sklearn_shag.sequences import LabelCounts, SequenceStatistics, TreebankStatistics
@@ -113,6 +114,16 @@ def _check_words(statistics, others, key):
         raise ValueError(f"{key}/counts holds counts that are not positive")
 
 
+def _check_linear(weights, others, key):
+    """Kernels trust that each label has a weight."""
+    for field, array in weights._asdict().items():
+        n_classes = 1 if field == "arcs" else others["labels_"].size
+        shape = (array.shape[0] if array.ndim else 0, n_classes)
+        _check_array(array, np.float32, shape, f"{key}/{field}")
+        if not array.shape[0]:
+            raise ValueError(f"{key}/{field} holds no weights")
+
+
 def _check_codes(codes, largest, key):
     if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
         raise ValueError(f"{key} holds codes outside 0..{largest}")
@@ -144,4 +155,5 @@ RECORDS = {
     ),
     "labels": Record(LabelCounts, LabelCounts, _check_labels),
     "words": Record(LexicalStatistics, LexicalStatistics, _check_words),
+    "linear": Record(LinearWeights, LinearWeights, _check_linear),
 }

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from sklearn_shag.datasets import fetch_treebank, load_english
 from sklearn_shag.operators import Operators
-from tests.estimators import COUNTING, ESTIMATORS, OF_SYMBOLS
+from tests.estimators import COUNTING, ESTIMATORS, OF_SYMBOLS, ONE_BY_ONE
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
@@ -40,6 +40,18 @@ def estimator(request):
 def estimator_of_symbols(request):
     """Every estimator that takes plain sequences of symbols."""
     return clone(OF_SYMBOLS[request.param])
+
+
+@pytest.fixture(params=[name for name in ESTIMATORS if name not in ONE_BY_ONE])
+def repeating(request):
+    """Every estimator to which sentences with weights are repeated sentences."""
+    return clone(ESTIMATORS[request.param])
+
+
+@pytest.fixture(params=[n for n, each in ESTIMATORS.items() if each._needs_whole_trees])
+def of_whole_trees(request):
+    """Every estimator that does not learn from trees that are known in part."""
+    return clone(ESTIMATORS[request.param])
 
 
 @pytest.fixture(params=COUNTING)

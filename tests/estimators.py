@@ -11,6 +11,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn_shag import (
     EMSHAG,
     AveragedSHAG,
+    ConditionalSHAG,
+    CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
     ProductSHAG,
@@ -56,10 +58,16 @@ OF_SYMBOLS = {
         [("single", DeterministicSHAG("single")), ("sibling", DeterministicSHAG("sibling"))],
         decoder="viterbi",
     ),
+    "conditional": ConditionalSHAG(EMSHAG(2, init="moments", smoothing=1, tol=0.1), max_iter=5),
+    "conditional, sibling": ConditionalSHAG(
+        DeterministicSHAG("sibling", smoothing=1), max_iter=3, decoder="viterbi"
+    ),
+    "CRF": CRFParser(["symbol"], n_features=2**12, random_state=0),
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
 OF_TREES = {
     "lexicalized": LexicalizedSHAG(),
+    "CRF of words": CRFParser(["upos", "form", "suffix"], n_features=2**14, random_state=0),
     "average of pipelines": AveragedSHAG(
         [
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
@@ -75,6 +83,8 @@ OF_TREES = {
     ),
 }
 ESTIMATORS = OF_SYMBOLS | OF_TREES
+# Those that go over sentences one by one, so that a weight is no repetition.
+ONE_BY_ONE = ("CRF", "CRF of words")
 TRANSFORMERS = {"token feature": TokenFeature("upos", ["xpos"], min_count=2)}
 # Learners that see nothing of the trees but counts.
 COUNTING = {name: each for name, each in ESTIMATORS.items() if hasattr(each, "partial_fit")}

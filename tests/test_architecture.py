@@ -25,6 +25,7 @@ ALLOWED = {
     "operators": {"utils", "encoding", "sequences"},
     "learning": {"utils", "treebank", "encoding", "sequences", "operators"},
     "parsing": {"utils", "treebank", "encoding", "sequences", "operators"},
+    "features": {"utils", "treebank", "encoding", "sequences", "operators", "parsing"},
     "lexical": {"utils", "encoding", "sequences", "operators", "parsing"},
     "metrics": {"utils", "treebank", "encoding", "sequences", "operators", "parsing"},
     "inspection": {"utils", "treebank", "encoding", "sequences", "operators", "parsing"},

@@ -324,23 +324,23 @@ def test_trees_stay_trees_where_data_frames_are_the_rule(trees):
 # Sample weights
 
 
-def test_integer_weights_are_repeated_sentences(estimator, trees):
+def test_integer_weights_are_repeated_sentences(repeating, trees):
     weights = np.arange(60) % 3 + 1
-    weighted = clone(estimator).fit(trees, sample_weight=weights)
-    assert_same_model(weighted, estimator.fit(repeat(trees, weights)))
+    weighted = clone(repeating).fit(trees, sample_weight=weights)
+    assert_same_model(weighted, repeating.fit(repeat(trees, weights)))
 
 
-def test_two_halves_are_one_sentence(estimator, trees):
-    halves = clone(estimator).fit([*trees, *trees], sample_weight=np.full(120, 0.5))
-    assert_same_model(halves, estimator.fit(trees))
+def test_two_halves_are_one_sentence(repeating, trees):
+    halves = clone(repeating).fit([*trees, *trees], sample_weight=np.full(120, 0.5))
+    assert_same_model(halves, repeating.fit(trees))
 
 
-def test_a_sentence_of_weight_zero_is_not_there(estimator, trees):
+def test_a_sentence_of_weight_zero_is_not_there(repeating, trees):
     odd = DependencyTree(["<odd>", "<odd>"], [2, 0])
     weights = np.append(np.arange(60) % 4 > 0, 0)
-    expected = clone(estimator).fit(repeat([*trees, odd], weights))
+    expected = clone(repeating).fit(repeat([*trees, odd], weights))
     assert "<odd>" not in symbols_of(expected)
-    assert_same_model(estimator.fit([*trees, odd], sample_weight=weights), expected)
+    assert_same_model(repeating.fit([*trees, odd], sample_weight=weights), expected)
 
 
 def test_a_sequence_of_weight_zero_is_not_there(estimator_of_symbols, trees):
@@ -357,9 +357,9 @@ def test_weights_default_to_one(estimator, trees):
         assert estimator.score(trees, sample_weight=weights) == expected.score(trees)
 
 
-def test_one_number_is_the_weight_of_every_sentence(estimator, trees):
-    twice = clone(estimator).fit(trees, sample_weight=2)
-    assert_same_model(twice, estimator.fit([*trees, *trees]))
+def test_one_number_is_the_weight_of_every_sentence(repeating, trees):
+    twice = clone(repeating).fit(trees, sample_weight=2)
+    assert_same_model(twice, repeating.fit([*trees, *trees]))
 
 
 BAD_WEIGHTS = {

@@ -5,6 +5,8 @@ What other folders use of it is listed here; users have no need of it.
 
 from sklearn_shag.encoding._alphabet import LEFT, RIGHT, Alphabet, pair_of, split_pair
 from sklearn_shag.encoding._encode import (
+    EncodedSentences,
+    EncodedTrees,
     check_allowed,
     check_heads,
     check_sentences,

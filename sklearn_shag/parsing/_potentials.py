@@ -1,5 +1,6 @@
 """What the chart is told of sentences, beside the grammar: codes and factors."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -94,7 +95,7 @@ def check_grammar(grammar, potentials):
         If operators have other shapes or are not finite, or as :func:`check_potentials`.
     """
     if grammar is None:
-        return pack_grammar(unit_grammar()), check_potentials(potentials, None)
+        return packed_unit_grammar(), check_potentials(potentials, None)
     if not isinstance(grammar, PackedGrammar):
         check_operators(grammar)
         grammar = pack_grammar(grammar)
@@ -309,3 +310,9 @@ def unit_grammar():
     """Make the grammar that gives every tree the value 1, for sentences of one symbol."""
     ones = np.ones((3, 2, 1))
     return Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
+
+
+@cache
+def packed_unit_grammar():
+    """Pack the same for the chart, once."""
+    return pack_grammar(unit_grammar())

@@ -93,12 +93,39 @@ def tree_loss(
     scores = as_floats(arcs, "arcs")
     packed, potentials = check_grammar(None, Potentials(indptr, arcs=scores))
     weights = check_sample_weight(sample_weight, heads, allow_all_zero=True)
+    losses, gradient = sum_up_losses(packed, potentials, known, weights, n_jobs)
+    if not np.isfinite(losses).all():
+        s = int(np.argmin(np.isfinite(losses)))
+        raise ValueError(
+            f"heads[{s}] is impossible: no projective tree with one root has these heads, and no "
+            f"arc of the score -inf. Leave the sentence out, or give -1 for heads that may differ."
+        )
+    single = getattr(arcs, "dtype", None) == np.float32
+    return losses, gradient.astype(np.float32 if single else np.float64)
+
+
+def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
+    """Do what :func:`tree_loss` does, with what has been checked.
+
+    Parameters
+    ----------
+    packed : PackedGrammar
+        The unit grammar.
+    potentials : Potentials
+        Arcs alone.
+    known : int ndarray of shape (n_tokens,)
+    weights : float ndarray of shape (n_sentences,)
+    n_jobs : int or None
+
+    Returns
+    -------
+    losses : ndarray of shape (n_sentences,)
+        inf where no tree has the known heads.
+    gradient : ndarray of shape (n_arcs,)
+    """
     results = sum_up_sentences(packed, potentials, n_jobs=n_jobs)
-    begins, log_known, used = (
-        arc_begins(indptr),
-        np.full(weights.size, -np.inf),
-        np.zeros_like(results.arcs),
-    )
+    indptr, begins = potentials.indptr, arc_begins(potentials.indptr)
+    log_known, used = np.full(weights.size, -np.inf), np.zeros_like(results.arcs)
     kinds, only = np.empty(weights.size, dtype=np.int64), potentials.arcs.copy()
     _take_known(known, indptr, begins, only, kinds, log_known, used)
     partial = np.flatnonzero(kinds == SOME)
@@ -108,18 +135,12 @@ def tree_loss(
         log_known[partial] = np.where(of_those.sign > 0, of_those.log_abs_z, -np.inf)
         used[places_of(begins, partial)[1]] = of_those.arcs
     nothing = kinds == NOTHING
-    impossible = (results.sign == 0) | ((log_known == -np.inf) & ~nothing)
-    if impossible.any():
-        s = int(np.argmax(impossible))
-        raise ValueError(
-            f"heads[{s}] is impossible: no projective tree with one root has these heads, and no "
-            f"arc of the score -inf. Leave the sentence out, or give -1 for heads that may differ."
-        )
-    losses = np.where(nothing, 0.0, results.log_abs_z - log_known)
+    log_z = np.where(results.sign > 0, results.log_abs_z, -np.inf)
+    log_known[nothing] = log_z[nothing]
+    losses = np.full(weights.size, np.inf)
+    np.subtract(log_z, log_known, out=losses, where=log_known > -np.inf)
     counted = np.repeat(np.where(nothing, 0.0, weights), np.diff(begins))
-    gradient = counted * (results.arcs - used)
-    single = getattr(arcs, "dtype", None) == np.float32
-    return losses, gradient.astype(np.float32 if single else np.float64)
+    return losses, counted * (results.arcs - used)
 
 
 def _check_heads(heads):

@@ -1,0 +1,174 @@
+"""Parsers of the probability of trees given their sentences, and the trees they learn from."""
+
+from itertools import accumulate, chain, compress
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag._base import ChartParser
+from sklearn_shag.encoding import check_heads, check_sentences, list_labels
+from sklearn_shag.parsing import places_of, projectivize
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._typing import FloatArray
+from sklearn_shag.utils._warnings import warn
+
+__all__ = ["ConditionalParser", "KnownTrees", "encode_labels", "prepare_trees"]
+
+
+class ConditionalParser(ChartParser):
+    """Parser whose chart sums over the trees of given sentences, which have no probability."""
+
+    _needs_whole_trees = None  # what is not known is summed over
+
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            Those of :meth:`conditional_log_likelihood`.
+        """
+        return self.conditional_log_likelihood(X, y)
+
+
+class KnownTrees(NamedTuple):
+    """Sentences of which some heads are known, and which have projective trees with these heads."""
+
+    kept: np.ndarray  # (n_kept,): which of the sentences that were given
+    sentences: list
+    symbols: list  # of each sentence
+    labels: list  # of each sentence, "_" for those that are not known
+    indptr: np.ndarray  # (n_kept + 1,)
+    heads: np.ndarray  # (n_tokens,): lifted, -1 where they are not known
+    given: np.ndarray  # (n_tokens,): the same, not lifted
+    weights: np.ndarray  # (n_kept,): positive
+    n_lifted: int
+    n_left_out: int
+
+    def merge(self):
+        """Make one of sentences with the same symbols and heads, of all their weight."""
+        tokens = np.split(np.column_stack([self.given, self.heads]), self.indptr[1:-1])
+        keys = [
+            (tuple(symbols), heads.tobytes())
+            for symbols, heads in zip(self.symbols, tokens, strict=True)
+        ]
+        first_of, groups = {}, []
+        for s, key in enumerate(keys):
+            groups.append(first_of.setdefault(key, s))
+        chosen, group = np.unique(groups, return_inverse=True)
+        indptr, places = places_of(self.indptr, chosen)
+        return self._replace(
+            kept=self.kept[chosen],
+            sentences=[self.sentences[s] for s in chosen],
+            symbols=[self.symbols[s] for s in chosen],
+            labels=[self.labels[s] for s in chosen],
+            indptr=indptr,
+            heads=self.heads[places],
+            given=self.given[places],
+            weights=np.bincount(group, self.weights),
+        )
+
+
+def prepare_trees(X, y, sample_weight, nonprojective):
+    """Check trees and weights as users give them, and make the trees projective.
+
+    Parameters
+    ----------
+    X, y
+        As for ``fit``; heads may be -1.
+    sample_weight : None or array-like of shape (n_sentences,)
+    nonprojective : {"lift", "drop"}
+        What becomes of whole trees that are not projective. Of others those without a projective
+        completion are left out.
+
+    Returns
+    -------
+    trees : KnownTrees
+        Without sentences of weight 0, and those of which nothing is known.
+
+    Raises
+    ------
+    ValueError
+        If something is not as it must be, or no sentence is left.
+
+    Warns
+    -----
+    UserWarning
+        If sentences are left out since no projective tree with one root has their heads.
+    """
+    y = list(y) if is_collection(y) else y
+    sentences, symbols = check_sentences(X)
+    lengths = [len(sentence) for sentence in symbols]
+    given = check_heads(sentences, y, partial=True)
+    labels = list_labels(sentences, given, y)
+    given = np.split(given, np.cumsum(lengths)[:-1])
+    weights = check_sample_weight(sample_weight, sentences)
+    known = [s for s in np.flatnonzero(weights) if given[s].max() > UNKNOWN]
+    projective = projectivize([given[s] for s in known], nonprojective=nonprojective)
+    heads = dict(zip(compress(known, projective.kept), projective.heads, strict=True))
+    n_left_out = len(known) - len(heads)
+    # What is learned must not depend on how the sentences were ordered, to the last bit.
+    kept = sorted(
+        heads,
+        key=lambda s: (
+            *(list(symbols[s]), given[s].tolist(), weights[s]),
+            *(_columns_of(sentences[s]), list(labels[s])),
+        ),
+    )
+    if not kept:
+        raise ValueError(
+            f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known "
+            f"heads but no projective tree with one root that has them, and of the others no head "
+            f"is known, or they weigh nothing."
+        )
+    if n_left_out:
+        warn(
+            f"{n_left_out} of {len(sentences)} sentences are left out of training, since no "
+            f"projective tree with one root has their heads.",
+            UserWarning,
+        )
+    return KnownTrees(
+        np.array(kept),
+        [sentences[s] for s in kept],
+        [symbols[s] for s in kept],
+        [labels[s] for s in kept],
+        np.array(list(accumulate((lengths[s] for s in kept), initial=0))),
+        np.concatenate([heads[s] for s in kept]),
+        np.concatenate([given[s] for s in kept]),
+        weights[kept],
+        int(projective.lifted.sum()),
+        n_left_out,
+    )
+
+
+def _columns_of(sentence):
+    """What parsers may read beside the symbols, in a form that can be sorted."""
+    names = ("forms", "lemmas", "upos", "xpos", "feats")
+    return [getattr(sentence, name, None) or () for name in names]
+
+
+def encode_labels(labels, known):
+    """Replace relations by their places among known ones.
+
+    Parameters
+    ----------
+    labels : list of sequences of str
+    known : sequence of str
+
+    Returns
+    -------
+    codes : int ndarray of shape (n_tokens,)
+        -1 for others.
+    """
+    code_of = {label: code for code, label in enumerate(known)}
+    return np.array([code_of.get(label, -1) for label in chain.from_iterable(labels)])

@@ -1,0 +1,231 @@
+"""Hashed features of arcs, as kernels: what they weigh together, and how weights learn.
+
+An arc has two features of each template: its values with the direction, and these with the distance
+too. Of a template with values between head and modifier it has one for each token there. The place
+of a feature among the weights is a hash of all that, the exclusive or of what each end of the arc
+brings to it: so most of the work is done once a token, not once an arc.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.features._columns import OUTSIDE, ROOT
+from sklearn_shag.features._templates import BETWEEN, HEAD, MODIFIER
+from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
+
+# The shortest distance of each bucket but the first.
+BUCKETS = (2, 3, 4, 5, 6, 8, 11, 16, 26)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+_MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+class Arcs(NamedTuple):
+    """Arcs of sentences: those of sentence s are ``begins[s]:begins[s + 1]``."""
+
+    begins: np.ndarray  # (n_sentences + 1,)
+    modifiers: np.ndarray  # (n_arcs,), from 1
+    heads: np.ndarray  # (n_arcs,), 0 for the root; where they are the modifiers there is no arc
+
+
+class LinearWeights(NamedTuple):
+    """Weights of hashed features.
+
+    Each feature has the row that its hash names; features whose hashes collide share one.
+
+    Attributes
+    ----------
+    arcs : float32 ndarray of shape (n_features, 1)
+        What features add to the score of an arc.
+    labels : float32 ndarray of shape (n_features // 8, n_labels)
+        What they add to the score of each of its labels.
+
+    See Also
+    --------
+    sklearn_shag.CRFParser : Learns them.
+
+    Examples
+    --------
+    >>> from sklearn_shag import CRFParser
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees)
+    >>> arcs, labels = parser.weights_
+    >>> arcs.shape, labels.shape == (2**9, parser.labels_.size)
+    ((4096, 1), True)
+    """
+
+    arcs: np.ndarray
+    labels: np.ndarray
+
+
+class Weights(NamedTuple):
+    """Weights of features for each of several classes, and what AdaGrad keeps beside them."""
+
+    values: np.ndarray  # (n_features, n_classes)
+    squares: np.ndarray  # the same: sums of squared gradients
+    sums: np.ndarray  # the same: of all steps, each times its number
+
+
+class Space(NamedTuple):
+    """Memory for what kernels take note of."""
+
+    hashes: np.ndarray  # (3, N + 1, n_templates): what heads, modifiers and tokens between bring
+    places: np.ndarray  # of the features of an arc
+    classes: np.ndarray  # with gradients that count
+
+
+def new_space(templates, longest, n_classes):
+    """Allocate what the features of sentences of up to `longest` tokens need."""
+    n_templates, n_of_arcs = len(templates.texts), templates.n_of_arcs
+    n_places = 2 * (n_of_arcs + (n_templates - n_of_arcs) * longest)
+    return Space(
+        np.empty((3, longest + 1, n_templates), dtype=np.uint64),
+        np.empty(n_places, dtype=np.int64),
+        np.empty(n_classes, dtype=np.int64),
+    )
+
+
+def all_arcs(indptr):
+    """List all arcs of sentences in the layout of marginals."""
+    lengths = np.diff(indptr)
+    sizes = lengths * (lengths + 1)
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    places = np.arange(begins[-1]) - np.repeat(begins[:-1], sizes)
+    modifiers, heads = np.divmod(places, np.repeat(lengths + 1, sizes))
+    return Arcs(begins, modifiers + 1, heads)
+
+
+def arcs_of_heads(indptr, heads):
+    """List the arcs of trees, with one head for each token."""
+    return Arcs(indptr, np.arange(heads.size) - np.repeat(indptr[:-1], np.diff(indptr)) + 1, heads)
+
+
+@inlined_kernel
+def _mix(x):
+    """Hash a number so that each bit depends on all (the last steps of SplitMix64)."""
+    x = (x ^ (x >> np.uint64(30))) * _MULTIPLIERS[0]
+    x = (x ^ (x >> np.uint64(27))) * _MULTIPLIERS[1]
+    return x ^ (x >> np.uint64(31))
+
+
+@inlined_kernel
+def _code_at(codes, begin, n_tokens, position, column):
+    if position == 0:
+        return ROOT
+    if position < 0 or position > n_tokens:
+        return OUTSIDE
+    return codes[begin + position - 1, column]
+
+
+@table_kernel
+def hash_tokens(codes, begin, n_tokens, atoms, hashes):
+    """Hash what each token of a sentence brings to the features of arcs, template by template."""
+    for position in range(n_tokens + 1):
+        for t in range(hashes.shape[2]):
+            hashes[HEAD, position, t] = _mix(np.uint64(t + 1) * _GOLDEN)
+            hashes[MODIFIER, position, t] = hashes[BETWEEN, position, t] = np.uint64(0)
+    for a in range(atoms.shape[0]):
+        t, side, offset, column = atoms[a, 0], atoms[a, 1], atoms[a, 2], atoms[a, 3]
+        seed = _mix(np.uint64(a + 1))
+        for position in range(n_tokens + 1):
+            code = _code_at(codes, begin, n_tokens, position + offset, column)
+            hashes[side, position, t] ^= _mix(seed + np.uint64(code) * _GOLDEN)
+
+
+@inlined_kernel
+def _bucket(distance):
+    bucket = 0
+    for shortest in BUCKETS:
+        bucket += distance >= shortest
+    return bucket
+
+
+def bucket_of(distance):
+    """Name the bucket of a distance."""
+    shortest = [1, *BUCKETS][_bucket.py_func(distance)]
+    end = next((each for each in BUCKETS if each > shortest), None)
+    if end is None:
+        return f"{shortest}+"
+    return f"{shortest}" if end == shortest + 1 else f"{shortest}-{end - 1}"
+
+
+@inlined_kernel
+def _place(key, n_features):
+    """Map the upper half of a hash to 0 .. n_features - 1."""
+    return np.int64(((key >> np.uint64(32)) * np.uint64(n_features)) >> np.uint64(32))
+
+
+@table_kernel
+def list_features(space, n_of_arcs, head, modifier, n_features):
+    """List the places of the features of an arc in `space`; return how many there are."""
+    hashes, places, n = space.hashes, space.places, 0
+    direction, bucket = np.int64(modifier > head), _bucket(abs(modifier - head))
+    alone = _mix(np.uint64(direction + 1))
+    near = _mix(np.uint64(2 * bucket + direction + 3))
+    for t in range(n_of_arcs):
+        key = hashes[HEAD, head, t] ^ hashes[MODIFIER, modifier, t]
+        places[n] = _place(key ^ alone, n_features)
+        places[n + 1] = _place(key ^ near, n_features)
+        n += 2
+    for t in range(n_of_arcs, hashes.shape[2]):
+        key = hashes[HEAD, head, t] ^ hashes[MODIFIER, modifier, t]
+        for token in range(min(head, modifier) + 1, max(head, modifier)):
+            between = key ^ hashes[BETWEEN, token, t]
+            places[n] = _place(between ^ alone, n_features)
+            places[n + 1] = _place(between ^ near, n_features)
+            n += 2
+    return n
+
+
+@table_kernel
+def add_scores(codes, indptr, atoms, n_of_arcs, arcs, weights, space, scores):
+    """Add the weights of the features of arcs to their scores, of shape (n_arcs, n_classes)."""
+    for s in range(indptr.size - 1):
+        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, space.hashes)
+        for a in range(arcs.begins[s], arcs.begins[s + 1]):
+            head, modifier = arcs.heads[a], arcs.modifiers[a]
+            if head == modifier:
+                continue
+            n = list_features(space, n_of_arcs, head, modifier, weights.shape[0])
+            if weights.shape[1] == 1:  # the sum stays in a register
+                total = 0.0
+                for k in range(n):
+                    total += weights[space.places[k], 0]
+                scores[a, 0] += total
+                continue
+            for k in range(n):
+                place = space.places[k]
+                for c in range(weights.shape[1]):
+                    scores[a, c] += weights[place, c]
+
+
+@table_kernel
+def take_step(
+    codes, indptr, atoms, n_of_arcs, arcs, gradient, smallest, rate, number, weights, space
+):
+    """Take a step of AdaGrad (Duchi, Hazan and Singer 2011), arc by arc.
+
+    Of a gradient by the scores of arcs, (n_arcs, n_classes), entries below `smallest` are skipped.
+    """
+    values, squares, sums = weights.values, weights.squares, weights.sums
+    for s in range(indptr.size - 1):
+        hash_tokens(codes, indptr[s], indptr[s + 1] - indptr[s], atoms, space.hashes)
+        for a in range(arcs.begins[s], arcs.begins[s + 1]):
+            head, modifier = arcs.heads[a], arcs.modifiers[a]
+            n_classes = 0
+            for c in range(gradient.shape[1]):
+                if abs(gradient[a, c]) >= smallest:
+                    space.classes[n_classes] = c
+                    n_classes += 1
+            if head == modifier or n_classes == 0:
+                continue
+            n = list_features(space, n_of_arcs, head, modifier, values.shape[0])
+            for k in range(n):
+                place = space.places[k]
+                for c in space.classes[:n_classes]:
+                    slope = gradient[a, c]
+                    squares[place, c] += slope * slope
+                    step = rate * slope / np.sqrt(squares[place, c])
+                    values[place, c] -= step
+                    sums[place, c] -= number * step

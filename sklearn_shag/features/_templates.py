@@ -1,0 +1,173 @@
+"""Templates of features: a readable table, and the same for kernels."""
+
+import re
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.features._columns import AFFIXES, TAGS, check_name
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._messages import shorten
+
+BIAS = "bias"
+HEAD, MODIFIER, BETWEEN = range(3)
+# What "tag" stands for where there are none: it is worth 7 points of attachment there.
+INSTEAD_OF_TAGS = "suffix.3"
+_SIDES = {"h": HEAD, "m": MODIFIER, "between": BETWEEN}
+_ATOM = re.compile(r"(h|m|between)([+-]\d+)?\.(\S+)")
+
+# Tags of head, modifier and neighbours as in McDonald, Crammer and Pereira (2005), then words.
+DEFAULT_TEMPLATES = (
+    BIAS,
+    "h.tag",
+    "m.tag",
+    "h.tag m.tag",
+    "h.tag m.tag h-1.tag",
+    "h.tag m.tag h+1.tag",
+    "h.tag m.tag m-1.tag",
+    "h.tag m.tag m+1.tag",
+    "h.tag m.tag h-1.tag m-1.tag",
+    "h.tag m.tag h+1.tag m-1.tag",
+    "h.tag m.tag h-1.tag m+1.tag",
+    "h.tag m.tag h+1.tag m+1.tag",
+    "h.tag m.tag m-1.tag m+1.tag",
+    "h.tag m.tag h-1.tag h+1.tag",
+    "h.tag m.tag h-2.tag h-1.tag",
+    "h.tag m.tag h+1.tag h+2.tag",
+    "h.tag m.tag m-2.tag m-1.tag",
+    "h.tag m.tag m+1.tag m+2.tag",
+    "h.xpos",
+    "m.xpos",
+    "h.xpos m.xpos",
+    "h.tag m.xpos",
+    "h.xpos m.tag",
+    "h.xpos m.xpos h-1.xpos",
+    "h.xpos m.xpos h+1.xpos",
+    "h.xpos m.xpos m-1.xpos",
+    "h.xpos m.xpos m+1.xpos",
+    "h.tag h.feats m.tag m.feats",
+    "h.tag h.feats m.tag",
+    "h.tag m.tag m.feats",
+    "h.form",
+    "m.form",
+    "h.tag m.form",
+    "h.form m.tag m.feats",
+    "h.tag m.lemma",
+    "h.lemma m.tag",
+    "h.lemma m.lemma",
+    "h.tag h.feats m.lemma",
+    "h.suffix",
+    "m.suffix",
+    "h.tag m.suffix",
+    "h.suffix m.tag",
+    "h.suffix m.suffix",
+    "h.shape m.shape",
+)
+
+
+class Templates(NamedTuple):
+    """Templates as kernels take them.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        Those with values between head and modifier last.
+    atoms : int ndarray of shape (n_atoms, 4)
+        Of each template its atoms: the number of the template, on which side of the arc the value
+        is, how many tokens to the right of it, and in which column.
+    n_of_arcs : int
+        How many templates have no values between head and modifier.
+    """
+
+    texts: tuple
+    atoms: np.ndarray
+    n_of_arcs: int
+
+
+def compile_templates(templates, names):
+    """Translate templates, leaving out those whose columns there are not.
+
+    Parameters
+    ----------
+    templates : sequence of str
+    names : tuple of str
+        The columns that a parser reads. In templates "tag" is the first of symbol, upos and xpos
+        among them, and "prefix" and "suffix" stand for those of each length in turn.
+
+    Returns
+    -------
+    templates : Templates
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a template is not well formed, or none is left.
+    """
+    if not is_collection(templates) or not all(isinstance(text, str) for text in templates):
+        raise TypeError(
+            f"templates must be a sequence of strings such as 'h.tag m.tag', got "
+            f"{shorten(templates)}."
+        )
+    tag = next((name for name in (*TAGS, INSTEAD_OF_TAGS) if name in names), "tag")
+    compiled = {}
+    for text in templates:
+        atoms = _parse(text)
+        for chosen in _choose_affixes(atoms, names):
+            columns = [{"tag": tag, **chosen}.get(column, column) for _, _, column in atoms]
+            if all(column in names for column in columns):
+                places = [
+                    (side, offset, names.index(column))
+                    for (side, offset, _), column in zip(atoms, columns, strict=True)
+                ]
+                shown = " ".join(_show(*place, names) for place in places) or BIAS
+                compiled[shown] = places
+    if not compiled:
+        raise ValueError(
+            f"No template is left: none has only columns that there are, {', '.join(names)}. Give "
+            f"other templates or columns."
+        )
+    between = {text for text in compiled if any(side == BETWEEN for side, *_ in compiled[text])}
+    texts = sorted(compiled, key=lambda text: text in between)
+    atoms = [(number, *place) for number, text in enumerate(texts) for place in compiled[text]]
+    return Templates(
+        tuple(texts),
+        np.array(atoms, dtype=np.int64).reshape(-1, 4),
+        len(texts) - len(between),
+    )
+
+
+def _choose_affixes(atoms, names):
+    """All ways to read the affixes without a length in a template: as those of each length."""
+    kinds = [kind for kind in AFFIXES if any(column == kind for _, _, column in atoms)]
+    lengths = ([name for name in names if name.partition(".")[0] == kind] for kind in kinds)
+    return [dict(zip(kinds, chosen, strict=True)) for chosen in product(*lengths)]
+
+
+def _parse(text):
+    """List side, offset and column of the atoms of a template."""
+    if text == BIAS:
+        return []
+    atoms = []
+    for part in text.split():
+        match = _ATOM.fullmatch(part)
+        if match is None:
+            raise ValueError(
+                f"templates: {part!r} in {text!r} is no value of a token. Write h, m or between "
+                f"for the head, the modifier or each token between them, then an offset for a "
+                f"neighbour if it is not the token itself, then a column: 'h.tag', 'm-1.form'."
+            )
+        side, offset, column = match.groups()
+        if column != "tag":
+            check_name(column, "templates")
+        if side == "between" and offset:
+            raise ValueError(f"templates: {part!r} in {text!r}: between takes no offset.")
+        atoms.append((_SIDES[side], int(offset or 0), column))
+    if not atoms:
+        raise ValueError(f"templates: an empty one. That without values is {BIAS!r}.")
+    return atoms
+
+
+def _show(side, offset, column, names):
+    name = {number: name for name, number in _SIDES.items()}[side]
+    return f"{name}{offset:+d}.{names[column]}" if offset else f"{name}.{names[column]}"
