@@ -117,7 +117,15 @@ PUBLIC_MODULES = [
     "sklearn_shag",
     *(
         f"sklearn_shag.{folder}"
-        for folder in ("treebank", "sequences", "operators", "parsing", "metrics", "datasets")
+        for folder in (
+            "treebank",
+            "sequences",
+            "operators",
+            "parsing",
+            "features",
+            "metrics",
+            "datasets",
+        )
     ),
 ]
 THEORY = "theory"

@@ -47,6 +47,9 @@ class AveragedSHAG(ComposedParser):
         The fitted members by name.
     estimators_ : list of estimators
         The same in their order.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        The relations of arcs (str) that the first member knows that has a weight and knows any. It
+        labels arcs.
 
     See Also
     --------
@@ -141,6 +144,10 @@ class AveragedSHAG(ComposedParser):
         sentences, heads = check_trees(X, y)
         weights, values = self._ask("conditional_log_likelihood", sentences, heads)
         return np.logaddexp.reduce(np.log(weights)[:, None] + values, axis=0)
+
+    def _label_sentences(self, sentences, heads):
+        transform, parser = open_member(self.estimators_[self._labelling_member()])
+        return parser._label_sentences(transform(sentences), heads)
 
     def _average(self, X, allowed):
         """Average the marginals of all sentences, one after the other, of shape (n_arcs,)."""

@@ -221,10 +221,18 @@ class BaseParser(BaseEstimator, ABC):
             )
         sentences, _ = check_sentences(X)
         if heads is None:
-            heads = self.predict(sentences, allowed=allowed)
-        elif allowed is not None:
+            return self._predict_labelled(sentences, allowed)[1]
+        if allowed is not None:
             raise ValueError("Give heads, or the arcs allowed for heads to predict, but not both.")
         return self._label_sentences(sentences, heads)
+
+    def _predict_labelled(self, sentences, allowed):
+        """Predict heads, and the labels of their arcs: None for each sentence if none are known."""
+        heads = self.predict(sentences, allowed=allowed)
+        labels = (
+            self._label_sentences(sentences, heads) if self._has_labels else [None] * len(heads)
+        )
+        return heads, labels
 
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
@@ -293,10 +301,7 @@ class BaseParser(BaseEstimator, ABC):
         sentences, _ = check_sentences(X)
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed)
-        heads = self.predict(sentences, allowed=allowed)
-        labels = [None] * len(sentences)
-        if self._has_labels:
-            labels = self.predict_labels(sentences, heads)
+        heads, labels = self._predict_labelled(sentences, allowed)
         if keep_heads:
             labels = map(kept_relations, sentences, heads, labels)
         return [
@@ -390,8 +395,16 @@ class ChartParser(BaseParser):
         return label_arcs(table, batch.codes, heads, batch.indptr)
 
     def _label_sentences(self, sentences, heads):
-        batch = self._batch(sentences)
-        heads = check_heads(batch.sentences, heads, "heads")
+        return self._label_batch(self._batch(sentences), check_heads(sentences, heads, "heads"))
+
+    def _predict_labelled(self, sentences, allowed):
+        batch = self._batch(sentences, allowed)  # once for both
+        heads = object_array(over_chunks(self._decode(), batch, self.n_jobs, self.verbose))
+        if not self._has_labels:
+            return heads, [None] * heads.size
+        return heads, self._label_batch(batch, np.concatenate(heads))
+
+    def _label_batch(self, batch, heads):
         labels = self.labels_[self._label_arcs(batch, heads)]
         return object_array(np.split(labels, batch.indptr[1:-1]))
 
@@ -420,12 +433,13 @@ class ChartParser(BaseParser):
 
     def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)
+        return object_array(over_chunks(self._decode(), batch, self.n_jobs, self.verbose))
+
+    def _decode(self):
+        """Say how to find the trees of a chunk."""
         if self.decoder == "viterbi":
-            task = partial(parse_derivations, log_rungs(self._rungs()))
-        else:
-            logarithm = self.decoder == "mbr"
-            task = partial(parse_heads, self._rungs(), logarithm=logarithm)
-        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+            return partial(parse_derivations, log_rungs(self._rungs()))
+        return partial(parse_heads, self._rungs(), logarithm=self.decoder == "mbr")
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)

@@ -21,6 +21,8 @@ __all__ = ["ConditionalParser", "KnownTrees", "encode_labels", "prepare_trees"]
 class ConditionalParser(ChartParser):
     """Parser whose chart sums over the trees of given sentences, which have no probability."""
 
+    _needs_whole_trees = None  # what is not known is summed over
+
     def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         """Compute the log probability of trees, given their sentences.
 
@@ -116,7 +118,13 @@ def prepare_trees(X, y, sample_weight, nonprojective):
     heads = dict(zip(compress(known, projective.kept), projective.heads, strict=True))
     n_left_out = len(known) - len(heads)
     # What is learned must not depend on how the sentences were ordered, to the last bit.
-    kept = sorted(heads, key=lambda s: (list(symbols[s]), given[s].tolist(), weights[s]))
+    kept = sorted(
+        heads,
+        key=lambda s: (
+            *(list(symbols[s]), given[s].tolist(), weights[s]),
+            *(_columns_of(sentences[s]), list(labels[s])),
+        ),
+    )
     if not kept:
         raise ValueError(
             f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known "
@@ -141,6 +149,12 @@ def prepare_trees(X, y, sample_weight, nonprojective):
         int(projective.lifted.sum()),
         n_left_out,
     )
+
+
+def _columns_of(sentence):
+    """What parsers may read beside the symbols, in a form that can be sorted."""
+    names = ("forms", "lemmas", "upos", "xpos", "feats")
+    return [getattr(sentence, name, None) or () for name in names]
 
 
 def encode_labels(labels, known):

@@ -45,6 +45,8 @@ class OperatorParser(ChartParser):
 class BaseSHAG(OperatorParser, GenerativeParser):
     """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
 
+    A subclass learns `symbols_`, `operators_` and `fallback_operators_`, and labels if it has some.
+
     See Also
     --------
     SpectralSHAG : Learns the operators from moments.

@@ -33,6 +33,7 @@ examples:
   %(prog)s train.conllu -o model.npz
   %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
   %(prog)s train.conllu -o model.npz --model first
+  %(prog)s train.conllu -o model.npz --model crf
 """,
     "parse": """\
 examples:
@@ -180,23 +181,28 @@ def _add_train(commands):
     )
     parser.add_argument(
         "--model",
-        choices=["spectral", "em", "single", "first", "sibling", "words"],
+        choices=["spectral", "em", "single", "first", "sibling", "words", "crf"],
         default="spectral",
-        help="hidden states, from moments or by EM, a deterministic automaton, or words (of the "
-        "column form) beside the symbols (default: %(default)s)",
+        help="hidden states, from moments or by EM, a deterministic automaton, words (of the "
+        "column form) beside the symbols, or a linear model of whole columns, the most accurate "
+        "one (default: %(default)s)",
     )
     parser.add_argument(
         "--symbols",
-        default="upos",
         metavar="COLUMNS",
-        help="columns that make up the symbols, such as upos,xpos (default: %(default)s)",
+        help="columns that make up the symbols, such as upos,xpos; not of crf (default: upos)",
+    )
+    parser.add_argument(
+        "--columns",
+        metavar="COLUMNS",
+        help="columns that crf reads, such as upos,form,suffix (default: all with values)",
     )
     parser.add_argument(
         "--min-count",
         type=int,
-        default=1,
         metavar="N",
-        help="replace symbols seen less often by one rare symbol (default: %(default)s)",
+        help="replace symbols, of crf words, that were seen less often by one rare symbol "
+        "(default: 1, of crf 2)",
     )
     _add_learning(parser, smoothing="that of the model")
 

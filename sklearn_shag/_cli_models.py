@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn_shag._base import BaseParser
 from sklearn_shag._cli import N_STATES
 from sklearn_shag._cli_sentences import require_some
+from sklearn_shag._crf import CRFParser
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
 from sklearn_shag._keep_heads import allow_kept_heads
@@ -24,6 +25,36 @@ from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._progress import progress
 
 __all__ = ["open_parser", "parse", "train"]
+
+
+def _make_model(options):
+    """Make what is to be fitted on trees, not fitted, and name the learner in it."""
+    if options.model == "crf":
+        learner = _make_crf(options)
+        return learner, learner
+    if options.columns is not None:
+        raise ValueError(
+            f"--columns {options.columns} does not go with --model {options.model}, which sees "
+            f"symbols; give --symbols, or choose crf."
+        )
+    feature, *others = ("upos" if options.symbols is None else options.symbols).split(",")
+    n = 1 if options.min_count is None else options.min_count
+    learner = _make_learner(options.model, options)
+    return make_pipeline(TokenFeature(feature, others or None, min_count=n), learner), learner
+
+
+def _make_crf(options):
+    for name in ("symbols", "n_states", "smoothing"):
+        value = getattr(options, name)
+        if value is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} {value} does not go with --model crf, a linear model "
+                f"of --columns; leave it out, or choose another model."
+            )
+    chosen = {} if options.min_count is None else {"min_count": options.min_count}
+    if options.columns not in (None, "auto"):
+        chosen["columns"] = options.columns.split(",")
+    return CRFParser(random_state=0, n_jobs=options.n_jobs, **chosen)
 
 
 def _make_learner(name, options):
@@ -54,8 +85,8 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `file`, `output`, `model`, `symbols`, `min_count`, `n_states`, `smoothing` and
-        `n_jobs`.
+        With `file`, `output`, `model`, `symbols`, `columns`, `min_count`, `n_states`, `smoothing`
+        and `n_jobs`.
 
     Raises
     ------
@@ -67,11 +98,10 @@ def train(options):
     if options.output == STANDARD and sys.stdout.isatty():
         raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
-    feature, *others = options.symbols.split(",")
-    learner = _make_learner(options.model, options)
-    features = TokenFeature(feature, others or None, min_count=options.min_count)
-    trees = _read(files, with_heads=True)
-    model = make_pipeline(features, learner.set_params(verbose=_verbosity())).fit(trees)
+    model, learner = _make_model(options)
+    trees = _read(files, with_heads=learner._needs_whole_trees is not None)
+    learner.set_params(verbose=_verbosity())
+    model.fit(trees)
     learner.set_params(verbose=0)  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
@@ -185,8 +215,8 @@ def _read(files, with_heads=False):
             if n_partial:
                 raise ValueError(
                     f"{path}: {n_partial} of {len(read)} sentences have words without heads, and "
-                    f"what is learned is learned from whole trees. Leave them out, or complete "
-                    f"them with a model of other files: parse --keep-heads."
+                    f"what is learned is learned from whole trees. Leave them out, complete "
+                    f"them with a model of other files: parse --keep-heads, or choose --model crf."
                 )
             trees += read
             advance()

@@ -55,8 +55,10 @@ class ComposedParser(BaseComposition, BaseParser):
     @property
     def labels_(self) -> ObjectArray:
         """The relations that the member knows that labels arcs: the first that knows any."""
-        member = self._labelling_member()
-        return np.empty(0, dtype=object) if member is None else member.parser.labels_
+        place = self._labelling_member()
+        if place is None:
+            return np.empty(0, dtype=object)
+        return open_member(self.estimators_[place]).parser.labels_
 
     @property
     def _needs_whole_trees(self):
@@ -142,12 +144,12 @@ class ComposedParser(BaseComposition, BaseParser):
         if learner is not None:
             name = "X" if y is None else "y"
             require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
-        if y is not None:
-            heads = y  # with the relations of trees
         if sample_weight is not None:
             sample_weight = weights
         names, members = zip(*self.estimators, strict=True)
-        tasks = [delayed(_fit)(member, sentences, heads, sample_weight) for member in members]
+        # Steps of a pipeline may forget what trees hold: as y they keep their heads and relations.
+        y = sentences if y is None else y
+        tasks = [delayed(_fit)(member, sentences, y, sample_weight) for member in members]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
             fitted = run_parallel(tasks, self.n_jobs, lambda _: advance())
         named = Bunch()  # its __init__ would refuse the name self
@@ -155,14 +157,12 @@ class ComposedParser(BaseComposition, BaseParser):
         self.named_estimators_ = named
         return self
 
-    def _label_sentences(self, sentences, heads):
-        transform, parser = self._labelling_member()
-        return parser._label_sentences(transform(sentences), heads)
-
     def _labelling_member(self):
+        """The place of the first member that has a weight and knows labels, None if none does."""
         weights = self._member_weights(len(self.estimators_))
-        members = [open_member(self.estimators_[k]) for k in np.flatnonzero(weights)]
-        return next((member for member in members if member.parser._has_labels), None)
+        members = map(open_member, self.estimators_)
+        rows = enumerate(zip(members, weights.tolist(), strict=True))
+        return next((k for k, (member, w) in rows if w and member.parser._has_labels), None)
 
     def _check_members(self):
         """Check the members as they are given, and list them open."""
@@ -251,12 +251,12 @@ def _check_frozen(name, member):
             _check_frozen(name, step)
 
 
-def _fit(member, sentences, heads, sample_weight):
+def _fit(member, sentences, y, sample_weight):
     """Fit a copy of a member; a frozen one is its own copy."""
     weights = {} if sample_weight is None else {_weight_name(member): sample_weight}
     # Weights go where this class says, whatever members request of scikit-learn's routing.
     with config_context(enable_metadata_routing=False):
-        return clone(member).fit(sentences, heads, **weights)
+        return clone(member).fit(sentences, y, **weights)
 
 
 def _weight_name(member):

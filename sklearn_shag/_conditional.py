@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
 from sklearn_shag._base_shag import OperatorParser
+from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._tree_learner import TreeLearner
 from sklearn_shag.encoding import EncodedTrees, encode_sentences
 from sklearn_shag.operators import Operators
@@ -187,6 +188,12 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             none that the grammar to begin with has a probability for.
         """
         self._check_parsing()
+        if not isinstance(self.estimator, OperatorParser):
+            raise TypeError(
+                f"estimator={type(self.estimator).__name__}(...) has no operators to tune. Take "
+                f"EMSHAG or DeterministicSHAG; what transforms sentences goes before this "
+                f"estimator in a pipeline."
+            )
         separate = prepare_trees(X, y, sample_weight, self.nonprojective)
         trees = separate.merge()
         start = self._fit_start(trees)
@@ -195,7 +202,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             pack_grammar(start.operators_), free, known, trees.weights, self.n_jobs
         )
         weights = np.where(np.isfinite(losses), trees.weights, 0.0)
-        n_impossible = np.count_nonzero(weights == 0)
+        n_impossible = int(np.count_nonzero(weights == 0))
         if n_impossible == weights.size:
             raise ValueError(
                 f"No sentence of X can be learned from: {type(self.estimator).__name__} gives none "
@@ -227,7 +234,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         heads = np.split(trees.given, trees.indptr[1:-1])
         whole = [s for s, of_sentence in enumerate(heads) if UNKNOWN not in of_sentence]
         n_known, n_in_whole = np.sum(trees.given != UNKNOWN), sum(heads[s].size for s in whole)
-        if self._deterministic and 2 * n_in_whole < n_known:
+        if isinstance(estimator, DeterministicSHAG) and 2 * n_in_whole < n_known:
             symbols = sorted(set().union(*trees.symbols))
             return _with_equal_weights(estimator, symbols)
         if not whole:
@@ -238,7 +245,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             )
         sentences, weights = [trees.symbols[s] for s in whole], trees.weights[whole]
         estimator.fit(sentences, [heads[s] for s in whole], sample_weight=weights)
-        _check_operators(estimator)
+        _check_operators(estimator.operators_, type(estimator).__name__)
         return estimator
 
     def _tune(self, start, free, known, weights, heads):
@@ -345,14 +352,7 @@ def _count_labels(trees, symbols):
     return {"labels_": labels, "label_counts_": count_labels(encoded)}
 
 
-def _check_operators(estimator):
-    name = type(estimator).__name__
-    operators = getattr(estimator, "operators_", None)
-    if not isinstance(operators, Operators):
-        raise TypeError(
-            f"estimator={name}(...) has no operators to tune. Take EMSHAG or DeterministicSHAG; "
-            f"what transforms sentences goes before this estimator in a pipeline."
-        )
+def _check_operators(operators, name):
     if any(np.any(part < 0) for part in operators):
         raise ValueError(
             f"{name} has learned negative operators: its states stand in a basis of singular "

@@ -242,7 +242,8 @@ class CRFParser(ConditionalParser):
             or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
             without known heads drop out.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            Multiplies the loss of each sentence; 0 leaves it out, with its words.
+            Multiplies the loss of each sentence; 0 leaves it out, with its words. Steps are meant
+            for weights of about 1: much smaller ones hardly learn.
 
         Returns
         -------
@@ -333,11 +334,7 @@ class CRFParser(ConditionalParser):
             batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
             loss = learn_trees(trainer, text, trees.heads, trees.weights, batches)
             losses.append(float(loss / trees.weights[chosen].sum()))
-            if not np.isfinite(losses[-1]):
-                raise ValueError(
-                    f"The loss is {losses[-1]}: weights have left the range of numbers. Lower "
-                    f"learning_rate={self.learning_rate}, or the weights of sentences."
-                )
+            self._check_range(trainer, losses[-1])
             advance()
             if held_out.size:
                 average = trainer.average()
@@ -357,9 +354,18 @@ class CRFParser(ConditionalParser):
         trainer = LinearTrainer(start, templates, rate, SMALLEST_OF_LABELS)
         for _ in range(self.max_iter):
             batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
-            learn_labels(trainer, text, trees.heads, labels, trees.weights, batches)
+            loss = learn_labels(trainer, text, trees.heads, labels, trees.weights, batches)
+            self._check_range(trainer, loss)
             advance()
         return trainer.average()
+
+    def _check_range(self, trainer, loss):
+        """Refuse to go on with what is no number."""
+        if not (np.isfinite(loss) and trainer.is_finite()):
+            raise ValueError(
+                f"Training has left the range of numbers; the loss is {loss}. Lower "
+                f"learning_rate={self.learning_rate}, or the weights of sentences."
+            )
 
     def _validate(self, weights, templates, text, trees, held_out):
         """The attachment score on some of the trees."""
@@ -403,6 +409,7 @@ class CRFParser(ConditionalParser):
         Parameters
         ----------
         sentence : DependencyTree or sequence of str
+            Heads that it has are not looked at.
         modifier : int
             The token, from 1.
         head : None or int, default=None
@@ -439,18 +446,21 @@ class CRFParser(ConditionalParser):
         n = len(batch.codes)
         if not (isinstance(modifier, Integral) and 1 <= modifier <= n):
             raise ValueError(f"modifier must be a token, 1 to {n}, got {modifier!r}.")
+        for name, value in (("head", head), ("rival", rival)):
+            is_head = isinstance(value, Integral) and 0 <= value <= n and value != modifier
+            if value is not None and not is_head:
+                raise ValueError(
+                    f"{name} must be the root, 0, or a token from 1 to {n} other than {modifier}, "
+                    f"got {value!r}."
+                )
+        if n == 1:
+            raise ValueError("The only token of a sentence has no head but the root: no rival.")
         if head is None:
             head = int(self.predict([sentence])[0][modifier - 1])
         if rival is None:
             scores = self._rungs()[0].make_potentials(batch).arcs.reshape(n, n + 1)[modifier - 1]
             scores[[head, modifier]] = -np.inf
             rival = int(scores.argmax())
-        for name, value in (("head", head), ("rival", rival)):
-            if not (isinstance(value, Integral) and 0 <= value <= n and value != modifier):
-                raise ValueError(
-                    f"{name} must be the root, 0, or a token from 1 to {n} other than {modifier}, "
-                    f"got {value!r}."
-                )
         if head == rival:
             raise ValueError(f"head and rival are both {head}: there is nothing to compare.")
         columns, templates = self._kept()

@@ -86,6 +86,10 @@ class EMSHAG(TreeLearner):
     ----------
     symbols_ : ndarray of shape (n_symbols,), dtype object
         Known symbols (str), sorted; the code of each is its position.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        Known relations of arcs (str), sorted; empty if the training trees had none.
+    label_counts_ : LabelCounts
+        How often arcs had which of them, by the symbols at both ends and the direction.
     operators_ : Operators
         `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n_states), `A` of shape
         (n_symbols + 2, 2, n_symbols + 1, n_states, n_states), non-negative. Heads ``n_symbols``

@@ -84,6 +84,10 @@ class LexicalizedSHAG(GenerativeParser):
     ----------
     symbols_ : ndarray of shape (n_symbols,), dtype object
         Known symbols (str), sorted: the tags.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        Known relations of arcs (str), sorted; empty if the training trees had none.
+    label_counts_ : LabelCounts
+        How often arcs had which of them, by the symbols at both ends and the direction.
     words_ : ndarray of shape (n_words,), dtype object
         Known words (str), sorted by tag, then by form. One with several tags is there for each.
     statistics_ : LexicalStatistics

@@ -55,6 +55,9 @@ class ProductSHAG(ComposedParser, ChartParser):
         The fitted members by name.
     estimators_ : list of estimators
         The same in their order.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        The relations of arcs (str) that the first member knows that has a weight and knows any. It
+        labels arcs.
 
     See Also
     --------
@@ -147,6 +150,11 @@ class ProductSHAG(ComposedParser, ChartParser):
             columns.append(encoded.codes)
         return encoded._replace(codes=np.column_stack(columns))
 
+    def _label_arcs(self, batch, heads):
+        place = self._labelling_member()
+        parser = open_member(self.estimators_[place]).parser
+        return parser._label_arcs(_take_column(batch, place), heads)
+
     def _rungs(self):
         parsers = [open_member(member).parser for member in self.estimators_]
         weights = self._member_weights(len(parsers))
@@ -177,7 +185,7 @@ class _Factor(NamedTuple):
 
     def batch_of(self, batch):
         """Take the member's codes."""
-        return batch._replace(codes=np.ascontiguousarray(batch.codes[:, self.column]))
+        return _take_column(batch, self.column)
 
     def memory_of(self, batch):
         """Make the potentials of a deterministic member: memory alone."""
@@ -185,6 +193,10 @@ class _Factor(NamedTuple):
         if potentials.arc_memory is not None:
             return potentials
         return as_memory(self.rung.grammar.operators, potentials.codes, batch.indptr)
+
+
+def _take_column(batch, column):
+    return batch._replace(codes=np.ascontiguousarray(batch.codes[:, column]))
 
 
 def _make_rung(factors, with_states=None):

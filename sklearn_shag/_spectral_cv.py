@@ -75,6 +75,10 @@ class SpectralSHAGCV(BaseSHAG):
         Number of folds.
     symbols_ : ndarray of shape (n_symbols,), dtype object
         Known symbols (str), sorted; the code of each is its position.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        Known relations of arcs (str), sorted; empty if the training trees had none.
+    label_counts_ : LabelCounts
+        How often arcs had which of them, by the symbols at both ends and the direction.
     operators_ : Operators
         The grammar learned from all trees with the chosen parameters, see :class:`SpectralSHAG`.
     fallback_operators_ : Operators

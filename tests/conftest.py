@@ -48,6 +48,12 @@ def repeating(request):
     return clone(ESTIMATORS[request.param])
 
 
+@pytest.fixture(params=[n for n, each in ESTIMATORS.items() if each._needs_whole_trees])
+def of_whole_trees(request):
+    """Every estimator that does not learn from trees that are known in part."""
+    return clone(ESTIMATORS[request.param])
+
+
 @pytest.fixture(params=COUNTING)
 def counting(request):
     """Every estimator that learns from counts alone."""

@@ -52,7 +52,7 @@ from sklearn_shag.treebank import (
     write_conllu,
 )
 from sklearn_shag.utils import _progress
-from tests.estimators import learned
+from tests.estimators import learned, parameters
 
 COMMANDS = ["demo", "train", "parse", "suggest", "evaluate"]
 
@@ -233,6 +233,40 @@ class TestTrain:
         assert "from 80 sentences" in out
         assert str(tmp_path / "model.npz") in out
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+
+    @pytest.mark.parametrize(
+        ("options", "model"),
+        [
+            ([], CRFParser(random_state=0)),
+            (["--columns", "auto"], CRFParser(random_state=0)),
+            (
+                ["--columns", "xpos,form,suffix.2", "--min-count", "3"],
+                CRFParser(["xpos", "form", "suffix.2"], min_count=3, random_state=0),
+            ),
+        ],
+        ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    )
+    def test_columns(self, run, train, test, tmp_path, options, model):
+        """Of files, in training and in parsing."""
+        path, parsed = tmp_path / "model.npz", tmp_path / "parsed.conllu"
+        out = run("train", train, "-o", path, "--model", "crf", *options)
+        assert out.startswith("Learned CRFParser(")
+        loaded = load_model(path)
+        assert_same_model(loaded, model.fit(read_conllu(train)))
+        assert parameters(loaded) == parameters(model)
+        run("parse", path, test, "-o", parsed)
+        assert read_conllu(parsed) == model.parse(read_conllu(test))
+
+    def test_heads_here_and_there(self, run, fail, train, test, tmp_path):
+        trees = read_conllu(train)
+        trees[0] = trees[0].with_heads(None)
+        trees[1] = trees[1].with_heads([-1, *trees[1].heads[1:]], trees[1].deprels)
+        write_conllu(trees, tmp_path / "partial.conllu")
+        run("train", tmp_path / "partial.conllu", "-o", tmp_path / "m", "--model", "crf")
+        assert_same_model(load_model(tmp_path / "m"), CRFParser(random_state=0).fit(trees))
+        write_conllu([tree.with_heads(None) for tree in trees], tmp_path / "bare.conllu")
+        err = fail("train", tmp_path / "bare.conllu", "-o", tmp_path / "m", "--model", "crf")
+        assert "heads" in err
 
     def test_compressed(self, run, train, tmp_path):
         packed = tmp_path / "train.conllu.gz"
@@ -1278,6 +1312,16 @@ class TestErrors:
             (["--smoothing", "nan"], "smoothing"),
             (["--min-count", "0"], "min_count"),
             (["--n-jobs", "0"], "n_jobs"),
+            (["--columns", "upos"], "--columns upos does not go with --model spectral, which sees"),
+            (["--model", "crf", "--columns", "tag"], "columns: 'tag' is no column"),
+            (["--model", "crf", "--columns", ""], "columns: '' is no column"),
+            (
+                ["--model", "crf", "--symbols", "upos"],
+                "--symbols upos does not go with --model crf",
+            ),
+            (["--model", "crf", "--n-states", "8"], "--n-states 8 does not go with --model crf"),
+            (["--model", "crf", "--smoothing", "0"], "--smoothing 0.0 does not go with --model"),
+            (["--model", "crf", "--min-count", "0"], "min_count"),
         ],
         ids=lambda value: " ".join(value) if isinstance(value, list) else "",
     )

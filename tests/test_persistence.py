@@ -69,8 +69,13 @@ PIPELINES = [
 def small_words(tmp_path):
     """A small saved model of words."""
     trees = [
-        DependencyTree(["the", "dog", "barks"], [2, 3, 0], upos=["D", "N", "V"]),
-        DependencyTree(["a", "dog"], [2, 0], upos=["D", "N"]),
+        DependencyTree(
+            ["the", "dog", "barks"],
+            [2, 3, 0],
+            upos=["D", "N", "V"],
+            deprels=["det", "nsubj", "root"],
+        ),
+        DependencyTree(["a", "dog"], [2, 0], upos=["D", "N"], deprels=["det", "root"]),
     ]
     path = tmp_path / "words.npz"
     save_model(LexicalizedSHAG("first").fit(trees), path)
@@ -106,6 +111,20 @@ WRONG_WORDS = [
     ("counts holds counts that are not positive", "counts", put(0, 0.0)),
     ("counts holds values that are not finite", "counts", put(0, np.inf)),
     ("counts holds values that are not finite", "counts", put(0, np.nan)),
+]
+
+
+# What is wrong with the counts of labels of the same model: 5 rows of 3 symbols and 3 labels.
+WRONG_LABELS = [
+    ("heads holds codes outside 0..4", "heads", put(0, -1)),
+    ("heads holds codes outside 0..4", "heads", put(0, 5)),
+    ("directions holds codes outside 0..1", "directions", put(0, 2)),
+    ("modifiers holds codes outside 0..2", "modifiers", put(-1, 3)),
+    ("labels holds codes outside 0..2", "labels", put(0, 3)),
+    ("labels holds codes outside 0..2", "labels", put(0, -1)),
+    ("counts holds values that are not finite", "counts", put(0, np.nan)),
+    ("heads is int64 of shape", "heads", lambda heads: heads[:-1]),
+    ("heads is float64 of shape", "heads", lambda heads: heads.astype(float)),
 ]
 
 
@@ -740,6 +759,33 @@ class TestDamage:
         write_parts(small_words, header, {**arrays, name: make_wrong(arrays[name])})
         with pytest.raises(ValueError, match=message):
             load_model(small_words)
+
+    @pytest.mark.parametrize("change", WRONG_LABELS, ids=lambda change: change[0])
+    def test_labels_that_cannot_be_looked_up(self, small_words, change):
+        message, field, make_wrong = change
+        header, arrays = read_parts(small_words)
+        name = f"model/label_counts_/{field}"
+        write_parts(small_words, header, {**arrays, name: make_wrong(arrays[name])})
+        with pytest.raises(ValueError, match=message):
+            load_model(small_words)
+
+    @pytest.mark.parametrize("labels", [[], ["det", "nsubj"], ["det", "nsubj", 5]])
+    def test_labels_and_counts_that_do_not_fit(self, small_words, labels):
+        header, arrays = read_parts(small_words)
+        header["model"]["attributes"]["labels_"]["values"] = labels
+        write_parts(small_words, header, arrays)
+        assert_refused(small_words)
+
+    def test_labels_without_counts(self, small_words):
+        header, arrays = read_parts(small_words)
+        empty = {name: a[:0] for name, a in arrays.items() if "label_counts_" in name}
+        assert len(empty) == 5
+        write_parts(small_words, header, {**arrays, **empty})
+        with pytest.raises(ValueError, match="holds 0 counts of 3 labels"):
+            load_model(small_words)
+        header["model"]["attributes"]["labels_"]["values"] = []
+        write_parts(small_words, header, {**arrays, **empty})
+        assert load_model(small_words).labels_.size == 0
 
     @pytest.mark.parametrize("field", LexicalStatistics._fields)
     def test_words_of_the_wrong_shape(self, small_words, field):

@@ -60,10 +60,16 @@ from sklearn_shag.inspection import (
 from sklearn_shag.learning import fallback_grammar, learn_grammar
 from sklearn_shag.metrics import (
     AttachmentBreakdown,
+    LabeledBreakdown,
     attachment_breakdown,
+    content_labeled_attachment_score,
     exact_match_score,
     exact_match_scorer,
     is_punctuation,
+    label_accuracy_score,
+    labeled_attachment_score,
+    labeled_breakdown,
+    las_scorer,
     uas_scorer,
     unlabeled_attachment_score,
 )
@@ -99,6 +105,7 @@ from sklearn_shag.sequences import (
     LEFT,
     RIGHT,
     HeadModifierSequences,
+    LabelCounts,
     Moments,
     PrefixTree,
     SequenceStatistics,
@@ -229,6 +236,11 @@ def parse(folder: Path) -> None:
     assert_type(model.predict([["DET", "NOUN"]], allowed=[known]), NDArray[np.object_])
     assert_type(model.predict_marginals([["NOUN"]], allowed=[None]), NDArray[np.object_])
     assert_type(model.conditional_log_likelihood(parsed), NDArray[np.float64])
+    assert_type(model.predict_labels(test), NDArray[np.object_])
+    assert_type(model.predict_labels([["DET", "NOUN"]], [[2, 0]]), NDArray[np.object_])
+    assert_type(model.predict_labels([["DET", "NOUN"]], allowed=[known]), NDArray[np.object_])
+    assert_type(model.labels_, NDArray[np.object_])
+    assert_type(model.label_counts_, LabelCounts)
     assert_type(model.sample(2, random_state=0, max_length=30), list[DependencyTree])
     assert_type(model.score(test, predicted, sample_weight=[1.0] * len(test)), float)
     assert_type(model.score_samples(test, heads(test)), NDArray[np.float64])
@@ -267,6 +279,8 @@ def parse(folder: Path) -> None:
     assert_type(baseline.partial_fit(train, sample_weight=np.ones(len(train))), DeterministicSHAG)
     counted = merge_statistics([count_treebank(X, y), count_treebank(train)])
     assert_type(counted, TreebankStatistics)
+    assert_type(counted.labels, NDArray[np.object_])
+    assert_type(counted.label_counts.counts, NDArray[np.float64])
     assert_type(baseline.fit_statistics(counted), DeterministicSHAG)
 
     words = LexicalizedSHAG("first", "form", backoff=2, min_count=2, punctuation=["PUNCT"])
@@ -306,6 +320,8 @@ def parse(folder: Path) -> None:
     assert_type(average.predict_marginals(test), NDArray[np.object_])
     assert_type(average.conditional_log_likelihood(test), NDArray[np.float64])
     assert_type(average.score(test), float)
+    assert_type(average.labels_, NDArray[np.object_])
+    assert_type(average.predict_labels(test, heads(test)), NDArray[np.object_])
 
     product = ProductSHAG([("em", em), ("words", words)], weights=[1, 0.5], decoder="max_marginal")
     assert_type(product.fit(train), ProductSHAG)
@@ -411,6 +427,15 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(breakdown.symbols, NDArray[np.object_])
     assert_type(breakdown.right, NDArray[np.float64])
     assert_type(breakdown.total, NDArray[np.float64])
+    parsed = model.parse(trees)
+    assert_type(labeled_attachment_score(trees, parsed, ignore=is_punctuation), float)
+    assert_type(content_labeled_attachment_score(trees, parsed, subtypes=True), float)
+    assert_type(label_accuracy_score(trees, parsed, sample_weight=np.ones(len(trees))), float)
+    assert_type(las_scorer(search, trees), float)
+    table = labeled_breakdown(trees, parsed, by="length", ignore=masks)
+    assert_type(table, LabeledBreakdown)
+    assert_type(table.right, NDArray[np.float64])
+    print(table.values.tolist(), table.predicted, table.right_heads, table.right_labels)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownSymbolWarning)
         model.predict([["DT", "NN"]])

@@ -17,6 +17,8 @@ _READ = ("upos", "xpos", "feats", "form", "lemma")  # from files, in the order o
 # How many letters affixes have, if their names do not tell: beside tags, and without.
 AFFIXES = {"prefix": ((2,), (1, 2, 3)), "suffix": ((3,), (1, 2, 3, 4))}
 LONGEST_SHAPE = 12
+# "For now ." has no features, and is no reason to refuse a text: they are missing from longer ones.
+LONGEST_WITHOUT_FEATS = 20
 
 # Codes that every column has; its values follow.
 UNKNOWN, ROOT, OUTSIDE, FIRST = range(4)
@@ -92,15 +94,21 @@ def _find_columns(sentences):
     """What there is in sentences that says something."""
     if not all(isinstance(sentence, DependencyTree) for sentence in sentences):
         return ("symbol",)
-    found = [
-        name for name in _READ if any(map(_says_something, (_column(s, name) for s in sentences)))
-    ]
+    found = [name for name in _READ if _has_values(name, sentences)]
     same = any(all(s.symbols == _column(s, name) for s in sentences) for name in found)
-    return (*([] if same else ["symbol"]), *found, "suffix")
+    suffix = ["suffix"] if "form" in found else []
+    return (*([] if same else ["symbol"]), *found, *suffix)
 
 
-def _says_something(values):
-    return any(value != MISSING for value in values)
+def _has_values(name, sentences):
+    """Tell whether any token has a value in a column, or in that which it is made of."""
+    kind = name.partition(".")[0]
+    source = kind if kind in ("symbol", *_READ) else "form"
+    columns = (
+        _column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
+        for sentence in sentences
+    )
+    return any(value != MISSING for values in columns for value in values)
 
 
 def _column(tree, name):
@@ -114,7 +122,7 @@ def _column(tree, name):
 def check_name(name, parameter="columns"):
     """Refuse a name that no column has."""
     kind, _, length = name.partition(".") if isinstance(name, str) else ("", "", "")
-    if kind in AFFIXES and length.isdigit() and int(length) > 0:
+    if kind in AFFIXES and length.isdecimal() and int(length) > 0:
         return
     if name in (*AFFIXES, "shape"):
         return
@@ -203,7 +211,7 @@ def list_values(names, sentences, min_count):
     vocabulary = {}
     for name in names:
         counts = Counter(chain.from_iterable(_read_all(sentences, name)))
-        if set(counts) == {MISSING}:
+        if set(counts) == {MISSING} or not _has_values(name, sentences):
             raise ValueError(
                 f"All values of the column {name!r} of X ({counts.total()} tokens) are "
                 f"{MISSING!r}: it says nothing. Leave it out of columns, or tag the text first."
@@ -247,18 +255,24 @@ def encode_columns(columns, sentences, indptr):
         values = list(_read_all(sentences, name))
         flat = chain.from_iterable(values)
         codes[:, k] = [code_of.get(value, UNKNOWN) for value in flat]
+        _require_values(name, sentences, len(codes))
         if name in TAGS:
             n_unknown = np.count_nonzero(
                 np.isin(codes[:, k], (UNKNOWN, code_of.get(MISSING, UNKNOWN)))
             )
             check_share(n_unknown, len(codes), values, list(code_of))
-        elif not any(map(_says_something, values)):
-            raise ValueError(
-                f"All values of the column {name!r} of X ({len(codes)} tokens) are {MISSING!r}, "
-                f"but not in training: what was learned of it cannot be used. Fill the column, or "
-                f"train a parser without it."
-            )
     return codes
+
+
+def _require_values(name, sentences, n_tokens):
+    """Refuse a text without values in a column that had some in training."""
+    may_have_none = name.startswith("feats") and n_tokens <= LONGEST_WITHOUT_FEATS
+    if not may_have_none and not _has_values(name, sentences):
+        raise ValueError(
+            f"All values of the column {name!r} of X ({n_tokens} tokens) are {MISSING!r}, but not "
+            f"in training: what was learned of it cannot be used. Fill the column, or train a "
+            f"parser without it."
+        )
 
 
 def name_of(columns, codes, position, column):

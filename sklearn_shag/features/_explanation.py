@@ -12,16 +12,33 @@ from sklearn_shag.features._templates import BETWEEN, BIAS, HEAD
 class FeatureWeight(NamedTuple):
     """What a feature adds to the score of an arc, and to that of its rival.
 
+    The score of an arc is the sum of the weights of all its features.
+
     Attributes
     ----------
     template : str
         With "distance" behind it where that counts too.
     values : str
-        What the feature of the arc is.
+        What the feature of the arc is: ``"h.upos=NOUN m.upos=DET left 2"`` is a noun that heads a
+        determiner left of it, at the distance of two tokens.
     weight : float
         What it adds to the score of the arc.
     rival_values, rival_weight : str, float
         The same of the rival.
+
+    See Also
+    --------
+    sklearn_shag.CRFParser.explain : Lists them.
+
+    Examples
+    --------
+    >>> from sklearn_shag import CRFParser
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
+    >>> features = parser.explain(trees[0], 1, n_features=None)
+    >>> [feature.template for feature in features if not feature.values.startswith("h.")][:2]
+    ['bias distance', 'm.upos distance']
     """
 
     template: str

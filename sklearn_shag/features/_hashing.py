@@ -31,12 +31,28 @@ class Arcs(NamedTuple):
 class LinearWeights(NamedTuple):
     """Weights of hashed features.
 
+    Each feature has the row that its hash names; features whose hashes collide share one.
+
     Attributes
     ----------
     arcs : float32 ndarray of shape (n_features, 1)
         What features add to the score of an arc.
     labels : float32 ndarray of shape (n_features // 8, n_labels)
         What they add to the score of each of its labels.
+
+    See Also
+    --------
+    sklearn_shag.CRFParser : Learns them.
+
+    Examples
+    --------
+    >>> from sklearn_shag import CRFParser
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees)
+    >>> arcs, labels = parser.weights_
+    >>> arcs.shape, labels.shape == (2**9, parser.labels_.size)
+    ((4096, 1), True)
     """
 
     arcs: np.ndarray
@@ -172,11 +188,16 @@ def add_scores(codes, indptr, atoms, n_of_arcs, arcs, weights, space, scores):
             if head == modifier:
                 continue
             n = list_features(space, n_of_arcs, head, modifier, weights.shape[0])
-            for c in range(weights.shape[1]):
+            if weights.shape[1] == 1:  # the sum stays in a register
                 total = 0.0
                 for k in range(n):
-                    total += weights[space.places[k], c]
-                scores[a, c] += total
+                    total += weights[space.places[k], 0]
+                scores[a, 0] += total
+                continue
+            for k in range(n):
+                place = space.places[k]
+                for c in range(weights.shape[1]):
+                    scores[a, c] += weights[place, c]
 
 
 @table_kernel

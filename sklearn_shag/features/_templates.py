@@ -127,12 +127,13 @@ def compile_templates(templates, names):
             f"No template is left: none has only columns that there are, {', '.join(names)}. Give "
             f"other templates or columns."
         )
-    texts = sorted(compiled, key=lambda text: "between" in text)
+    between = {text for text in compiled if any(side == BETWEEN for side, *_ in compiled[text])}
+    texts = sorted(compiled, key=lambda text: text in between)
     atoms = [(number, *place) for number, text in enumerate(texts) for place in compiled[text]]
     return Templates(
         tuple(texts),
         np.array(atoms, dtype=np.int64).reshape(-1, 4),
-        sum("between" not in text for text in texts),
+        len(texts) - len(between),
     )
 
 

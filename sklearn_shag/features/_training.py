@@ -73,6 +73,10 @@ class LinearTrainer:
         self.n_steps += 1
         return loss
 
+    def is_finite(self):
+        """Tell whether nothing has left the range of numbers."""
+        return all(np.isfinite(part).all() for part in self.weights)
+
     def average(self):
         """Average the weights over all steps."""
         values, _, sums = self.weights
@@ -150,7 +154,13 @@ def learn_labels(trainer, text, heads, labels, weights, batches):
         -1 where they, or the heads, are not known.
     weights : ndarray of shape (n_sentences,)
     batches : list of int ndarrays
+
+    Returns
+    -------
+    loss : float
+        Sum over sentences, each before the step of its batch.
     """
+    total = 0.0
     for batch in batches:
         part, places = text.take(batch)
         of_arcs = labels[places]
@@ -164,7 +174,9 @@ def learn_labels(trainer, text, heads, labels, weights, batches):
             gradient *= np.where(of_arcs >= 0, of_tokens, 0.0)[:, None]
             return -(of_tokens[known] @ logs[known, of_arcs[known]]), gradient
 
-        trainer.learn(part, arcs_of_heads(part.indptr, np.maximum(heads[places], 0)), loss_of)
+        arcs = arcs_of_heads(part.indptr, np.maximum(heads[places], 0))
+        total += trainer.learn(part, arcs, loss_of)
+    return total
 
 
 def cut_into_batches(indptr, order, batch_size):
@@ -182,6 +194,7 @@ def cut_into_batches(indptr, order, batch_size):
     batches : list of int ndarrays
     """
     ends = np.cumsum(np.diff(indptr)[order])
+    batch_size = min(batch_size, ends[-1])
     cuts = np.searchsorted(ends, np.arange(batch_size, ends[-1], batch_size)) + 1
     cuts = np.unique([0, *np.minimum(cuts, order.size), order.size])
     return [order[begin:end] for begin, end in pairwise(cuts.tolist())]

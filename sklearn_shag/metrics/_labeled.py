@@ -251,7 +251,7 @@ def labeled_breakdown(
     -------
     breakdown : LabeledBreakdown
         ``right / total`` is the labelled attachment score of each row, and by relation or length
-        ``right / predicted`` its precision.
+        ``right / predicted`` its precision. Where arcs are predicted alone, the total is 0.
 
     Raises
     ------

@@ -25,7 +25,6 @@ from sklearn_shag.parsing._potentials import (
     arc_begins,
     packed_unit_grammar,
     places_of,
-    unit_grammar,
 )
 from sklearn_shag.parsing._projective import (
     ProjectiveHeads,

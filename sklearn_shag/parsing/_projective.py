@@ -15,6 +15,8 @@ from sklearn_shag.utils._typing import BoolArray, IntArray
 class ProjectiveHeads(NamedTuple):
     """Heads of the sentences that a chart can learn from.
 
+    The chart sums over projective trees with one root: other heads have no probability there.
+
     Attributes
     ----------
     heads : list of int ndarrays of shape (n_tokens_i,)
@@ -24,6 +26,16 @@ class ProjectiveHeads(NamedTuple):
         Which sentences these are.
     lifted : bool ndarray of shape (n_sentences,)
         Which of them have other heads than they had.
+
+    See Also
+    --------
+    projectivize : Makes them.
+
+    Examples
+    --------
+    >>> from sklearn_shag.parsing import projectivize
+    >>> projectivize([[2, 0], [0, 0]]).kept        # the second has two roots
+    array([ True, False])
     """
 
     heads: list[IntArray]
@@ -96,6 +108,11 @@ def projectivize(
         If the heads of a sentence are neither a tree nor part of one.
     TypeError
         If `heads` is no sequence.
+
+    See Also
+    --------
+    has_projective_completion : Which sentences need no change.
+    sklearn_shag.treebank.lift : Of one tree.
 
     Examples
     --------

@@ -33,6 +33,10 @@ def allowed_arcs(heads: Heads) -> list[BoolArray]:
     TypeError
         If `heads` is no sequence.
 
+    See Also
+    --------
+    read_conllu : Reads heads that are not known as -1.
+
     Examples
     --------
     The verb is the root, and of the others nothing is known:
@@ -114,6 +118,11 @@ def lift(heads: SentenceHeads) -> IntArray:
     ValueError
         If `heads` are not a tree, or some are not known: where their tokens move is not known
         then either.
+
+    See Also
+    --------
+    is_projective : Whether there is anything to lift.
+    sklearn_shag.parsing.projectivize : Of many sentences, and without those that stay impossible.
 
     Notes
     -----

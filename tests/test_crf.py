@@ -1,0 +1,572 @@
+"""CRFParser: what it learns, from what, and what it says of it."""
+
+import copy
+import io
+import itertools
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import CRFParser, load_model, save_model
+from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearWeights
+from sklearn_shag.metrics import labeled_attachment_score
+from sklearn_shag.parsing import tree_loss
+from sklearn_shag.treebank import (
+    DependencyTree,
+    TokenFeature,
+    heads,
+    lift,
+    read_conllu,
+    write_conllu,
+)
+from tests import oracles
+from tests.estimators import assert_same_model, same
+
+Small = partial(CRFParser, n_features=2**14, random_state=0)
+CROSSING = [3, 4, 0, 3, 2]  # "on it" of "a hearing on it", behind the verb
+
+
+@pytest.fixture(scope="module")
+def trees(english):
+    return english[:80]
+
+
+@pytest.fixture(scope="module")
+def test(english):
+    return english[200:260]
+
+
+@pytest.fixture(scope="module")
+def fitted(trees):
+    return Small().fit(trees)
+
+
+def hide(tree, seed, share=0.5):
+    known = np.random.default_rng(seed).random(len(tree)) >= share
+    return tree.with_heads(np.where(known, tree.heads, -1), tree.deprels)
+
+
+def arc_scores(parser, tree):
+    """Those of all arcs of a sentence, as the sums of their weights."""
+    scores = np.full((len(tree), len(tree) + 1), -np.inf)
+    for m, h in itertools.product(range(1, len(tree) + 1), range(len(tree) + 1)):
+        if h != m:
+            rival = next(k for k in range(len(tree) + 1) if k not in (h, m))
+            features = parser.explain(tree, m, head=h, rival=rival, n_features=None)
+            scores[m - 1, h] = sum(feature.weight for feature in features)
+    return scores
+
+
+# A linear first-order projective CRF
+
+
+def test_probabilities_are_those_of_the_scores(fitted, english):
+    """By enumeration, and by the loss of a grammar of arcs alone."""
+    for tree in [tree for tree in english if 3 <= len(tree) <= 5][:4]:
+        n, scores = len(tree), arc_scores(fitted, tree)
+        projective = np.array(oracles.projective_trees(n))
+        values = np.exp(scores[np.arange(n), projective].sum(axis=1))
+        marginals = np.zeros((n, n + 1))
+        for heads_of_tree, value in zip(projective, values, strict=True):
+            marginals[np.arange(n), heads_of_tree] += value / values.sum()
+        assert_allclose(fitted.predict_marginals([tree])[0], marginals, atol=1e-9)
+        best = copy.copy(fitted).set_params(decoder="viterbi")
+        assert_array_equal(best.predict([tree])[0], projective[values.argmax()])
+        for known in (tree, hide(tree, 0), tree.with_heads([-1] * n)):
+            losses, _ = tree_loss(scores.ravel(), [known.heads])
+            likelihood = fitted.conditional_log_likelihood([known])
+            assert_allclose(likelihood, -losses, rtol=1e-9, atol=1e-12)
+            assert_array_equal(fitted.score_samples([known]), likelihood)
+
+
+def test_the_loss_begins_with_all_trees_alike():
+    """One batch: before its step all weights are zero, and all projective trees as probable."""
+    n_trees = [len(oracles.projective_trees(n)) for n in range(5)]
+    X = [list("abcd"), list("ab"), list("abc"), list("abc"), ["a"]]
+    y = [[2, 0, 2, 3], [0, 1], [-1, 0, -1], [-1, -1, -1], [0]]
+    weights = [1.0, 3.0, 0.5, 7.0, 2.0]
+    parser = Small(batch_size=1000, max_iter=1).fit(X, y, sample_weight=weights)
+    n_known = sum(tree[1] == 0 for tree in oracles.projective_trees(3))
+    logs = np.log([n_trees[4], n_trees[2], n_trees[3] / n_known, 1.0])
+    # The fourth sentence, of which nothing is known, drops out.
+    assert_allclose(parser.loss_curve_, logs @ [1.0, 3.0, 0.5, 2.0] / 6.5, rtol=1e-12)
+
+
+def test_the_loss_falls_and_accuracy_rises(trees, test):
+    scores = []
+    for max_iter in (1, 4):
+        parser = Small(max_iter=max_iter).fit(trees)
+        assert len(parser.loss_curve_) == parser.n_iter_ == max_iter
+        assert np.all(np.diff(parser.loss_curve_) < 0)
+        scores.append(parser.score(test))
+    assert 0.65 < scores[0] < scores[1]
+    assert parser.score(trees) > 0.95
+    assert labeled_attachment_score(trees, parser.parse(trees)) > 0.93
+
+
+# What is learned, and from what
+
+
+def test_another_seed_is_another_model(trees):
+    one, same_seed, other = (Small(random_state=seed).fit(trees) for seed in (0, 0, 1))
+    assert_same_model(one, same_seed)
+    assert not np.array_equal(one.weights_.arcs, other.weights_.arcs)
+    from_state = Small(random_state=np.random.RandomState(0)).fit(trees)
+    assert_array_equal(from_state.weights_.arcs, one.weights_.arcs)
+
+
+def test_sentences_that_differ_in_words_alone_have_an_order():
+    trees = [
+        DependencyTree([word, "x"], [2, 0], upos=["A", "B"], deprels=[label, "root"])
+        for word, label in itertools.product("abcd", "de")
+    ]
+    expected = Small(["upos", "form"], min_count=1, batch_size=1).fit(trees)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(trees))
+        again = clone(expected).fit([trees[k] for k in order])
+        assert_same_model(again, expected)
+
+
+def test_a_sentence_of_weight_zero_is_not_there(trees):
+    weights = np.arange(80) % 3
+    kept = [tree for tree, weight in zip(trees, weights, strict=True) if weight]
+    odd = DependencyTree(["<odd>"] * 2, [2, 0], upos=["<ODD>"] * 2, deprels=["odd", "root"])
+    expected = Small(min_count=1).fit(kept, sample_weight=weights[weights > 0])
+    parser = Small(min_count=1).fit([odd, *trees], sample_weight=[0, *weights])
+    assert_same_model(parser, expected)
+    assert "<odd>" not in parser.vocabulary_["form"]
+    assert "odd" not in parser.labels_
+
+
+def test_weights_multiply_losses(trees):
+    one, other = trees[0], trees[1]
+    assert len(one) != len(other)
+    means = [
+        Small(max_iter=1, batch_size=10**6).fit([one, other], sample_weight=w).loss_curve_[0]
+        for w in ([1, 0], [0, 1], [1, 3])
+    ]
+    assert_allclose(means[2], (means[0] + 3 * means[1]) / 4)
+
+
+def test_heads_of_sentences_do_not_leak(fitted, test):
+    bare = [tree.with_heads(None) for tree in test]
+    chains = [tree.with_heads(np.arange(len(tree))) for tree in test]
+    for other in (bare, chains):
+        assert same(fitted.predict(other), fitted.predict(test))
+        assert same(fitted.predict_labels(other), fitted.predict_labels(test))
+        assert same(fitted.predict_marginals(other), fitted.predict_marginals(test))
+        assert fitted.explain(other[0], 1) == fitted.explain(test[0], 1)
+
+
+def test_partial_trees_are_learned_from(trees, test):
+    """Half of the heads, here and there, are worth much more than nothing."""
+    partial_trees = [hide(tree, seed) for seed, tree in enumerate(trees)]
+    partial_trees.append(trees[0].with_heads([-1] * len(trees[0])))
+    parser = Small(max_iter=5).fit(partial_trees)
+    few = Small(max_iter=5).fit(trees[:10])
+    assert parser.n_left_out_ == 0
+    assert parser.score(test) > few.score(test) + 0.03
+    as_y = Small(max_iter=5).fit([*trees, trees[0]], heads(partial_trees))
+    assert_array_equal(as_y.weights_.arcs, parser.weights_.arcs)
+
+
+def test_crossing_arcs_are_lifted_or_left_out(trees):
+    crossing = DependencyTree(list("abcde"), CROSSING, upos=list("ABCDE"), deprels=list("vwxyz"))
+    lifted = crossing.with_heads(lift(CROSSING), crossing.deprels)
+    parser = Small().fit([*trees, crossing])
+    assert (parser.n_lifted_, parser.n_left_out_) == (1, 0)
+    assert_same_model_but(Small().fit([*trees, lifted]), parser, "n_lifted_")
+    assert set("vwxyz") < set(parser.labels_)
+    with pytest.warns(UserWarning, match="1 of 81 sentences are left out of training, since no"):
+        parser = Small(nonprojective="drop").fit([*trees, crossing])
+    assert_same_model_but(Small().fit(trees), parser, "n_left_out_")
+    assert (parser.n_lifted_, parser.n_left_out_) == (0, 1)
+
+
+def assert_same_model_but(expected, model, attribute):
+    setattr(expected, attribute, getattr(model, attribute))
+    assert_same_model(model, expected)
+
+
+def test_parts_that_no_projective_tree_has_are_left_out(trees):
+    impossible = DependencyTree(list("abcd"), [3, 4, -1, -1], upos=list("ABCD"))
+    with pytest.warns(UserWarning, match="1 of 81 sentences are left out"):
+        parser = Small().fit([*trees, impossible])
+    assert (parser.n_lifted_, parser.n_left_out_) == (0, 1)
+    assert "A" not in parser.vocabulary_["upos"]
+    message = "no sentence to learn from: of 1, 1 have known heads but no projective tree"
+    with pytest.raises(ValueError, match=message):
+        Small().fit([impossible])
+    with pytest.raises(ValueError, match="no sentence to learn from: of 1, 0 have known heads"):
+        Small().fit([["A", "B"]], [[-1, -1]])
+
+
+# Going on, and stopping
+
+
+def test_warm_start_goes_on(trees, english):
+    parser = Small(warm_start=True).fit(trees)
+    assert_same_model(parser, Small().fit(trees))
+    before = {name: value for name, value in vars(parser).items() if name.endswith("_")}
+    more = DependencyTree(["newword"] * 2, [2, 0], upos=["NEWTAG"] * 2, deprels=["new", "root"])
+    parser.set_params(max_iter=1, batch_size=10**6).fit([*trees, more])
+    for name in ("columns_", "vocabulary_", "templates_", "labels_"):
+        assert np.array_equal(getattr(parser, name), before[name])
+    # The first loss is that of the weights of before.
+    expected = -Small().fit(trees).conditional_log_likelihood([*trees, more]).mean()
+    assert_allclose(parser.loss_curve_, [expected], rtol=1e-6)
+    cold = Small(max_iter=1, batch_size=10**6).fit(trees)
+    assert cold.loss_curve_[0] > 3 * parser.loss_curve_[0]
+
+
+def test_warm_start_needs_as_many_weights(trees):
+    parser = Small(warm_start=True).fit(trees)
+    with pytest.raises(ValueError, match="warm_start continues from 16384 weights, but n_features"):
+        parser.set_params(n_features=100).fit(trees)
+    parser.set_params(warm_start=False).fit(trees)
+    assert parser.weights_.labels.shape == (12, parser.labels_.size)
+
+
+def test_early_stopping_keeps_the_best_weights(english):
+    """Every sentence has a word of its own, which tells those that were set aside."""
+    trees = [
+        DependencyTree([*tree.forms[:-1], f"word{k}"], tree.heads, upos=tree.upos)
+        for k, tree in enumerate(english[:100])
+    ]
+    settings = {"early_stopping": True, "validation_fraction": 0.3, "min_count": 1}
+    parser = Small(max_iter=30, n_iter_no_change=3, **settings).fit(trees)
+    known = set(parser.vocabulary_["form"])
+    held_out = [tree for tree in trees if tree.forms[-1] not in known]
+    assert len(held_out) == 30
+    scores = parser.validation_scores_
+    best = int(np.argmax(scores))
+    assert parser.n_iter_ == len(scores) == len(parser.loss_curve_) == best + 4 < 30
+    assert_allclose(parser.score(held_out), scores[best], rtol=1e-12)
+    assert max(scores[best + 1 :]) <= scores[best]
+    again = Small(max_iter=best + 1, n_iter_no_change=3, **settings).fit(trees)
+    assert_array_equal(again.weights_.arcs, parser.weights_.arcs)
+    assert Small().fit(trees).validation_scores_ == []
+
+
+def test_early_stopping_scores_known_heads_by_weight(english):
+    trees = [
+        DependencyTree([*tree.forms[:-1], f"word{k}"], hide(tree, k).heads, upos=tree.upos)
+        for k, tree in enumerate(english[:40])
+    ]
+    weights = np.arange(40) % 3 + 1.0
+    parser = Small(early_stopping=True, validation_fraction=0.4, min_count=1, max_iter=1)
+    parser.fit(trees, sample_weight=weights)
+    known = set(parser.vocabulary_["form"])
+    chosen = [k for k, tree in enumerate(trees) if tree.forms[-1] not in known]
+    score = parser.score([trees[k] for k in chosen], sample_weight=weights[chosen])
+    assert_allclose(parser.validation_scores_, [score], rtol=1e-12)
+
+
+def test_one_sentence_cannot_be_set_aside(trees):
+    with pytest.raises(ValueError, match="early_stopping sets sentences aside, but X holds a sing"):
+        Small(early_stopping=True).fit(trees[:1])
+
+
+# Labels
+
+
+def test_labels_are_those_of_the_trees(fitted, trees, test):
+    assert fitted.labels_.tolist() == sorted({label for tree in trees for label in tree.deprels})
+    assert any(":" in label for label in fitted.labels_)
+    assert fitted.weights_.labels.shape == (2**11, fitted.labels_.size)
+    of_true_heads = fitted.predict_labels(test, test)
+    right = [np.array(t.deprels) == p for t, p in zip(test, of_true_heads, strict=True)]
+    assert np.concatenate(right).mean() > 0.85
+    parsed = fitted.parse(test)
+    predicted = fitted.predict_labels(test)
+    assert all(tree.deprels == tuple(p) for tree, p in zip(parsed, predicted, strict=True))
+
+
+def test_labels_look_at_words(test):
+    """A grammar of symbols could not tell them apart."""
+    pair = [
+        DependencyTree([word, "go"], [2, 0], upos=["N", "V"], deprels=[label, "root"])
+        for word, label in [("dogs", "nsubj"), ("today", "obl")] * 5
+    ]
+    parser = Small(["upos", "form"]).fit(pair)
+    assert parser.predict_labels(pair[:2])[0].tolist() == ["nsubj", "root"]
+    assert parser.predict_labels(pair[:2])[1].tolist() == ["obl", "root"]
+
+
+def test_labels_count_where_the_heads_are_those_of_the_tree():
+    tree = DependencyTree(list("abc"), [2, 0, 2], upos=list("ABC"), deprels=["x", "root", "y"])
+    other = Small().fit([tree, tree], [[2, 0, 1], [-1, 0, 2]])
+    assert other.labels_.tolist() == ["root", "x", "y"]
+    assert Small().fit([tree], [[3, 0, 2]]).labels_.tolist() == ["root", "y"]
+    assert Small().fit([tree], [[-1, 0, -1]]).labels_.tolist() == ["root"]
+    unknown = tree.with_heads(tree.heads, ["_", "root", "_"])
+    assert Small().fit([unknown]).labels_.tolist() == ["root"]
+
+
+def test_no_labels(trees, test):
+    symbols = [list(tree.symbols) for tree in trees]
+    parser = Small().fit(symbols, heads(trees))
+    assert parser.labels_.size == 0
+    assert parser.weights_.labels.shape == (2**11, 0)
+    with pytest.raises(ValueError, match="CRFParser knows no relations"):
+        parser.predict_labels(test)
+
+
+# Explanations
+
+
+def test_the_weights_of_features_add_up(fitted, test):
+    tree = next(tree for tree in test if len(tree) > 6)
+    n = len(tree)
+    potentials = fitted._rungs()[0].make_potentials(fitted._batch([tree]))
+    scores = potentials.arcs.reshape(n, n + 1)
+    for m, h in [(1, 0), (2, 5), (6, 1)]:
+        features = fitted.explain(tree, m, head=h, rival=3, n_features=None)
+        assert_allclose(sum(f.weight for f in features), scores[m - 1, h], rtol=1e-6)
+        assert_allclose(sum(f.rival_weight for f in features), scores[m - 1, 3], rtol=1e-6)
+        apart = [abs(f.weight - f.rival_weight) for f in features]
+        assert apart == sorted(apart, reverse=True)
+        assert len(features) == 2 * len(fitted.templates_)
+        assert fitted.explain(tree, m, head=h, rival=3, n_features=4) == features[:4]
+        assert len(fitted.explain(tree, m, head=h, rival=3)) == 10
+
+
+def test_the_arc_explained_is_the_predicted_one(fitted, test):
+    tree = test[0]
+    (predicted,) = fitted.predict([tree])
+    for token in range(1, len(tree) + 1):
+        features = fitted.explain(tree, token, n_features=None)
+        side = "right" if predicted[token - 1] < token else "left"
+        by_template = {feature.template: feature for feature in features}
+        assert by_template["bias"].values == side
+        explicit = fitted.explain(tree, token, head=predicted[token - 1], n_features=None)
+        assert explicit == features
+    scores = fitted._rungs()[0].make_potentials(fitted._batch([tree])).arcs
+    of_token = scores.reshape(len(tree), -1)[0].copy()
+    of_token[[1, predicted[0]]] = -np.inf
+    explicit = fitted.explain(tree, 1, rival=int(of_token.argmax()))
+    assert explicit == fitted.explain(tree, 1)
+
+
+def test_features_have_values():
+    tree = DependencyTree(["The", "dog", "sees", "a", "cat"], [2, 3, 0, 5, 3], upos=list("DNVDN"))
+    templates = ["bias", "h.upos m.form", "h.upos between.upos", "h-1.upos", "m+1.upos", "m.form"]
+    parser = Small(["upos", "form"], templates=templates).fit([tree] * 2)
+    features = parser.explain(tree, 5, head=2, rival=0, n_features=None)
+    shown = {f.template: (f.values, f.rival_values) for f in features}
+    assert shown["bias"] == ("right", "right")
+    assert shown["bias distance"] == ("right 3", "right 5")
+    assert shown["h.upos m.form"] == ("h.upos=N m.form=cat right", "h.upos=<root> m.form=cat right")
+    assert shown["h.upos between.upos distance"] == (
+        "h.upos=N between.upos=V,D right 3",
+        "h.upos=<root> between.upos=D,N,V,D right 5",
+    )
+    assert shown["h-1.upos"][1] == "h-1.upos=<outside> right"
+    assert shown["m+1.upos"][0] == "m+1.upos=<outside> right"
+    strange = DependencyTree(["Lo", "dog"], [2, 0], upos=list("DN"))
+    (unknown,) = [f for f in parser.explain(strange, 1, n_features=None) if f.template == "m.form"]
+    assert unknown.values == "m.form=<unknown> left"
+    assert isinstance(unknown, FeatureWeight)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"modifier": 0}, "modifier must be a token, 1 to 3, got 0"),
+        ({"modifier": 4}, "modifier must be a token, 1 to 3, got 4"),
+        ({"modifier": "1"}, "got '1'"),
+        ({"modifier": 1, "head": 1}, "head must be the root, 0, or a token from 1 to 3 other"),
+        ({"modifier": 1, "head": 4}, "got 4"),
+        ({"modifier": 1, "head": -1}, "got -1"),
+        ({"modifier": 1, "rival": 7}, "rival must be"),
+        ({"modifier": 1, "head": 2, "rival": 2}, "head and rival are both 2"),
+    ],
+)
+def test_arcs_that_cannot_be_explained(trees, arguments, message):
+    parser = Small(["symbol"]).fit(trees)
+    with pytest.raises(ValueError, match=message):
+        parser.explain(["DET", "NOUN", "VERB"], **arguments)
+
+
+def test_a_single_token_has_no_rival(trees):
+    parser = Small(["symbol"]).fit(trees)
+    with pytest.raises(ValueError, match="only token of a sentence has no head but the root"):
+        parser.explain(["NOUN"], 1)
+
+
+# Attributes, and files
+
+
+def test_attributes(fitted):
+    assert fitted.columns_[0] == "upos"
+    assert list(fitted.vocabulary_) == list(fitted.columns_)
+    assert all(values == sorted(values) for values in fitted.vocabulary_.values())
+    assert "bias" in fitted.templates_
+    assert isinstance(fitted.weights_, LinearWeights)
+    assert fitted.weights_.arcs.dtype == fitted.weights_.labels.dtype == np.float32
+    assert fitted.weights_.arcs.shape == (2**14, 1)
+    assert DEFAULT_TEMPLATES[:4] == ("bias", "h.tag", "m.tag", "h.tag m.tag")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    tree = DependencyTree(list("abc"), [2, 0, 2], upos=list("ABC"), deprels=["x", "root", "y"])
+    path = tmp_path / "model.npz"
+    save_model(CRFParser(["upos"], n_features=64, random_state=0).fit([tree]), path)
+    return path
+
+
+def change(path, attribute=None, value=None, **arrays):
+    with np.load(path) as archive:
+        parts = dict(archive)
+    header = json.loads(parts.pop("header").tobytes())
+    if attribute:
+        stored = header["model"]["attributes"][attribute]
+        stored["values" if "values" in stored else "value"] = value
+    parts |= {f"model/weights_/{name}": array for name, array in arrays.items()}
+    np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **parts)
+
+
+def test_files(fitted, test, tmp_path):
+    path = tmp_path / "model.npz"
+    save_model(fitted, path)
+    loaded = load_model(path)
+    assert_same_model(loaded, fitted)
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.parse(test) == fitted.parse(test)
+    assert loaded.explain(test[0], 1) == fitted.explain(test[0], 1)
+    # Training goes on from a file.
+    again = [model.set_params(warm_start=True).fit(test) for model in (loaded, clone(fitted))]
+    assert again[0].loss_curve_[0] < again[1].loss_curve_[0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"arcs": np.zeros((64, 2), np.float32)},
+        {"arcs": np.zeros(64, np.float32)},
+        {"arcs": np.zeros((64, 1))},
+        {"arcs": np.zeros((0, 1), np.float32)},
+        {"arcs": np.zeros((), np.float32)},
+        {"labels": np.zeros((8, 2), np.float32)},
+        {"labels": np.zeros((8, 4), np.float32)},
+        {"labels": np.zeros((8, 3), np.float64)},
+        {"labels": np.zeros((0, 3), np.float32)},
+        {"labels": np.zeros((8, 3, 1), np.float32)},
+        {"attribute": "labels_", "value": ["x"]},
+        {"attribute": "labels_", "value": ["root", "x", 3]},
+    ],
+    ids=str,
+)
+def test_weights_that_kernels_cannot_trust(saved, wrong):
+    load_model(saved)
+    change(saved, **wrong)
+    with pytest.raises(ValueError, match="does not describe a model of this package"):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("vocabulary_", {"dict": {"nonsense": ["A"]}}),
+        ("vocabulary_", {"dict": {"upos": 3}}),
+        ("vocabulary_", 7),
+        ("templates_", {"tuple": ["h.nonsense"]}),
+        ("templates_", {"tuple": []}),
+        ("templates_", 3),
+    ],
+)
+def test_descriptions_that_say_nothing_are_errors_not_crashes(saved, attribute, value):
+    change(saved, attribute, value)
+    with pytest.raises((ValueError, TypeError, AttributeError)):
+        load_model(saved).predict([DependencyTree(["a"], upos=["A"])])
+
+
+# Within scikit-learn
+
+
+def test_grids_and_pipelines(trees):
+    search = GridSearchCV(Small(), {"max_iter": [1, 4], "columns": ["auto", ["upos"]]}, cv=3)
+    assert search.fit(trees).best_params_["max_iter"] == 4
+    pipeline = make_pipeline(TokenFeature("xpos"), Small(["symbol"]))
+    assert cross_val_score(pipeline, trees, cv=3).min() > 0.5
+    assert "NN" in pipeline.fit(trees)[-1].vocabulary_["symbol"]
+
+
+def test_symbols_of_a_pipeline_are_read_where_they_say_more(trees):
+    pipeline = make_pipeline(TokenFeature("upos", ["xpos"]), Small()).fit(trees)
+    assert pipeline[-1].columns_[:2] == ("symbol", "upos")
+    assert make_pipeline(TokenFeature("upos"), Small()).fit(trees)[-1].columns_[0] == "upos"
+
+
+# Extremes
+
+
+@pytest.mark.parametrize("n_features", [8, 100, 2**12 + 1])
+@pytest.mark.parametrize("batch_size", [1, 10**30])
+def test_sizes(trees, test, n_features, batch_size):
+    parser = Small(n_features=n_features, batch_size=batch_size).fit(trees)
+    assert parser.weights_.arcs.shape == (n_features, 1)
+    assert parser.weights_.labels.shape == (n_features // 8, parser.labels_.size)
+    assert all(np.isfinite(part).all() for part in parser.weights_)
+    assert 0.0 < parser.score(test) <= 1.0
+
+
+@pytest.mark.parametrize("parameters", [{"learning_rate": 1e300}, {"learning_rate": 1e38}])
+def test_steps_out_of_range_are_an_error(trees, parameters):
+    parser = Small(**parameters)
+    with pytest.raises(ValueError, match=r"Lower learning_rate=1e\+"):
+        parser.fit(trees)
+    assert not hasattr(parser, "weights_")
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e150, 1e20])
+def test_weights_of_sentences_out_of_range_are_an_error(trees, weight):
+    """Whether all sentences have it or a single one."""
+    for weights in (np.full(80, weight), np.r_[weight, np.ones(79)]):
+        with pytest.raises(ValueError, match=r"left the range .* or the weights of sentences"):
+            Small().fit(trees, sample_weight=weights)
+
+
+@pytest.mark.parametrize("weight", [1e12, 100.0])
+def test_large_weights_are_learned_with(trees, test, weight):
+    assert Small().fit(trees, sample_weight=weight).score(test) > 0.6
+
+
+@pytest.mark.parametrize("learning_rate", [1e-300, 1e3, 1e6])
+def test_other_steps_are_learned_with(trees, test, learning_rate):
+    parser = Small(learning_rate=learning_rate).fit(trees)
+    assert np.isfinite(parser.loss_curve_).all()
+    marginals = parser.predict_marginals(test)
+    assert all(np.allclose(part.sum(axis=1), 1.0) for part in marginals)
+
+
+def test_tiny_and_long_sentences(trees):
+    one = Small().fit([["A"]], [[0]])
+    assert one.loss_curve_ == [0.0] * 3
+    assert one.predict([["A"], ["A", "A"]])[0].tolist() == [0]
+    rng = np.random.default_rng(0)
+    symbols = rng.choice(list("ABC"), size=200).tolist()
+    parser = Small(max_iter=2).fit([symbols, ["A", "B"]], [oracles.random_tree(rng, 200), [2, 0]])
+    (predicted,) = parser.predict([symbols])
+    assert predicted.size == 200
+    assert DependencyTree(symbols, predicted).is_projective
+
+
+def test_all_symbols_unknown(trees):
+    parser = Small(["symbol"]).fit(trees)
+    with pytest.warns(UserWarning, match="100 % of the tokens"):
+        marginals = parser.predict_marginals([["?"] * 5])
+    assert_allclose(marginals[0].sum(axis=1), 1.0)
+
+
+def test_text_from_a_file(fitted, test):
+    file = io.StringIO()
+    write_conllu(test, file)
+    assert fitted.score(read_conllu(io.StringIO(file.getvalue()))) == fitted.score(test)

@@ -1,0 +1,595 @@
+"""Features of arcs, against an oracle that knows each by name and hashes none."""
+
+import itertools
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag import CRFParser
+from sklearn_shag.features import (
+    DEFAULT_TEMPLATES,
+    LinearTrainer,
+    Text,
+    _hashing,
+    all_arcs,
+    arcs_of_heads,
+    choose_columns,
+    compile_templates,
+    cut_into_batches,
+    encode_columns,
+    learn_labels,
+    learn_trees,
+    list_values,
+    make_columns,
+    score_arcs,
+)
+from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
+from tests import oracles
+
+TREES = [
+    DependencyTree(
+        ["The", "dog", "sees", "a", "cat"],
+        [2, 3, 0, 5, 3],
+        upos=["DET", "NOUN", "VERB", "DET", "NOUN"],
+        deprels=["det", "nsubj", "root", "det", "obj"],
+    ),
+    DependencyTree(
+        ["Dogs", "often", "see", "the", "dog"],
+        [3, 3, 0, 5, 3],
+        upos=["NOUN", "ADV", "VERB", "DET", "NOUN"],
+        deprels=["nsubj", "advmod", "root", "det", "_"],
+    ),
+    DependencyTree(["Sleep"], [0], upos=["VERB"], deprels=["root"]),
+    DependencyTree(
+        ["The", "cat", "sleeps"],
+        [2, -1, -1],
+        upos=["DET", "NOUN", "VERB"],
+        deprels=["det", "_", "_"],
+    ),
+]
+NAMES = ("upos", "form", "suffix.2")
+TEMPLATES = (
+    "bias",
+    "h.upos m.upos",
+    "h.upos m+1.form",
+    "h-1.suffix.2 m.form m-2.upos",
+    "m.form",
+    "h.upos between.upos m.upos",
+    "between.suffix.2",
+)
+HEADS = [tree.heads for tree in TREES]
+# More than enough for features not to collide, which a test makes sure of.
+N_FEATURES = 2**18
+
+
+# The oracle
+
+
+def value_of(tree, position, column):
+    """That of a token, of the root, or of a place outside the sentence."""
+    if position == 0:
+        return "the root"
+    if not 1 <= position <= len(tree):
+        return "outside"
+    form = tree.forms[position - 1].lower()
+    return {"upos": tree.upos[position - 1], "form": form, "suffix.2": form[-2:]}[column]
+
+
+def bucket(distance):
+    for number, largest in enumerate((1, 2, 3, 4, 5, 7, 10, 15, 25)):
+        if distance <= largest:
+            return number
+    return 9
+
+
+def features(tree, head, modifier, templates=TEMPLATES):
+    """Name the features of an arc, those with values between last."""
+    direction, found = "right" if modifier > head else "left", []
+    for template in sorted(templates, key=lambda each: "between" in each):
+        tokens = range(min(head, modifier) + 1, max(head, modifier))
+        for between in tokens if "between" in template else [None]:
+            values = []
+            for atom in [] if template == "bias" else template.split():
+                place, column = atom.split(".", 1)
+                side = place.rstrip("+-0123456789")
+                start = {"h": head, "m": modifier, "between": between}[side]
+                values.append(value_of(tree, start + int(place[len(side) :] or 0), column))
+            key = template, tuple(values), direction
+            found += [key, (*key, bucket(abs(head - modifier)))]
+    return found
+
+
+class Oracle:
+    """A linear model that keeps its weights by name."""
+
+    def __init__(self, rate, smallest):
+        self.rate, self.smallest = rate, smallest
+        self.weights = defaultdict(float)
+        self.squares = defaultdict(lambda: 0.1)
+        self.history = []
+
+    def score(self, tree, head, modifier, c=0):
+        return sum(self.weights[key, c] for key in features(tree, head, modifier))
+
+    def scores(self, tree):
+        """Those of all arcs, in the layout of marginals."""
+        scores = np.zeros((len(tree), len(tree) + 1))
+        for m, h in arcs_of(tree):
+            scores[m - 1, h] = self.score(tree, h, m)
+        return scores
+
+    def step(self, arcs):
+        """Take a step along gradients by (tree, head, modifier, class), in their order."""
+        for tree, head, modifier, gradient in arcs:
+            counted = [c for c, slope in enumerate(gradient) if abs(slope) >= self.smallest]
+            for key in features(tree, head, modifier):
+                for c in counted:
+                    slope = gradient[c]
+                    self.squares[key, c] += slope**2
+                    self.weights[key, c] -= self.rate * slope / np.sqrt(self.squares[key, c])
+        self.history.append(dict(self.weights))
+
+    def average(self):
+        keys = self.weights.keys()
+        return {key: np.mean([past.get(key, 0.0) for past in self.history]) for key in keys}
+
+
+def arcs_of(tree):
+    """Modifiers and heads, in the layout of marginals."""
+    places = itertools.product(range(1, len(tree) + 1), range(len(tree) + 1))
+    return [(m, h) for m, h in places if m != h]
+
+
+@pytest.fixture(scope="module")
+def columns():
+    return make_columns(list_values(NAMES, TREES, min_count=1))
+
+
+@pytest.fixture(scope="module")
+def text(columns):
+    indptr = np.cumsum([0, *map(len, TREES)])
+    return Text(encode_columns(columns, TREES, indptr), indptr)
+
+
+@pytest.fixture(scope="module")
+def templates():
+    return compile_templates(TEMPLATES, NAMES)
+
+
+def places_of_arc(text, templates, s, head, modifier):
+    """Where the weights of the features of an arc are."""
+    begin, n = text.indptr[s], len(TREES[s])
+    space = _hashing.new_space(templates, n, 1)
+    _hashing.hash_tokens(text.codes, begin, n, templates.atoms, space.hashes)
+    count = _hashing.list_features(space, templates.n_of_arcs, head, modifier, N_FEATURES)
+    return space.places[:count].tolist()
+
+
+def place_of_features(text, templates):
+    """Where the weight of each feature is."""
+    pairs = []
+    for s, tree in enumerate(TREES):
+        for m, h in arcs_of(tree):
+            pairs += zip(features(tree, h, m), places_of_arc(text, templates, s, h, m), strict=True)
+    return pairs
+
+
+def same_scores(oracle, trainer, text):
+    scores = score_arcs(trainer.weights.values, trainer.templates, text, all_arcs(text.indptr))
+    ends = np.cumsum([n * (n + 1) for n in map(len, TREES)])
+    for tree, of_tree in zip(TREES, np.split(scores[:, 0], ends[:-1]), strict=True):
+        assert_allclose(of_tree, oracle.scores(tree).ravel(), atol=2e-5)
+
+
+# Places, scores, steps
+
+
+def test_each_feature_has_a_place_of_its_own(text, templates):
+    pairs = place_of_features(text, templates)
+    names, places = map(set, zip(*pairs, strict=True))
+    assert len(set(pairs)) == len(names) == len(places) > 300
+    assert min(places) >= 0
+    assert max(places) < N_FEATURES
+
+
+def test_places_are_spread(text, templates):
+    places = np.array([place for _, place in set(place_of_features(text, templates))])
+    counts = np.bincount(places * 8 // N_FEATURES, minlength=8)
+    assert np.sum((counts - counts.mean()) ** 2) < 24 * counts.mean()  # one in a thousand
+
+
+def test_the_score_of_an_arc_is_the_sum_of_its_weights(text, templates):
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(N_FEATURES, 2))
+    place_of = dict(place_of_features(text, templates))
+    scores = score_arcs(weights, templates, text, all_arcs(text.indptr))
+    arcs = all_arcs(text.indptr)
+    for s, tree in enumerate(TREES):
+        for a in range(arcs.begins[s], arcs.begins[s + 1]):
+            head, modifier = arcs.heads[a], arcs.modifiers[a]
+            names = features(tree, head, modifier) if head != modifier else []
+            expected = sum((weights[place_of[name]] for name in names), np.zeros(2))
+            assert_allclose(scores[a], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_steps_and_averages(text, templates):
+    rng, oracle = np.random.default_rng(1), Oracle(0.3, smallest=0.2)
+    trainer = LinearTrainer(np.zeros((N_FEATURES, 1)), templates, 0.3, smallest=0.2)
+    arcs = [(tree, h, m) for tree in TREES for m, h in arcs_of(tree)]
+    everything = all_arcs(text.indptr)
+    for _ in range(4):
+        gradient = rng.normal(size=(everything.heads.size, 1))
+        loss = trainer.learn(text, everything, lambda scores, g=gradient: (7.0, g))
+        assert loss == 7.0
+        of_arcs = gradient[everything.heads != everything.modifiers]
+        oracle.step([(*arc, slope) for arc, slope in zip(arcs, of_arcs, strict=True)])
+        same_scores(oracle, trainer, text)
+    average, place_of = trainer.average(), dict(place_of_features(text, templates))
+    assert average.dtype == np.float32
+    for (name, _), weight in oracle.average().items():
+        assert_allclose(average[place_of[name], 0], weight, atol=2e-6)
+    assert np.count_nonzero(average) == len(oracle.weights)
+
+
+def test_the_average_begins_with_the_start(text, templates):
+    start = np.ones((N_FEATURES, 1))
+    trainer = LinearTrainer(start, templates, 0.3, smallest=0.0)
+    assert_array_equal(trainer.average(), start)
+    gradient = np.ones((all_arcs(text.indptr).heads.size, 1))
+    trainer.learn(text, all_arcs(text.indptr), lambda scores: (0.0, gradient))
+    assert_array_equal(trainer.average(), trainer.weights.values)
+    assert trainer.average().min() < 0.9
+    assert_array_equal(start, 1.0)
+
+
+# Losses
+
+
+def enumerate_loss(scores, heads, projective):
+    """log Z - log Z(known), and its gradient by the scores of arcs, over all trees."""
+    n = len(heads)
+    totals, uses = np.zeros(2), np.zeros((2, n, n + 1))
+    for tree in projective:
+        value = np.exp(scores[np.arange(n), tree].sum())
+        agrees = all(h in (-1, own) for h, own in zip(heads, tree, strict=True))
+        for k in range(1 + agrees):
+            totals[k] += value
+            uses[k, np.arange(n), tree] += value
+    return np.log(totals[0] / totals[1]), uses[0] / totals[0] - uses[1] / totals[1]
+
+
+def test_trees_learn_by_the_loss_over_all_trees(text, templates):
+    """Steps follow the difference of feature counts, expected in all trees and in known ones."""
+    rate, smallest = 0.2, 2e-3
+    weights, oracle = np.array([1.0, 0.5, 2.0, 1.5]), Oracle(rate, smallest)
+    trainer = LinearTrainer(np.zeros((N_FEATURES, 1)), templates, rate, smallest)
+    for batches in ([[0, 1], [2, 3]], [[3, 0], [1]], [[0, 1, 2, 3]]):
+        expected = 0.0
+        for batch in batches:
+            arcs = []
+            for s in batch:
+                projective = oracles.projective_trees(len(TREES[s]))
+                loss, gradient = enumerate_loss(oracle.scores(TREES[s]), HEADS[s], projective)
+                expected += weights[s] * loss
+                arcs += [
+                    (TREES[s], h, m, [weights[s] * gradient[m - 1, h]])
+                    for m, h in arcs_of(TREES[s])
+                ]
+            oracle.step(arcs)
+        heads = np.concatenate(HEADS)
+        loss = learn_trees(trainer, text, heads, weights, [np.array(batch) for batch in batches])
+        assert_allclose(loss, expected, rtol=1e-5)
+        same_scores(oracle, trainer, text)
+
+
+def test_the_gradient_is_the_derivative(text, templates):
+    """By weights of features, in double precision, by finite differences."""
+    rng, place_of = np.random.default_rng(2), dict(place_of_features(text, templates))
+    start, step = rng.normal(scale=0.5, size=(N_FEATURES, 1)), 1e-5
+
+    def loss_and_gradient(weights):
+        found = []
+        scores = score_arcs(weights, templates, text, all_arcs(text.indptr))[:, 0]
+        ends = np.cumsum([n * (n + 1) for n in map(len, TREES)])
+        for tree, heads, of_tree in zip(TREES, HEADS, np.split(scores, ends[:-1]), strict=True):
+            projective = oracles.projective_trees(len(tree))
+            square = of_tree.reshape(len(tree), len(tree) + 1)
+            found.append(enumerate_loss(square, heads, projective))
+        return sum(loss for loss, _ in found), [gradient for _, gradient in found]
+
+    _, gradients = loss_and_gradient(start)
+    by_name = defaultdict(float)
+    for tree, gradient in zip(TREES, gradients, strict=True):
+        for m, h in arcs_of(tree):
+            for name in features(tree, h, m):
+                by_name[name] += gradient[m - 1, h]
+    for name in list(by_name)[::40]:
+        moved = np.zeros_like(start)
+        moved[place_of[name]] = step
+        slope = (loss_and_gradient(start + moved)[0] - loss_and_gradient(start - moved)[0]) / (
+            2 * step
+        )
+        assert_allclose(by_name[name], slope, atol=1e-6)
+
+
+def test_labels_learn_by_a_softmax(text, templates):
+    rate, smallest = 0.2, 1e-3
+    labels = ["advmod", "det", "nsubj", "obj", "root"]
+    codes = [[labels.index(d) if d in labels else -1 for d in tree.deprels] for tree in TREES]
+    weights, oracle = np.array([1.0, 0.5, 2.0, 1.5]), Oracle(rate, smallest)
+    trainer = LinearTrainer(np.zeros((N_FEATURES, 5)), templates, rate, smallest)
+    for batch in ([0, 1], [3, 2], [1, 0]):
+        arcs, expected_loss = [], 0.0
+        for s in batch:
+            for m, (head, label) in enumerate(zip(HEADS[s], codes[s], strict=True), start=1):
+                if label >= 0:
+                    scores = [oracle.score(TREES[s], head, m, c) for c in range(5)]
+                    gradient = np.exp(scores) / np.exp(scores).sum()
+                    expected_loss -= weights[s] * np.log(gradient[label])
+                    gradient[label] -= 1.0
+                    arcs.append((TREES[s], head, m, weights[s] * gradient))
+        oracle.step(arcs)
+        flat = np.concatenate(codes)
+        loss = learn_labels(trainer, text, np.concatenate(HEADS), flat, weights, [np.array(batch)])
+        assert_allclose(loss, expected_loss, rtol=1e-5)
+        of_heads = arcs_of_heads(text.indptr, np.maximum(np.concatenate(HEADS), 0))
+        scores = score_arcs(trainer.weights.values, templates, text, of_heads)
+        for s, tree in enumerate(TREES):
+            for m, head in enumerate(HEADS[s], start=1):
+                if head >= 0:
+                    expected = [oracle.score(tree, head, m, c) for c in range(5)]
+                    assert_allclose(scores[text.indptr[s] + m - 1], expected, atol=2e-5)
+
+
+# Arcs, buckets, batches
+
+
+def test_arcs():
+    arcs = all_arcs(np.array([0, 1, 3]))
+    assert arcs.begins.tolist() == [0, 2, 8]
+    assert arcs.modifiers.tolist() == [1, 1, 1, 1, 1, 2, 2, 2]
+    assert arcs.heads.tolist() == [0, 1, 0, 1, 2, 0, 1, 2]
+    of_trees = arcs_of_heads(np.array([0, 1, 3]), np.array([0, 2, 0]))
+    assert of_trees.modifiers.tolist() == [1, 1, 2]
+    assert of_trees.begins.tolist() == [0, 1, 3]
+
+
+def test_buckets_of_distances():
+    names = [_hashing.bucket_of(distance) for distance in range(1, 200)]
+    assert list(dict.fromkeys(names)) == [
+        *("1", "2", "3", "4", "5", "6-7", "8-10", "11-15", "16-25", "26+")
+    ]
+    for distance, name in enumerate(names, start=1):
+        first, _, last = name.rstrip("+").partition("-")
+        assert int(first) <= distance <= int(last or (first if name[-1] != "+" else 1000))
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 7, 1000, 10**30])
+def test_batches_hold_every_sentence_once(batch_size):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 9, size=40)
+    indptr, order = np.cumsum([0, *lengths]), rng.permutation(40)[:30]
+    batches = cut_into_batches(indptr, order, batch_size)
+    assert_array_equal(np.concatenate(batches), order)
+    # A batch ends with the sentence in which its share of tokens is full.
+    n_full = [int(end) // batch_size for end in np.cumsum(lengths[order])]
+    ends = [k for k in range(1, 30) if n_full[k - 1] > (n_full[k - 2] if k > 1 else 0)]
+    assert [batch.size for batch in batches] == np.diff([0, *ends, 30]).tolist()
+
+
+# Templates
+
+
+def texts(templates, names):
+    return compile_templates(templates, names).texts
+
+
+def test_templates_without_their_columns_drop_out():
+    assert texts(["bias", "h.tag", "m.form", "h.upos m.xpos"], ("upos",)) == ("bias", "h.upos")
+    assert texts(["h.feats.Case", "m.feats"], ("feats.Case",)) == ("h.feats.Case",)
+    assert "between" not in " ".join(texts(DEFAULT_TEMPLATES, ("symbol",)))
+
+
+@pytest.mark.parametrize(
+    ("names", "tag"),
+    [
+        (("symbol", "upos", "xpos"), "symbol"),
+        (("upos", "xpos", "form"), "upos"),
+        (("form", "xpos"), "xpos"),
+        (("form", "suffix.3"), "suffix.3"),
+    ],
+)
+def test_tag_is_the_first_of_the_tags(names, tag):
+    assert texts(["h.tag m.tag"], names) == (f"h.{tag} m.{tag}",)
+
+
+def test_affixes_without_a_length_are_those_of_each():
+    names = ("upos", "prefix.1", "suffix.1", "suffix.2")
+    assert texts(["h.suffix m.tag"], names) == ("h.suffix.1 m.upos", "h.suffix.2 m.upos")
+    assert texts(["m.suffix.2"], names) == ("m.suffix.2",)
+    assert texts(["h.suffix m.suffix"], names) == ("h.suffix.1 m.suffix.1", "h.suffix.2 m.suffix.2")
+    both = ("h.prefix.1 m.suffix.1", "h.prefix.1 m.suffix.2")
+    assert texts(["h.prefix m.suffix"], names) == both
+
+
+def test_templates_are_themselves_once_more():
+    """As when training goes on, or a model comes from a file."""
+    names = ("upos", "form", "feats", "lemma", "suffix.2", "suffix.3")
+    templates = [*DEFAULT_TEMPLATES, "between.suffix", "h+1.tag  m.tag", "bias"]
+    once = compile_templates(templates, names)
+    again = compile_templates(once.texts, names)
+    assert again.texts == once.texts
+    assert again.n_of_arcs == once.n_of_arcs == len(once.texts) - 2
+    assert_array_equal(again.atoms, once.atoms)
+
+
+def test_a_feature_named_between_is_not_between():
+    compiled = compile_templates(["h.feats.between", "between.upos"], ("upos", "feats.between"))
+    assert compiled.texts == ("h.feats.between", "between.upos")
+    assert compiled.n_of_arcs == 1
+
+
+@pytest.mark.parametrize(
+    ("templates", "error", "message"),
+    [
+        (["h.tag", "x.tag"], ValueError, r"templates: 'x\.tag' in 'x\.tag' is no value of a token"),
+        (["h.tag m"], ValueError, r"'m' in 'h\.tag m' is no value"),
+        (["h.nonsense"], ValueError, r"templates: 'nonsense' is no column of tokens"),
+        (["m.deprel"], ValueError, r"templates: 'deprel' is no column"),
+        (["between+1.tag"], ValueError, r"'between\+1\.tag' .*between takes no offset"),
+        ([""], ValueError, "templates: an empty one"),
+        (["m.form"], ValueError, r"No template is left: .* upos\. Give other templates"),
+        ([], ValueError, "No template is left"),
+        (["bias", 3], TypeError, "templates must be a sequence of strings such as"),
+        (["h.suffix.0"], ValueError, r"'suffix\.0' is no column"),
+    ],
+)
+def test_bad_templates(templates, error, message):
+    with pytest.raises(error, match=message):
+        compile_templates(templates, ("upos",))
+    with pytest.raises(error, match=message):
+        CRFParser(["upos"], templates=templates).fit(TREES)
+
+
+# Columns
+
+
+def tagged(**columns):
+    return [DependencyTree(["Ab", "Bc"], [2, 0], **columns)]
+
+
+@pytest.mark.parametrize(
+    ("trees", "names"),
+    [
+        (tagged(), ("form", *(f"suffix.{n}" for n in (1, 2, 3, 4)))),
+        (tagged(upos=["A", "B"]), ("upos", "form", "suffix.3")),
+        (tagged(xpos=["A", "_"]), ("xpos", "form", "suffix.3")),
+        (
+            tagged(upos=["A", "B"], xpos=["_", "_"], lemmas=["a", "_"], feats=["_", "_"]),
+            ("upos", "form", "lemma", "suffix.3"),
+        ),
+        (
+            tagged(upos=["A", "B"], xpos=["C", "D"], lemmas=["_", "_"], feats=["x=y", "_"]),
+            ("upos", "xpos", "feats", "form", "suffix.3"),
+        ),
+        (tagged(symbols=["S", "T"], upos=["A", "B"]), ("symbol", "upos", "form", "suffix.3")),
+        (tagged(symbols=["A", "B"], upos=["A", "B"]), ("upos", "form", "suffix.3")),
+        ([["A", "B"]], ("symbol",)),
+        ([*tagged(upos=["A", "B"]), ["A", "B"]], ("symbol",)),
+        ([DependencyTree(["_", "_"], [2, 0], upos=["A", "B"])], ("upos",)),
+    ],
+)
+def test_automatic_columns(trees, names):
+    assert choose_columns("auto", trees) == names
+
+
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        (["upos", "suffix", "prefix"], ("upos", "suffix.3", "prefix.2")),
+        (["form", "suffix"], ("form", "suffix.1", "suffix.2", "suffix.3", "suffix.4")),
+        (["prefix"], ("prefix.1", "prefix.2", "prefix.3")),
+        (["suffix.7", "xpos"], ("suffix.7", "xpos")),
+        (("feats.Case", "shape", "lemma"), ("feats.Case", "shape", "lemma")),
+        (["symbol", "suffix"], ("symbol", "suffix.3")),
+    ],
+)
+def test_affixes_have_lengths(columns, names):
+    assert choose_columns(columns, TREES) == names
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([], "at least one column, and none twice"),
+        (["upos", "upos"], "none twice"),
+        (["upos", "suffix", "suffix.3"], "none twice"),
+        (["deprel"], "columns: 'deprel' is no column of tokens that a parser can read"),
+        (["word"], "'word' is no column"),
+        ([3], "3 is no column"),
+        (["suffix.0"], r"'suffix\.0' is no column"),
+        (["suffix.²"], r"is no column"),
+        (["feats."], r"'feats\.' is no column"),
+        (["lemma"], "All values of the column 'lemma' of X .* '_': it says nothing"),
+        (["upos", "feats.Case"], r"All values of the column 'feats\.Case'"),
+    ],
+)
+def test_bad_columns(columns, message):
+    with pytest.raises(ValueError, match=message):
+        CRFParser(columns).fit(TREES)
+
+
+def test_values_of_columns():
+    tree = DependencyTree(
+        ["Äpfel", "2nd", "...", "ox"],
+        [0, 1, 1, 1],
+        lemmas=["Apfel", "_", "_", "ox"],
+        feats=["Case=Nom|Number=Plur", "_", "_", "Number=Sing"],
+    )
+    names = ("form", "lemma", "feats.Number", "suffix.2", "prefix.3", "shape")
+    values = list_values(names, [tree], min_count=1)
+    assert values == {
+        "form": ["...", "2nd", "ox", "äpfel"],
+        "lemma": ["...", "2nd", "Apfel", "ox"],
+        "feats.Number": ["Plur", "Sing", "_"],
+        "suffix.2": ["..", "el", "nd", "ox"],
+        "prefix.3": ["...", "2nd", "ox", "äpf"],
+        "shape": ["X5", "x.3", "x2", "x93"],
+    }
+
+
+def test_rare_words_are_unknown_and_rare_tags_are_not():
+    trees = [
+        DependencyTree(["a", "b"], [2, 0], upos=["A", "B"], xpos=["C", "D"]),
+        DependencyTree(["a", "c"], [2, 0], upos=["A", "X"], xpos=["C", "Y"]),
+    ]
+    values = list_values(("upos", "xpos", "form"), trees, min_count=2)
+    assert values == {"upos": ["A", "B", "X"], "xpos": ["C", "D", "Y"], "form": ["a"]}
+    codes = encode_columns(make_columns(values), trees, np.array([0, 2, 4]))
+    assert codes[:, 2].tolist() == [3, 0, 3, 0]
+    assert codes[:, 0].tolist() == [3, 4, 3, 5]
+
+
+def full(n=30, **columns):
+    """A text that is long enough to miss features in."""
+    values = {"upos": ["A"] * n, "xpos": ["B"] * n, "lemmas": ["c"] * n, "feats": ["D=e"] * n}
+    return DependencyTree(["f"] * n, [0, *[1] * (n - 1)], **(values | columns))
+
+
+@pytest.mark.parametrize("name", ["upos", "xpos", "lemmas", "feats"])
+def test_a_column_that_is_missing_is_an_error(name):
+    parser = CRFParser(n_features=64, random_state=0).fit([full()])
+    column = name.removesuffix("s") if name == "lemmas" else name
+    for missing in (["_"] * 30, None):
+        with pytest.raises(ValueError, match=f"All values of the column '{column}' of X"):
+            parser.predict([full(**{name: missing}, symbols=["A"] * 30)])
+    values = ["_"] * 29 + [getattr(full(), name)[0]]
+    if name not in ("upos", "xpos"):
+        parser.predict([full(**{name: values})])
+
+
+@pytest.mark.parametrize("column", ["form", "suffix", "prefix.1", "shape"])
+def test_masked_words_are_missing_columns(column):
+    parser = CRFParser(["upos", column], n_features=64, random_state=0).fit([full()])
+    masked = DependencyTree(["_"] * 30, upos=["A"] * 30)
+    with pytest.raises(ValueError, match=f"All values of the column '{column}"):
+        parser.predict([masked])
+
+
+def test_short_sentences_may_have_no_features():
+    parser = CRFParser(["upos", "feats"], n_features=64, random_state=0).fit([full()])
+    parser.predict([full(20, feats=["_"] * 20)])
+    with pytest.raises(ValueError, match=r"column 'feats' of X \(21 tokens\)"):
+        parser.predict([full(20, feats=["_"] * 20), full(1, feats=["_"])])
+    one = CRFParser(["upos", "feats.D"], n_features=64, random_state=0).fit([full()])
+    one.predict([full(feats=["E=e"] * 30)])  # has features, if not this one
+    with pytest.raises(ValueError, match=r"column 'feats\.D'"):
+        one.predict([full(feats=["_"] * 30)])
+
+
+def test_unknown_tags_are_told():
+    parser = CRFParser(["upos", "form"], n_features=64, random_state=0).fit([full()])
+    with pytest.warns(UnknownSymbolWarning, match="100 % of the tokens"):
+        parser.predict([full(upos=["Z"] * 30)])
