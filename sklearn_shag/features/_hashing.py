@@ -188,11 +188,16 @@ def add_scores(codes, indptr, atoms, n_of_arcs, arcs, weights, space, scores):
             if head == modifier:
                 continue
             n = list_features(space, n_of_arcs, head, modifier, weights.shape[0])
-            for c in range(weights.shape[1]):
+            if weights.shape[1] == 1:  # the sum stays in a register
                 total = 0.0
                 for k in range(n):
-                    total += weights[space.places[k], c]
-                scores[a, c] += total
+                    total += weights[space.places[k], 0]
+                scores[a, 0] += total
+                continue
+            for k in range(n):
+                place = space.places[k]
+                for c in range(weights.shape[1]):
+                    scores[a, c] += weights[place, c]
 
 
 @table_kernel

@@ -1,0 +1,174 @@
+"""What training on trees given their sentences reaches, and what it costs.
+
+Usage: python benchmarks/conditional.py [--treebanks NAME...] [--without-grammars]
+       [--output RESULTS.json]
+
+The treebanks are folders of SKLEARN_SHAG_DATA (default: five). CRFParser is trained on tags alone
+(XPOS in English, else UPOS) and on all columns, with three seeds, and scored on the test set:
+attachment, and relations without subtypes. Seconds are CPU time on one thread, beside the speed of
+a product of matrices in the same process. Memory is the peak of a process of its own.
+ConditionalSHAG is trained on draws of English trees, and on heads here and there, and scored on the
+development set.
+``benchmarks/udpipe.py`` measures UDPipe 1 on the same files.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+from _measure import Report, make_dgemm, measured, minima
+from threadpoolctl import threadpool_limits
+
+from sklearn_shag import EMSHAG, ConditionalSHAG, CRFParser, DeterministicSHAG
+from sklearn_shag.datasets import fetch_treebank
+from sklearn_shag.metrics import labeled_attachment_score
+from sklearn_shag.treebank import is_projective
+
+ENGLISH = "UD_English-EWT"
+# What is demanded: UAS of tags alone, UAS and LAS of all columns.
+BARS = {
+    ENGLISH: (79.0, 85.8, 83.0),
+    "UD_French-Sequoia": (84.5, 88.0, 85.5),
+    "UD_Afrikaans-AfriBooms": (83.5, 86.0, 80.5),
+    "UD_Tamil-TTB": (73.0, 77.0, 69.0),
+    "UD_Turkish-IMST": (64.5, 71.0, 62.5),
+}
+SECONDS = {ENGLISH: 40, "UD_French-Sequoia": 8}
+N_SEEDS = 3
+
+
+def load(name):
+    return fetch_treebank(name, download_if_missing=False)
+
+
+def seconds_of(function):
+    started = time.process_time()
+    result = function()
+    return result, time.process_time() - started
+
+
+def measure_parser(name, columns):
+    """Train with each seed; return the means."""
+    treebank, runs = load(name), []
+    for seed in range(N_SEEDS):
+        parser, seconds = seconds_of(
+            lambda seed=seed: CRFParser(columns, random_state=seed).fit(treebank.train)
+        )
+        _, of_test = seconds_of(lambda parser=parser: parser.predict(treebank.test))
+        parsed = parser.parse(treebank.test)
+        las = labeled_attachment_score(treebank.test, parsed)
+        uas = parser.score(treebank.test)
+        runs.append((100 * uas, 100 * las, seconds, len(treebank.test) / of_test))
+    return dict(zip(("UAS", "LAS", "CPU s", "sentences/s"), np.mean(runs, axis=0), strict=True))
+
+
+def report_parsers(report, names):
+    rows, bars = [], []
+    CRFParser(random_state=0).fit(load(names[0]).train[:20]).parse(load(names[0]).test[:20])
+    for name in names:
+        of_tags, *of_words = BARS[name]
+        tags = measure_parser(name, ["xpos" if name == ENGLISH else "upos"])
+        words = measure_parser(name, "auto")
+        rows += [{"treebank": name, "columns": "tags"} | tags]
+        rows += [{"treebank": name, "columns": "all"} | words]
+        report.add("parsers", rows)
+        bars.append(measured(f"{name}, tags, UAS", tags["UAS"], at_least=of_tags))
+        for score, bar in zip(("UAS", "LAS"), of_words, strict=True):
+            bars.append(measured(f"{name}, all columns, {score}", words[score], at_least=bar))
+        if name in SECONDS:
+            what = f"{name}, all columns, CPU seconds of training"
+            bars.append(measured(what, words["CPU s"], at_most=SECONDS[name]))
+        if name == ENGLISH:
+            speed = words["sentences/s"]
+            bars.append(measured(f"{name}, sentences a second", speed, at_least=4000))
+        peak = measure_peak(name)
+        bars.append(measured(f"{name}, peak memory, GiB", peak, at_most=1.5))
+        report.add("bars of parsers", bars)
+
+
+def report_peak(name):
+    """Read, learn and parse in this process, and print the peak of its memory in bytes."""
+    treebank = load(name)
+    CRFParser(random_state=0).fit(treebank.train).parse(treebank.test)
+    print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def measure_peak(name):
+    command = [sys.executable, __file__, "--peak", name]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return int(done.stdout) / 2**30
+
+
+def short(trees, longest):
+    return [tree for tree in trees if len(tree) <= longest and is_projective(tree)]
+
+
+def report_whole_trees(report, treebank, bars):
+    """Draws of whole trees: before tuning and after."""
+    train, rows = short(treebank.train, 40), []
+    start = EMSHAG(4, init="moments", smoothing=3)
+    for n_trees, bar in ((100, 1.0), (1000, 2.0)):
+        runs = []
+        for seed in range(3):
+            chosen = np.random.default_rng(seed).choice(len(train), n_trees, replace=False)
+            drawn = [train[k] for k in chosen]
+            model, seconds = seconds_of(lambda drawn=drawn: ConditionalSHAG(start).fit(drawn))
+            scores = start.fit(drawn).score(treebank.dev), model.score(treebank.dev)
+            runs.append((100 * scores[0], 100 * scores[1], seconds))
+        before, after, seconds = np.mean(runs, axis=0)
+        rows.append({"trees": n_trees, "before": before, "after": after, "CPU s": seconds})
+        bars.append(measured(f"gain from {n_trees} trees", after - before, at_least=bar))
+    report.add("whole trees", rows)
+
+
+def report_scattered_heads(report, treebank, bars):
+    """Draws of heads here and there, of sentences of which no more is known."""
+    train, rows = short(treebank.train, 30), []
+    dev = [tree for tree in treebank.dev if len(tree) <= 60]
+    for n_heads in (450, 1800):
+        runs = []
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            drawn = [train[k] for k in rng.choice(len(train), 700, replace=False)]
+            flat = np.concatenate([tree.heads for tree in drawn])
+            known = np.full(flat.size, -1)
+            places = rng.choice(flat.size, n_heads, replace=False)
+            known[places] = flat[places]
+            parts = np.split(known, np.cumsum([len(tree) for tree in drawn])[:-1])
+            model = ConditionalSHAG(DeterministicSHAG("first"), alpha=0.3)
+            _, seconds = seconds_of(lambda m=model, X=drawn, y=parts: m.fit(X, y))
+            runs.append((100 * model.score(dev), seconds))
+        score, seconds = np.mean(runs, axis=0)
+        rows.append({"heads": n_heads, "UAS": score, "CPU s": seconds})
+        if n_heads == 450:
+            bars.append(measured("UAS from 450 heads", score, at_least=66))
+    report.add("scattered heads", rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--treebanks", nargs="+", default=list(BARS), choices=list(BARS))
+    parser.add_argument("--without-grammars", action="store_true")
+    parser.add_argument("--output", help="default: in the folder results beside the script")
+    arguments = parser.parse_args()
+    report, bars = Report("conditional", arguments.output), []
+    dgemm, n_operations = make_dgemm()
+    with threadpool_limits(1):
+        speed = n_operations / minima({"dgemm": dgemm})["dgemm"] / 1e9
+        report.add("yardstick", [{"what": "dgemm, GFlop/s", "measured": speed}])
+        report_parsers(report, arguments.treebanks)
+        if not arguments.without_grammars:
+            treebank = load(ENGLISH)
+            report_whole_trees(report, treebank, bars)
+            report_scattered_heads(report, treebank, bars)
+            report.add("bars of grammars", bars)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--peak"]:
+        report_peak(sys.argv[2])
+    else:
+        main()
