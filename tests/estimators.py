@@ -64,13 +64,17 @@ OF_SYMBOLS = {
         DeterministicSHAG("sibling", smoothing=1), max_iter=3, decoder="viterbi"
     ),
     "CRF": CRFParser(["symbol"], n_features=2**12, random_state=0),
-    "network": BiaffineParser(["symbol"], hidden_layer_sizes=[8], max_iter=3, random_state=0),
+    "network": BiaffineParser(
+        ["symbol"], hidden_layer_sizes=[8], labels=False, max_iter=3, random_state=0
+    ),
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
 OF_TREES = {
     "lexicalized": LexicalizedSHAG(),
     "CRF of words": CRFParser(["upos", "form", "suffix"], n_features=2**14, random_state=0),
-    "network of words": BiaffineParser(hidden_layer_sizes=(8, 8), max_iter=3, random_state=0),
+    "network of words": BiaffineParser(
+        ["upos", "form", "suffix"], hidden_layer_sizes=(8, 8), max_iter=3, random_state=0
+    ),
     "network that tags": BiaffineParser(
         ["form", "suffix"], tags="upos", hidden_layer_sizes=(8,), max_iter=3, random_state=0
     ),

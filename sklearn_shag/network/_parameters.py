@@ -4,6 +4,9 @@ from math import prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_shag.utils._typing import IntArray
 
 # Token vectors of each group of columns, the vectors of heads and modifiers, those for labels.
 EMBEDDED, ARC, LABEL = 64, 100, 50
@@ -52,8 +55,8 @@ class NetworkWeights(NamedTuple):
     array([5])
     """
 
-    hidden_layer_sizes: np.ndarray
-    values: np.ndarray
+    hidden_layer_sizes: IntArray
+    values: NDArray[np.float32]
 
 
 class Linear(NamedTuple):
