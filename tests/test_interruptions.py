@@ -15,8 +15,9 @@ from tests.estimators import ESTIMATORS, TRANSFORMERS
 
 def shortened(learner):
     """A learner that iterates a few times only, which are all alike."""
-    iterates = "max_iter" in learner.get_params()
-    return clone(learner).set_params(max_iter=2, tol=9) if iterates else learner
+    short = {"max_iter": 2, "tol": 9}
+    iterating = short.keys() & learner.get_params()
+    return clone(learner).set_params(**{name: short[name] for name in iterating})
 
 
 LEARNERS = {
