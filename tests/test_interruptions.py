@@ -1,6 +1,7 @@
 """A fit that fails, wherever it fails, leaves the estimator as it was."""
 
 import copy
+import inspect
 import sys
 import warnings
 
@@ -49,6 +50,8 @@ class Interrupter:
         name = frame.f_globals.get("__name__", "")
         if event not in ("call", "return") or not name.startswith("sklearn_shag."):
             return
+        if frame.f_code.co_flags & inspect.CO_GENERATOR:
+            return  # where one is closed before its end, Python itself would lose the error
         self.n_calls += 1
         if self.n_calls == self.at:
             sys.setprofile(None)
