@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 import sklearn_shag
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag import CRFParser, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.datasets import load_english
 from sklearn_shag.inspection import (
     AttachmentByDistanceDisplay,
@@ -69,6 +69,9 @@ def records(english):
     yield automaton_ranks(model)
     yield AttachmentByDistanceDisplay.from_estimator(model, english[:3]).by_symbol
     yield attachment_breakdown(english[:3], model.predict(english[:3]))
+    parser = CRFParser(n_features=64, random_state=0).fit(english[:9])
+    yield parser.weights_
+    yield from parser.explain(english[0], 1)
 
 
 def test_records_hold_what_their_annotations_say(english):
@@ -76,7 +79,7 @@ def test_records_hold_what_their_annotations_say(english):
     for record in records(english):
         seen.add(type(record).__name__)
         check(record, type(record), type(record).__name__)
-    assert len(seen) == 14
+    assert len(seen) == 16
 
 
 @pytest.mark.parametrize("name", ESTIMATORS | TRANSFORMERS)

@@ -21,6 +21,8 @@ from sklearn_shag import (
     EMSHAG,
     AveragedSHAG,
     BaseSHAG,
+    ConditionalSHAG,
+    CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
     ProductSHAG,
@@ -30,6 +32,7 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
+from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearWeights
 from sklearn_shag.inspection import (
     ApproximateDFA,
     ArcCalibrationDisplay,
@@ -333,6 +336,32 @@ def parse(folder: Path) -> None:
     print(sklearn_shag.__version__, [round(each.score(test), 2) for each in models])
 
 
+def train_on_what_is_asked() -> None:
+    """Trees given their sentences, known in part."""
+    trees = load_english().data[:60]
+    templates = [*DEFAULT_TEMPLATES, "h.upos between.upos m.upos"]
+    parser = CRFParser(["upos", "form"], templates=templates, early_stopping=True, random_state=0)
+    assert_type(parser.fit(trees, sample_weight=np.ones(len(trees))), CRFParser)
+    assert_type(parser.columns_, tuple[str, ...])
+    assert_type(parser.vocabulary_, dict[str, list[str]])
+    assert_type(parser.weights_, LinearWeights)
+    assert_type(parser.weights_.arcs, NDArray[np.float32])
+    assert_type(parser.loss_curve_, list[float])
+    assert_type(parser.n_lifted_, int)
+    features = parser.explain(trees[0], 1, head=2, rival=0, n_features=3)
+    assert_type(features, list[FeatureWeight])
+    assert_type(features[0].weight + features[0].rival_weight, float)
+    assert_type(parser.score_samples(trees), NDArray[np.float64])
+    assert_type(parser.predict_labels(trees), NDArray[np.object_])
+
+    partial = [np.where(np.arange(len(tree)) % 2, tree.heads, -1) for tree in trees]
+    model = ConditionalSHAG(DeterministicSHAG("first"), alpha=0.3, max_iter=2).fit(trees, partial)
+    assert_type(model, ConditionalSHAG)
+    assert_type(model.operators_, Operators)
+    assert_type(model.n_iter_, int)
+    assert_type(model.parse(trees[:3]), list[DependencyTree])
+
+
 def look_inside() -> None:
     """What was learned."""
     trees = load_english().data
@@ -532,6 +561,7 @@ def main() -> None:
         load_treebanks(folder)
         parse(folder)
         use_scikit_learn(folder)
+    train_on_what_is_asked()
     look_inside()
     look_at_pictures()
     count_and_learn()

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn_shag.features._columns import OUTSIDE, ROOT
 from sklearn_shag.features._templates import BETWEEN, HEAD, MODIFIER
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
+from sklearn_shag.utils._typing import SingleArray
 
 # The shortest distance of each bucket but the first.
 BUCKETS = (2, 3, 4, 5, 6, 8, 11, 16, 26)
@@ -55,8 +56,8 @@ class LinearWeights(NamedTuple):
     ((4096, 1), True)
     """
 
-    arcs: np.ndarray
-    labels: np.ndarray
+    arcs: SingleArray
+    labels: SingleArray
 
 
 class Weights(NamedTuple):

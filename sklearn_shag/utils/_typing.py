@@ -20,6 +20,7 @@ __all__ = [
     "RandomSeed",
     "RouteArray",
     "SignArray",
+    "SingleArray",
     "StrArray",
 ]
 
@@ -30,6 +31,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 ObjectArray: TypeAlias = NDArray[np.object_]
 RouteArray: TypeAlias = NDArray[np.uint8]
 SignArray: TypeAlias = NDArray[np.int8]
+SingleArray: TypeAlias = NDArray[np.float32]
 StrArray: TypeAlias = NDArray[np.str_]
 
 IntArrayLike: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]
