@@ -1,0 +1,283 @@
+"""BiaffineParser: what it reads, learns and says, and how training goes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
+from sklearn_shag.network import predict_arcs
+from sklearn_shag.parsing import Potentials, chart
+from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads
+from tests.estimators import assert_same_model
+from tests.test_crf import hide
+
+
+def small(columns=("upos", "form"), **parameters):
+    """A parser that is trained in a moment."""
+    settings = {"hidden_layer_sizes": [16], "max_iter": 4, "random_state": 0, **parameters}
+    return BiaffineParser(list(columns) if isinstance(columns, tuple) else columns, **settings)
+
+
+@pytest.fixture
+def trees(english):
+    return english[:100]
+
+
+@pytest.fixture
+def test(english):
+    return english[300:]
+
+
+@pytest.fixture(scope="module")
+def fitted(english):
+    return small(max_iter=15, batch_size=100, learning_rate_init=0.01).fit(english[:300])
+
+
+# What is read
+
+
+def test_auto_reads_what_crf_parser_reads_but_feature_by_feature():
+    tree = DependencyTree(
+        ["Go", "on"], [0, 1], upos=["V", "P"], feats=["Mood=Imp|Voice=Act", "_"], lemmas=["go", "_"]
+    )
+    parser = small("auto", min_count=1).fit([tree])
+    expected = ("upos", "feats.Mood", "feats.Voice", "form", "lemma", "suffix.3")
+    assert parser.columns_ == expected == tuple(parser.vocabulary_)
+    assert CRFParser(min_count=1).fit([tree]).columns_ == ("upos", "feats", *expected[3:])
+    assert parser.vocabulary_["feats.Mood"] == ["Imp", "_"]
+    assert small(["upos", "feats", "feats.Mood"]).fit([tree]).columns_ == expected[:3]
+
+
+def test_every_column_counts(trees, test):
+    """A parser does not say the same of sentences that differ in a column."""
+    parser = small(("upos", "form", "suffix")).fit(trees)
+    tree = test[0]
+    before = parser.predict_marginals([tree])[0]
+    changes = {
+        "upos": tree.with_symbols(tree.symbols),
+        "form": DependencyTree(["the", *tree.forms[1:]], upos=tree.upos),
+    }
+    changes["upos"] = DependencyTree(tree.forms, upos=["VERB", *tree.upos[1:]])
+    for other in changes.values():
+        assert np.abs(parser.predict_marginals([other])[0] - before).max() > 1e-4
+
+
+def test_plain_symbols_are_enough(trees, test):
+    symbols = [list(tree.symbols) for tree in trees]
+    parser = small("auto").fit(symbols, heads(trees))
+    assert parser.columns_ == ("symbol",)
+    assert parser.predict([list(test[0].symbols)])[0].size == len(test[0])
+
+
+# What is learned
+
+
+def test_scores_are_those_of_the_network(fitted, test):
+    """Marginals are those of a chart over the scores that the network gives."""
+    columns, _, network = fitted._kept()
+    assert columns.names == ("upos", "form")
+    batch = fitted._batch(test[:3])
+    scores = predict_arcs(network, batch.codes, batch.indptr)
+    potentials = Potentials(batch.indptr, arcs=scores.astype(np.float64))
+    expected = chart(None, potentials).arcs
+    found = np.concatenate([each.ravel() for each in fitted.predict_marginals(test[:3])])
+    assert_allclose(found, expected, atol=1e-9)
+
+
+def test_it_parses_better_than_chance_and_than_tags_alone(fitted, test):
+    chains = np.mean(np.concatenate([np.arange(len(tree)) == tree.heads for tree in test]))
+    assert fitted.score(test) > 0.8 > 2 * chains
+
+
+def test_the_same_seed_gives_the_same_model(trees):
+    one = small(random_state=3).fit(trees)
+    assert_same_model(one, small(random_state=3).fit(trees[::-1]))
+    other = small(random_state=4).fit(trees)
+    assert not np.array_equal(one.weights_.values, other.weights_.values)
+
+
+def test_partial_trees_teach_what_they_know(trees):
+    hidden = [hide(tree, k) for k, tree in enumerate(trees)]
+    parser = small(batch_size=50, learning_rate_init=0.01).fit(hidden)
+    assert parser.loss_curve_[-1] < 0.7 * parser.loss_curve_[0]
+    logs = parser.conditional_log_likelihood(hidden)
+    assert -logs.mean() < parser.loss_curve_[0]
+    free = parser.predict(hidden)
+    kept = parser.predict(hidden, allowed=allowed_arcs(heads(hidden)))
+    assert any((one != other).any() for one, other in zip(free, kept, strict=True))
+    for tree, its_heads in zip(hidden, kept, strict=True):
+        known = tree.heads >= 0
+        assert_array_equal(its_heads[known], tree.heads[known])
+
+
+def test_the_loss_is_that_of_the_known_trees(trees):
+    """Without noise, and with steps that change nothing, it is the mean of what is reported."""
+    still = {"dropout": 0.0, "learning_rate_init": 1e-12, "min_count": 1}
+    parser = small(("upos",), max_iter=1, **still)
+    trees = [tree for tree in trees if tree.is_projective]
+    loss = np.mean([small_loss(parser.set_params(random_state=s), trees) for s in range(3)])
+    assert abs(loss) < 0.02  # of tags, 2 % are replaced in training
+
+
+def small_loss(parser, trees):
+    parser.fit(trees)
+    return parser.loss_curve_[0] / -parser.conditional_log_likelihood(trees).mean() - 1
+
+
+def test_weights_of_sentences_multiply_their_loss(trees):
+    weights = np.arange(100) % 3
+    one = small(max_iter=1, dropout=0.0).fit(trees, sample_weight=weights)
+    assert one.loss_curve_[0] > 0
+    with pytest.raises(AssertionError):
+        assert_same_model(one, small(max_iter=1, dropout=0.0).fit(trees))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dropout": 0.5},
+        {"alpha": 1.0},
+        {"batch_size": 50},
+        {"learning_rate_init": 1e-3},
+        {"hidden_layer_sizes": [15]},
+        {"labels": False},
+        {"min_count": 5},
+    ],
+)
+def test_every_parameter_of_training_counts(trees, change):
+    first, other = small(max_iter=1).fit(trees), small(max_iter=1, **change).fit(trees)
+    assert not np.array_equal(first.weights_.values, other.weights_.values)
+
+
+def test_defaults_depend_on_the_size_of_the_treebank(trees):
+    assert small(max_iter=None).fit(trees).n_iter_ == 20
+
+
+def test_layers_may_be_many(trees, test):
+    parser = small(hidden_layer_sizes=(3, 5, 4)).fit(trees)
+    assert parser.weights_.hidden_layer_sizes.tolist() == [3, 5, 4]
+    assert parser.predict(test).shape == (len(test),)
+
+
+@pytest.mark.parametrize("sizes", [(), (0,), (10, -1), (2.5,), ("10",)])
+def test_layers_must_have_units(trees, sizes):
+    with pytest.raises(ValueError, match="hidden_layer_sizes must hold a positive whole number"):
+        small(hidden_layer_sizes=sizes).fit(trees)
+
+
+def test_training_that_explodes_is_an_error(trees):
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(ValueError, match=r"range of numbers.*Lower learning_rate_init=1e\+30"),
+    ):
+        small(learning_rate_init=1e30).fit(trees)
+
+
+# Going on, and stopping
+
+
+def test_warm_start_goes_on(trees):
+    parser = small(warm_start=True, batch_size=50, learning_rate_init=0.01).fit(trees)
+    first = parser.loss_curve_
+    parser.fit(trees)
+    assert parser.loss_curve_[0] < 0.8 * first[0]
+    with pytest.raises(ValueError, match=r"warm_start continues from layers of \(16,\) units"):
+        parser.set_params(hidden_layer_sizes=(8,)).fit(trees)
+
+
+def test_early_stopping_keeps_the_best_weights(english):
+    """Every sentence has a word of its own, which tells those that were set aside."""
+    trees = [
+        DependencyTree([*tree.forms[:-1], f"word{k}"], tree.heads, upos=tree.upos)
+        for k, tree in enumerate(english[:100])
+    ]
+    settings = {"early_stopping": True, "validation_fraction": 0.3, "min_count": 1}
+    settings |= {"batch_size": 50, "learning_rate_init": 0.02}
+    parser = small(max_iter=40, n_iter_no_change=3, **settings).fit(trees)
+    known = set(parser.vocabulary_["form"])
+    held_out = [tree for tree in trees if tree.forms[-1] not in known]
+    assert len(held_out) == 30
+    scores = parser.validation_scores_
+    best = int(np.argmax(scores))
+    assert parser.n_iter_ == len(scores) == len(parser.loss_curve_) == best + 4 < 40
+    assert_allclose(parser.score(held_out), scores[best], rtol=1e-12)
+
+
+# Labels
+
+
+def test_labels_are_those_of_the_trees(fitted, test):
+    of_true_heads = fitted.predict_labels(test, test)
+    right = [np.array(t.deprels) == p for t, p in zip(test, of_true_heads, strict=True)]
+    assert np.concatenate(right).mean() > 0.85
+    parsed, predicted = fitted.parse(test), fitted.predict_labels(test)
+    assert all(tree.deprels == tuple(p) for tree, p in zip(parsed, predicted, strict=True))
+
+
+def test_labels_may_be_left_out(trees, test):
+    parser = small(labels=False).fit(trees)
+    assert parser.labels_.size == 0
+    assert parser.parse(test)[0].deprels is None
+    with pytest.raises(ValueError, match="BiaffineParser knows no relations"):
+        parser.predict_labels(test)
+
+
+# Tags
+
+
+def test_tags_are_learned_along(english, test):
+    parser = BiaffineParser(
+        tags="upos", hidden_layer_sizes=[32], batch_size=100, max_iter=12, random_state=0
+    ).fit(english[:300])
+    assert parser.columns_[:4] == ("form", "prefix.1", "prefix.2", "prefix.3")
+    assert parser.columns_[-1] == "shape"
+    untagged = [DependencyTree(tree.forms) for tree in test]
+    tags = parser.predict_tags(untagged)
+    right = [np.array(tree.upos) == its_tags for tree, its_tags in zip(test, tags, strict=True)]
+    assert np.concatenate(right).mean() > 0.75
+    assert parser.tags_.tolist() == sorted({tag for tree in english[:300] for tag in tree.upos})
+    together = clone(parser).set_params(n_jobs=2, max_iter=1).fit(english[:100])
+    one_by_one = [together.predict_tags([tree])[0] for tree in test[:20]]
+    for one, other in zip(one_by_one, together.predict_tags(test[:20]), strict=True):
+        assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("columns", [["form", "upos"], ["feats", "form"], ["feats.Case"]])
+def test_tags_are_not_read_where_they_are_learned(trees, columns):
+    with pytest.raises(ValueError, match=r"tags='upos' is to be learned from words alone, but col"):
+        small(columns, tags="upos").fit(trees)
+
+
+def test_there_must_be_tags_to_learn(trees):
+    untagged = [DependencyTree(tree.forms, tree.heads) for tree in trees]
+    with pytest.raises(ValueError, match="tags='xpos' is to be learned, but no tree of X has"):
+        small(["form"], tags="xpos").fit(untagged)
+
+
+def test_no_tags(fitted, test):
+    with pytest.raises(ValueError, match="has learned no tags"):
+        fitted.predict_tags(test)
+
+
+# Files
+
+
+def test_files_are_small_and_give_the_same(fitted, test, tmp_path):
+    save_model(fitted, tmp_path / "model.npz")
+    assert (tmp_path / "model.npz").stat().st_size < 4.5 * fitted.weights_.values.size
+    loaded = load_model(tmp_path / "model.npz")
+    assert_same_model(loaded, fitted)
+    for one, other in zip(loaded.predict(test), fitted.predict(test), strict=True):
+        assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("change", [{"values": slice(1, None)}, {"hidden_layer_sizes": slice(0)}])
+def test_files_with_other_sizes_are_refused(fitted, change, tmp_path):
+    damaged = clone(fitted)
+    vars(damaged).update(vars(fitted))
+    parts = {name: getattr(fitted.weights_, name)[part] for name, part in change.items()}
+    damaged.weights_ = fitted.weights_._replace(**parts)
+    save_model(damaged, tmp_path / "model.npz")
+    with pytest.raises(ValueError, match=f"weights_/{next(iter(change))}"):
+        load_model(tmp_path / "model.npz")
