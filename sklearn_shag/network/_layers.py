@@ -137,16 +137,10 @@ def linear_backward(layer, x, d_y, d_layer):
 
 
 def rectify(x):
-    """Compute leaky rectified units, in place."""
-    positive = x > 0
-    np.multiply(x, SLOPE, out=x, where=~positive)
-    return x, positive
-
-
-def rectify_backward(positive, d_y):
-    """Take the derivative by the input, in place."""
-    np.multiply(d_y, SLOPE, out=d_y, where=~positive)
-    return d_y
+    """Compute leaky rectified units, in place, and return the factors of all."""
+    factors = np.where(x > 0, x.dtype.type(1), x.dtype.type(SLOPE))
+    x *= factors
+    return factors
 
 
 def recur(layer, x, begins, alone=None):

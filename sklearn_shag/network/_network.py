@@ -12,7 +12,6 @@ from sklearn_shag.network._layers import (
     linear,
     linear_backward,
     rectify,
-    rectify_backward,
     recur,
     recur_backward,
     with_roots,
@@ -75,22 +74,22 @@ def encode(network, tokens, noise, alone=None):
         caches.append(of_layer)
         factors.append(noise.drop(x))
     y, of_vectors = linear(parameters.vectors, x, alone)
-    y, positive = rectify(y)
+    slopes = rectify(y)
     factors.append(noise.drop(y))
     arc, label = vector_sizes(network.sizes)
     parts = np.split(y, np.cumsum([arc, arc, label]), axis=1)
     vectors = Vectors(x, *map(np.ascontiguousarray, parts))
-    return vectors, (rows, factors, caches, of_vectors, positive)
+    return vectors, (rows, factors, caches, of_vectors, slopes)
 
 
 def encode_backward(network, cache, d_vectors, gradient):
     """Take the derivatives by the parameters of the encoder."""
-    rows, factors, caches, of_vectors, positive = cache
+    rows, factors, caches, of_vectors, slopes = cache
     parameters = network.parameters
     *of_layers, of_last = factors
     d_y = np.hstack(d_vectors[1:])
     d_y *= of_last
-    d_y = rectify_backward(positive, d_y)
+    d_y *= slopes
     d_x = linear_backward(parameters.vectors, of_vectors, d_y, gradient.vectors)
     d_x += d_vectors.encoded
     for k in reversed(range(len(caches))):
