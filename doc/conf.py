@@ -123,6 +123,7 @@ PUBLIC_MODULES = [
             "operators",
             "parsing",
             "features",
+            "network",
             "metrics",
             "datasets",
         )

@@ -21,6 +21,7 @@ from sklearn_shag import (
     EMSHAG,
     AveragedSHAG,
     BaseSHAG,
+    BiaffineParser,
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
@@ -76,6 +77,7 @@ from sklearn_shag.metrics import (
     uas_scorer,
     unlabeled_attachment_score,
 )
+from sklearn_shag.network import NetworkWeights
 from sklearn_shag.operators import (
     Operators,
     change_basis,
@@ -350,6 +352,10 @@ def train_on_what_is_asked() -> None:
     assert_type(parser.n_lifted_, int)
     features = parser.explain(trees[0], 1, head=2, rival=0, n_features=3)
     assert_type(features, list[FeatureWeight])
+    network = BiaffineParser("auto", hidden_layer_sizes=(8,), tags=None, max_iter=1)
+    assert_type(network.fit(trees), BiaffineParser)
+    assert_type(network.weights_, NetworkWeights)
+    assert_type(network.weights_.values, NDArray[np.float32])
     assert_type(features[0].weight + features[0].rival_weight, float)
     assert_type(parser.score_samples(trees), NDArray[np.float64])
     assert_type(parser.predict_labels(trees), NDArray[np.object_])

@@ -40,12 +40,18 @@ class Sizes(NamedTuple):
 class NetworkWeights(NamedTuple):
     """What a network has learned.
 
+    The shapes of its layers follow from the sizes here, and the columns, labels and tags it knows.
+
     Attributes
     ----------
     hidden_layer_sizes : int ndarray of shape (n_layers,)
         Units per direction of each recurrent layer.
     values : float32 ndarray of shape (n_parameters,)
         The parameters of all layers, one after the other.
+
+    See Also
+    --------
+    sklearn_shag.BiaffineParser : Learns them.
 
     Examples
     --------
