@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
-from sklearn_shag.network import predict_arcs
+from sklearn_shag._column_groups import list_sizes
+from sklearn_shag.network import Trainer, predict_arcs
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads
 from tests.estimators import assert_same_model
@@ -95,6 +96,36 @@ def test_the_same_seed_gives_the_same_model(trees):
     assert_same_model(one, small(random_state=3).fit(trees[::-1]))
     other = small(random_state=4).fit(trees)
     assert not np.array_equal(one.weights_.values, other.weights_.values)
+
+
+def test_weights_are_averages(trees, monkeypatch):
+    made = []
+
+    class Kept(Trainer):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(self)
+
+    monkeypatch.setattr("sklearn_shag._biaffine.Trainer", Kept)
+    parser = small(max_iter=1).fit(trees)
+    (trainer,) = made
+    assert_array_equal(parser.weights_.values, trainer.average)
+    assert np.abs(parser.weights_.values - trainer.values).max() > 1e-3
+
+
+def test_columns_are_embedded_in_groups():
+    names = ["form", "upos", "feats.Case", "suffix.2", "lemma", "prefix.1", "suffix.3", "shape"]
+    values = {name: ["x"] * size for size, name in enumerate(names, start=1)}
+    sizes = list_sizes(values, [7, 5], 4, 3)
+    assert sizes[1:4] == ((7, 5), 4, 3)
+    words, tags = sizes.groups
+    assert words == ((0, 3, 4, 5, 6, 7), (4, 7, 8, 9, 10, 11), 0.3, 0.2)
+    assert tags == ((1, 2), (5, 6), 1.0, 0.02)
+    untagged = {name: values[name] for name in (names[0], *names[3:])}
+    forms, suffixes, prefixes = list_sizes(untagged, [7], 0, 0).groups
+    assert forms == ((0, 2), (4, 8), 0.3, 0.3)
+    assert suffixes == ((1, 4), (7, 10), 0.5, 0.05)
+    assert prefixes == ((3, 5), (9, 11), 0.5, 0.05)
 
 
 def test_partial_trees_teach_what_they_know(trees):
