@@ -104,11 +104,11 @@ def _has_values(name, sentences):
     """Tell whether any token has a value in a column, or in that which it is made of."""
     kind = name.partition(".")[0]
     source = kind if kind in ("symbol", *_READ) else "form"
-    columns = (
-        _column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
-        for sentence in sentences
-    )
-    return any(value != MISSING for values in columns for value in values)
+    for sentence in sentences:
+        values = _column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
+        if set(values) != {MISSING}:
+            return True
+    return False
 
 
 def _column(tree, name):
