@@ -25,6 +25,7 @@ from pathlib import Path
 from unittest import mock
 
 from _mistakes import (
+    annotation,
     charts,
     combinations,
     command_line,
@@ -56,6 +57,7 @@ GROUPS = {
     "Words, and several parsers as one": combinations.MISTAKES,
     "Models and their files": models.MISTAKES,
     "Relations of arcs": labels.MISTAKES,
+    "Annotation and calibration": annotation.MISTAKES,
     "Charts and known heads": charts.MISTAKES,
     "Command line: options": command_line.MISTAKES,
     "Command line: files": command_line_files.MISTAKES,

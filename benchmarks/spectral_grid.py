@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag._base import Learned
+from sklearn_shag._base_shag import Learned
 from sklearn_shag._spectral import PUBLISHED
 from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.encoding import encode_sentences

@@ -399,7 +399,7 @@ class ChartParser(BaseParser):
 
     def _predict_labelled(self, sentences, allowed):
         batch = self._batch(sentences, allowed)  # once for both
-        heads = self._decode(batch)
+        heads = object_array(over_chunks(self._decode(), batch, self.n_jobs, self.verbose))
         if not self._has_labels:
             return heads, [None] * heads.size
         return heads, self._label_batch(batch, np.concatenate(heads))
@@ -432,15 +432,14 @@ class ChartParser(BaseParser):
             )
 
     def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
-        return self._decode(self._batch(X, allowed))
+        batch = self._batch(X, allowed)
+        return object_array(over_chunks(self._decode(), batch, self.n_jobs, self.verbose))
 
-    def _decode(self, batch):
+    def _decode(self):
+        """Say how to find the trees of a chunk."""
         if self.decoder == "viterbi":
-            task = partial(parse_derivations, log_rungs(self._rungs()))
-        else:
-            logarithm = self.decoder == "mbr"
-            task = partial(parse_heads, self._rungs(), logarithm=logarithm)
-        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+            return partial(parse_derivations, log_rungs(self._rungs()))
+        return partial(parse_heads, self._rungs(), logarithm=self.decoder == "mbr")
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)

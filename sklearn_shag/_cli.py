@@ -40,6 +40,13 @@ examples:
   %(prog)s model.npz test.conllu -o parsed.conllu
   %(prog)s model.npz - < test.conllu > parsed.conllu
   %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
+  %(prog)s model.npz test.conllu -o parsed.conllu --confidence
+""",
+    "suggest": """\
+examples:
+  %(prog)s model.npz partial.conllu
+  %(prog)s model.npz partial.conllu -n 100 --json
+  %(prog)s model.npz partial.conllu --by sentences
 """,
     "evaluate": """\
 examples:
@@ -145,6 +152,7 @@ def _parser(prog):
     _add_demo(commands)
     _add_train(commands)
     _add_parse(commands)
+    _add_suggest(commands)
     _add_evaluate(commands)
     return parser
 
@@ -201,9 +209,7 @@ def _add_train(commands):
 
 def _add_parse(commands):
     parser = _command(commands, "parse", "_cli_models", "parse CoNLL-U files")
-    parser.add_argument(
-        "model", metavar="MODEL", help="model file, of the command train, or - for standard input"
-    )
+    _add_model(parser)
     _add_files(parser, "file", "FILE", "sentences", nargs="+")
     parser.add_argument(
         *("-o", "--output"),
@@ -222,6 +228,42 @@ def _add_parse(commands):
         action="store_true",
         help="keep the heads that the sentences have, with their relations, and complete the rest "
         "(default: heads are ignored)",
+    )
+    parser.add_argument(
+        "--confidence",
+        action="store_true",
+        help="write the probability of each arc into MISC, such as Confidence=0.9712 (default: "
+        "MISC stays as it is)",
+    )
+    _add_n_jobs(parser, default="that of the model")
+
+
+def _add_suggest(commands):
+    parser = _command(
+        commands, "suggest", "_cli_suggest", "list what a model is least sure of: what to annotate"
+    )
+    _add_model(parser)
+    _add_files(
+        parser, "file", "FILE", "sentences, of which known heads are taken for true", nargs="+"
+    )
+    parser.add_argument(
+        *("-n", "--number"),
+        type=int,
+        default=10,
+        metavar="N",
+        help="how many to list, at most (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--by",
+        choices=["arcs", "sentences"],
+        default="arcs",
+        help="words whose heads are in question, or sentences, by their expected share of wrong "
+        "heads (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object (default: a table, with tabs between its columns)",
     )
     _add_n_jobs(parser, default="that of the model")
 
@@ -260,6 +302,11 @@ def _add_examples(parser, name):
     parser.epilog = EXAMPLES[name]
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser
+
+
+def _add_model(parser):
+    help = "model file, of the command train, or - for standard input"
+    parser.add_argument("model", metavar="MODEL", help=help)
 
 
 def _add_files(parser, name, metavar, what, **options):

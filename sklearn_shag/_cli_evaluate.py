@@ -2,21 +2,14 @@
 
 import json
 import os
-import re
 import warnings
 from itertools import compress, product, zip_longest
-from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag._cli_sentences import describe, read_sentences
 from sklearn_shag.metrics import attachment_breakdown, is_punctuation, labeled_counts
-from sklearn_shag.treebank import (
-    MISSING,
-    DependencyTree,
-    fill_unknown,
-    list_sources,
-    read_conllu,
-)
+from sklearn_shag.treebank import MISSING, fill_unknown, list_sources
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
 
@@ -32,14 +25,6 @@ SCORES = {
     "label_accuracy": "label accuracy",
     "exact_match": "exact match",
 }
-
-
-class Sentence(NamedTuple):
-    """A tree and where it stands."""
-
-    path: str
-    number: int
-    tree: DependencyTree
 
 
 def evaluate(options):
@@ -58,7 +43,7 @@ def evaluate(options):
     """
     gold_files, system_files = list_sources(options.gold), list_sources(options.system)
     _check_files(gold_files, system_files)
-    gold, system = _read(gold_files), _read(system_files)
+    gold, system = read_sentences(gold_files), read_sentences(system_files)
     gold = _fill_unknown(gold)
     _check_sentences(options, gold, system)
     report = _compare(
@@ -81,14 +66,6 @@ def _check_files(gold, system):
             warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
 
 
-def _read(files):
-    return [
-        Sentence("<stdin>" if path == STANDARD else path, number, tree)
-        for path in files
-        for number, tree in enumerate(read_conllu(path), start=1)
-    ]
-
-
 def _fill_unknown(gold):
     """Of sentences without heads among others none is known: they are not scored."""
     trees = fill_unknown([sentence.tree for sentence in gold])
@@ -108,33 +85,27 @@ def _check_sentences(options, gold, system):
             )
     for sentence in (*gold, *system):
         if sentence.tree.heads is None:
-            raise ValueError(f"{_describe(sentence)} is without heads, which are what is scored.")
+            raise ValueError(f"{describe(sentence)} is without heads, which are what is scored.")
     for sentence in system:
         if UNKNOWN in sentence.tree.heads:
             raise ValueError(
-                f"{_describe(sentence)} has words without heads; what is scored are whole trees."
+                f"{describe(sentence)} has words without heads; what is scored are whole trees."
             )
 
 
 def _find_difference(true, parsed):
     """What differs between two sentences, one of which may be missing; None if nothing does."""
     if true is None or parsed is None:
-        return f"only one of them has {_describe(true or parsed)}"
+        return f"only one of them has {describe(true or parsed)}"
     if true.tree.forms == parsed.tree.forms:
         return None
     pairs = enumerate(zip_longest(true.tree.forms, parsed.tree.forms), start=1)
     token, words = next((token, pair) for token, pair in pairs if pair[0] != pair[1])
     first, second = ("no word" if word is None else repr(word) for word in words)
     return (
-        f"word {token} is {first} in {_describe(true)}, and {second} in {_describe(parsed)}. Both "
+        f"word {token} is {first} in {describe(true)}, and {second} in {describe(parsed)}. Both "
         f"need the same words in the same order"
     )
-
-
-def _describe(sentence):
-    comment = re.search(r"^# *sent_id *= *(.+)$", sentence.tree._source or "", flags=re.MULTILINE)
-    name = f" (sent_id {comment[1].strip()})" if comment else ""
-    return f"sentence {sentence.number} of {sentence.path}{name}"
 
 
 def _compare(gold, system, by, ignore):

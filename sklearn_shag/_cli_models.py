@@ -9,19 +9,22 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_shag._base import BaseParser
 from sklearn_shag._cli import N_STATES
+from sklearn_shag._cli_sentences import require_some
 from sklearn_shag._crf import CRFParser
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._em import EMSHAG
+from sklearn_shag._keep_heads import allow_kept_heads
 from sklearn_shag._lexicalized import LexicalizedSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
+from sklearn_shag.parsing import head_probabilities
 from sklearn_shag.treebank import TokenFeature, list_sources, read_conllu, write_conllu
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._progress import progress
 
-__all__ = ["parse", "train"]
+__all__ = ["open_parser", "parse", "train"]
 
 
 def _make_model(options):
@@ -127,7 +130,7 @@ def parse(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `file`, `output`, `decoder`, `keep_heads` and `n_jobs`.
+        With `model`, `file`, `output`, `decoder`, `keep_heads`, `confidence` and `n_jobs`.
 
     Raises
     ------
@@ -137,23 +140,59 @@ def parse(options):
     """
     files = list_sources(options.file)
     _check_output(options.output, [options.model, *files])
-    if [options.model, *files].count(STANDARD) > 1:
-        raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
-    model = load_model(options.model)
-    transform, parser = open_member(model)
-    if not isinstance(parser, BaseParser):
-        raise ValueError(
-            f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
-            f"the command train."
-        )
+    transform, parser = open_parser(options, files)
     if options.decoder is not None:
         parser.set_params(decoder=options.decoder)
-    if options.n_jobs is not None:
-        parser.set_params(n_jobs=options.n_jobs)
-    parser.set_params(verbose=_verbosity())
     # Steps before the parser change symbols alone, and these are not written.
     trees = transform(_read(files))
-    write_conllu(parser.parse(trees, keep_heads=options.keep_heads), options.output)
+    parsed = parser.parse(trees, keep_heads=options.keep_heads)
+    if options.confidence:
+        parsed = _add_confidence(parser, trees, parsed, options.keep_heads)
+    write_conllu(parsed, options.output)
+
+
+def open_parser(options, files):
+    """Load the model of a command that parses files.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `model` and `n_jobs`.
+    files : list of str
+        Which are read next.
+
+    Returns
+    -------
+    parser : OpenMember
+
+    Raises
+    ------
+    ValueError
+        If the file holds no parser, or standard input is wanted twice.
+    """
+    if [options.model, *files].count(STANDARD) > 1:
+        raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
+    opened = open_member(load_model(options.model))
+    if not isinstance(opened.parser, BaseParser):
+        raise ValueError(
+            f"{options.model} holds a {type(opened.parser).__name__}, which cannot parse; give a "
+            f"model of the command train."
+        )
+    if options.n_jobs is not None:
+        opened.parser.set_params(n_jobs=options.n_jobs)
+    opened.parser.set_params(verbose=_verbosity())
+    return opened
+
+
+def _add_confidence(parser, trees, parsed, keep_heads):
+    """Put the probability of each arc into MISC, given the heads that were kept."""
+    allowed = allow_kept_heads(trees, None) if keep_heads else None
+    marginals = parser.predict_marginals(trees, allowed=allowed)
+    probabilities = head_probabilities(marginals, [tree.heads for tree in parsed])
+    return [
+        tree.with_misc("Confidence", [f"{probability:.4f}" for probability in of_sentence])
+        for tree, of_sentence in zip(parsed, probabilities, strict=True)
+    ]
 
 
 def _verbosity():
@@ -181,9 +220,7 @@ def _read(files, with_heads=False):
                 )
             trees += read
             advance()
-    if not trees:
-        names = ("standard input" if path == STANDARD else path for path in files)
-        raise ValueError(f"There are no sentences in {', '.join(names)}.")
+    require_some(trees, files)
     return trees
 
 

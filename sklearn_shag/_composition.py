@@ -144,12 +144,12 @@ class ComposedParser(BaseComposition, BaseParser):
         if learner is not None:
             name = "X" if y is None else "y"
             require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
-        if y is not None:
-            heads = y  # with the relations of trees
         if sample_weight is not None:
             sample_weight = weights
         names, members = zip(*self.estimators, strict=True)
-        tasks = [delayed(_fit)(member, sentences, heads, sample_weight) for member in members]
+        # Steps of a pipeline may forget what trees hold: as y they keep their heads and relations.
+        y = sentences if y is None else y
+        tasks = [delayed(_fit)(member, sentences, y, sample_weight) for member in members]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
             fitted = run_parallel(tasks, self.n_jobs, lambda _: advance())
         named = Bunch()  # its __init__ would refuse the name self
@@ -251,12 +251,12 @@ def _check_frozen(name, member):
             _check_frozen(name, step)
 
 
-def _fit(member, sentences, heads, sample_weight):
+def _fit(member, sentences, y, sample_weight):
     """Fit a copy of a member; a frozen one is its own copy."""
     weights = {} if sample_weight is None else {_weight_name(member): sample_weight}
     # Weights go where this class says, whatever members request of scikit-learn's routing.
     with config_context(enable_metadata_routing=False):
-        return clone(member).fit(sentences, heads, **weights)
+        return clone(member).fit(sentences, y, **weights)
 
 
 def _weight_name(member):

@@ -23,6 +23,7 @@ import sklearn_shag
 from sklearn_shag import (
     EMSHAG,
     AveragedSHAG,
+    ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
@@ -33,6 +34,7 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag._cli import main
+from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,
     content_labeled_attachment_score,
@@ -42,11 +44,17 @@ from sklearn_shag.metrics import (
     labeled_attachment_score,
     unlabeled_attachment_score,
 )
-from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
+from sklearn_shag.treebank import (
+    DependencyTree,
+    TokenFeature,
+    allowed_arcs,
+    read_conllu,
+    write_conllu,
+)
 from sklearn_shag.utils import _progress
 from tests.estimators import learned, parameters
 
-COMMANDS = ["demo", "train", "parse", "evaluate"]
+COMMANDS = ["demo", "train", "parse", "suggest", "evaluate"]
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +67,10 @@ def files(tmp_path_factory, english):
     model = make_pipeline(TokenFeature("upos"), SpectralSHAG(3)).fit(english[:80])
     save_model(model, folder / "model.npz")
     write_conllu(model[-1].parse(english[80:110]), folder / "parsed.conllu")
+    partial = [
+        tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in english[80:110]
+    ]
+    write_conllu(partial, folder / "partial.conllu")
     return folder
 
 
@@ -367,6 +379,68 @@ class TestParse:
         assert run("parse", model, tmp_path / "in.conllu") == run("parse", model, test)
         assert run("parse", model, test) != out
 
+    @pytest.mark.parametrize("options", [[], ["--keep-heads"]], ids=str)
+    def test_confidence(self, run, model, test, tmp_path, options):
+        """What MISC held stays, and all else is as without the option."""
+        trees, rng = read_conllu(test), np.random.default_rng(0)
+        partial = [
+            tree.with_heads(np.where(rng.uniform(size=len(tree)) < 0.5, -1, tree.heads))
+            for tree in trees
+        ]
+        write_conllu(partial, tmp_path / "in.conllu")
+        plain = run("parse", model, tmp_path / "in.conllu", *options)
+        out = run("parse", model, tmp_path / "in.conllu", *options, "--confidence")
+        write_conllu(read_conllu(io.StringIO(out)), tmp_path / "out.conllu")
+        assert (tmp_path / "out.conllu").read_text(encoding="utf-8") == out
+        assert run("parse", model, tmp_path / "out.conllu", "--confidence") == (
+            run("parse", model, tmp_path / "in.conllu", "--confidence")
+        )
+        parser = load_model(model)[-1]
+        allowed = allowed_arcs(partial) if options else None
+        heads = parser.predict(partial, allowed=allowed)
+        expected = [
+            f"Confidence={marginals[token, head]:.4f}"
+            for marginals, found in zip(
+                parser.predict_marginals(partial, allowed=allowed), heads, strict=True
+            )
+            for token, head in enumerate(found)
+        ]
+        assert len(set(expected)) > 50
+        added, n_others = iter(expected), 0
+        for line, before in zip(out.splitlines(), plain.splitlines(), strict=True):
+            if not re.match(r"\d+\t", line):
+                assert line == before
+                continue
+            old, misc = before.rpartition("\t")[2], next(added)
+            n_others += old != "_"
+            assert line == before.removesuffix(old) + (misc if old == "_" else f"{old}|{misc}")
+        assert n_others > 10
+        known = np.concatenate([tree.heads for tree in partial]) != -1
+        assert (set(np.array(expected)[known]) == {"Confidence=1.0000"}) == bool(options)
+
+    @pytest.mark.parametrize("name", ["viterbi", "average", "words", "CRF", "conditional"])
+    def test_confidence_of_any_model(self, run, train, test, tmp_path, name):
+        trees = read_conllu(test)
+        model = {
+            "viterbi": DeterministicSHAG("sibling", smoothing=1, decoder="viterbi"),
+            "average": AveragedSHAG([("one", DeterministicSHAG()), ("two", SpectralSHAG(2))]),
+            "words": LexicalizedSHAG(),
+            "CRF": CRFParser(n_features=2**12, random_state=0),
+            "conditional": ConditionalSHAG(DeterministicSHAG(smoothing=1), max_iter=2),
+        }[name].fit(read_conllu(train))
+        save_model(model, tmp_path / "model.npz")
+        out = run("parse", tmp_path / "model.npz", test, "--confidence")
+        printed = re.findall(r"Confidence=(\d\.\d{4})$", out, flags=re.MULTILINE)
+        expected = [
+            marginals[np.arange(heads.size), heads]
+            for marginals, heads in zip(
+                model.predict_marginals(trees), model.predict(trees), strict=True
+            )
+        ]
+        np.testing.assert_allclose(
+            np.array(printed, dtype=float), np.concatenate(expected), rtol=0, atol=5.1e-5
+        )
+
     def test_heads_that_cannot_be_kept(self, fail, model, tmp_path):
         tree = DependencyTree(["a", "b", "c", "d"], [3, 4, 0, 3], upos=["NOUN"] * 4)
         write_conllu([tree.with_heads([-1, 0, 2, 2]), tree], tmp_path / "in.conllu")
@@ -415,6 +489,79 @@ class TestParse:
             for name in ("average.npz", "frozen.npz"):
                 parsed = read_conllu(io.StringIO(run("parse", tmp_path / name, test, *options)))
                 assert [tree.heads.tolist() for tree in parsed] == expected
+
+
+class TestSuggest:
+    @pytest.fixture
+    def partial(self, files):
+        return str(files / "partial.conllu")
+
+    def test_arcs(self, run, model, partial):
+        trees = read_conllu(partial)
+        expected = least_certain_arcs(load_model(model)[-1], trees)
+        out = run("suggest", model, partial, "-n", "1000")
+        header, *rows = [line.split("\t") for line in out.splitlines()]
+        assert " ".join(header) == (
+            "file sentence sent_id token form head head_form probability margin entropy"
+        )
+        assert len(rows) == sum((tree.heads == -1).sum() for tree in trees) > 200
+        for row, s, token, head, *numbers in zip(rows, *expected, strict=True):
+            assert row[:2] == [partial, str(s + 1)]
+            assert f"# sent_id = {row[2]}\n" in trees[s]._source
+            forms = "_", *trees[s].forms
+            assert row[3:7] == [str(token), forms[token], str(head), forms[head]]
+            assert row[7:] == [f"{number:.4f}" for number in numbers]
+        assert run("suggest", model, partial, "-n", "1000", "--n-jobs", "2") == out
+        assert run("suggest", model, partial).splitlines() == out.splitlines()[:11]
+
+    def test_sentences(self, run, model, partial):
+        trees = read_conllu(partial)
+        expected = least_certain_sentences(load_model(model)[-1], trees, 4)
+        out = run("suggest", model, partial, "--by", "sentences", "-n", "4")
+        header, *rows = [line.split("\t") for line in out.splitlines()]
+        assert " ".join(header) == (
+            "file sentence sent_id unknown_heads expected_errors error_rate text"
+        )
+        for row, s, n_unknown, errors, rate in zip(rows, *expected, strict=True):
+            assert row[:2] == [partial, str(s + 1)]
+            assert row[3:] == [
+                *(str(n_unknown), f"{errors:.4f}", f"{rate:.4f}", " ".join(trees[s].forms))
+            ]
+
+    @pytest.mark.parametrize("by", ["arcs", "sentences"])
+    def test_json(self, run, model, partial, by):
+        printed = json.loads(run("suggest", model, partial, "--json", "--by", by))
+        assert (printed["files"], printed["by"]) == ([partial], by)
+        table = run("suggest", model, partial, "--by", by).splitlines()
+        assert list(printed["suggestions"][0]) == table[0].split("\t")
+        for row, line in zip(printed["suggestions"], table[1:], strict=True):
+            cells = [f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()]
+            assert "\t".join(cells).replace("\tNone", "\t_") == line
+
+    def test_several_files_and_standard_input(self, run, feed, model, partial, tmp_path):
+        trees = read_conllu(partial)
+        bare = DependencyTree(["a", "b"], upos=["NOUN", "NOUN"])
+        write_conllu(trees[:12], tmp_path / "a.conllu")
+        write_conllu([*trees[12:], bare], tmp_path / "b.conllu")
+        rows = [
+            line.split("\t")
+            for line in run("suggest", model, tmp_path, "-n", "1000").splitlines()[1:]
+        ]
+        whole = run("suggest", model, partial, "-n", "1000").splitlines()[1:]
+        unnamed = [row for row in rows if row[2] == "_"]
+        assert {(*row[:2],) for row in unnamed} == {(str(tmp_path / "b.conllu"), "19")}
+        assert [row[2:] for row in rows if row[2] != "_"] == [row.split("\t")[2:] for row in whole]
+        feed(partial)
+        out = run("suggest", model, "-", "-n", "1000").replace("<stdin>\t", f"{partial}\t")
+        assert out.splitlines()[1:] == whole
+
+    def test_errors(self, fail, model, test, tmp_path):
+        assert "All heads of the 30 sentences in X are known" in fail("suggest", model, test)
+        assert "'n' parameter" in fail("suggest", model, test, "-n", "0")
+        (tmp_path / "empty.conllu").write_text("\n")
+        empty = tmp_path / "empty.conllu"
+        assert f"There are no sentences in {empty}" in fail("suggest", model, empty)
+        assert "can be read only once" in fail("suggest", "-", "-")
 
 
 class TestEvaluate:
@@ -914,7 +1061,7 @@ class TestHelp:
             "test.conllu.gz": "packed.conllu.gz",
             "model.npz": "model.npz",
             "parsed.conllu": "parsed.conllu",
-            "partial.conllu": "parsed.conllu",
+            "partial.conllu": "partial.conllu",
             "UD_English-EWT/en_ewt-ud-train.conllu": "xx_small-ud-train.conllu",
             "UD_English-EWT/en_ewt-ud-test.conllu": "xx_small-ud-test.conllu",
         }.items():

@@ -388,6 +388,74 @@ class TestRoundTrip:
         changed = read(words(2, 0))[0].with_heads([0, 1])
         assert write([pickle.loads(pickle.dumps(changed))]) == write([changed])
 
+    def test_misc_of_a_file(self):
+        """Values are added, those of the same name replaced; nothing else changes."""
+        trees = read(TEXT)
+        changed = [
+            trees[0].with_misc("Ref", list("wxyz")),
+            trees[1],
+            trees[2],
+            trees[3].with_misc("Ref", ["a=b c", "\u2028"]),
+        ]
+        expected = TEXT
+        for old, new in (
+            ("4:nsubj|0.1:x\t_\n", "4:nsubj|0.1:x\tRef=w\n"),
+            ("4:aux\t_\n", "4:aux\tRef=x\n"),
+            ("4:advmod\t_\n", "4:advmod\tRef=y\n"),
+            ("Gloss=a|Ref=b\n", "Gloss=a|Ref=z\n"),
+            ("1\traw\t_\tADJ\t_\t_\t_\t_\t_\t_\n", "1\traw\t_\tADJ\t_\t_\t_\t_\t_\tRef=a=b c\n"),
+            ("amod\t_\tSpaceAfter=No\n", "amod\t_\tSpaceAfter=No|Ref=\u2028\n"),
+        ):
+            assert expected.count(old) == 1
+            expected = expected.replace(old, new)
+        assert write(changed) == expected
+        assert changed == trees
+        assert write(trees) == TEXT
+        again = [tree.with_misc("Ref", list("abcd")[: len(tree)]) for tree in read(expected)]
+        assert write(again[:1]) == write([trees[0].with_misc("Ref", list("abcd"))])
+
+    @pytest.mark.parametrize("first", ["heads", "misc"])
+    def test_misc_and_replaced_heads(self, first):
+        tree, values = read(TEXT)[0], ["0.1", "0.2", "0.3", "0.4"]
+        if first == "heads":
+            changed = tree.with_heads([0, 1, 2, 2]).with_misc("Confidence", values)
+        else:
+            changed = tree.with_misc("Confidence", values).with_heads([0, 1, 2, 2])
+        changed = pickle.loads(pickle.dumps(changed.with_symbols(list("abcd"))))
+        written = write([changed]).splitlines()
+        assert written[4].split("\t")[6:] == ["0", "root", "_", "Confidence=0.1"]
+        assert written[-2].split("\t")[6:] == ["2", "dep", "_", "Gloss=a|Ref=b|Confidence=0.4"]
+        assert changed.heads.tolist() == [0, 1, 2, 2]
+
+    def test_misc_of_a_tree_built_in_python(self):
+        tree = DependencyTree(["a b", "_"], [2, 0], lemmas=["x", "_"], deprels=["obj", "root"])
+        changed = tree.with_misc("A", ["1", "2"]).with_misc("B", ["_", "x-y"])
+        assert write([changed]) == (
+            "1\ta b\tx\t_\t_\t_\t2\tobj\t_\tA=1|B=_\n2\t_\t_\t_\t_\t_\t0\troot\t_\tA=2|B=x-y\n\n"
+        )
+        assert write([changed.with_heads([-1, 0])]).count("\tA=1|B=_\n") == 1
+        assert write([changed.with_heads(None)]).count("\t_\t_\t_\tA=") == 2
+        assert changed == tree
+
+    @pytest.mark.parametrize(
+        ("name", "values", "message"),
+        [
+            ("Ref", ["a"], "Ref has length 1, but the sentence has 2 tokens"),
+            ("Ref", ["a", "b|c"], r"Ref has 'b\|c' for token 2: in MISC '\|' stands between"),
+            ("Ref", ["a", ""], "Ref has '' for token 2"),
+            ("Ref", ["a\tb", "c"], r"Ref has 'a\\tb' for token 1"),
+            ("A=B", ["a", "b"], "name='A=B' is none for MISC"),
+            ("A|B", ["a", "b"], r"name='A\|B' is none for MISC"),
+            ("", ["a", "b"], "name='' is none for MISC"),
+            (3, ["a", "b"], "name=3 is none for MISC"),
+        ],
+    )
+    def test_misc_that_a_file_cannot_hold(self, name, values, message):
+        with pytest.raises(ValueError, match=message):
+            DependencyTree(["a", "b"]).with_misc(name, values)
+        with pytest.raises(TypeError, match="A must be a sequence of str"):
+            DependencyTree(["a", "b"]).with_misc("A", [0.5, 0.25])
+
     def test_built_in_python(self):
         full = DependencyTree(
             ["a b", "#"],

@@ -19,7 +19,7 @@ from sklearn_shag import (
     SpectralSHAG,
 )
 from sklearn_shag.sequences import count_treebank, merge_statistics
-from sklearn_shag.treebank import DependencyTree, TokenFeature
+from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests.estimators import same, without_relations
 
 ROOT = "<root>"
@@ -196,6 +196,21 @@ class TestPrediction:
         only = [np.array([[False, False, True], [True, False, False]])]
         assert model.predict_labels([["DET", "NOUN"]], allowed=only)[0].tolist() == ["det", "root"]
         assert model.parse([["DET", "NOUN"]])[0].deprels == ("det", "root")
+
+    def test_grammars_that_were_not_learned_need_no_labels(self, english):
+        model = DeterministicSHAG().fit(english)
+        del model.labels_
+        assert model.parse(english[:1])[0].deprels is None
+        assert AveragedSHAG([("frozen", FrozenEstimator(model))]).fit(english).labels_.size == 0
+        with pytest.raises(ValueError, match="knows no relations"):
+            model.predict_labels(english[:1])
+
+    def test_unknown_symbols_are_told_once(self, english):
+        model = DeterministicSHAG().fit(english)
+        for method in (model.parse, model.predict_labels):
+            with pytest.warns(UnknownSymbolWarning) as caught:
+                method([["unknown", "symbols"]])
+            assert len(caught) == 1
 
     def test_learning_again_replaces_what_was_looked_up(self, english):
         model = DeterministicSHAG().fit(english)

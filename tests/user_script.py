@@ -35,6 +35,7 @@ from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, m
 from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearWeights
 from sklearn_shag.inspection import (
     ApproximateDFA,
+    ArcCalibrationDisplay,
     ArcMarginalsDisplay,
     ArcTable,
     AttachmentByDistanceDisplay,
@@ -42,15 +43,21 @@ from sklearn_shag.inspection import (
     AutomatonDisplay,
     AutomatonGains,
     AutomatonRanks,
+    CalibrationBins,
     DependencyTreeDisplay,
     DFAStates,
     DFATransitions,
     MarginalReport,
+    UncertainArcs,
+    UncertainSentences,
     approximate_dfa,
     arc_table,
     automaton_gains,
     automaton_ranks,
+    expected_calibration_error,
     inspect_marginals,
+    least_certain_arcs,
+    least_certain_sentences,
     top_modifiers,
 )
 from sklearn_shag.learning import fallback_grammar, learn_grammar
@@ -258,6 +265,15 @@ def parse(folder: Path) -> None:
     assert_type(report.z_sign, NDArray[np.int64])
     assert_type(report.negative_share, NDArray[np.float64])
     assert_type(report.negative_mass, NDArray[np.float64])
+    marginals = model.predict_marginals(test)
+    assert_type(expected_calibration_error(test, marginals, model.predict(test)), float)
+    assert_type(expected_calibration_error([[2, 0]], [np.eye(2, 3)], n_bins=2), float)
+    arcs = least_certain_arcs(model, [["DET", "NOUN", "VERB"]], n=2)
+    assert_type(arcs, UncertainArcs)
+    assert_type(arcs.tokens, NDArray[np.int64])
+    listed = least_certain_sentences(model, [["DET", "NOUN", "VERB"]])
+    assert_type(listed, UncertainSentences)
+    assert_type(listed.error_rates, NDArray[np.float64])
 
     X, y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]], [[2, 3, 0], [2, 0]]
     assert_type(SpectralSHAG.published(4), SpectralSHAG)
@@ -388,6 +404,12 @@ def look_at_pictures() -> None:
     marginals = ArcMarginalsDisplay.from_estimator(model, ["DET", "NOUN", "VERB"], cmap="Greens")
     assert_type(marginals, ArcMarginalsDisplay)
     assert_type(marginals.plot(cmap="Reds"), ArcMarginalsDisplay)
+    calibration = ArcCalibrationDisplay.from_estimator(model, trees[300:], strategy="quantile")
+    assert_type(calibration, ArcCalibrationDisplay)
+    assert_type(calibration.bins, CalibrationBins)
+    assert_type(calibration.bins.expected_error, float)
+    assert_type(calibration.plot(ax=calibration.ax_), ArcCalibrationDisplay)
+    ArcCalibrationDisplay.from_predictions(trees[:2], model.predict_marginals(trees[:2]), n_bins=2)
     automaton = AutomatonDisplay.from_estimator(model, "NOUN", "left", trees, n_clusters=4)
     assert_type(automaton, AutomatonDisplay)
     assert_type(automaton.dfa, ApproximateDFA)

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._messages import shorten
 
 ROOT_NAME = "<root>"
@@ -73,3 +74,30 @@ def check_predicts(estimator, name="estimator"):
             f"{name} must be a fitted parser, which predicts heads, got a "
             f"{type(estimator).__name__}."
         )
+
+
+def open_parser(estimator):
+    """Find the parser in an estimator, with its marginals, and what it is to see of sentences.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A parser of this package, a pipeline that ends in one, or a search of either.
+
+    Returns
+    -------
+    opened : OpenMember
+
+    Raises
+    ------
+    TypeError
+        If it is anything else.
+    """
+    opened = open_member(getattr(estimator, "best_estimator_", estimator))
+    if not hasattr(opened.parser, "predict_marginals"):
+        raise TypeError(
+            f"estimator must be a fitted parser of this package, a pipeline that ends in one, or a "
+            f"search of either, got a {type(opened.parser).__name__}, which has no "
+            f"predict_marginals."
+        )
+    return opened

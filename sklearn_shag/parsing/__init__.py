@@ -12,6 +12,7 @@ from sklearn_shag.parsing._packed_grammar import pack_grammar
 from sklearn_shag.parsing._parse import (
     decode_marginals,
     find_impossible,
+    head_probabilities,
     log_rungs,
     parse_derivations,
     parse_heads,

@@ -70,6 +70,24 @@ def decode_marginals(marginals, indptr, logarithm):
     return _split(heads, indptr)
 
 
+def head_probabilities(marginals, heads):
+    """Look up how probable given heads are.
+
+    Parameters
+    ----------
+    marginals : sequence of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+    heads : sequence of int ndarrays of shape (n_tokens_i,)
+
+    Returns
+    -------
+    probabilities : list of ndarrays of shape (n_tokens_i,)
+    """
+    return [
+        of_sentence[np.arange(found.size), found]
+        for of_sentence, found in zip(marginals, heads, strict=True)
+    ]
+
+
 def log_rungs(rungs):
     """Take the logarithms of the grammars of rungs, for :func:`parse_derivations`."""
     return [Rung(log_grammar(rung.grammar.operators), rung.make_potentials) for rung in rungs]

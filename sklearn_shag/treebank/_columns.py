@@ -132,6 +132,21 @@ def check_column(name, values, n_tokens):
     return column
 
 
+def check_misc(name, values, n_tokens):
+    """Check values for the column MISC, one a token, and return them as a tuple."""
+    if not isinstance(name, str) or not re.fullmatch(r"[^\s|=]+", name):
+        raise ValueError(
+            f"name={shorten(name)} is none for MISC: no spaces, '=' or '|', as in 'Gloss'"
+        )
+    column = check_column(name, as_tuple(name, values), n_tokens)
+    for token, value in enumerate(column, start=1):
+        if "|" in value:
+            raise ValueError(
+                f"{name} has {value!r} for token {token}: in MISC '|' stands between values"
+            )
+    return column
+
+
 def check_heads(heads, forms):
     """Check that `heads`, unless None, is a tree over `forms`, or part of one, and copy them."""
     if heads is None:

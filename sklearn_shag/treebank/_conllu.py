@@ -13,12 +13,9 @@ import numpy as np
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
-from sklearn_shag.treebank._columns import (
-    check_column_name,
-    join_columns,
-    unspecified_relation,
-)
+from sklearn_shag.treebank._columns import check_column_name, join_columns
 from sklearn_shag.treebank._formats import guess_format
+from sklearn_shag.treebank._lines import format_columns, replace_heads
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError, read_text
 from sklearn_shag.treebank._tree import DependencyTree, make_tree
@@ -32,8 +29,6 @@ from sklearn_shag.utils._warnings import warn
 
 # Attributes of a tree, and the columns that they come from.
 _KEPT = {"forms": 1, "lemmas": 2, "upos": 3, "xpos": 4, "feats": 5, "deprels": 7}
-# Neither a comment nor a range nor an empty node; up to HEAD, and what is replaced with it.
-_WORD = re.compile(r"^([0-9]+(?:\t[^\t]+){5}\t)[^\t]+\t[^\t]+\t[^\t]+", flags=re.MULTILINE)
 _SENTENCE = re.compile(r"(?: *[^ \n].*\n?)+")  # lines that hold more than spaces
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
@@ -129,9 +124,10 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
     A tree that was read from a file is written exactly as it was there. If its heads were replaced
     (:meth:`DependencyTree.with_heads`), the words get new values of HEAD and DEPREL and lose their
     DEPS, since the enhanced graph belongs to the old heads; comments, multiword tokens, empty nodes
-    and MISC stay. A tree built in Python is written from its columns, with "_" for those that it
-    does not have; a head that is not known (-1) is "_" as well. Heads without relations are written
-    with `root` and, elsewhere, Universal Dependencies' unspecified relation `dep`.
+    and MISC stay, and :meth:`DependencyTree.with_misc` adds to MISC. A tree built in Python is
+    written from its columns, with "_" for those that it does not have; a head that is not known
+    (-1) is "_" as well. Heads without relations are written with `root` and, elsewhere, Universal
+    Dependencies' unspecified relation `dep`.
 
     Parameters
     ----------
@@ -337,25 +333,7 @@ def _format_trees(trees):
 
 
 def _format_tree(tree):
-    text = _format_columns(tree) if tree._source is None else tree._source
+    text = format_columns(tree) if tree._source is None else tree._source
     if tree._source is None or tree._reparsed:
-        pieces = _WORD.split(text)  # each second one is the beginning of a word's line
-        pieces[1::2] = map("{}{}\t{}\t_".format, pieces[1::2], *_list_heads(tree))
-        text = "".join(pieces)
+        text = replace_heads(text, tree.heads, tree.deprels)
     return text + "\n\n"
-
-
-def _list_heads(tree):
-    if tree.heads is None:
-        return ["_"] * len(tree), ["_"] * len(tree)
-    heads = tree.heads.tolist()
-    deprels = tree.deprels or map(unspecified_relation, heads)
-    return ["_" if head == UNKNOWN else head for head in heads], deprels
-
-
-def _format_columns(tree):
-    missing = ("_",) * len(tree)
-    columns = [tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.feats, *[None] * 4]
-    ids = map(str, range(1, len(tree) + 1))
-    rows = zip(ids, *(column or missing for column in columns), strict=True)
-    return "\n".join(map("\t".join, rows))

@@ -9,10 +9,12 @@ from sklearn_shag.treebank._columns import (
     check_column,
     check_column_name,
     check_heads,
+    check_misc,
     check_strings,
     get_feature,
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy
+from sklearn_shag.treebank._lines import format_columns, replace_misc
 from sklearn_shag.treebank._structure import TreeStructure
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
@@ -93,8 +95,8 @@ class DependencyTree(TreeStructure):
     `-- .        PUNCT
     """
 
-    # `_source` is the block of lines that the tree was read from, None for a tree built in Python;
-    # `_reparsed` tells that the heads in it are no longer those of the tree.
+    # `_source` is the block of lines that the tree was read from, None for a tree built in Python
+    # that has no MISC; `_reparsed` tells that the heads in it are not those of the tree.
     __slots__ = (*ATTRIBUTES.values(), "heads", "_source", "_reparsed")
 
     forms: tuple[str, ...]
@@ -258,6 +260,38 @@ class DependencyTree(TreeStructure):
             return self
         symbols = check_strings("symbols", symbols, len(self))
         return make_tree({**_get_state(self), "symbols": symbols})
+
+    def with_misc(self, name: str, values: Sequence[str]) -> "DependencyTree":
+        """Make a tree of the same sentence with more in the column MISC of its file.
+
+        Parameters
+        ----------
+        name : str
+            That of the values.
+        values : sequence of str, length n_tokens
+            :func:`write_conllu` adds ``name=value`` to MISC, in place of what it has of this name.
+
+        Returns
+        -------
+        tree : DependencyTree
+            A new one, which equals this one; this one stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If `values` has another length than the sentence, or MISC cannot hold them.
+
+        Examples
+        --------
+        >>> import sys
+        >>> from sklearn_shag.treebank import DependencyTree, write_conllu
+        >>> write_conllu([DependencyTree(["Bark"], [0]).with_misc("Checked", ["Yes"])], sys.stdout)
+        1   Bark  _  _  _  _  0  root  _  Checked=Yes
+        """
+        values = check_misc(name, values, len(self))
+        source = replace_misc(self._source or format_columns(self), name, values)
+        changes = {"_source": source, "_reparsed": self._reparsed or self._source is None}
+        return make_tree({**_get_state(self), **changes})
 
     def to_svg(self) -> str:
         """Draw the tree with arcs above the words, as notebooks show it.

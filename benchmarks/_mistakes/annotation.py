@@ -1,0 +1,53 @@
+"""What to annotate next, and whether probabilities mean what they say."""
+
+from _mistakes._replay import Mistake, prints, raises, stops, usage, works
+
+ECE = "expected_calibration_error"
+RAW = "raw = [tree.with_heads(None) for tree in trees]"
+
+MISTAKES = [
+    Mistake("least_certain_arcs(model, raw, 5)", works("len(result.tokens) == 5"), before=RAW),
+    Mistake("least_certain_arcs(model, tags)", works("len(result.tokens) > 60")),
+    Mistake("least_certain_arcs(model, trees)", raises(ValueError, r"all heads", r"-1", r"None")),
+    Mistake("least_certain_sentences(model, trees)", raises(ValueError, r"all heads", r"-1")),
+    Mistake(
+        "least_certain_arcs(model, trees[0])", raises(TypeError, r"X must be", r"\[sentence\]")
+    ),
+    Mistake("least_certain_arcs(tags, model)", raises(TypeError, r"fitted parser", r"list")),
+    Mistake("least_certain_arcs(model, tags, n=0)", raises(ValueError, r"'n'", r"\[1, inf\)")),
+    Mistake("least_certain_arcs(LogisticRegression(), tags)", raises(TypeError, r"parser")),
+    Mistake("least_certain_arcs(DeterministicSHAG(), tags)", raises(ValueError, r"not fitted")),
+    Mistake(
+        "trees[0].with_misc('Confidence', [0.5] * len(trees[0]))",
+        raises(TypeError, r"Confidence", r"str", r"0\.5"),
+    ),
+    Mistake("trees[0].with_misc('A', ['x'])", raises(ValueError, r"length 1", r"tokens")),
+    Mistake(
+        "trees[0].with_misc('A=B', ['x'] * len(trees[0]))", raises(ValueError, r"'A=B'", r"MISC")
+    ),
+    Mistake(f"{ECE}(trees, model.predict_marginals(trees))", works("0 < result < 0.3")),
+    Mistake(
+        f"{ECE}(trees, model.predict(trees))",
+        raises(ValueError, r"marginals\[0\]", r"predict_marginals", r"shape"),
+    ),
+    Mistake(f"{ECE}(model, trees)", raises(TypeError, r"y_true", r"each sentence")),
+    Mistake(
+        f"{ECE}(trees, model.predict_marginals(trees)[:5])",
+        raises(ValueError, r"same number of sentences", r"60, 5"),
+    ),
+    Mistake(
+        f"{ECE}(raw, model.predict_marginals(trees))", raises(ValueError, r"y_true"), before=RAW
+    ),
+    Mistake("suggest model.npz no_heads.conllu", prints(r"sentence\tsent_id\ttoken.*\t0\.\d{4}")),
+    Mistake("suggest model.npz partial.conllu --by sentences", prints(r"error_rate")),
+    Mistake("suggest model.npz test.conllu", stops(r"all heads", r"known", r"in a file _")),
+    Mistake("suggest model.npz", usage(r"FILE")),
+    Mistake("suggest no_heads.conllu model.npz", stops(r"no_heads\.conllu", r"model")),
+    Mistake("suggest model.npz empty.conllu", stops(r"no sentences", r"empty\.conllu")),
+    Mistake("suggest model.npz no_heads.conllu -n 0", stops(r"'n'", r"\[1, inf\)")),
+    Mistake("suggest model.npz no_heads.conllu -n ten", usage(r"-n", r"'ten'", r"int")),
+    Mistake("suggest model.npz no_heads.conllu --by words", usage(r"'words'", r"arcs")),
+    Mistake("suggest - -", stops(r"standard input", r"once")),
+    Mistake("parse model.npz test.conllu --confidence", prints(r"Confidence=[01]\.\d{4}\n")),
+    Mistake("parse model.npz test.conllu --confidence 0.9", usage(r"0\.9")),
+]

@@ -1,0 +1,221 @@
+"""Whether probabilities of arcs mean what they say."""
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from sklearn_shag.encoding import check_heads
+from sklearn_shag.parsing import head_probabilities
+from sklearn_shag.treebank import Heads
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._param_validation import Interval, StrOptions, as_floats, validate_params
+from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
+
+Marginals: TypeAlias = ObjectArray | Sequence[FloatArray]
+
+BINNING = {
+    "n_bins": [Interval(Integral, 1, None, closed="left")],
+    "strategy": [StrOptions({"uniform", "quantile"})],
+}
+
+
+class CalibrationBins(NamedTuple):
+    """Predicted heads, sorted by their probability and cut into bins.
+
+    Where probabilities mean what they say, confidences and accuracies are the same.
+
+    Attributes
+    ----------
+    confidences : ndarray of shape (n_bins,)
+        Mean probability of the predicted heads of a bin, increasing.
+    accuracies : ndarray of shape (n_bins,)
+        Share of them that are right.
+    counts : int ndarray of shape (n_bins,)
+        How many they are. Empty bins are left out.
+
+    See Also
+    --------
+    ArcCalibrationDisplay : Draws them.
+    expected_calibration_error : The same in one number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.inspection import CalibrationBins
+    >>> bins = CalibrationBins(np.array([0.6, 0.9]), np.array([0.5, 1.0]), np.array([10, 30]))
+    >>> round(bins.expected_error, 3)
+    0.1
+    """
+
+    confidences: FloatArray
+    accuracies: FloatArray
+    counts: IntArray
+
+    @property
+    def expected_error(self) -> float:
+        """Expected calibration error: the mean distance of confidence and accuracy of a token.
+
+        Returns
+        -------
+        float
+        """
+        distances = np.abs(self.accuracies - self.confidences)
+        return float(np.average(distances, weights=self.counts))
+
+
+@validate_params(BINNING)
+def expected_calibration_error(
+    y_true: Heads,
+    marginals: Marginals,
+    y_pred: Heads | None = None,
+    *,
+    n_bins: int = 10,
+    strategy: Literal["uniform", "quantile"] = "uniform",
+) -> float:
+    """Compute how far, on average, the probability of a predicted head is from its meaning.
+
+    Parameters
+    ----------
+    y_true : sequence of length n_sentences
+        The true heads of each sentence, 1-based, 0 for the root, or a DependencyTree with them.
+        Tokens without one (-1) do not count.
+    marginals : sequence of length n_sentences
+        What :meth:`~sklearn_shag.BaseSHAG.predict_marginals` returns for them.
+    y_pred : None or sequence of length n_sentences, default=None
+        The heads whose probability is looked up: what :meth:`~sklearn_shag.BaseSHAG.predict`
+        returns. None takes the most probable head of each token, which need not make a tree.
+    n_bins : int, default=10
+        How many bins there are.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        Bins of equal width, from 0 to 1, or with as many tokens in each.
+
+    Returns
+    -------
+    error : float
+        In [0, 1]: 0 where of all tokens whose heads have the probability p a share of p is right.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of sentences or tokens do not match, no true head is known, or the marginals
+        are no probabilities.
+    TypeError
+        If an argument is no sequence.
+
+    See Also
+    --------
+    ArcCalibrationDisplay : The same as a figure.
+
+    Notes
+    -----
+    With n_b tokens in bin b, of which a share acc_b have the right head, of the mean probability
+    conf_b, and n tokens in all it is the sum of ``n_b / n * |acc_b - conf_b|`` over all bins (Guo
+    et al., 2017, eq. 3). Errors of tokens in the same bin cancel, so that it grows with the number
+    of bins; a few thousand tokens are needed to tell errors of a hundredth from chance.
+
+    References
+    ----------
+    Guo, Pleiss, Sun and Weinberger (2017), On calibration of modern neural networks.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import expected_calibration_error
+    >>> trees = load_english().data
+    >>> model, test = SpectralSHAG().fit(trees[:300]), trees[300:]
+    >>> marginals, heads = model.predict_marginals(test), model.predict(test)
+    >>> round(expected_calibration_error(test, marginals, heads), 2)
+    0.03
+    """
+    bins = fill_bins(*look_up_confidence(y_true, marginals, y_pred), n_bins, strategy)
+    return bins.expected_error
+
+
+def look_up_confidence(y_true, marginals, y_pred=None):
+    """List of every token with a true head whether its head is right, and how probable it is.
+
+    Parameters
+    ----------
+    y_true, marginals, y_pred
+        As for :func:`expected_calibration_error`.
+
+    Returns
+    -------
+    right : bool ndarray of shape (n_known,)
+    probabilities : float ndarray of shape (n_known,)
+    """
+    given = {"y_true": y_true, "marginals": marginals, "y_pred": y_pred}
+    if y_pred is None:
+        del given["y_pred"]
+    for name, values in given.items():
+        if not is_collection(values):
+            raise TypeError(
+                f"{name} must hold those of each sentence, in a list, got a single "
+                f"{type(values).__name__}: {shorten(values)}"
+            )
+        given[name] = list(values)
+    sizes = {name: len(values) for name, values in given.items()}
+    if len(set(sizes.values())) > 1 or not given["y_true"]:
+        raise ValueError(
+            f"{', '.join(sizes)} must hold the same number of sentences, at least one; got "
+            f"{', '.join(map(str, sizes.values()))}."
+        )
+    y_true, marginals = given["y_true"], given["marginals"]
+    marginals = [_check(part, f"marginals[{s}]") for s, part in enumerate(marginals)]
+    true = check_heads(marginals, y_true, "y_true", partial=True)
+    known = true != UNKNOWN
+    if not known.any():
+        raise ValueError("No true head is known: all are -1. Give the heads of some tokens.")
+    if y_pred is None:
+        found = np.concatenate([part.argmax(axis=1) for part in marginals])
+    else:
+        found = check_heads(marginals, given["y_pred"], "y_pred")
+    cuts = np.cumsum([len(part) for part in marginals])[:-1]
+    probabilities = np.concatenate(head_probabilities(marginals, np.split(found, cuts)))
+    return (true == found)[known], probabilities[known]
+
+
+def fill_bins(right, probabilities, n_bins, strategy):
+    """Cut tokens into bins as scikit-learn's :func:`~sklearn.calibration.calibration_curve` does.
+
+    Parameters
+    ----------
+    right : bool ndarray of shape (n_tokens,)
+    probabilities : float ndarray of shape (n_tokens,)
+    n_bins : int
+    strategy : {"uniform", "quantile"}
+
+    Returns
+    -------
+    bins : CalibrationBins
+    """
+    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    if strategy == "quantile":
+        edges = np.quantile(probabilities, edges)
+    places = np.searchsorted(edges[1:-1], probabilities)
+    counts, sums, hits = (
+        np.bincount(places, weights, n_bins) for weights in (None, probabilities, right)
+    )
+    filled = counts > 0
+    counts, sums, hits = counts[filled], sums[filled], hits[filled]
+    return CalibrationBins(sums / counts, hits / counts, counts)
+
+
+def _check(part, where):
+    values = as_floats(part, where)
+    if values.ndim != 2 or not values.shape[0] or values.shape[1] != values.shape[0] + 1:
+        raise ValueError(
+            f"{where} must be an array of shape (n_tokens, n_tokens + 1), as predict_marginals "
+            f"returns, got the shape {values.shape}."
+        )
+    if not (values.min() >= 0 and values.max() <= 1 + 1e-9):
+        raise ValueError(
+            f"{where} holds {values.min():g} to {values.max():g}, but probabilities are from 0 to "
+            f"1; predict_marginals repairs those of signed operators."
+        )
+    return values

@@ -1,0 +1,154 @@
+"""What to annotate next: tables of the least certain arcs and sentences, against plain loops."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import CRFParser, DeterministicSHAG
+from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
+from sklearn_shag.metrics import uas_scorer
+from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
+from tests.estimators import ESTIMATORS
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS)
+def parser(request, english):
+    return clone(ESTIMATORS[request.param]).fit(english[:60])
+
+
+@pytest.fixture(scope="module")
+def first(english):
+    return DeterministicSHAG(smoothing=1).fit(english[:60])
+
+
+@pytest.fixture(scope="module")
+def text(english):
+    """A whole tree, an unlabelled one, and partial ones."""
+    trees = [tree for tree in english[300:330] if tree.is_projective and 4 < len(tree) < 20]
+    rng = np.random.default_rng(0)
+    hidden = [np.where(rng.uniform(size=len(tree)) < 0.6, -1, tree.heads) for tree in trees]
+    partial = [tree.with_heads(heads) for tree, heads in zip(trees, hidden, strict=True)]
+    return [trees[0], trees[1].with_heads(None), *partial[2:]]
+
+
+def rows_by_loop(parser, text):
+    """A row for each unknown head: sentence, token, head, probability, margin, entropy."""
+    allowed = allowed_arcs([np.full(len(t), -1) if t.heads is None else t.heads for t in text])
+    found = parser.predict(text, allowed=allowed)
+    marginals = parser.predict_marginals(text, allowed=allowed)
+    for s, tree in enumerate(text):
+        for m in range(len(tree)):
+            if tree.heads is not None and tree.heads[m] != -1:
+                continue
+            head, row = found[s][m], marginals[s][m].tolist()
+            others = row[:head] + row[head + 1 :]
+            entropy = -sum(p * np.log(p) for p in row if p > 0)
+            yield s, m + 1, head, row[head], row[head] - max(others), entropy
+
+
+def test_arcs_against_a_loop(parser, text):
+    arcs = least_certain_arcs(parser, text)
+    rows = sorted(rows_by_loop(parser, text), key=lambda row: row[4])
+    assert 40 < len(rows) < sum(map(len, text)) - len(text[0])
+    for column, expected in zip(arcs, zip(*rows, strict=True), strict=True):
+        assert_allclose(column, expected, rtol=0, atol=1e-12)
+    assert arcs.sentences.min() == 1
+    for column, whole in zip(least_certain_arcs(parser, text, n=7), arcs, strict=True):
+        assert_array_equal(column, whole[:7])
+
+
+def test_sentences_against_a_loop(parser, text):
+    found = least_certain_sentences(parser, text)
+    lacking = {}
+    for s, _, _, probability, *_ in rows_by_loop(parser, text):
+        lacking.setdefault(s, []).append(1 - probability)
+    assert 0 not in lacking
+    order = sorted(lacking, key=lambda s: -np.mean(lacking[s]))
+    assert_array_equal(found.sentences, order)
+    assert_array_equal(found.n_unknown, [len(lacking[s]) for s in order])
+    assert_allclose(found.expected_errors, [sum(lacking[s]) for s in order], rtol=1e-12)
+    assert_allclose(found.error_rates, [np.mean(lacking[s]) for s in order], rtol=1e-12)
+    for column, whole in zip(least_certain_sentences(parser, text, n=3), found, strict=True):
+        assert_array_equal(column, whole[:3])
+
+
+def test_ties_come_in_the_order_of_x(first):
+    sentence = ["DET", "NOUN", "VERB"]
+    arcs = least_certain_arcs(first, [sentence] * 4)
+    assert_array_equal(arcs.sentences, [0, 1, 2, 3] * 3)
+    assert len(set(arcs.tokens.tolist())) == 3
+    assert_array_equal(least_certain_sentences(first, [sentence] * 4).sentences, [0, 1, 2, 3])
+
+
+def test_single_tokens_are_certain(first):
+    arcs = least_certain_arcs(first, [["NOUN"]])
+    assert [column.tolist() for column in arcs] == [[0], [1], [0], [1.0], [1.0], [0.0]]
+
+
+def test_annotation_ends(english):
+    """Each round has the heads of what was listed; the last one has nothing left."""
+    pool = [tree for tree in english[:40] if tree.is_projective]
+    partial = [tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in pool]
+    while any(-1 in tree.heads for tree in partial):
+        model = CRFParser(["upos"], n_features=2**12, random_state=0).fit(partial)
+        arcs = least_certain_arcs(model, partial, n=150)
+        heads = [tree.heads.copy() for tree in partial]
+        for sentence, token in zip(arcs.sentences, arcs.tokens, strict=True):
+            assert heads[sentence][token - 1] == -1
+            heads[sentence][token - 1] = pool[sentence].heads[token - 1]
+        partial = [tree.with_heads(found) for tree, found in zip(partial, heads, strict=True)]
+    assert [t.heads.tolist() for t in partial] == [t.heads.tolist() for t in pool]
+
+
+def test_pipelines_and_searches(english, text):
+    pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG(smoothing=1))
+    search = GridSearchCV(pipeline, {"deterministicshag__smoothing": [1]}, cv=2, scoring=uas_scorer)
+    search.fit(english[:60])
+    pipeline.fit(english[:60])
+    trees = pipeline[0].transform(text)
+    for function in (least_certain_arcs, least_certain_sentences):
+        expected = function(pipeline[-1], trees)
+        for estimator in (pipeline, search, FrozenEstimator(pipeline)):
+            for column, other in zip(function(estimator, text), expected, strict=True):
+                assert_array_equal(column, other)
+
+
+def test_tables_as_text(first):
+    sentences = [["NOUN", "VERB", "ADP", "NOUN"], ["DET", "NOUN"]]
+    lines = str(least_certain_arcs(first, sentences)).splitlines()
+    assert lines[0].split() == [
+        *("sentences", "tokens", "heads", "probabilities", "margins", "entropies")
+    ]
+    assert len(lines) == 7
+    lines = str(least_certain_sentences(first, sentences)).splitlines()
+    assert lines[0].split() == ["sentences", "n_unknown", "expected_errors", "error_rates"]
+    assert [line.split()[:2] for line in lines[1:]] == [["0", "4"], ["1", "2"]]
+
+
+@pytest.mark.parametrize("function", [least_certain_arcs, least_certain_sentences])
+class TestErrors:
+    def test_nothing_to_annotate(self, function, first, english):
+        with pytest.raises(ValueError, match="All heads of the 2 sentences in X are known"):
+            function(first, english[:2])
+
+    def test_heads_that_are_part_of_no_projective_tree(self, function, first):
+        tree = DependencyTree(list("abcde"), [3, 4, -1, 0, -1], upos=["NOUN"] * 5)
+        whole = tree.with_heads([3, 4, 0, 3, 4])  # crosses too, but nothing is asked of it
+        with pytest.raises(ValueError, match=r"X\[2\] \('a b c d e'\) has heads that no projec"):
+            function(first, [whole, ["NOUN"], tree])
+        function(first, [whole, ["NOUN"]])
+
+    @pytest.mark.parametrize("n", [0, -1, 2.5, "all"])
+    def test_number(self, function, first, n):
+        with pytest.raises(ValueError, match="'n' parameter"):
+            function(first, [["NOUN"]], n)
+
+    def test_no_parser(self, function):
+        for other in (LogisticRegression(), make_pipeline(LogisticRegression())):
+            with pytest.raises(TypeError, match=r"parser of this package, .* got a LogisticReg"):
+                function(other, [["NOUN"]])
