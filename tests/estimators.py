@@ -71,9 +71,9 @@ OF_SYMBOLS = {
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
 OF_TREES = {
     "lexicalized": LexicalizedSHAG(),
-    "CRF of words": CRFParser(["upos", "form", "suffix"], n_features=2**14, random_state=0),
+    "CRF of words": CRFParser(["symbol", "form", "suffix"], n_features=2**14, random_state=0),
     "network of words": BiaffineParser(
-        ["upos", "form", "suffix"], hidden_layer_sizes=(8, 8), max_iter=3, random_state=0
+        ["symbol", "form", "suffix"], hidden_layer_sizes=(8, 8), max_iter=3, random_state=0
     ),
     "network that tags": BiaffineParser(
         ["form", "suffix"], tags="upos", hidden_layer_sizes=(8,), max_iter=3, random_state=0
@@ -160,6 +160,8 @@ def symbols_of(model):
         return symbols_of(model[-1])
     if hasattr(model, "estimators_"):
         return set().union(*map(symbols_of, model.estimators_))
+    if hasattr(model, "vocabulary_"):
+        return set(model.vocabulary_["symbol"])
     return set(model.symbols_)
 
 

@@ -22,7 +22,7 @@ MODELS = {
 }
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 TEXT = [["NOUN", "VERB", "ADP", "NOUN"], ["PRON", "VERB"], ["DET", "NOUN", "VERB", "NUM", "<new>"]]
-TREES = [DependencyTree(sentence) for sentence in TEXT]
+TREES = [DependencyTree(sentence, upos=sentence) for sentence in TEXT]
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -47,7 +47,8 @@ def random_constraints(seed, n_tokens, share):
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
 def test_nothing_forbidden_is_predicted(parser, share):
-    text = [*TREES, DependencyTree(["X"] * 5), DependencyTree(["<new>"] * 4)]
+    others = [["X"] * 5, ["<new>"] * 4]
+    text = [*TREES, *(DependencyTree(each, upos=each) for each in others)]
     allowed = [random_constraints(k, len(sentence), share) for k, sentence in enumerate(text)]
     marginals = parser.predict_marginals(text, allowed=allowed)
     for of_sentence, arcs, heads, tree in zip(

@@ -263,6 +263,16 @@ def test_whole_trees_begin_with_their_own_grammar(trees):
     assert_allclose(model.operators_.alpha_inf, expected.alpha_inf, atol=2e-6)
 
 
+def test_the_start_has_the_weights_of_sentences(trees):
+    weights = np.arange(60) % 4 + 0.5
+    learner = DeterministicSHAG(smoothing=1)
+    model = ConditionalSHAG(learner, alpha=1e12, max_iter=1).fit(trees, sample_weight=weights)
+    expected = clone(learner).fit(trees, sample_weight=weights).operators_
+    assert_allclose(model.operators_.alpha_inf, expected.alpha_inf, atol=2e-6)
+    unweighted = clone(learner).fit(trees).operators_
+    assert np.abs(model.operators_.alpha_inf - unweighted.alpha_inf).max() > 0.01
+
+
 def test_hidden_states_need_whole_trees(trees):
     scattered = [hide(tree, seed, 0.7) for seed, tree in enumerate(trees)]
     scattered = [tree for tree in scattered if -1 in tree.heads]

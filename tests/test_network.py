@@ -261,13 +261,14 @@ def test_the_loss_of_trees_labels_and_tags(rng, partial, n_labels, n_tags):
     sizes = SIZES._replace(n_labels=n_labels, n_tags=n_tags)
     flat, network = double_network(sizes, rng)
     batch = examples(rng, partial_heads(rng) if partial else None)
+    batch = batch.take(np.array([0, 1, 3]))  # the short ones
     if not n_labels:
-        nothing = np.full(INDPTR[-1], -1)
+        nothing = np.full(batch.heads.size, -1)
         batch = batch._replace(labels=nothing, tags=nothing)
 
     def loss(d_flat):
         losses = learn_batch(network, batch, SILENCE, view_parameters(sizes, d_flat))
-        return sum(losses) / INDPTR[-1]
+        return sum(losses) / batch.heads.size
 
     d_flat, scratch = np.full((2, flat.size), np.nan)
     assert loss(d_flat) > 0

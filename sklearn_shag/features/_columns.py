@@ -114,11 +114,11 @@ def _has_values(name, sentences):
     """Tell whether any token has a value in a column, or in that which it is made of."""
     kind = name.partition(".")[0]
     source = kind if kind in ("symbol", *_READ) else "form"
-    columns = (
-        _column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
-        for sentence in sentences
-    )
-    return any(value != MISSING for values in columns for value in values)
+    for sentence in sentences:
+        values = _column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
+        if set(values) != {MISSING}:
+            return True
+    return False
 
 
 def _column(tree, name):
@@ -221,7 +221,9 @@ def list_values(names, sentences, min_count):
     vocabulary = {}
     for name in names:
         counts = Counter(chain.from_iterable(_read_all(sentences, name)))
-        if set(counts) == {MISSING} or not _has_values(name, sentences):
+        if not _has_values(name, sentences):
+            if name == "symbol":  # refused as every parser of symbols does
+                check_share(counts.total(), counts.total(), [list(counts.elements())], [])
             raise ValueError(
                 f"All values of the column {name!r} of X ({counts.total()} tokens) are "
                 f"{MISSING!r}: it says nothing. Leave it out of columns, or tag the text first."
