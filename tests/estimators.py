@@ -75,9 +75,6 @@ OF_TREES = {
     "network of words": BiaffineParser(
         ["symbol", "form", "suffix"], hidden_layer_sizes=(8, 8), max_iter=3, random_state=0
     ),
-    "network that tags": BiaffineParser(
-        ["form", "suffix"], tags="upos", hidden_layer_sizes=(8,), max_iter=3, random_state=0
-    ),
     "average of pipelines": AveragedSHAG(
         [
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
@@ -94,7 +91,7 @@ OF_TREES = {
 }
 ESTIMATORS = OF_SYMBOLS | OF_TREES
 # Those that go over sentences one by one, so that a weight is no repetition.
-ONE_BY_ONE = ("CRF", "CRF of words", "network", "network of words", "network that tags")
+ONE_BY_ONE = ("CRF", "CRF of words", "network", "network of words")
 TRANSFORMERS = {"token feature": TokenFeature("upos", ["xpos"], min_count=2)}
 # Learners that see nothing of the trees but counts.
 COUNTING = {name: each for name, each in ESTIMATORS.items() if hasattr(each, "partial_fit")}
