@@ -150,6 +150,8 @@ def symbols_of(model):
         return symbols_of(model[-1])
     if hasattr(model, "estimators_"):
         return set().union(*map(symbols_of, model.estimators_))
+    if isinstance(model, CRFParser):
+        return set(model.vocabulary_["symbol" if "symbol" in model.columns_ else "upos"])
     return set(model.symbols_)
 
 

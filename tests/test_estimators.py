@@ -62,7 +62,7 @@ def hard_sentences(model, seed=0):
 
 
 def test_every_sentence_gets_a_tree(parser):
-    trees = [DependencyTree(sentence) for sentence in hard_sentences(parser)]
+    trees = [DependencyTree(sentence, upos=sentence) for sentence in hard_sentences(parser)]
     predicted = parser.predict(trees)
     assert predicted.shape == (len(trees),)
     assert predicted.dtype == object
@@ -71,7 +71,7 @@ def test_every_sentence_gets_a_tree(parser):
 
 
 def test_marginals_are_distributions_over_heads(parser):
-    trees = [DependencyTree(sentence) for sentence in hard_sentences(parser)]
+    trees = [DependencyTree(sentence, upos=sentence) for sentence in hard_sentences(parser)]
     for marginals, tree in zip(parser.predict_marginals(trees), trees, strict=True):
         n_tokens = len(tree)
         assert marginals.shape == (n_tokens, n_tokens + 1)
@@ -279,7 +279,6 @@ def test_nothing_warns_at_any_rank(english):
         (list(zip(X, Y, strict=True)), None, TypeError, r"X\[0\].*pairs of .* tags and heads"),
         ([["A"], [object()]], [[0], [0]], TypeError, r"X\[1\].*Take the tag of a token"),
         ([["A"]], None, ValueError, r"X\[0\] has no heads .1 of 1"),
-        ([DependencyTree(["A"], [0]), DependencyTree(["A"])], None, ValueError, r"X\[1\] has no"),
         (X, 0, TypeError, "y must be a sequence with the heads of each sentence, got a single int"),
         (X, "230", TypeError, "y must be a sequence .* got a single str: '230'"),
         (X, Y[:2], ValueError, "3 sentences but y the heads of 2"),
@@ -287,7 +286,6 @@ def test_nothing_warns_at_any_rank(english):
         (X, [*Y[:2], [1]], ValueError, r"y\[2\] is not a tree"),
         (X, [Y[0], [2, 0, 4], [0]], ValueError, r"y\[1\].*token 3, head 4 is outside 0\.\.3"),
         (X, [Y[0], [-2, 0, 2], [0]], ValueError, r"y\[1\].*head -2 is outside"),
-        (X, [Y[0], [-1, 0, 2], [0]], ValueError, r"y\[1\] .*unknown heads .*whole trees"),
         (X, [[2, 1, 0], *Y[1:]], ValueError, r"y\[0\].*cycle"),
         (X, [[2, 3, 1], *Y[1:]], ValueError, r"y\[0\].*no root"),
         (X, [[2, 3, 0.5], *Y[1:]], ValueError, r"y\[0\] must be a flat sequence of whole numbers"),

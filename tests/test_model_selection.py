@@ -345,7 +345,8 @@ def weighted_folds(model, trees, weights, n_folds=3):
 
 
 @sklearn.config_context(**ROUTED)
-def test_pipelines_pass_weights_on(estimator, trees, weights):
+def test_pipelines_pass_weights_on(repeating, trees, weights):
+    estimator = repeating
     pipeline = make_pipeline(TokenFeature("upos"), routed(estimator))
     pipeline.fit(trees, sample_weight=weights)
     repeated = repeat(trees, weights)
@@ -356,7 +357,8 @@ def test_pipelines_pass_weights_on(estimator, trees, weights):
 
 @needs_scikit_learn(1, 8)
 @sklearn.config_context(**ROUTED)
-def test_cross_validation_passes_weights_on(estimator, trees, weights):
+def test_cross_validation_passes_weights_on(repeating, trees, weights):
+    estimator = repeating
     pipeline = make_pipeline(TokenFeature("upos"), routed(estimator))
     scores = cross_val_score(
         pipeline, trees, cv=3, params={"sample_weight": weights}, error_score="raise"
