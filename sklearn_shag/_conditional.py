@@ -1,5 +1,6 @@
 """Grammars with hidden states, tuned to the probability of trees given their sentences."""
 
+import warnings
 from functools import partial
 from numbers import Integral, Real
 from typing import Literal, Self
@@ -16,7 +17,7 @@ from sklearn_shag.encoding import EncodedTrees, encode_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
 from sklearn_shag.sequences import count_labels
-from sklearn_shag.treebank import MISSING, Heads, Sentences, allowed_arcs
+from sklearn_shag.treebank import MISSING, Heads, Sentences, UnknownSymbolWarning, allowed_arcs
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import (
     HasMethods,
@@ -196,7 +197,10 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             )
         separate = prepare_trees(X, y, sample_weight, self.nonprojective)
         trees = separate.merge()
-        start = self._fit_start(trees)
+        encode_sentences(separate.symbols, sorted(set().union(*separate.symbols)))  # tells, once
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownSymbolWarning)
+            start = self._fit_start(trees)
         free, known = _potentials(trees, start.symbols_)
         losses, _ = grammar_loss(
             pack_grammar(start.operators_), free, known, trees.weights, self.n_jobs
@@ -333,7 +337,7 @@ def _log(values):
 
 def _potentials(trees, symbols):
     """The sentences for the chart, with all arcs, and with those of known heads alone."""
-    codes, indptr = encode_sentences(trees.symbols, symbols)
+    codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
     heads = np.split(trees.heads, indptr[1:-1])
     arcs = [np.where(part, 0.0, -np.inf).ravel() for part in allowed_arcs(heads)]
     free = Potentials(indptr, codes)
@@ -343,7 +347,7 @@ def _potentials(trees, symbols):
 def _count_labels(trees, symbols):
     """Learn the relations of arcs, as other grammars of symbols do."""
     labels = np.array(sorted(set().union(*trees.labels) - {MISSING}), dtype=object)
-    codes, indptr = encode_sentences(trees.symbols, symbols)
+    codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
     of_tokens = encode_labels(trees.labels, labels)
     of_tokens[codes == symbols.size] = -1  # what is said of an unknown symbol says nothing
     encoded = EncodedTrees(

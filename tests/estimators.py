@@ -67,7 +67,7 @@ OF_SYMBOLS = {
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
 OF_TREES = {
     "lexicalized": LexicalizedSHAG(),
-    "CRF of words": CRFParser(["upos", "form", "suffix"], n_features=2**14, random_state=0),
+    "CRF of words": CRFParser(["symbol", "form", "suffix"], n_features=2**14, random_state=0),
     "average of pipelines": AveragedSHAG(
         [
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
@@ -150,8 +150,8 @@ def symbols_of(model):
         return symbols_of(model[-1])
     if hasattr(model, "estimators_"):
         return set().union(*map(symbols_of, model.estimators_))
-    if isinstance(model, CRFParser):
-        return set(model.vocabulary_["symbol" if "symbol" in model.columns_ else "upos"])
+    if hasattr(model, "vocabulary_"):
+        return set(model.vocabulary_["symbol"])
     return set(model.symbols_)
 
 

@@ -62,7 +62,7 @@ def hard_sentences(model, seed=0):
 
 
 def test_every_sentence_gets_a_tree(parser):
-    trees = [DependencyTree(sentence, upos=sentence) for sentence in hard_sentences(parser)]
+    trees = [DependencyTree(sentence) for sentence in hard_sentences(parser)]
     predicted = parser.predict(trees)
     assert predicted.shape == (len(trees),)
     assert predicted.dtype == object
@@ -71,7 +71,7 @@ def test_every_sentence_gets_a_tree(parser):
 
 
 def test_marginals_are_distributions_over_heads(parser):
-    trees = [DependencyTree(sentence, upos=sentence) for sentence in hard_sentences(parser)]
+    trees = [DependencyTree(sentence) for sentence in hard_sentences(parser)]
     for marginals, tree in zip(parser.predict_marginals(trees), trees, strict=True):
         n_tokens = len(tree)
         assert marginals.shape == (n_tokens, n_tokens + 1)
@@ -308,6 +308,23 @@ def test_nothing_warns_at_any_rank(english):
 )
 def test_bad_input_names_the_sentence(estimator_of_symbols, X, y, error, message):
     with pytest.raises(error, match=message):
+        estimator_of_symbols.fit(X, y)
+    assert not learned(estimator_of_symbols)
+
+
+@pytest.mark.filterwarnings("ignore:1 of 3 sentences are left out:UserWarning")
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([DependencyTree(["A"], [0]), DependencyTree(["A"])], None, r"X\[1\] has no heads"),
+        (X, [Y[0], [-1, 0, 2], [0]], r"y\[1\] .*unknown heads .*whole trees"),
+    ],
+)
+def test_unknown_heads_name_the_sentence(estimator_of_symbols, X, y, message):
+    if estimator_of_symbols._needs_whole_trees is None:
+        assert learned(estimator_of_symbols.fit(X, y))
+        return
+    with pytest.raises(ValueError, match=message):
         estimator_of_symbols.fit(X, y)
     assert not learned(estimator_of_symbols)
 

@@ -346,11 +346,10 @@ def weighted_folds(model, trees, weights, n_folds=3):
 
 @sklearn.config_context(**ROUTED)
 def test_pipelines_pass_weights_on(repeating, trees, weights):
-    estimator = repeating
-    pipeline = make_pipeline(TokenFeature("upos"), routed(estimator))
+    pipeline = make_pipeline(TokenFeature("upos"), routed(repeating))
     pipeline.fit(trees, sample_weight=weights)
     repeated = repeat(trees, weights)
-    expected = clone(estimator).fit(repeated)
+    expected = clone(repeating).fit(repeated)
     assert_same_model(pipeline[-1], expected)
     assert pipeline.score(trees, sample_weight=weights) == expected.score(repeated)
 
@@ -358,12 +357,11 @@ def test_pipelines_pass_weights_on(repeating, trees, weights):
 @needs_scikit_learn(1, 8)
 @sklearn.config_context(**ROUTED)
 def test_cross_validation_passes_weights_on(repeating, trees, weights):
-    estimator = repeating
-    pipeline = make_pipeline(TokenFeature("upos"), routed(estimator))
+    pipeline = make_pipeline(TokenFeature("upos"), routed(repeating))
     scores = cross_val_score(
         pipeline, trees, cv=3, params={"sample_weight": weights}, error_score="raise"
     )
-    assert_array_equal(scores, list(weighted_folds(estimator, trees, weights)))
+    assert_array_equal(scores, list(weighted_folds(repeating, trees, weights)))
 
 
 @needs_scikit_learn(1, 8)

@@ -419,7 +419,7 @@ def check_allowed(allowed, lengths):
     return checked
 
 
-def encode_sentences(symbols, known):
+def encode_sentences(symbols, known, check=True):
     """Replace symbols by their codes; the code ``len(known)`` stands for all unknown symbols.
 
     Parameters
@@ -427,6 +427,8 @@ def encode_sentences(symbols, known):
     symbols : list of sequences of str
     known : sequence of str
         Distinct symbols; the code of each is its position.
+    check : bool, default=True
+        Whether to say if many of the symbols say nothing; False where that was said already.
 
     Returns
     -------
@@ -447,6 +449,7 @@ def encode_sentences(symbols, known):
     indptr = np.fromiter(accumulate(map(len, symbols), initial=0), np.int64, len(symbols) + 1)
     codes = map(code_of.get, chain.from_iterable(symbols), repeat(unknown))
     codes = np.fromiter(codes, dtype=np.int64, count=indptr[-1])
-    meaningless = (codes == unknown) | (codes == code_of.get(MISSING, unknown))
-    check_share(np.count_nonzero(meaningless), codes.size, symbols, known)
+    if check:
+        meaningless = (codes == unknown) | (codes == code_of.get(MISSING, unknown))
+        check_share(np.count_nonzero(meaningless), codes.size, symbols, known)
     return EncodedSentences(codes, indptr)

@@ -211,7 +211,9 @@ def list_values(names, sentences, min_count):
     vocabulary = {}
     for name in names:
         counts = Counter(chain.from_iterable(_read_all(sentences, name)))
-        if set(counts) == {MISSING} or not _has_values(name, sentences):
+        if not _has_values(name, sentences):
+            if name == "symbol":  # refused as every parser of symbols does
+                check_share(counts.total(), counts.total(), [list(counts.elements())], [])
             raise ValueError(
                 f"All values of the column {name!r} of X ({counts.total()} tokens) are "
                 f"{MISSING!r}: it says nothing. Leave it out of columns, or tag the text first."
