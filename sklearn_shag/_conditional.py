@@ -379,7 +379,5 @@ def _with_equal_weights(estimator, symbols):
     trees += [[0] for _ in symbols]
     estimator.set_params(smoothing=1.0).fit(sentences, trees)
     parts = zip(estimator.operators_, (SMALLEST, SMALLEST_STOP, SMALLEST), strict=True)
-    equal = Operators(*((part > smallest).astype(float) for part, smallest in parts))
-    equal.A[:, :, -1] = equal.A[:, :, :-1].sum(axis=2)
-    estimator.operators_ = equal
+    estimator.operators_ = Operators(*((part > least).astype(float) for part, least in parts))
     return estimator
