@@ -1,6 +1,6 @@
 """Parsers of the probability of trees given their sentences, and the trees they learn from."""
 
-from itertools import accumulate, chain, compress
+from itertools import accumulate, compress
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import FloatArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["ConditionalParser", "KnownTrees", "encode_labels", "prepare_trees"]
+__all__ = ["ConditionalParser", "KnownTrees", "prepare_trees"]
 
 
 class ConditionalParser(ChartParser):
@@ -155,20 +155,3 @@ def _columns_of(sentence):
     """What parsers may read beside the symbols, in a form that can be sorted."""
     names = ("forms", "lemmas", "upos", "xpos", "feats")
     return [getattr(sentence, name, None) or () for name in names]
-
-
-def encode_labels(labels, known):
-    """Replace relations by their places among known ones.
-
-    Parameters
-    ----------
-    labels : list of sequences of str
-    known : sequence of str
-
-    Returns
-    -------
-    codes : int ndarray of shape (n_tokens,)
-        -1 for others.
-    """
-    code_of = {label: code for code, label in enumerate(known)}
-    return np.array([code_of.get(label, -1) for label in chain.from_iterable(labels)])

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_shag._base import keep, object_array
-from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
+from sklearn_shag._base_conditional import ConditionalParser, prepare_trees
 from sklearn_shag._column_groups import list_sizes
 from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
-from sklearn_shag.encoding import EncodedSentences
+from sklearn_shag.encoding import EncodedSentences, collect_labels, encode_labels
 from sklearn_shag.features import (
     TAGS,
     Columns,
@@ -34,7 +34,7 @@ from sklearn_shag.network import (
     predict_labels,
     predict_tags,
 )
-from sklearn_shag.parsing import Potentials, Rung, over_chunks, packed_unit_grammar
+from sklearn_shag.parsing import Rung, over_chunks, packed_unit_grammar, potentials_of_arcs
 from sklearn_shag.treebank import MISSING, Heads, Sentences
 from sklearn_shag.utils._parallel import one_blas_thread
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
@@ -319,10 +319,7 @@ class BiaffineParser(ConditionalParser):
         vocabulary = list_values(self._choose_columns(sentences), sentences, self.min_count)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         tags = [_read_tags(self.tags, sentence) for sentence in sentences]
-        labels, tags = (
-            np.array(sorted(set().union(*found) - {MISSING}), dtype=object)
-            for found in (labels, tags)
-        )
+        labels, tags = collect_labels(labels), collect_labels(tags)
         if self.tags is not None and not tags.size:
             raise ValueError(
                 f"tags={self.tags!r} is to be learned, but no tree of X has values in that column."
@@ -460,8 +457,7 @@ def _rungs_of(network):
 def _potentials(network, batch):
     with one_blas_thread():
         scores = predict_arcs(network, batch.codes, batch.indptr)
-    codes = np.zeros(batch.indptr[-1], dtype=np.int64)
-    return Potentials(batch.indptr, codes, scores.astype(np.float64))
+    return potentials_of_arcs(batch.indptr, scores.astype(np.float64))
 
 
 def _tag(network, batch):

@@ -9,15 +9,15 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
+from sklearn_shag._base_conditional import ConditionalParser, prepare_trees
 from sklearn_shag._base_shag import OperatorParser
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._tree_learner import TreeLearner
-from sklearn_shag.encoding import EncodedTrees, encode_sentences
+from sklearn_shag.encoding import EncodedTrees, collect_labels, encode_labels, encode_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
 from sklearn_shag.sequences import count_labels
-from sklearn_shag.treebank import MISSING, Heads, Sentences, UnknownSymbolWarning, allowed_arcs
+from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, allowed_arcs
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import (
     HasMethods,
@@ -30,7 +30,7 @@ from sklearn_shag.utils._typing import ArrayLike
 from sklearn_shag.utils._warnings import warn
 
 # Entries of operators that are not larger are zero, and stay so: transitions and starts, and stops.
-SMALLEST, SMALLEST_STOP = 1e-8, 1e-12
+SMALLEST = Operators(alpha_1=1e-8, alpha_inf=1e-12, A=1e-8)
 # Where the logarithms of the others begin, at least.
 FLOOR = np.log(1e-6)
 
@@ -256,7 +256,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         """Minimise the loss over logarithms of operators; list also the loss of each iteration."""
         log_start = [
             np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
-            for part, smallest in zip(start, (SMALLEST, SMALLEST_STOP, SMALLEST), strict=True)
+            for part, smallest in zip(start, SMALLEST, strict=True)
         ]
         log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
         space = LogOperators(log_start)
@@ -346,7 +346,7 @@ def _potentials(trees, symbols):
 
 def _count_labels(trees, symbols):
     """Learn the relations of arcs, as other grammars of symbols do."""
-    labels = np.array(sorted(set().union(*trees.labels) - {MISSING}), dtype=object)
+    labels = collect_labels(trees.labels)
     codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
     of_tokens = encode_labels(trees.labels, labels)
     of_tokens[codes == symbols.size] = -1  # what is said of an unknown symbol says nothing
@@ -378,8 +378,6 @@ def _with_equal_weights(estimator, symbols):
     sentences += [[one] for one in symbols]
     trees += [[0] for _ in symbols]
     estimator.set_params(smoothing=1.0).fit(sentences, trees)
-    parts = zip(estimator.operators_, (SMALLEST, SMALLEST_STOP, SMALLEST), strict=True)
-    equal = Operators(*((part > smallest).astype(float) for part, smallest in parts))
-    equal.A[:, :, -1] = equal.A[:, :, :-1].sum(axis=2)
-    estimator.operators_ = equal
+    parts = zip(estimator.operators_, SMALLEST, strict=True)
+    estimator.operators_ = Operators(*((part > least).astype(float) for part, least in parts))
     return estimator

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_shag._base import keep
-from sklearn_shag._base_conditional import ConditionalParser, encode_labels, prepare_trees
+from sklearn_shag._base_conditional import ConditionalParser, prepare_trees
 from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
-from sklearn_shag.encoding import EncodedSentences
+from sklearn_shag.encoding import EncodedSentences, collect_labels, encode_labels
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
     Columns,
@@ -32,8 +32,8 @@ from sklearn_shag.features import (
     make_columns,
     score_arcs,
 )
-from sklearn_shag.parsing import Potentials, Rung, packed_unit_grammar
-from sklearn_shag.treebank import MISSING, Heads, Sentence, Sentences
+from sklearn_shag.parsing import Rung, packed_unit_grammar, potentials_of_arcs
+from sklearn_shag.treebank import Heads, Sentence, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
@@ -308,8 +308,7 @@ class CRFParser(ConditionalParser):
         names = choose_columns(self.columns, sentences)
         vocabulary = list_values(names, sentences, self.min_count)
         templates = DEFAULT_TEMPLATES if self.templates is None else self.templates
-        found = set().union(*(trees.labels[s] for s in chosen)) - {MISSING}
-        labels = np.array(sorted(found), dtype=object)
+        labels = collect_labels([trees.labels[s] for s in chosen])
         weights = LinearWeights(
             np.zeros((self.n_features, 1), dtype=np.float32),
             np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
@@ -472,5 +471,4 @@ def _prepare(vocabulary, templates):
 def _potentials(weights, templates, batch):
     text = Text(batch.codes, batch.indptr)
     scores = score_arcs(weights, templates, text, all_arcs(batch.indptr))
-    codes = np.zeros(batch.indptr[-1], dtype=np.int64)
-    return Potentials(batch.indptr, codes, scores.ravel())
+    return potentials_of_arcs(batch.indptr, scores.ravel())

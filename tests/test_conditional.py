@@ -284,10 +284,11 @@ def test_hidden_states_need_whole_trees(trees):
 
 
 def test_symbols_of_partial_trees_alone_are_unknown(trees):
-    odd = DependencyTree(["x", "y"], [-1, 0], upos=["ODD", "NOUN"])
+    odd = DependencyTree(["x", "y"], [2, -1], upos=["ODD", "NOUN"], deprels=["odd", "_"])
     model = ConditionalSHAG(start(), max_iter=2).fit([*trees, odd])
     assert "ODD" not in model.symbols_
     assert model.n_left_out_ == 0
+    assert "odd" not in model.labels_[model.label_counts_.labels]
 
 
 def test_signed_operators_are_refused(trees):

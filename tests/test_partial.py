@@ -293,6 +293,14 @@ def test_counts_and_steps_ask_for_whole_trees(english):
         make_pipeline(TokenFeature("upos"), DeterministicSHAG()).fit(partial)
 
 
+def test_unknown_heads_of_y_alone(of_whole_trees):
+    X = [DependencyTree(symbols, upos=symbols) for symbols in (["A", "B", "A"], ["B"])]
+    y = [[-1, 0, 2], [0]]
+    with pytest.raises(ValueError, match=r"y\[0\] .*unknown heads .*whole trees"):
+        of_whole_trees.fit(X, y)
+    assert not learned(of_whole_trees)
+
+
 def test_unlabelled_trees_are_missing_where_whole_ones_are_needed(of_whole_trees, english):
     bare = english[0].with_heads(None)
     with pytest.raises(ValueError, match=r"X\[40\] has no heads \(1 of 41"):

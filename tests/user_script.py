@@ -360,7 +360,7 @@ def train_on_what_is_asked() -> None:
     assert_type(parser.score_samples(trees), NDArray[np.float64])
     assert_type(parser.predict_labels(trees), NDArray[np.object_])
 
-    partial = [np.where(np.arange(len(tree)) % 2, tree.heads, -1) for tree in trees]
+    partial = [np.where(np.arange(known.size) % 2, known, -1) for known in heads(trees)]
     model = ConditionalSHAG(DeterministicSHAG("first"), alpha=0.3, max_iter=2).fit(trees, partial)
     assert_type(model, ConditionalSHAG)
     assert_type(model.operators_, Operators)

@@ -92,7 +92,8 @@ def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
     known = sorted(set().union(*symbols))
     codes, indptr = encode_sentences(symbols, known)
     known = np.array(known, dtype=object)
-    labels = _encode_labels(labels, codes.size)
+    known_labels = collect_labels(labels)
+    labels = known_labels, encode_labels(labels, known_labels)
     return EncodedTrees(known, codes, heads, indptr, *labels, weights[kept], kept)
 
 
@@ -337,12 +338,28 @@ def _heads_of(sentence):
     return np.full(len(sentence), -1) if heads is None else heads
 
 
-def _encode_labels(labels, n_tokens):
-    """Make codes of labels, -1 of those that are not known."""
-    known = sorted(set().union(*labels) - {MISSING})
+def collect_labels(labels):
+    """Collect the relations of sentences, sorted, in an array of objects; "_" is none."""
+    return np.array(sorted(set().union(*labels) - {MISSING}), dtype=object)
+
+
+def encode_labels(labels, known):
+    """Replace relations by their places among known ones.
+
+    Parameters
+    ----------
+    labels : list of sequences of str
+        Of each sentence.
+    known : sequence of str
+
+    Returns
+    -------
+    codes : int ndarray of shape (n_tokens,)
+        -1 for others.
+    """
     code_of = {label: code for code, label in enumerate(known)}
     codes = map(code_of.get, chain.from_iterable(labels), repeat(-1))
-    return np.array(known, dtype=object), np.fromiter(codes, np.int64, n_tokens)
+    return np.fromiter(codes, np.int64, sum(map(len, labels)))
 
 
 def check_trees(X, y=None, *, partial=True):

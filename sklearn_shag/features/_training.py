@@ -14,7 +14,7 @@ from sklearn_shag.features._hashing import (
     new_space,
     take_step,
 )
-from sklearn_shag.parsing import Potentials, packed_unit_grammar, places_of, sum_up_losses
+from sklearn_shag.parsing import packed_unit_grammar, places_of, potentials_of_arcs, sum_up_losses
 
 # AdaGrad divides by the root of the sum of this and all squared gradients so far.
 FIRST_SQUARE = 0.1
@@ -132,8 +132,7 @@ def learn_trees(trainer, text, heads, weights, batches):
         part, places = text.take(batch)
 
         def loss_of(scores, part=part, known=heads[places], weights=weights[batch]):
-            codes = np.zeros(part.indptr[-1], dtype=np.int64)
-            potentials = Potentials(part.indptr, codes, scores.ravel())
+            potentials = potentials_of_arcs(part.indptr, scores.ravel())
             losses, gradient = sum_up_losses(packed_unit_grammar(), potentials, known, weights)
             return losses @ weights, gradient[:, None]
 

@@ -8,7 +8,12 @@ from scipy.special import log_softmax
 
 from sklearn_shag.network._layers import Noise, with_roots
 from sklearn_shag.network._network import Scores, backward, forward, make_network
-from sklearn_shag.parsing import Potentials, packed_unit_grammar, places_of, sum_up_losses
+from sklearn_shag.parsing import (
+    packed_unit_grammar,
+    places_of,
+    potentials_of_arcs,
+    sum_up_losses,
+)
 from sklearn_shag.utils._kernel import table_kernel
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8
@@ -52,9 +57,7 @@ def learn_batch(network, batch, noise, gradient):
     roots = np.repeat(tokens.begins[:-1], np.diff(batch.indptr))
     arcs = rows[labelled], (roots + batch.heads)[labelled]
     scores, cache = forward(network, tokens, arcs, noise)
-    potentials = Potentials(
-        batch.indptr, np.zeros(n_tokens, dtype=np.int64), scores.arcs.astype(np.float64)
-    )
+    potentials = potentials_of_arcs(batch.indptr, scores.arcs.astype(np.float64))
     losses, d_arcs = sum_up_losses(packed_unit_grammar(), potentials, batch.heads, batch.weights)
     label_loss, d_labels = _cross_entropy(
         scores.labels, batch.labels[labelled], of_tokens[labelled]

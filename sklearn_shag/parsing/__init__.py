@@ -25,6 +25,7 @@ from sklearn_shag.parsing._potentials import (
     arc_begins,
     packed_unit_grammar,
     places_of,
+    potentials_of_arcs,
 )
 from sklearn_shag.parsing._projective import (
     ProjectiveHeads,
