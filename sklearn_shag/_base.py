@@ -399,7 +399,9 @@ class ChartParser(BaseParser):
 
     def _predict_labelled(self, sentences, allowed):
         batch = self._batch(sentences, allowed)  # once for both
-        heads = object_array(over_chunks(self._decode(), batch, self.n_jobs, self.verbose))
+        heads = object_array(
+            over_chunks(self._decode(self._rungs()), batch, self.n_jobs, self.verbose)
+        )
         if not self._has_labels:
             return heads, [None] * heads.size
         return heads, self._label_batch(batch, np.concatenate(heads))
@@ -433,13 +435,15 @@ class ChartParser(BaseParser):
 
     def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)
-        return object_array(over_chunks(self._decode(), batch, self.n_jobs, self.verbose))
+        return object_array(
+            over_chunks(self._decode(self._rungs()), batch, self.n_jobs, self.verbose)
+        )
 
-    def _decode(self):
+    def _decode(self, rungs):
         """Say how to find the trees of a chunk."""
         if self.decoder == "viterbi":
-            return partial(parse_derivations, log_rungs(self._rungs()))
-        return partial(parse_heads, self._rungs(), logarithm=self.decoder == "mbr")
+            return partial(parse_derivations, log_rungs(rungs))
+        return partial(parse_heads, rungs, logarithm=self.decoder == "mbr")
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)

@@ -28,11 +28,10 @@ from sklearn_shag.network import (
     NetworkWeights,
     Sizes,
     Trainer,
+    choose_labels,
     initial_parameters,
     make_network,
-    predict_arcs,
-    predict_labels,
-    predict_tags,
+    read,
 )
 from sklearn_shag.parsing import Rung, over_chunks, packed_unit_grammar, potentials_of_arcs
 from sklearn_shag.treebank import MISSING, Heads, Sentences
@@ -397,8 +396,16 @@ class BiaffineParser(ConditionalParser):
         return _rungs_of(self._kept()[2])
 
     def _label_arcs(self, batch, heads):
-        with one_blas_thread():
-            return predict_labels(self._kept()[2], batch.codes, batch.indptr, heads)
+        network = self._kept()[2]
+        return _label(network, _read(network, batch), batch, heads)
+
+    def _predict_labelled(self, sentences, allowed):
+        if not self._has_labels:
+            return super()._predict_labelled(sentences, allowed)
+        batch = self._batch(sentences, allowed)
+        task = partial(_parse, self._kept()[2], self._decode)
+        heads, codes = zip(*over_chunks(task, batch, self.n_jobs, self.verbose), strict=True)
+        return object_array(heads), object_array([self.labels_[each] for each in codes])
 
     def predict_tags(self, X: Sentences) -> ObjectArray:
         """Tag sentences.
@@ -455,12 +462,28 @@ def _rungs_of(network):
 
 
 def _potentials(network, batch):
+    return potentials_of_arcs(batch.indptr, _read(network, batch).arcs.astype(np.float64))
+
+
+def _read(network, batch):
     with one_blas_thread():
-        scores = predict_arcs(network, batch.codes, batch.indptr)
-    return potentials_of_arcs(batch.indptr, scores.astype(np.float64))
+        return read(network, batch.codes, batch.indptr)
+
+
+def _parse(network, decode, batch):
+    """List heads and labels of sentences, which the network reads once."""
+    reading = _read(network, batch)
+    potentials = potentials_of_arcs(batch.indptr, reading.arcs.astype(np.float64))
+    # There is a single rung, which has mass for every sentence, so it is asked for all of them.
+    heads = decode([Rung(packed_unit_grammar(), lambda _: potentials)])(batch)
+    labels = _label(network, reading, batch, np.concatenate(heads))
+    return list(zip(heads, np.split(labels, batch.indptr[1:-1]), strict=True))
+
+
+def _label(network, reading, batch, heads):
+    with one_blas_thread():
+        return choose_labels(network, reading, batch.indptr, heads)
 
 
 def _tag(network, batch):
-    with one_blas_thread():
-        tags = predict_tags(network, batch.codes, batch.indptr)
-    return np.split(tags, batch.indptr[1:-1])
+    return np.split(_read(network, batch).tags, batch.indptr[1:-1])

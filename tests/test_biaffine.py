@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
 from sklearn_shag._column_groups import list_sizes
-from sklearn_shag.network import Trainer, predict_arcs
+from sklearn_shag.network import Trainer, read
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads
 from tests.estimators import assert_same_model
@@ -79,7 +79,7 @@ def test_scores_are_those_of_the_network(fitted, test):
     columns, _, network = fitted._kept()
     assert columns.names == ("upos", "form")
     batch = fitted._batch(test[:3])
-    scores = predict_arcs(network, batch.codes, batch.indptr)
+    scores = read(network, batch.codes, batch.indptr).arcs
     potentials = Potentials(batch.indptr, arcs=scores.astype(np.float64))
     expected = chart(None, potentials).arcs
     found = np.concatenate([each.ravel() for each in fitted.predict_marginals(test[:3])])

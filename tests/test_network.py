@@ -12,12 +12,11 @@ from sklearn_shag.network import (
     Group,
     Sizes,
     Trainer,
+    choose_labels,
     count_parameters,
     initial_parameters,
     make_network,
-    predict_arcs,
-    predict_labels,
-    predict_tags,
+    read,
 )
 from sklearn_shag.network._layers import (
     SILENCE,
@@ -28,6 +27,7 @@ from sklearn_shag.network._layers import (
     linear,
     linear_backward,
     rectify,
+    rectify_backward,
     recur,
     recur_backward,
     with_roots,
@@ -139,7 +139,9 @@ def test_linear_maps(rng):
 def test_rectified_units(rng):
     x, d_y = rng.normal(size=(6, 4)), rng.normal(size=(6, 4))
     y = x.copy()
-    d_x = rectify(y) * d_y
+    rectify(y)
+    d_x = d_y.copy()
+    rectify_backward(y, d_x)
     assert_array_equal(y, np.where(x > 0, x, 0.1 * x))
     assert_derivative(lambda: (np.maximum(x, 0.1 * x) * d_y).sum(), x, d_x)
 
@@ -406,9 +408,9 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     codes = np.stack([rng.integers(0, high, indptr[-1]) for high in (6, 9, 5)], axis=1)
     heads = np.concatenate([np.arange(n) for n in lengths])
-    arcs = predict_arcs(network, codes, indptr)
-    labels = predict_labels(network, codes, indptr, heads)
-    tags = predict_tags(network, codes, indptr)
+    reading = read(network, codes, indptr)
+    arcs, tags = reading.arcs, reading.tags
+    labels = choose_labels(network, reading, indptr, heads)
     assert arcs.dtype == np.float32
     assert labels.max() < 7
     assert tags.max() < 5
@@ -417,10 +419,10 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     for s, n in enumerate(lengths):
         part, alone = slice(indptr[s], indptr[s + 1]), np.array([0, n])
         expected = arcs[begin : begin + n * (n + 1)]
-        assert_array_equal(predict_arcs(network, codes[part], alone), expected)
-        of_sentence = predict_labels(network, codes[part], alone, heads[part])
-        assert_array_equal(of_sentence, labels[part])
-        assert_array_equal(predict_tags(network, codes[part], alone), tags[part])
+        of_sentence = read(network, codes[part], alone)
+        assert_array_equal(of_sentence.arcs, expected)
+        assert_array_equal(choose_labels(network, of_sentence, alone, heads[part]), labels[part])
+        assert_array_equal(of_sentence.tags, tags[part])
         begin += n * (n + 1)
 
 
@@ -431,11 +433,11 @@ def test_prediction_is_what_is_trained(rng):
     rows = np.flatnonzero(~tokens.are_roots())
     heads = np.repeat(BEGINS[:-1], np.diff(INDPTR)) + batch.heads
     scores, _ = forward(network, tokens, (rows, heads), SILENCE)
-    assert_allclose(predict_arcs(network, batch.codes, INDPTR), scores.arcs, rtol=1e-10)
-    labels = predict_labels(network, batch.codes, INDPTR, batch.heads)
+    reading = read(network, batch.codes, INDPTR)
+    assert_allclose(reading.arcs, scores.arcs, rtol=1e-10)
+    labels = choose_labels(network, reading, INDPTR, batch.heads)
     assert_array_equal(labels, scores.labels.argmax(axis=1))
-    tags = predict_tags(network, batch.codes, INDPTR)
-    assert_array_equal(tags, scores.tags[rows].argmax(axis=1))
+    assert_array_equal(reading.tags, scores.tags[rows].argmax(axis=1))
 
 
 # Parameters

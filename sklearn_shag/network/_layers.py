@@ -137,10 +137,13 @@ def linear_backward(layer, x, d_y, d_layer):
 
 
 def rectify(x):
-    """Compute leaky rectified units, in place, and return the factors of all."""
-    factors = np.where(x > 0, x.dtype.type(1), x.dtype.type(SLOPE))
-    x *= factors
-    return factors
+    """Compute leaky rectified units, in place."""
+    np.maximum(x, SLOPE * x, out=x)
+
+
+def rectify_backward(y, d_y):
+    """Multiply the derivative by the outputs, which have the signs of inputs, by the slopes."""
+    d_y *= np.where(y > 0, y.dtype.type(1), y.dtype.type(SLOPE))
 
 
 def recur(layer, x, begins, alone=None):

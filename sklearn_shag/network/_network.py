@@ -12,6 +12,7 @@ from sklearn_shag.network._layers import (
     linear,
     linear_backward,
     rectify,
+    rectify_backward,
     recur,
     recur_backward,
     with_roots,
@@ -74,22 +75,22 @@ def encode(network, tokens, noise, alone=None):
         caches.append(of_layer)
         factors.append(noise.drop(x))
     y, of_vectors = linear(parameters.vectors, x, alone)
-    slopes = rectify(y)
+    rectify(y)
     factors.append(noise.drop(y))
     arc, label = vector_sizes(network.sizes)
     parts = np.split(y, np.cumsum([arc, arc, label]), axis=1)
     vectors = Vectors(x, *map(np.ascontiguousarray, parts))
-    return vectors, (rows, factors, caches, of_vectors, slopes)
+    return vectors, (rows, factors, caches, of_vectors, y)
 
 
 def encode_backward(network, cache, d_vectors, gradient):
     """Take the derivatives by the parameters of the encoder."""
-    rows, factors, caches, of_vectors, slopes = cache
+    rows, factors, caches, of_vectors, y = cache
     parameters = network.parameters
     *of_layers, of_last = factors
     d_y = np.hstack(d_vectors[1:])
     d_y *= of_last
-    d_y *= slopes
+    rectify_backward(y, d_y)
     d_x = linear_backward(parameters.vectors, of_vectors, d_y, gradient.vectors)
     d_x += d_vectors.encoded
     for k in reversed(range(len(caches))):
@@ -142,19 +143,17 @@ def backward(network, cache, d_scores, gradient):
     encode_backward(network, encoder, d_vectors, gradient)
 
 
-def _predict_vectors(network, codes, indptr):
-    """Yield the vectors of some sentences after the other, and where these begin."""
-    ends = indptr + np.arange(indptr.size)
-    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART)))
-    for first, last in pairwise([*cuts.tolist(), indptr.size - 1]):
-        part, places = places_of(indptr, np.arange(first, last))
-        tokens = with_roots(codes[places], part)
-        vectors, _ = encode(network, tokens, SILENCE, tokens.begins)
-        yield vectors, tokens, places
+class Reading(NamedTuple):
+    """What a network makes of the tokens of sentences, whatever their trees."""
+
+    arcs: np.ndarray  # (n_arcs,), scores in the layout of marginals
+    label_modifiers: np.ndarray  # (n_rows, label)
+    label_heads: np.ndarray  # (n_rows, label), the root first in each sentence
+    tags: np.ndarray  # (n_tokens,), the best ones; none if it knows no tags
 
 
-def predict_arcs(network, codes, indptr):
-    """Score the arcs of sentences, each as if it were alone.
+def read(network, codes, indptr):
+    """Read sentences, each as if it were alone.
 
     Parameters
     ----------
@@ -164,40 +163,37 @@ def predict_arcs(network, codes, indptr):
 
     Returns
     -------
-    scores : ndarray of shape (n_arcs,)
-        In the layout of marginals.
+    reading : Reading
     """
-    weights = network.parameters.arcs
-    return np.concatenate(
-        [
-            score_all_arcs(weights, vectors.heads, vectors.modifiers, begins, begins)[0]
-            for vectors, (_, begins), _ in _predict_vectors(network, codes, indptr)
-        ]
-    )
+    ends = indptr + np.arange(indptr.size)
+    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART)))
+    parts = pairwise([*cuts.tolist(), indptr.size - 1])
+    found = [_read_part(network, codes, indptr, np.arange(*part)) for part in parts]
+    return Reading(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def predict_labels(network, codes, indptr, heads):
-    """Choose the labels, (n_tokens,), of the arcs of whole trees, as :func:`predict_arcs` does."""
-    chosen = np.empty(len(codes), dtype=np.int64)
-    for vectors, tokens, places in _predict_vectors(network, codes, indptr):
-        begin = places[0]
-        for first, last in pairwise(tokens.begins.tolist()):
-            rows, end = slice(first, last), begin + last - first - 1
-            scores, _ = score_labels(
-                network.parameters.labels,
-                vectors.label_modifiers[rows],
-                vectors.label_heads[rows],
-                (np.arange(1, last - first), heads[begin:end]),
-            )
-            chosen[begin:end] = scores.argmax(axis=1)
-            begin = end
+def _read_part(network, codes, indptr, chosen):
+    parameters = network.parameters
+    indptr, places = places_of(indptr, chosen)
+    tokens = with_roots(codes[places], indptr)
+    begins = tokens.begins
+    vectors, _ = encode(network, tokens, SILENCE, begins)
+    arcs, _ = score_all_arcs(parameters.arcs, vectors.heads, vectors.modifiers, begins, begins)
+    tags, _ = linear(parameters.tags, vectors.encoded, begins)
+    tags = tags.argmax(axis=1)[~tokens.are_roots()] if tags.size else np.arange(0)
+    return Reading(arcs, vectors.label_modifiers, vectors.label_heads, tags)
+
+
+def choose_labels(network, reading, indptr, heads):
+    """Choose the labels, (n_tokens,), of the arcs of whole trees over sentences that were read."""
+    chosen = np.empty(indptr[-1], dtype=np.int64)
+    for s, (begin, end) in enumerate(pairwise(indptr.tolist())):
+        rows = slice(begin + s, end + s + 1)
+        scores, _ = score_labels(
+            network.parameters.labels,
+            reading.label_modifiers[rows],
+            reading.label_heads[rows],
+            (np.arange(1, end - begin + 1), heads[begin:end]),
+        )
+        chosen[begin:end] = scores.argmax(axis=1)
     return chosen
-
-
-def predict_tags(network, codes, indptr):
-    """Choose the tags of tokens, (n_tokens,), as :func:`predict_arcs` does."""
-    chosen = []
-    for vectors, tokens, _ in _predict_vectors(network, codes, indptr):
-        scores, _ = linear(network.parameters.tags, vectors.encoded, tokens.begins)
-        chosen.append(scores.argmax(axis=1)[~tokens.are_roots()])
-    return np.concatenate(chosen)
