@@ -15,7 +15,7 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import FloatArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["ConditionalParser", "KnownTrees", "prepare_trees"]
+__all__ = ["ConditionalParser", "KnownTrees", "best_labels", "mask_labels", "prepare_trees"]
 
 
 class ConditionalParser(ChartParser):
@@ -155,3 +155,33 @@ def _columns_of(sentence):
     """What parsers may read beside the symbols, in a form that can be sorted."""
     names = ("forms", "lemmas", "upos", "xpos", "feats")
     return [getattr(sentence, name, None) or () for name in names]
+
+
+def mask_labels(heads, labels, before):
+    """Say which labels arcs between tokens have, and which those from the root.
+
+    Parameters
+    ----------
+    heads, labels : int ndarrays of shape (n_tokens,)
+        -1 where they are not known.
+    before : bool ndarray of shape (2, n_labels)
+        What was seen before.
+
+    Returns
+    -------
+    mask : bool ndarray of shape (2, n_labels)
+        All of them, where arcs of a kind have none.
+    """
+    mask = before.copy()
+    known = (heads >= 0) & (labels >= 0)
+    mask[(heads[known] == 0).astype(int), labels[known]] = True
+    mask[~mask.any(axis=1)] = True
+    return mask
+
+
+def best_labels(scores, heads, mask):
+    """Choose the best labels of arcs, by scores of shape (n_arcs, n_labels), within a mask.
+
+    "root" is the relation of roots, and of nothing else: no score may say otherwise.
+    """
+    return np.where(mask[(heads == 0).astype(int)], scores, -np.inf).argmax(axis=1)

@@ -9,9 +9,20 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_shag._base import keep, object_array
-from sklearn_shag._base_conditional import ConditionalParser, prepare_trees
+from sklearn_shag._base_conditional import (
+    ConditionalParser,
+    mask_labels,
+    prepare_trees,
+)
 from sklearn_shag._column_groups import list_sizes
 from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
+from sklearn_shag._network_tasks import (
+    label_batch,
+    parse_batch,
+    read_batch,
+    rungs_of,
+    tag_batch,
+)
 from sklearn_shag.encoding import EncodedSentences, collect_labels, encode_labels
 from sklearn_shag.features import (
     TAGS,
@@ -28,17 +39,15 @@ from sklearn_shag.network import (
     NetworkWeights,
     Sizes,
     Trainer,
-    choose_labels,
     initial_parameters,
     make_network,
-    read,
 )
-from sklearn_shag.parsing import Rung, over_chunks, packed_unit_grammar, potentials_of_arcs
+from sklearn_shag.parsing import over_chunks
 from sklearn_shag.treebank import MISSING, Heads, Sentences
 from sklearn_shag.utils._parallel import one_blas_thread
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
-from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
+from sklearn_shag.utils._typing import ArrayLike, BoolArray, ObjectArray, RandomSeed
 
 # What to do with how many training tokens: tokens of a batch, and passes.
 SCHEDULE = ((10_000, 300, 20), (100_000, 500, 10), (np.inf, 1000, 8))
@@ -111,6 +120,8 @@ class BiaffineParser(ConditionalParser):
         The known values of each column.
     labels_ : ndarray of shape (n_labels,), dtype object
         The relations of training, sorted; empty if the trees had none.
+    label_mask_ : bool ndarray of shape (2, n_labels)
+        Which relations training has between tokens, and which at roots; others do not go there.
     tags_ : ndarray of shape (n_tags,), dtype object
         The tags of training, sorted; empty if none are learned.
     weights_ : NetworkWeights
@@ -179,6 +190,7 @@ class BiaffineParser(ConditionalParser):
     columns_: tuple[str, ...]
     vocabulary_: dict[str, list[str]]
     labels_: ObjectArray
+    label_mask_: BoolArray
     tags_: ObjectArray
     weights_: NetworkWeights
     loss_curve_: list[float]
@@ -287,6 +299,7 @@ class BiaffineParser(ConditionalParser):
             columns_=start.columns.names,
             vocabulary_=start.vocabulary,
             labels_=start.labels,
+            label_mask_=mask_labels(examples.heads, examples.labels, start.label_mask),
             tags_=start.tags,
             weights_=NetworkWeights(np.array(start.sizes.hidden), values),
             n_lifted_=trees.n_lifted,
@@ -312,8 +325,8 @@ class BiaffineParser(ConditionalParser):
                     f"warm_start continues from layers of {sizes.hidden} units, but "
                     f"hidden_layer_sizes={self.hidden_layer_sizes}. Leave them as they were."
                 )
-            parts = self.vocabulary_, self.labels_, self.tags_, sizes, self.weights_.values
-            return Start(columns, *parts)
+            parts = self.vocabulary_, self.labels_, self.label_mask_, self.tags_, sizes
+            return Start(columns, *parts, self.weights_.values)
         sentences = [trees.sentences[s] for s in chosen]
         vocabulary = list_values(self._choose_columns(sentences), sentences, self.min_count)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
@@ -325,7 +338,8 @@ class BiaffineParser(ConditionalParser):
             )
         sizes = list_sizes(vocabulary, self.hidden_layer_sizes, labels.size, tags.size)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
-        return Start(make_columns(vocabulary), vocabulary, labels, tags, sizes, values)
+        nowhere = np.zeros((2, labels.size), dtype=bool)
+        return Start(make_columns(vocabulary), vocabulary, labels, nowhere, tags, sizes, values)
 
     def _choose_columns(self, sentences):
         """Say which columns are read, each feature for itself."""
@@ -371,7 +385,7 @@ class BiaffineParser(ConditionalParser):
 
         def validate(values):
             part = examples.take(held_out)
-            rungs = _rungs_of(make_network(start.sizes, values))
+            rungs = rungs_of(make_network(start.sizes, values))
             return attachment_score(rungs, part.codes, part.indptr, trees, held_out)
 
         with progress("Training", max_iter, "iterations", self.verbose) as advance:
@@ -393,17 +407,17 @@ class BiaffineParser(ConditionalParser):
         return EncodedSentences(encode_columns(columns, sentences, indptr), indptr)
 
     def _rungs(self):
-        return _rungs_of(self._kept()[2])
+        return rungs_of(self._kept()[2])
 
     def _label_arcs(self, batch, heads):
         network = self._kept()[2]
-        return _label(network, _read(network, batch), batch, heads)
+        return label_batch(network, self.label_mask_, read_batch(network, batch), batch, heads)
 
     def _predict_labelled(self, sentences, allowed):
         if not self._has_labels:
             return super()._predict_labelled(sentences, allowed)
         batch = self._batch(sentences, allowed)
-        task = partial(_parse, self._kept()[2], self._decode)
+        task = partial(parse_batch, self._kept()[2], self.label_mask_, self._decode)
         heads, codes = zip(*over_chunks(task, batch, self.n_jobs, self.verbose), strict=True)
         return object_array(heads), object_array([self.labels_[each] for each in codes])
 
@@ -431,7 +445,7 @@ class BiaffineParser(ConditionalParser):
             raise ValueError(
                 'This BiaffineParser has learned no tags. Fit it with tags="upos" or "xpos".'
             )
-        codes = over_chunks(partial(_tag, self._kept()[2]), batch, self.n_jobs, self.verbose)
+        codes = over_chunks(partial(tag_batch, self._kept()[2]), batch, self.n_jobs, self.verbose)
         return object_array([self.tags_[of_sentence] for of_sentence in codes])
 
 
@@ -441,6 +455,7 @@ class Start(NamedTuple):
     columns: Columns
     vocabulary: dict
     labels: np.ndarray
+    label_mask: np.ndarray
     tags: np.ndarray
     sizes: Sizes
     values: np.ndarray
@@ -455,35 +470,3 @@ def _read_tags(name, sentence):
 def _prepare(vocabulary, labels, tags, weights):
     sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, labels.size, tags.size)
     return make_columns(vocabulary), sizes, make_network(sizes, weights.values)
-
-
-def _rungs_of(network):
-    return [Rung(packed_unit_grammar(), partial(_potentials, network))]
-
-
-def _potentials(network, batch):
-    return potentials_of_arcs(batch.indptr, _read(network, batch).arcs.astype(np.float64))
-
-
-def _read(network, batch):
-    with one_blas_thread():
-        return read(network, batch.codes, batch.indptr)
-
-
-def _parse(network, decode, batch):
-    """List heads and labels of sentences, which the network reads once."""
-    reading = _read(network, batch)
-    potentials = potentials_of_arcs(batch.indptr, reading.arcs.astype(np.float64))
-    # There is a single rung, which has mass for every sentence, so it is asked for all of them.
-    heads = decode([Rung(packed_unit_grammar(), lambda _: potentials)])(batch)
-    labels = _label(network, reading, batch, np.concatenate(heads))
-    return list(zip(heads, np.split(labels, batch.indptr[1:-1]), strict=True))
-
-
-def _label(network, reading, batch, heads):
-    with one_blas_thread():
-        return choose_labels(network, reading, batch.indptr, heads)
-
-
-def _tag(network, batch):
-    return np.split(_read(network, batch).tags, batch.indptr[1:-1])

@@ -65,7 +65,7 @@ OF_SYMBOLS = {
     ),
     "CRF": CRFParser(["symbol"], n_features=2**12, random_state=0),
     "network": BiaffineParser(
-        ["symbol"], hidden_layer_sizes=[8], labels=False, max_iter=3, random_state=0
+        ["symbol"], hidden_layer_sizes=[8], labels=False, max_iter=4, random_state=0
     ),
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
@@ -73,7 +73,11 @@ OF_TREES = {
     "lexicalized": LexicalizedSHAG(),
     "CRF of words": CRFParser(["symbol", "form", "suffix"], n_features=2**14, random_state=0),
     "network of words": BiaffineParser(
-        ["symbol", "form", "suffix"], hidden_layer_sizes=(8, 8), max_iter=3, random_state=0
+        ["symbol", "form", "suffix"],
+        hidden_layer_sizes=(8, 8),
+        batch_size=100,
+        max_iter=12,
+        random_state=0,
     ),
     "average of pipelines": AveragedSHAG(
         [
@@ -103,6 +107,11 @@ BY_SENTENCE = [
     "log_likelihood",
     "conditional_log_likelihood",
 ]
+
+
+def with_labels(estimator):
+    """Let an estimator learn relations; where they share weights with heads it was told not to."""
+    return estimator.set_params(labels=True) if hasattr(estimator, "labels") else estimator
 
 
 def with_methods(methods):

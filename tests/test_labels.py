@@ -20,7 +20,7 @@ from sklearn_shag import (
 )
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
-from tests.estimators import same, without_relations
+from tests.estimators import same, with_labels, without_relations
 
 ROOT = "<root>"
 # Some symbols of sentences to label are not known.
@@ -160,7 +160,7 @@ class TestPrediction:
         assert predicted.tolist() == [naive_label(counts, arc) for arc in arcs_of(tree)]
 
     def test_of_every_estimator(self, estimator, english):
-        model = estimator.fit(english[:200])
+        model = with_labels(estimator).fit(english[:200])
         test = english[200:230]
         heads, labels = model.predict(test), model.predict_labels(test)
         assert set(model.labels_) <= {label for tree in english[:200] for label in tree.deprels}

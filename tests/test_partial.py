@@ -28,7 +28,7 @@ from sklearn_shag.parsing import (
 from sklearn_shag.sequences import count_treebank
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, heads
 from tests import oracles
-from tests.estimators import COUNTING, ESTIMATORS, learned
+from tests.estimators import COUNTING, ESTIMATORS, learned, with_labels
 
 NAMES = ["NOUN", "VERB", "ADP", "NOUN"]
 SENTENCE = DependencyTree(["dogs", "sleep", "in", "baskets"], upos=NAMES)
@@ -49,7 +49,7 @@ def fits(tree, partial):
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
 def parser(request, english):
-    return clone(ESTIMATORS[request.param]).fit(english[:60])
+    return with_labels(clone(ESTIMATORS[request.param])).fit(english[:60])
 
 
 @pytest.fixture(scope="module")

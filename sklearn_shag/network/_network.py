@@ -184,16 +184,15 @@ def _read_part(network, codes, indptr, chosen):
     return Reading(arcs, vectors.label_modifiers, vectors.label_heads, tags)
 
 
-def choose_labels(network, reading, indptr, heads):
-    """Choose the labels, (n_tokens,), of the arcs of whole trees over sentences that were read."""
-    chosen = np.empty(indptr[-1], dtype=np.int64)
+def label_scores(network, reading, indptr, heads):
+    """Score the labels, (n_tokens, n_labels), of the arcs of whole trees over what was read."""
+    scores = np.empty_like(reading.label_heads, shape=(indptr[-1], network.sizes.n_labels))
     for s, (begin, end) in enumerate(pairwise(indptr.tolist())):
         rows = slice(begin + s, end + s + 1)
-        scores, _ = score_labels(
+        scores[begin:end], _ = score_labels(
             network.parameters.labels,
             reading.label_modifiers[rows],
             reading.label_heads[rows],
             (np.arange(1, end - begin + 1), heads[begin:end]),
         )
-        chosen[begin:end] = scores.argmax(axis=1)
-    return chosen
+    return scores
