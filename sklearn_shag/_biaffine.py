@@ -47,7 +47,7 @@ from sklearn_shag.treebank import MISSING, Heads, Sentences
 from sklearn_shag.utils._parallel import one_blas_thread
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
-from sklearn_shag.utils._typing import ArrayLike, BoolArray, ObjectArray, RandomSeed
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
 
 # What to do with how many training tokens: tokens of a batch, and passes.
 SCHEDULE = ((10_000, 300, 20), (100_000, 500, 10), (np.inf, 1000, 8))
@@ -120,8 +120,6 @@ class BiaffineParser(ConditionalParser):
         The known values of each column.
     labels_ : ndarray of shape (n_labels,), dtype object
         The relations of training, sorted; empty if the trees had none.
-    label_mask_ : bool ndarray of shape (2, n_labels)
-        Which relations training has between tokens, and which at roots; others do not go there.
     tags_ : ndarray of shape (n_tags,), dtype object
         The tags of training, sorted; empty if none are learned.
     weights_ : NetworkWeights
@@ -190,7 +188,6 @@ class BiaffineParser(ConditionalParser):
     columns_: tuple[str, ...]
     vocabulary_: dict[str, list[str]]
     labels_: ObjectArray
-    label_mask_: BoolArray
     tags_: ObjectArray
     weights_: NetworkWeights
     loss_curve_: list[float]
@@ -295,13 +292,13 @@ class BiaffineParser(ConditionalParser):
         )
         with one_blas_thread():
             values, history = self._learn(start, examples, trees, chosen, held_out, rng)
+        mask = mask_labels(examples.heads, examples.labels, start.label_mask)
         vars(self).update(
             columns_=start.columns.names,
             vocabulary_=start.vocabulary,
             labels_=start.labels,
-            label_mask_=mask_labels(examples.heads, examples.labels, start.label_mask),
             tags_=start.tags,
-            weights_=NetworkWeights(np.array(start.sizes.hidden), values),
+            weights_=NetworkWeights(np.array(start.sizes.hidden), values, mask),
             n_lifted_=trees.n_lifted,
             n_left_out_=trees.n_left_out,
             **history,
@@ -325,8 +322,8 @@ class BiaffineParser(ConditionalParser):
                     f"warm_start continues from layers of {sizes.hidden} units, but "
                     f"hidden_layer_sizes={self.hidden_layer_sizes}. Leave them as they were."
                 )
-            parts = self.vocabulary_, self.labels_, self.label_mask_, self.tags_, sizes
-            return Start(columns, *parts, self.weights_.values)
+            parts = self.vocabulary_, self.labels_, self.tags_, sizes
+            return Start(columns, *parts, self.weights_.values, self.weights_.label_mask)
         sentences = [trees.sentences[s] for s in chosen]
         vocabulary = list_values(self._choose_columns(sentences), sentences, self.min_count)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
@@ -338,8 +335,8 @@ class BiaffineParser(ConditionalParser):
             )
         sizes = list_sizes(vocabulary, self.hidden_layer_sizes, labels.size, tags.size)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
-        nowhere = np.zeros((2, labels.size), dtype=bool)
-        return Start(make_columns(vocabulary), vocabulary, labels, nowhere, tags, sizes, values)
+        mask = np.zeros((2, labels.size), dtype=bool)
+        return Start(make_columns(vocabulary), vocabulary, labels, tags, sizes, values, mask)
 
     def _choose_columns(self, sentences):
         """Say which columns are read, each feature for itself."""
@@ -411,13 +408,15 @@ class BiaffineParser(ConditionalParser):
 
     def _label_arcs(self, batch, heads):
         network = self._kept()[2]
-        return label_batch(network, self.label_mask_, read_batch(network, batch), batch, heads)
+        return label_batch(
+            network, self.weights_.label_mask, read_batch(network, batch), batch, heads
+        )
 
     def _predict_labelled(self, sentences, allowed):
         if not self._has_labels:
             return super()._predict_labelled(sentences, allowed)
         batch = self._batch(sentences, allowed)
-        task = partial(parse_batch, self._kept()[2], self.label_mask_, self._decode)
+        task = partial(parse_batch, self._kept()[2], self.weights_.label_mask, self._decode)
         heads, codes = zip(*over_chunks(task, batch, self.n_jobs, self.verbose), strict=True)
         return object_array(heads), object_array([self.labels_[each] for each in codes])
 
@@ -455,10 +454,10 @@ class Start(NamedTuple):
     columns: Columns
     vocabulary: dict
     labels: np.ndarray
-    label_mask: np.ndarray
     tags: np.ndarray
     sizes: Sizes
     values: np.ndarray
+    label_mask: np.ndarray
 
 
 def _read_tags(name, sentence):

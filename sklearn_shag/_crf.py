@@ -41,7 +41,7 @@ from sklearn_shag.parsing import Rung, packed_unit_grammar, potentials_of_arcs
 from sklearn_shag.treebank import Heads, Sentence, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
-from sklearn_shag.utils._typing import ArrayLike, BoolArray, ObjectArray, RandomSeed
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
 
 # Gradients by the scores of arcs and of labels that are nearer to 0 are skipped.
 SMALLEST_OF_ARCS, SMALLEST_OF_LABELS = 2e-3, 1e-3
@@ -120,11 +120,9 @@ class CRFParser(ConditionalParser):
         The templates that did not drop out.
     labels_ : ndarray of shape (n_labels,), dtype object
         The relations of training, sorted; empty if the trees had none.
-    label_mask_ : bool ndarray of shape (2, n_labels)
-        Which relations training has between tokens, and which at roots; others do not go there.
     weights_ : LinearWeights
         The weights of arcs and labels, a named tuple of arrays of shape (n_features, 1) and
-        (n_features // 8, n_labels).
+        (n_features // 8, n_labels), and which labels go with roots.
     loss_curve_ : list of float
         Of each iteration the mean of ``-log P(known heads | sentence)``, each before the step that
         it led to.
@@ -191,7 +189,6 @@ class CRFParser(ConditionalParser):
     vocabulary_: dict[str, list[str]]
     templates_: tuple[str, ...]
     labels_: ObjectArray
-    label_mask_: BoolArray
     weights_: LinearWeights
     loss_curve_: list[float]
     n_iter_: int
@@ -289,13 +286,13 @@ class CRFParser(ConditionalParser):
             of_labels = self._learn_labels(
                 start.weights.labels, templates, text, trees, labels, chosen, rng, advance
             )
+        mask = mask_labels(trees.heads, labels, start.weights.label_mask)
         vars(self).update(
             columns_=start.columns.names,
             vocabulary_=start.vocabulary,
             templates_=templates.texts,
             labels_=start.labels,
-            label_mask_=mask_labels(trees.heads, labels, start.label_mask),
-            weights_=LinearWeights(arcs, of_labels),
+            weights_=LinearWeights(arcs, of_labels, mask),
             n_lifted_=trees.n_lifted,
             n_left_out_=trees.n_left_out,
             **history,
@@ -311,8 +308,8 @@ class CRFParser(ConditionalParser):
                     f"n_features={self.n_features}. Leave n_features as it was."
                 )
             columns, _ = self._kept()
-            parts = self.vocabulary_, self.templates_, self.labels_, self.label_mask_
-            return Start(columns, *parts, self.weights_)
+            parts = self.vocabulary_, self.templates_, self.labels_, self.weights_
+            return Start(columns, *parts)
         sentences = [trees.sentences[s] for s in chosen]
         names = choose_columns(self.columns, sentences)
         vocabulary = list_values(names, sentences, self.min_count)
@@ -321,9 +318,9 @@ class CRFParser(ConditionalParser):
         weights = LinearWeights(
             np.zeros((self.n_features, 1), dtype=np.float32),
             np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
+            np.zeros((2, labels.size), dtype=bool),
         )
-        nowhere = np.zeros((2, labels.size), dtype=bool)
-        return Start(make_columns(vocabulary), vocabulary, templates, labels, nowhere, weights)
+        return Start(make_columns(vocabulary), vocabulary, templates, labels, weights)
 
     def _learn_arcs(self, start, templates, text, trees, chosen, held_out, rng, advance):
         trainer = LinearTrainer(start, templates, self.learning_rate, SMALLEST_OF_ARCS)
@@ -387,7 +384,7 @@ class CRFParser(ConditionalParser):
         text = Text(batch.codes, batch.indptr)
         arcs = arcs_of_heads(batch.indptr, heads)
         scores = score_arcs(self.weights_.labels, templates, text, arcs)
-        return best_labels(scores, heads, self.label_mask_)
+        return best_labels(scores, heads, self.weights_.label_mask)
 
     def explain(
         self,
@@ -471,7 +468,6 @@ class Start(NamedTuple):
     vocabulary: dict
     templates: tuple
     labels: np.ndarray
-    label_mask: np.ndarray
     weights: LinearWeights
 
 

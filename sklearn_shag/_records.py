@@ -118,7 +118,8 @@ def _check_words(statistics, others, key):
 
 def _check_linear(weights, others, key):
     """Kernels trust that each label has a weight."""
-    for field, array in weights._asdict().items():
+    _check_array(weights.label_mask, np.bool_, (2, others["labels_"].size), f"{key}/label_mask")
+    for field, array in (("arcs", weights.arcs), ("labels", weights.labels)):
         n_classes = 1 if field == "arcs" else others["labels_"].size
         shape = (array.shape[0] if array.ndim else 0, n_classes)
         _check_array(array, np.float32, shape, f"{key}/{field}")
@@ -133,6 +134,7 @@ def _check_network(weights, others, key):
     if not hidden.size or hidden.min() < 1:
         raise ValueError(f"{key}/hidden_layer_sizes holds no layers, or some without units")
     n_labels, n_tags = others["labels_"].size, others["tags_"].size
+    _check_array(weights.label_mask, np.bool_, (2, n_labels), f"{key}/label_mask")
     sizes = list_sizes(others["vocabulary_"], hidden, n_labels, n_tags)
     _check_array(weights.values, np.float32, (count_parameters(sizes),), f"{key}/values")
 

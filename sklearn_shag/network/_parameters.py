@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_shag.utils._typing import IntArray
+from sklearn_shag.utils._typing import BoolArray, IntArray
 
 # Token vectors of each group of columns, the vectors of heads and modifiers, those for labels.
 EMBEDDED, ARC, LABEL = 64, 100, 50
@@ -48,6 +48,8 @@ class NetworkWeights(NamedTuple):
         Units per direction of each recurrent layer.
     values : float32 ndarray of shape (n_parameters,)
         The parameters of all layers, one after the other.
+    label_mask : bool ndarray of shape (2, n_labels)
+        Which relations training has between tokens, and which at roots; others do not go there.
 
     See Also
     --------
@@ -63,6 +65,7 @@ class NetworkWeights(NamedTuple):
 
     hidden_layer_sizes: IntArray
     values: NDArray[np.float32]
+    label_mask: BoolArray
 
 
 class Linear(NamedTuple):
