@@ -132,8 +132,8 @@ def _check_network(weights, others, key):
     _check_array(hidden, np.int64, (hidden.size,), f"{key}/hidden_layer_sizes")
     if not hidden.size or hidden.min() < 1:
         raise ValueError(f"{key}/hidden_layer_sizes holds no layers, or some without units")
-    n_labels, n_tags = others["labels_"].size, others["tags_"].size
-    sizes = list_sizes(others["vocabulary_"], hidden, n_labels, n_tags)
+    n_labels = others["labels_"].size if "labels_" in others else None
+    sizes = list_sizes(others["vocabulary_"], hidden, n_labels, others["tags_"].size)
     _check_array(weights.values, np.float32, (count_parameters(sizes),), f"{key}/values")
 
 

@@ -106,7 +106,7 @@ def test_weights_are_averages(trees, monkeypatch):
             super().__init__(*args, **kwargs)
             made.append(self)
 
-    monkeypatch.setattr("sklearn_shag._biaffine.Trainer", Kept)
+    monkeypatch.setattr("sklearn_shag._base_network.Trainer", Kept)
     parser = small(max_iter=1).fit(trees)
     (trainer,) = made
     assert_array_equal(parser.weights_.values, trainer.average)

@@ -17,6 +17,8 @@ _READ = ("upos", "xpos", "feats", "form", "lemma")  # from files, in the order o
 # How many letters affixes have, if their names do not tell: beside tags, and without.
 AFFIXES = {"prefix": ((2,), (1, 2, 3)), "suffix": ((3,), (1, 2, 3, 4))}
 LONGEST_SHAPE = 12
+# What forms alone tell. Where a parser reads nothing else, plain sequences of str hold words.
+OF_WORDS = ("form", *AFFIXES, "shape")
 # "For now ." has no features, and is no reason to refuse a text: they are missing from longer ones.
 LONGEST_WITHOUT_FEATS = 20
 
@@ -175,7 +177,7 @@ def read_column(sentence, name, index):
         raise TypeError(
             f"X[{index}] is a {type(sentence).__name__} of symbols, but the column {name!r} is "
             f"wanted too: pass DependencyTrees, as read_conllu reads them, or choose "
-            f'columns=["symbol"].'
+            f'columns=["symbol"], or columns of words alone, such as ["form", "suffix"].'
         )
     kind, _, detail = name.partition(".")
     if kind == "form":
@@ -218,7 +220,7 @@ def list_values(names, sentences, min_count):
     vocabulary : dict of list of str
         Of each column its values, sorted.
     """
-    vocabulary = {}
+    vocabulary, sentences = {}, as_words(names, sentences)
     for name in names:
         counts = Counter(chain.from_iterable(_read_all(sentences, name)))
         if not _has_values(name, sentences):
@@ -231,6 +233,23 @@ def list_values(names, sentences, min_count):
         least = min_count if name.partition(".")[0] in _OPEN else 1
         vocabulary[name] = sorted(value for value, count in counts.items() if count >= least)
     return vocabulary
+
+
+def as_words(names, sentences):
+    """Make trees of plain sequences where nothing but words is read; they are their forms."""
+    if any(name.partition(".")[0] not in OF_WORDS for name in names):
+        return sentences
+    return [
+        sentence if isinstance(sentence, DependencyTree) else _tree_of(sentence, index)
+        for index, sentence in enumerate(sentences)
+    ]
+
+
+def _tree_of(words, index):
+    try:
+        return DependencyTree(words)
+    except ValueError as error:  # CoNLL-U cannot hold them
+        raise ValueError(f"X[{index}]: {error}.") from None
 
 
 def _read_all(sentences, name):
@@ -263,6 +282,7 @@ def encode_columns(columns, sentences, indptr):
         If more than 5 % of the tokens have unknown tags.
     """
     codes = np.empty((indptr[-1], len(columns.names)), dtype=np.int32)
+    sentences = as_words(columns.names, sentences)
     for k, (name, code_of) in enumerate(zip(columns.names, columns.code_of, strict=True)):
         values = list(_read_all(sentences, name))
         flat = chain.from_iterable(values)

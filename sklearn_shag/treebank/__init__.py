@@ -20,6 +20,7 @@ from sklearn_shag.treebank._projectivity import (
     list_known_heads,
 )
 from sklearn_shag.treebank._sources import list_sources
+from sklearn_shag.treebank._tags import with_tags
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
 from sklearn_shag.treebank._tree import DependencyTree, fill_unknown, heads
