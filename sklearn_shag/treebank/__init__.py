@@ -9,7 +9,12 @@ the y of trees to tools of scikit-learn that ask for one. Heads may be known in 
 :func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective.
 """
 
-from sklearn_shag.treebank._columns import check_column_name, unspecified_relation
+from sklearn_shag.treebank._columns import (
+    ATTRIBUTES,
+    check_column_name,
+    get_feature,
+    unspecified_relation,
+)
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._drawing import arc_levels, display_width
 from sklearn_shag.treebank._projectivity import (
