@@ -175,15 +175,15 @@ def _read_columns(names, sentences):
         If sequences of str are among `sentences`, and columns neither are all made of words nor
         are the symbol alone.
     """
-    files, is_plain = {}, {_derivation(name)[0] for name in names} in ({"symbol"}, {"form"})
+    if {_derivation(name)[0] for name in names} not in ({"symbol"}, {"form"}):
+        _require_trees(names, sentences)
+    files = {}
     for name in names:
         source, derive = _derivation(name)
         if source not in files:
             tokens = chain.from_iterable(
-                sentence
-                if is_plain and not isinstance(sentence, DependencyTree)
-                else _read(sentence, source, name, index)
-                for index, sentence in enumerate(sentences)
+                _read(sentence, source) if isinstance(sentence, DependencyTree) else sentence
+                for sentence in sentences
             )
             place_of = {}
             places = np.array([place_of.setdefault(value, len(place_of)) for value in tokens])
@@ -212,16 +212,22 @@ def _derivation(name):
     return kind, str if feature is None else lambda feats: get_feature(feats, feature)
 
 
-def _read(sentence, source, name, index):
+def _require_trees(names, sentences):
+    """Refuse plain sequences: they are either symbols or words."""
+    for index, sentence in enumerate(sentences):
+        if not isinstance(sentence, DependencyTree):
+            raise TypeError(
+                f"X[{index}] is a {type(sentence).__name__} of str, but the columns "
+                f"{', '.join(names)} are wanted: pass DependencyTrees, as read_conllu reads them. "
+                f'Plain sequences do for columns=["symbol"], and for columns of words alone: '
+                f"{', '.join(OF_WORDS)}."
+            )
+
+
+def _read(tree, source):
     """Read a column of a file, without values where the tree does not have it."""
-    if not isinstance(sentence, DependencyTree):
-        raise TypeError(
-            f"X[{index}] is a {type(sentence).__name__} of str, but the column {name!r} is wanted "
-            f"too: pass DependencyTrees, as read_conllu reads them, or choose columns=["
-            f'"symbol"], or columns of words alone, such as ["form", "suffix"].'
-        )
-    values = _column(sentence, source)
-    return zip(values, sentence.forms, strict=True) if source == "lemma" else values
+    values = _column(tree, source)
+    return zip(values, tree.forms, strict=True) if source == "lemma" else values
 
 
 def _shape(form):
