@@ -92,11 +92,11 @@ class NetworkLearner(BaseEstimator):
     def _new_start(self, sentences, labels, tags, rng):
         """Begin with what sentences hold, with relations, None without arcs, and tags to learn."""
         names = split_features(self._choose_columns(sentences), sentences)
-        vocabulary = list_values(names, sentences, self.min_count)
         if self.tags is not None and not tags.size:
             raise ValueError(
                 f"tags={self.tags!r} is to be learned, but no tree of X has values in that column."
             )
+        vocabulary = list_values(names, sentences, self.min_count)
         n_labels = None if labels is None else labels.size
         sizes = list_sizes(vocabulary, self.hidden_layer_sizes, n_labels, tags.size)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))

@@ -28,6 +28,7 @@ from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._tags import with_tags
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
+from sklearn_shag.treebank._transformer import TreeTransformer
 from sklearn_shag.treebank._tree import DependencyTree, fill_unknown, heads
 from sklearn_shag.treebank._typing import Heads, Sentence, Sentences
 from sklearn_shag.treebank._unknown import MISSING, UnknownSymbolWarning, check_share
