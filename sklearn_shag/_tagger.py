@@ -276,7 +276,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         if not np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(n)):
             raise ValueError(
                 f"The folds of cv={self.cv!r} do not hold each sentence of X once, so that some "
-                f"would have no tags. Take an int, or folds as of KFold or GroupKFold."
+                f"would have no tags. Take an int, or folds such as those of KFold."
             )
         return folds
 

@@ -10,7 +10,8 @@ from sklearn_shag.utils._typing import FilePath
 
 # What has no place between tokens, and what a file with it probably is.
 _SIGNS = {
-    "\t": "a tab, as in CoNLL-U, which read_conllu reads; between tokens there are spaces",
+    "\t": "a tab, as in CoNLL-U, which read_conllu reads (on the command line --input conllu); "
+    "between tokens there are spaces",
     "\r": "a line end of old Macs; convert them to '\\n'",
 }
 

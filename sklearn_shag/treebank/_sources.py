@@ -59,7 +59,7 @@ def list_sources(path_or_file, suffix=".conllu"):
     if "\n" in path or "\t" in path:
         raise ValueError(
             f"What is given as a path is text, which begins with {path[:40]!r}. Wrap text in a "
-            f"file: io.StringIO(text)."
+            f"file: read_conllu(io.StringIO(text)), or read_horizontal likewise."
         )
     matches = sorted(glob.glob(path))
     if not matches:
