@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
     from sklearn_shag._product import ProductSHAG
     from sklearn_shag._spectral import SpectralSHAG
     from sklearn_shag._spectral_cv import SpectralSHAGCV
+    from sklearn_shag._tagger import Tagger
 else:  # to type checkers any name would be right
 
     def __getattr__(name):
@@ -52,6 +53,7 @@ __all__ = [
     "ProductSHAG",
     "SpectralSHAG",
     "SpectralSHAGCV",
+    "Tagger",
     "__version__",
     "load_model",
     "save_model",
@@ -72,6 +74,7 @@ _MODULES = (
     "_product",
     "_spectral",
     "_spectral_cv",
+    "_tagger",
 )
 _FOLDERS = (
     "datasets",

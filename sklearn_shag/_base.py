@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._keep_heads import allow_kept_heads, kept_relations
+from sklearn_shag._keep_heads import allow_kept_heads, kept_relations, make_trees
 from sklearn_shag.encoding import (
     check_allowed,
     check_heads,
@@ -221,18 +221,21 @@ class BaseParser(BaseEstimator, ABC):
             )
         sentences, _ = check_sentences(X)
         if heads is None:
-            return self._predict_labelled(sentences, allowed)[1]
+            return self._predict_parts(sentences, allowed)[1]
         if allowed is not None:
             raise ValueError("Give heads, or the arcs allowed for heads to predict, but not both.")
         return self._label_sentences(sentences, heads)
 
-    def _predict_labelled(self, sentences, allowed):
-        """Predict heads, and the labels of their arcs: None for each sentence if none are known."""
+    def _predict_parts(self, sentences, allowed):
+        """Predict heads, the labels of their arcs, and tags by the name of their column.
+
+        Labels are None for each sentence if none are known.
+        """
         heads = self.predict(sentences, allowed=allowed)
         labels = (
             self._label_sentences(sentences, heads) if self._has_labels else [None] * len(heads)
         )
-        return heads, labels
+        return heads, labels, {}
 
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
@@ -301,15 +304,10 @@ class BaseParser(BaseEstimator, ABC):
         sentences, _ = check_sentences(X)
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed)
-        heads, labels = self._predict_labelled(sentences, allowed)
+        heads, labels, tags = self._predict_parts(sentences, allowed)
         if keep_heads:
             labels = map(kept_relations, sentences, heads, labels)
-        return [
-            sentence.with_heads(its_heads, its_labels)
-            if isinstance(sentence, DependencyTree)
-            else DependencyTree(sentence, its_heads, deprels=its_labels)
-            for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)
-        ]
+        return make_trees(sentences, heads, labels, tags)
 
     @property
     def _needs_whole_trees(self):
@@ -397,14 +395,14 @@ class ChartParser(BaseParser):
     def _label_sentences(self, sentences, heads):
         return self._label_batch(self._batch(sentences), check_heads(sentences, heads, "heads"))
 
-    def _predict_labelled(self, sentences, allowed):
+    def _predict_parts(self, sentences, allowed):
         batch = self._batch(sentences, allowed)  # once for both
         heads = object_array(
             over_chunks(self._decode(self._rungs()), batch, self.n_jobs, self.verbose)
         )
         if not self._has_labels:
-            return heads, [None] * heads.size
-        return heads, self._label_batch(batch, np.concatenate(heads))
+            return heads, [None] * heads.size, {}
+        return heads, self._label_batch(batch, np.concatenate(heads)), {}
 
     def _label_batch(self, batch, heads):
         labels = self.labels_[self._label_arcs(batch, heads)]

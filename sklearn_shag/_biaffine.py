@@ -3,59 +3,32 @@
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Literal, NamedTuple, Self
+from typing import Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import keep, object_array
-from sklearn_shag._base_conditional import (
-    ConditionalParser,
-    mask_labels,
-    prepare_trees,
-)
-from sklearn_shag._column_groups import list_sizes
-from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
-from sklearn_shag._network_tasks import (
-    label_batch,
-    parse_batch,
-    read_batch,
-    rungs_of,
-    tag_batch,
-)
-from sklearn_shag.encoding import EncodedSentences, collect_labels, encode_labels
+from sklearn_shag._base import object_array
+from sklearn_shag._base_conditional import ConditionalParser, mask_labels, prepare_trees
+from sklearn_shag._base_network import NetworkLearner, Start, read_tags
+from sklearn_shag._early_stopping import attachment_score, set_aside
+from sklearn_shag._network_tasks import label_batch, parse_batch, read_batch, rungs_of
+from sklearn_shag.encoding import collect_labels, encode_labels
 from sklearn_shag.features import (
-    TAGS,
-    Columns,
-    choose_columns,
-    cut_into_batches,
     encode_columns,
-    list_values,
-    make_columns,
-    split_features,
 )
 from sklearn_shag.network import (
     Examples,
     NetworkWeights,
-    Sizes,
-    Trainer,
-    initial_parameters,
     make_network,
 )
 from sklearn_shag.parsing import over_chunks
-from sklearn_shag.treebank import MISSING, Heads, Sentences
-from sklearn_shag.utils._parallel import one_blas_thread
+from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
-from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
 
-# What to do with how many training tokens: tokens of a batch, and passes.
-SCHEDULE = ((10_000, 300, 20), (100_000, 500, 10), (np.inf, 1000, 8))
-# Of tokens that carry nothing else.
-WITHOUT_TAGS = ("form", "prefix", "suffix", "shape")
 
-
-class BiaffineParser(ConditionalParser):
+class BiaffineParser(NetworkLearner, ConditionalParser):
     """Network with recurrent layers and biaffine scores of arcs.
 
     Tokens are embedded by their columns and read in both directions by simple recurrent units;
@@ -165,22 +138,15 @@ class BiaffineParser(ConditionalParser):
 
     _parameter_constraints = {
         **ConditionalParser._parameter_constraints,
+        **NetworkLearner._parameter_constraints,
         "columns": [StrOptions({"auto"}), list, tuple],
-        "hidden_layer_sizes": [list, tuple],
         "tags": [None, StrOptions({"upos", "xpos"})],
         "labels": ["boolean"],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
-        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [None, Interval(Integral, 1, None, closed="left")],
-        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
         "nonprojective": [StrOptions({"lift", "drop"})],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     _deterministic = True
@@ -287,11 +253,20 @@ class BiaffineParser(ConditionalParser):
             trees.indptr,
             trees.heads,
             encode_labels(trees.labels, start.labels),
-            encode_labels([_read_tags(self.tags, s) for s in trees.sentences], start.tags),
+            encode_labels([read_tags(self.tags, s) for s in trees.sentences], start.tags),
             trees.weights,
         )
-        with one_blas_thread():
-            values, history = self._learn(start, examples, trees, chosen, held_out, rng)
+
+        def validate(values):
+            part = examples.take(held_out)
+            rungs = rungs_of(make_network(start.sizes, values))
+            return attachment_score(rungs, part.codes, part.indptr, trees, held_out)
+
+        values, history = self._train(
+            *(start, examples, chosen, rng),
+            validate if held_out.size else None,
+            self.n_iter_no_change,
+        )
         mask = mask_labels(examples.heads, examples.labels, start.label_mask)
         vars(self).update(
             columns_=start.columns.names,
@@ -305,14 +280,6 @@ class BiaffineParser(ConditionalParser):
         )
         return self
 
-    def _check_sizes(self):
-        sizes = self.hidden_layer_sizes
-        if not sizes or not all(isinstance(n, Integral) and n > 0 for n in sizes):
-            raise ValueError(
-                f"hidden_layer_sizes must hold a positive whole number for each layer, at least "
-                f"one, got {sizes!r}."
-            )
-
     def _start(self, trees, chosen, rng):
         """Where training begins: with what sentences hold, or with what was learned before."""
         if self.warm_start and hasattr(self, "weights_"):
@@ -323,149 +290,27 @@ class BiaffineParser(ConditionalParser):
                     f"hidden_layer_sizes={self.hidden_layer_sizes}. Leave them as they were."
                 )
             parts = self.vocabulary_, self.labels_, self.tags_, sizes
-            return Start(columns, *parts, self.weights_.values, self.weights_.label_mask)
+            return Start(columns, *parts, *self.weights_[1:])
         sentences = [trees.sentences[s] for s in chosen]
-        vocabulary = list_values(self._choose_columns(sentences), sentences, self.min_count)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
-        tags = [_read_tags(self.tags, sentence) for sentence in sentences]
-        labels, tags = collect_labels(labels), collect_labels(tags)
-        if self.tags is not None and not tags.size:
-            raise ValueError(
-                f"tags={self.tags!r} is to be learned, but no tree of X has values in that column."
-            )
-        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, labels.size, tags.size)
-        values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
-        mask = np.zeros((2, labels.size), dtype=bool)
-        return Start(make_columns(vocabulary), vocabulary, labels, tags, sizes, values, mask)
-
-    def _choose_columns(self, sentences):
-        """Say which columns are read, each feature for itself."""
-        columns = self.columns
-        if self.tags is not None:
-            if isinstance(columns, str):
-                columns = WITHOUT_TAGS
-            read = [name for name in columns if name in TAGS or str(name).startswith("feats")]
-            if read:
-                raise ValueError(
-                    f"tags={self.tags!r} is to be learned from words alone, but columns names "
-                    f"{', '.join(read)}. Leave tags and features out of columns, or tags=None."
-                )
-        return split_features(choose_columns(columns, sentences), sentences)
-
-    def _learn(self, start, examples, trees, chosen, held_out, rng):
-        n_tokens = int(np.diff(trees.indptr)[chosen].sum())
-        _, batch_size, max_iter = next(row for row in SCHEDULE if n_tokens < row[0])
-        batch_size = batch_size if self.batch_size == "auto" else self.batch_size
-        max_iter = max_iter if self.max_iter is None else self.max_iter
-        begins = trees.indptr + np.arange(trees.indptr.size)  # with a root for each sentence
-        trainer = Trainer(
-            start.sizes,
-            start.values,
-            learning_rate=self.learning_rate_init,
-            alpha=self.alpha,
-            dropout=self.dropout,
-            n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
-            rng=np.random.default_rng(rng.randint(2**31)),
-        )
-
-        def learn():
-            batches = cut_into_batches(begins, rng.permutation(chosen), batch_size)
-            losses = [trainer.learn(examples.take(batch))[0] for batch in batches]
-            loss = sum(losses) / trees.weights[chosen].sum()
-            if not (np.isfinite(loss) and trainer.is_finite()):
-                raise ValueError(
-                    f"Training has left the range of numbers; the loss is {loss}. Lower "
-                    f"learning_rate_init={self.learning_rate_init}, or the weights of sentences."
-                )
-            advance()
-            return float(loss)
-
-        def validate(values):
-            part = examples.take(held_out)
-            rungs = rungs_of(make_network(start.sizes, values))
-            return attachment_score(rungs, part.codes, part.indptr, trees, held_out)
-
-        with progress("Training", max_iter, "iterations", self.verbose) as advance:
-            return repeat_passes(
-                learn,
-                trainer.average.copy,
-                validate if held_out.size else None,
-                max_iter,
-                self.n_iter_no_change,
-            )
-
-    def _kept(self):
-        """What is known of columns, and the network."""
-        return keep(self, (self.vocabulary_, self.labels_, self.tags_, self.weights_), _prepare)
-
-    def _encode(self, sentences, symbols):
-        columns, _, _ = self._kept()
-        indptr = np.cumsum([0, *map(len, symbols)])
-        return EncodedSentences(encode_columns(columns, sentences, indptr), indptr)
+        tags = [read_tags(self.tags, sentence) for sentence in sentences]
+        return self._new_start(sentences, collect_labels(labels), collect_labels(tags), rng)
 
     def _rungs(self):
-        return rungs_of(self._kept()[2])
+        return _rungs_of(self._kept()[2])
 
     def _label_arcs(self, batch, heads):
-        network = self._kept()[2]
-        return label_batch(
-            network, self.weights_.label_mask, read_batch(network, batch), batch, heads
-        )
+        network, mask = self._kept()[2], self.weights_.label_mask
+        return label_batch(network, mask, read_batch(network, batch), batch, heads)
 
-    def _predict_labelled(self, sentences, allowed):
-        if not self._has_labels:
-            return super()._predict_labelled(sentences, allowed)
+    def _predict_parts(self, sentences, allowed):
         batch = self._batch(sentences, allowed)
         task = partial(parse_batch, self._kept()[2], self.weights_.label_mask, self._decode)
-        heads, codes = zip(*over_chunks(task, batch, self.n_jobs, self.verbose), strict=True)
-        return object_array(heads), object_array([self.labels_[each] for each in codes])
-
-    def predict_tags(self, X: Sentences) -> ObjectArray:
-        """Tag sentences.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`predict`.
-
-        Returns
-        -------
-        tags : object ndarray of shape (n_sentences,)
-            ``tags[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object: one of `tags_`
-            for each token.
-
-        Raises
-        ------
-        ValueError
-            If no tags were learned.
-        """
-        batch = self._batch(X)
-        if not self.tags_.size:
-            raise ValueError(
-                'This BiaffineParser has learned no tags. Fit it with tags="upos" or "xpos".'
-            )
-        codes = over_chunks(partial(tag_batch, self._kept()[2]), batch, self.n_jobs, self.verbose)
-        return object_array([self.tags_[of_sentence] for of_sentence in codes])
+        found = over_chunks(task, batch, self.n_jobs, self.verbose)
+        heads, labels, tags = map(object_array, zip(*found, strict=True))
+        labels = _look_up(self.labels_, labels) if self._has_labels else [None] * heads.size
+        return heads, labels, {self.tags: _look_up(self.tags_, tags)} if self.tags_.size else {}
 
 
-class Start(NamedTuple):
-    """Where training begins."""
-
-    columns: Columns
-    vocabulary: dict
-    labels: np.ndarray
-    tags: np.ndarray
-    sizes: Sizes
-    values: np.ndarray
-    label_mask: np.ndarray
-
-
-def _read_tags(name, sentence):
-    """The tags to be learned of a sentence, ``_`` where there are none."""
-    values = getattr(sentence, name, None) if name else None
-    return (MISSING,) * len(sentence) if values is None else values
-
-
-def _prepare(vocabulary, labels, tags, weights):
-    sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, labels.size, tags.size)
-    return make_columns(vocabulary), sizes, make_network(sizes, weights.values)
+def _look_up(names, codes):
+    return object_array([names[of_sentence] for of_sentence in codes])

@@ -1,7 +1,7 @@
 """How columns of tokens are grouped to be embedded."""
 
 from sklearn_shag.features import FIRST, TAGS
-from sklearn_shag.network import Group, Sizes
+from sklearn_shag.network import ARC, Group, Sizes
 
 __all__ = ["list_sizes"]
 
@@ -20,7 +20,9 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags):
         The known values of each column.
     hidden : sequence of int
         Units per direction of each recurrent layer.
-    n_labels, n_tags : int
+    n_labels : int or None
+        None if arcs are not scored either.
+    n_tags : int
 
     Returns
     -------
@@ -35,7 +37,8 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags):
         Group(*zip(*of_group, strict=True), *settings)
         for (_, settings), of_group in members.items()
     )
-    return Sizes(groups, tuple(map(int, hidden)), n_labels, n_tags)
+    arc = 0 if n_labels is None else ARC
+    return Sizes(groups, tuple(map(int, hidden)), n_labels or 0, n_tags, arc=arc)
 
 
 def _group_of(name, tagged):

@@ -1,13 +1,21 @@
-"""What `parse` keeps of trees on request: the heads that they have, and the relations to these."""
+"""The trees that `parse` returns, and what it keeps of others on request: heads and relations."""
+
+from itertools import repeat
 
 import numpy as np
 
 from sklearn_shag.encoding import check_allowed, describe_sentence
 from sklearn_shag.parsing import find_impossible
-from sklearn_shag.treebank import MISSING, DependencyTree, arcs_left_by, unspecified_relation
+from sklearn_shag.treebank import (
+    MISSING,
+    DependencyTree,
+    arcs_left_by,
+    unspecified_relation,
+    with_tags,
+)
 from sklearn_shag.utils._heads import UNKNOWN
 
-__all__ = ["allow_kept_heads", "kept_relations"]
+__all__ = ["allow_kept_heads", "kept_relations", "make_trees"]
 
 
 def allow_kept_heads(sentences, allowed):
@@ -77,6 +85,33 @@ def kept_relations(sentence, heads, labels):
         known &= np.not_equal(own, MISSING)
     rows = zip(own, known.tolist(), labels, strict=True)
     return [deprel if is_kept else label for deprel, is_kept, label in rows]
+
+
+def make_trees(sentences, heads, labels, tags):
+    """Put what is predicted into trees.
+
+    Parameters
+    ----------
+    sentences : list
+        Trees, or sequences of symbols, which become the forms of trees.
+    heads : sequence of int ndarrays of shape (n_tokens_i,)
+    labels : iterable of sequences of str of length n_tokens_i, or None
+    tags : dict
+        By the name of their column, of each sentence.
+
+    Returns
+    -------
+    trees : list of DependencyTree
+    """
+    trees = [
+        sentence.with_heads(its_heads, its_labels)
+        if isinstance(sentence, DependencyTree)
+        else DependencyTree(sentence, its_heads, deprels=its_labels)
+        for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)
+    ]
+    for name, of_sentences in tags.items():
+        trees = list(map(with_tags, trees, repeat(name), of_sentences))
+    return trees
 
 
 def _known_heads(sentence):

@@ -28,17 +28,20 @@ def read_batch(network, batch):
 
 
 def parse_batch(network, label_mask, decode, batch):
-    """List heads and labels of sentences, which the network reads once."""
+    """List heads, labels and tags of sentences, which the network reads once."""
     reading = read_batch(network, batch)
     potentials = potentials_of_arcs(batch.indptr, reading.arcs.astype(np.float64))
     # There is a single rung, which has mass for every sentence, so it is asked for all of them.
     heads = decode([Rung(packed_unit_grammar(), lambda _: potentials)])(batch)
     labels = label_batch(network, label_mask, reading, batch, np.concatenate(heads))
-    return list(zip(heads, np.split(labels, batch.indptr[1:-1]), strict=True))
+    labels, tags = (np.split(codes, batch.indptr[1:-1]) for codes in (labels, reading.tags))
+    return list(zip(heads, labels, tags, strict=True))
 
 
 def label_batch(network, label_mask, reading, batch, heads):
-    """Label given arcs of what was read."""
+    """Label given arcs of what was read, by -1 if no labels are known."""
+    if not label_mask.size:
+        return np.full(heads.size, -1)
     with one_blas_thread():
         scores = label_scores(network, reading, batch.indptr, heads)
     return best_labels(scores, heads, label_mask)

@@ -133,9 +133,9 @@ def _check_network(weights, others, key):
     _check_array(hidden, np.int64, (hidden.size,), f"{key}/hidden_layer_sizes")
     if not hidden.size or hidden.min() < 1:
         raise ValueError(f"{key}/hidden_layer_sizes holds no layers, or some without units")
-    n_labels, n_tags = others["labels_"].size, others["tags_"].size
-    _check_array(weights.label_mask, np.bool_, (2, n_labels), f"{key}/label_mask")
-    sizes = list_sizes(others["vocabulary_"], hidden, n_labels, n_tags)
+    n_labels = others["labels_"].size if "labels_" in others else None
+    _check_array(weights.label_mask, np.bool_, (2, n_labels or 0), f"{key}/label_mask")
+    sizes = list_sizes(others["vocabulary_"], hidden, n_labels, others["tags_"].size)
     _check_array(weights.values, np.float32, (count_parameters(sizes),), f"{key}/values")
 
 

@@ -19,6 +19,7 @@ from sklearn_shag import (
     ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
+    Tagger,
 )
 from sklearn_shag.treebank import TokenFeature
 
@@ -96,7 +97,10 @@ OF_TREES = {
 ESTIMATORS = OF_SYMBOLS | OF_TREES
 # Those that go over sentences one by one, so that a weight is no repetition.
 ONE_BY_ONE = ("CRF", "CRF of words", "network", "network of words")
-TRANSFORMERS = {"token feature": TokenFeature("upos", ["xpos"], min_count=2)}
+TRANSFORMERS = {
+    "token feature": TokenFeature("upos", ["xpos"], min_count=2),
+    "tagger": Tagger("upos", hidden_layer_sizes=[8], max_iter=2, cv=2, random_state=0),
+}
 # Learners that see nothing of the trees but counts.
 COUNTING = {name: each for name, each in ESTIMATORS.items() if hasattr(each, "partial_fit")}
 

@@ -106,7 +106,7 @@ def test_weights_are_averages(trees, monkeypatch):
             super().__init__(*args, **kwargs)
             made.append(self)
 
-    monkeypatch.setattr("sklearn_shag._biaffine.Trainer", Kept)
+    monkeypatch.setattr("sklearn_shag._base_network.Trainer", Kept)
     parser = small(max_iter=1).fit(trees)
     (trainer,) = made
     assert_array_equal(parser.weights_.values, trainer.average)
@@ -272,6 +272,91 @@ def test_tags_are_learned_along(english, test):
     one_by_one = [together.predict_tags([tree])[0] for tree in test[:20]]
     for one, other in zip(one_by_one, together.predict_tags(test[:20]), strict=True):
         assert_array_equal(one, other)
+
+
+@pytest.fixture(scope="module")
+def of_words(english):
+    return BiaffineParser(tags="upos", hidden_layer_sizes=[8], max_iter=2, random_state=0).fit(
+        english[:60]
+    )
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_parse_fills_in_what_was_learned(of_words, test, allowed):
+    allowed = {"allowed": [None] * len(test)} if allowed else {}
+    tags, heads, labels = (
+        of_words.predict_tags(test),
+        of_words.predict(test),
+        of_words.predict_labels(test),
+    )
+    parsed = of_words.parse(test, **allowed)
+    assert any(tree.upos != given.upos for tree, given in zip(parsed, test, strict=True))
+    for k, tree in enumerate(parsed):
+        assert tree.upos == tree.symbols == tuple(tags[k])
+        assert tree.deprels == tuple(labels[k])
+        assert_array_equal(tree.heads, heads[k])
+        assert tree.xpos == test[k].xpos
+    tokens = [list(tree.forms) for tree in test]
+    assert of_words.parse(tokens) == of_words.parse([DependencyTree(each) for each in tokens])
+    for one, other in zip(of_words.parse(tokens), parsed, strict=True):
+        assert one == DependencyTree(
+            other.forms, other.heads, upos=other.upos, deprels=other.deprels
+        )
+
+
+def test_symbols_follow_tags_where_they_were_these(of_words, test):
+    """Else they stay; the forms of a tree without UPOS stood for it."""
+    tree = test[0]
+    for given, symbols in [
+        (tree, None),
+        (tree.with_symbols(tree.xpos), tree.xpos),
+        (DependencyTree(tree.forms), None),
+        (DependencyTree(tree.forms, symbols=["a"] * len(tree)), ("a",) * len(tree)),
+        (DependencyTree(tree.forms, xpos=tree.xpos, symbols=tree.xpos), tree.xpos),
+    ]:
+        (parsed,) = of_words.parse([given])
+        assert parsed.upos == tuple(of_words.predict_tags([tree])[0])
+        assert parsed.symbols == (symbols or parsed.upos)
+
+
+def test_xpos_is_filled_in_as_well(trees, test):
+    parser = small(["form", "suffix"], tags="xpos").fit(trees)
+    parsed = parser.parse([test[0], list(test[0].forms)])
+    assert [tree.xpos for tree in parsed] == [tuple(parser.predict_tags(test[:1])[0])] * 2
+    assert [tree.upos for tree in parsed] == [test[0].upos, None]
+    assert [tree.symbols for tree in parsed] == [test[0].upos, test[0].forms]
+
+
+def test_kept_heads_stay_where_tags_are_filled_in(of_words, test):
+    tree = test[1]
+    partial = tree.with_heads([-1, *tree.heads[1:]], tree.deprels)
+    (parsed,) = of_words.parse([partial], keep_heads=True)
+    assert_array_equal(parsed.heads[1:], tree.heads[1:])
+    assert parsed.deprels[1:] == tree.deprels[1:]
+    assert parsed.upos == tuple(of_words.predict_tags([tree])[0])
+
+
+@pytest.mark.parametrize("kind", [BiaffineParser, CRFParser])
+def test_plain_sequences_are_words_where_words_alone_are_read(trees, test, kind):
+    """Of a parser that reads symbols alone they are these, and with both columns nothing."""
+    parser = kind(["form", "suffix"], max_iter=1, random_state=0).fit(trees)
+    forms, symbols = (
+        list(map(list, column))
+        for column in zip(*[(tree.forms, tree.symbols) for tree in test], strict=True)
+    )
+    for one, other in zip(parser.predict(forms), parser.predict(test), strict=True):
+        assert_array_equal(one, other)
+    of_forms = kind(
+        ["form", "suffix"],
+        max_iter=1,
+        random_state=0,
+        **({"labels": False} if kind is BiaffineParser else {}),
+    )
+    of_forms.fit([list(tree.forms) for tree in trees], heads(trees))
+    assert of_forms.vocabulary_ == parser.vocabulary_
+    both = kind(["symbol", "form"], max_iter=1, random_state=0).fit(trees)
+    with pytest.raises(TypeError, match=r"X\[0\] is a list of str, but the columns symbol, form"):
+        both.predict(symbols)
 
 
 @pytest.mark.parametrize("columns", [["form", "upos"], ["feats", "form"], ["feats.Case"]])

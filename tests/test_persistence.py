@@ -994,7 +994,7 @@ class TestNotStorable:
             (
                 None,
                 r"use joblib\.dump, or save one of EMSHAG, AveragedSHAG, BiaffineParser, .*"
-                r"SpectralSHAGCV, TokenFeature or a Pipeline",
+                r"SpectralSHAGCV, Tagger, TokenFeature or a Pipeline",
             ),
             (1, r"use joblib\.dump"),
             ([], r"use joblib\.dump"),

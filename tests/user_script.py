@@ -29,6 +29,7 @@ from sklearn_shag import (
     ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
+    Tagger,
     load_model,
     save_model,
 )
@@ -134,6 +135,7 @@ from sklearn_shag.treebank import (
     is_projective,
     lift,
     read_conllu,
+    read_horizontal,
     write_conllu,
 )
 
@@ -155,6 +157,7 @@ def read_and_write(folder: Path) -> None:
         )
     assert len(read_conllu([path, path], ("upos", "feats.Number"))) == 2
     write_conllu(trees, io.StringIO())
+    assert_type(read_horizontal([io.StringIO("Dogs bark\n")]), list[DependencyTree])
     try:
         read_conllu(io.StringIO("Dogs bark\n"))
     except ConlluError as error:
@@ -443,6 +446,17 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(feature.symbols_, NDArray[np.str_])
     assert_type(feature.rare_share_, float)
     assert_type(feature.set_output(transform="default"), TokenFeature)
+
+    tagger = Tagger("upos", ["form", "suffix"], hidden_layer_sizes=[4], max_iter=1, cv=2)
+    assert_type(tagger.fit(trees), Tagger)
+    assert_type(
+        tagger.fit_transform(trees, sample_weight=np.ones(len(trees))), list[DependencyTree]
+    )
+    assert_type(tagger.transform([["Dogs", "bark"]]), list[DependencyTree])
+    assert_type(tagger.predict_tags(trees), NDArray[np.object_])
+    assert_type(tagger.score(trees), float)
+    assert_type(tagger.loss_curve_, list[float])
+    make_pipeline(tagger, SpectralSHAG(2)).fit(trees)
 
     search = GridSearchCV(SpectralSHAG(), {"n_states": [1, 2]}, scoring=uas_scorer, cv=2)
     search.fit(trees)

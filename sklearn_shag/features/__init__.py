@@ -2,6 +2,7 @@
 
 from sklearn_shag.features._columns import (
     FIRST,
+    OF_WORDS,
     ROOT,
     TAGS,
     UNKNOWN,

@@ -24,6 +24,8 @@ _READ = ("upos", "xpos", "feats", "form", "lemma")  # from files, in the order o
 # How many letters affixes have, if their names do not tell: beside tags, and without.
 AFFIXES = {"prefix": ((2,), (1, 2, 3)), "suffix": ((3,), (1, 2, 3, 4))}
 LONGEST_SHAPE = 12
+# What words alone tell. Where nothing else is read, tokens of plain sequences are words.
+OF_WORDS = ("form", *AFFIXES, "shape")
 # "For now ." has no features, and is no reason to refuse a text: they are missing from longer ones.
 LONGEST_WITHOUT_FEATS = 20
 
@@ -170,14 +172,18 @@ def _read_columns(names, sentences):
     Raises
     ------
     TypeError
-        If a column is wanted of plain symbols.
+        If sequences of str are among `sentences`, and columns neither are all made of words nor
+        are the symbol alone.
     """
+    if {_derivation(name)[0] for name in names} not in ({"symbol"}, {"form"}):
+        _require_trees(names, sentences)
     files = {}
     for name in names:
         source, derive = _derivation(name)
         if source not in files:
             tokens = chain.from_iterable(
-                _read(sentence, source, name, index) for index, sentence in enumerate(sentences)
+                _read(sentence, source) if isinstance(sentence, DependencyTree) else sentence
+                for sentence in sentences
             )
             place_of = {}
             places = np.array([place_of.setdefault(value, len(place_of)) for value in tokens])
@@ -206,18 +212,22 @@ def _derivation(name):
     return kind, str if feature is None else lambda feats: get_feature(feats, feature)
 
 
-def _read(sentence, source, name, index):
+def _require_trees(names, sentences):
+    """Refuse plain sequences: they are either symbols or words."""
+    for index, sentence in enumerate(sentences):
+        if not isinstance(sentence, DependencyTree):
+            raise TypeError(
+                f"X[{index}] is a {type(sentence).__name__} of str, but the columns "
+                f"{', '.join(names)} are wanted: pass DependencyTrees, as read_conllu reads them. "
+                f'Plain sequences do for columns=["symbol"], and for columns of words alone: '
+                f"{', '.join(OF_WORDS)}."
+            )
+
+
+def _read(tree, source):
     """Read a column of a file, without values where the tree does not have it."""
-    if not isinstance(sentence, DependencyTree):
-        if source == "symbol":
-            return sentence
-        raise TypeError(
-            f"X[{index}] is a {type(sentence).__name__} of symbols, but the column {name!r} is "
-            f"wanted too: pass DependencyTrees, as read_conllu reads them, or choose "
-            f'columns=["symbol"].'
-        )
-    values = _column(sentence, source)
-    return zip(values, sentence.forms, strict=True) if source == "lemma" else values
+    values = _column(tree, source)
+    return zip(values, tree.forms, strict=True) if source == "lemma" else values
 
 
 def _shape(form):

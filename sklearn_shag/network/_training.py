@@ -57,8 +57,7 @@ def learn_batch(network, batch, noise, gradient):
     roots = np.repeat(tokens.begins[:-1], np.diff(batch.indptr))
     arcs = rows[labelled], (roots + batch.heads)[labelled]
     scores, cache = forward(network, tokens, arcs, noise)
-    potentials = potentials_of_arcs(batch.indptr, scores.arcs.astype(np.float64))
-    losses, d_arcs = sum_up_losses(packed_unit_grammar(), potentials, batch.heads, batch.weights)
+    losses, d_arcs = _tree_losses(scores.arcs.astype(np.float64), batch)
     label_loss, d_labels = _cross_entropy(
         scores.labels, batch.labels[labelled], of_tokens[labelled]
     )
@@ -74,6 +73,14 @@ def learn_batch(network, batch, noise, gradient):
     )
     backward(network, cache, d_scores, gradient)
     return float(losses @ batch.weights), label_loss, tag_loss
+
+
+def _tree_losses(scores, batch):
+    """Compute -log P(heads | sentence) of sentences, and the derivative of the weighted sum."""
+    if batch.heads.max() < 0:  # all trees are as good
+        return np.zeros(batch.weights.size), np.zeros_like(scores)
+    potentials = potentials_of_arcs(batch.indptr, scores)
+    return sum_up_losses(packed_unit_grammar(), potentials, batch.heads, batch.weights)
 
 
 def _cross_entropy(scores, known, weights):

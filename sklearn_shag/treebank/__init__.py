@@ -3,7 +3,8 @@
     read_conllu -> [DependencyTree, ...] -> TokenFeature -> estimator -> write_conllu
 
 A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`read_conllu` and
-:func:`write_conllu` exchange lists of them with CoNLL-U files without loss;
+:func:`write_conllu` exchange lists of them with CoNLL-U files without loss,
+:func:`read_horizontal` reads sentences of tokens alone;
 :class:`TokenFeature` chooses in a pipeline which columns make up the symbols. :func:`heads` gives
 the y of trees to tools of scikit-learn that ask for one. Heads may be known in part:
 :func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective.
@@ -17,6 +18,7 @@ from sklearn_shag.treebank._columns import (
 )
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._drawing import arc_levels, display_width
+from sklearn_shag.treebank._horizontal import read_horizontal
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,
@@ -25,8 +27,10 @@ from sklearn_shag.treebank._projectivity import (
     list_known_heads,
 )
 from sklearn_shag.treebank._sources import list_sources
+from sklearn_shag.treebank._tags import with_tags
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
+from sklearn_shag.treebank._transformer import TreeTransformer
 from sklearn_shag.treebank._tree import DependencyTree, fill_unknown, heads
 from sklearn_shag.treebank._typing import Heads, Sentence, Sentences
 from sklearn_shag.treebank._unknown import MISSING, UnknownSymbolWarning, check_share
@@ -41,5 +45,6 @@ __all__ = [
     "is_projective",
     "lift",
     "read_conllu",
+    "read_horizontal",
     "write_conllu",
 ]
