@@ -297,7 +297,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
         return self._new_start(sentences, collect_labels(labels), collect_labels(tags), rng)
 
     def _rungs(self):
-        return _rungs_of(self._kept()[2])
+        return rungs_of(self._kept()[2])
 
     def _label_arcs(self, batch, heads):
         network, mask = self._kept()[2], self.weights_.label_mask
