@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn_shag._base import keep, object_array
 from sklearn_shag._column_groups import list_sizes
 from sklearn_shag._early_stopping import repeat_passes
+from sklearn_shag._embeddings import tabulate_embeddings
 from sklearn_shag._network_tasks import tag_batch
 from sklearn_shag.encoding import EncodedSentences
 from sklearn_shag.features import (
     OF_WORDS,
     TAGS,
+    VECTOR,
     Columns,
     choose_columns,
     cut_into_batches,
@@ -33,7 +35,7 @@ from sklearn_shag.network import (
 from sklearn_shag.parsing import over_chunks
 from sklearn_shag.treebank import MISSING, Sentences
 from sklearn_shag.utils._parallel import one_blas_thread
-from sklearn_shag.utils._param_validation import Interval, StrOptions
+from sklearn_shag.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ObjectArray
 
@@ -53,6 +55,7 @@ class Start(NamedTuple):
     sizes: Sizes
     values: np.ndarray
     label_mask: np.ndarray
+    vectors: np.ndarray
 
 
 class NetworkLearner(BaseEstimator):
@@ -72,8 +75,12 @@ class NetworkLearner(BaseEstimator):
         "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
+        "embeddings": [None, HasMethods("__getitem__")],
         "random_state": ["random_state"],
     }
+
+    # Model files hold what was learned from it instead.
+    _unsaved_params = ("embeddings",)
 
     # Which of the losses of trees, labels and tags `loss_curve_` shows.
     _loss_shown = 0
@@ -98,11 +105,17 @@ class NetworkLearner(BaseEstimator):
                 f"tags={self.tags!r} is to be learned, but no tree of X has values in that column."
             )
         vocabulary = list_values(names, sentences, self.min_count)
+        vectors = np.zeros((0, 0), dtype=np.float32)
+        if self.embeddings is not None:
+            vocabulary[VECTOR], vectors = tabulate_embeddings(self.embeddings)
         n_labels = None if labels is None else labels.size
-        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, n_labels, tags.size)
+        sizes = list_sizes(
+            vocabulary, self.hidden_layer_sizes, n_labels, tags.size, vectors.shape[1]
+        )
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
         mask = np.zeros((2, n_labels or 0), dtype=bool)
-        return Start(make_columns(vocabulary), vocabulary, labels, tags, sizes, values, mask)
+        parts = labels, tags, sizes, values, mask, vectors
+        return Start(make_columns(vocabulary), vocabulary, *parts)
 
     def _choose_columns(self, sentences):
         """Say which columns are read."""
@@ -133,6 +146,7 @@ class NetworkLearner(BaseEstimator):
             dropout=self.dropout,
             n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
             rng=np.random.default_rng(rng.randint(2**31)),
+            vectors=start.vectors,
         )
 
         def learn():
@@ -201,5 +215,6 @@ def read_tags(name, sentence):
 
 def _prepare(vocabulary, labels, tags, weights):
     n_labels = None if labels is None else labels.size
-    sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, n_labels, tags.size)
-    return make_columns(vocabulary), sizes, make_network(sizes, weights.values)
+    hidden, n_dimensions = weights.hidden_layer_sizes, weights.vectors.shape[1]
+    sizes = list_sizes(vocabulary, hidden, n_labels, tags.size, n_dimensions)
+    return make_columns(vocabulary), sizes, make_network(sizes, weights.values, weights.vectors)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -59,6 +59,12 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
         Strength of the L2 penalty, divided by the number of tokens of a batch.
     min_count : int, default=2
         Forms, lemmas, affixes and values of feats that were seen less often count as unknown.
+    embeddings : None, mapping, pair of words and vectors, or KeyedVectors, default=None
+        Vectors of words that were learned elsewhere, from raw text for example: a mapping from
+        words to vectors, a list of words and an array of shape (n_words, n_dimensions), or an
+        object that is used like those of gensim. Training leaves them as they are, so that words
+        it has not seen are read too. A word that there is none for is looked up in lower case.
+        Model files hold the vectors, but for this parameter None.
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
@@ -175,6 +181,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
         learning_rate_init: float = 5e-3,
         alpha: float = 0.0,
         min_count: int = 2,
+        embeddings: Any = None,
         nonprojective: Literal["lift", "drop"] = "lift",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -195,6 +202,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
         self.learning_rate_init = learning_rate_init
         self.alpha = alpha
         self.min_count = min_count
+        self.embeddings = embeddings
         self.nonprojective = nonprojective
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -259,7 +267,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
 
         def validate(values):
             part = examples.take(held_out)
-            rungs = rungs_of(make_network(start.sizes, values))
+            rungs = rungs_of(make_network(start.sizes, values, start.vectors))
             return attachment_score(rungs, part.codes, part.indptr, trees, held_out)
 
         values, history = self._train(
@@ -273,7 +281,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
             vocabulary_=start.vocabulary,
             labels_=start.labels,
             tags_=start.tags,
-            weights_=NetworkWeights(np.array(start.sizes.hidden), values, mask),
+            weights_=NetworkWeights(np.array(start.sizes.hidden), values, mask, start.vectors),
             n_lifted_=trees.n_lifted,
             n_left_out_=trees.n_left_out,
             **history,

@@ -54,6 +54,8 @@ class Tagger(TreeTransformer, NetworkLearner):
         Strength of the L2 penalty, divided by the number of tokens of a batch.
     min_count : int, default=2
         Forms, lemmas and affixes that were seen less often count as unknown.
+    embeddings : None, mapping, pair of words and vectors, or KeyedVectors, default=None
+        Vectors of words that were learned elsewhere, as for :class:`BiaffineParser`.
     cv : int, cross-validation generator or iterable, default=5
         The folds of :meth:`fit_transform`. Those of an int are drawn at random.
     random_state : int, RandomState instance or None, default=None
@@ -133,6 +135,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         learning_rate_init: float = 5e-3,
         alpha: float = 0.0,
         min_count: int = 2,
+        embeddings: Any = None,
         cv: Any = 5,
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
@@ -147,6 +150,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         self.learning_rate_init = learning_rate_init
         self.alpha = alpha
         self.min_count = min_count
+        self.embeddings = embeddings
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -206,7 +210,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         vars(self).update(
             tags_=start.tags,
             vocabulary_=start.vocabulary,
-            weights_=NetworkWeights(np.array(start.sizes.hidden), values, start.label_mask),
+            weights_=NetworkWeights(np.array(start.sizes.hidden), values, *start[-2:]),
             loss_curve_=history["loss_curve_"],
             n_iter_=history["n_iter_"],
         )

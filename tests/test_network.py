@@ -52,8 +52,11 @@ from tests.oracles import projective_trees
 # Four sentences, one of a single token and one beyond the last bucket of distances.
 INDPTR = np.array([0, 3, 4, 28, 33])
 BEGINS = INDPTR + np.arange(5)
-GROUPS = (Group((0, 2), (6, 5), 1.0, 0.3), Group((1,), (9,), 0.5, 0.5))
-SIZES = Sizes(GROUPS, (3, 2), 4, 3, embedded=5, arc=4, label=3)
+GROUPS = (Group((0, 2), (6, 5), 1.0, 0.3, width=5), Group((1,), (9,), 0.5, 0.5, width=5))
+GIVEN = Group((1,), (9,), 0.3, 0.2, width=2, fixed=True)
+SIZES = Sizes((*GROUPS, GIVEN), (3, 2), 4, 3, arc=4, label=3)
+# Without what was learned elsewhere.
+LEARNED = SIZES._replace(groups=GROUPS)
 
 
 @pytest.fixture
@@ -235,7 +238,7 @@ def double_network(sizes, rng):
     """A network in double precision, none of whose parameters is 0."""
     flat = initial_parameters(sizes, rng).astype(np.float64)
     flat += rng.normal(0, 0.1, flat.size)
-    return flat, make_network(sizes, flat)
+    return flat, make_network(sizes, flat, rng.normal(size=(9, 2)))
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -345,13 +348,13 @@ def test_dropout_keeps_the_mean(rng):
 
 def trainer(rng, **options):
     settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.0, "n_steps": 40, **options}
-    return Trainer(SIZES, initial_parameters(SIZES, rng), rng=rng, **settings)
+    return Trainer(LEARNED, initial_parameters(LEARNED, rng), rng=rng, **settings)
 
 
 def test_training_lowers_the_loss(rng):
     learner, batch = trainer(rng, n_steps=200), examples(rng)
     groups = [group._replace(replaced=0.0) for group in GROUPS]
-    learner.network = learner.network._replace(sizes=SIZES._replace(groups=groups))
+    learner.network = learner.network._replace(sizes=LEARNED._replace(groups=groups))
     losses = [learner.learn(batch) for _ in range(200)]
     assert (np.array(losses[-1]) < 0.5 * np.array(losses[0])).all()
     assert learner.is_finite()
@@ -387,21 +390,21 @@ def test_the_penalty_pulls_towards_zero(rng):
     nothing = np.full(INDPTR[-1], -1)
     learner, batch = trainer(rng, alpha=2.0), examples(rng, nothing)
     learner.learn(batch._replace(labels=nothing, tags=nothing))
-    start = initial_parameters(SIZES, np.random.default_rng(0))
+    start = initial_parameters(LEARNED, np.random.default_rng(0))
     assert_allclose(learner.gradient, start * 2 / INDPTR[-1], rtol=1e-5, atol=1e-7)
 
 
 def test_a_start_is_not_changed(rng):
-    start = initial_parameters(SIZES, rng)
+    start = initial_parameters(LEARNED, rng)
     kept = start.copy()
     settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.1, "n_steps": 4}
-    Trainer(SIZES, start, rng=rng, **settings).learn(examples(rng))
+    Trainer(LEARNED, start, rng=rng, **settings).learn(examples(rng))
     assert_array_equal(start, kept)
 
 
 def test_a_sentence_alone_is_as_in_a_text(rng):
     """To the last bit, in single precision and with sizes as in use."""
-    sizes = Sizes(GROUPS, (100, 100), 7, 5)
+    sizes = Sizes(tuple(group._replace(width=64) for group in GROUPS), (100, 100), 7, 5)
     flat = initial_parameters(sizes, rng)
     network = make_network(sizes, flat)
     lengths = rng.integers(1, 60, 150)

@@ -6,6 +6,7 @@ from sklearn_shag.features._columns import (
     ROOT,
     TAGS,
     UNKNOWN,
+    VECTOR,
     Columns,
     choose_columns,
     encode_columns,

@@ -24,6 +24,8 @@ _READ = ("upos", "xpos", "feats", "form", "lemma")  # from files, in the order o
 # How many letters affixes have, if their names do not tell: beside tags, and without.
 AFFIXES = {"prefix": ((2,), (1, 2, 3)), "suffix": ((3,), (1, 2, 3, 4))}
 LONGEST_SHAPE = 12
+# Not read from files: which of the words a token is whose vectors were learned elsewhere.
+VECTOR = "vector"
 # What words alone tell. Where nothing else is read, tokens of plain sequences are words.
 OF_WORDS = ("form", *AFFIXES, "shape")
 # "For now ." has no features, and is no reason to refuse a text: they are missing from longer ones.
@@ -206,6 +208,8 @@ def _derivation(name):
         return "form", lambda form: form.lower()[-int(detail) :]
     if kind == "shape":
         return "form", _shape
+    if kind == VECTOR:
+        return "form", str
     if kind == "lemma":  # beside its form
         return "lemma", lambda pair: pair[1].lower() if pair[0] == MISSING else pair[0]
     _, feature = check_column_name(name)
@@ -302,8 +306,11 @@ def encode_columns(columns, sentences, indptr):
     for k, (code_of, (name, values, places, says_something)) in enumerate(
         zip(columns.code_of, found, strict=True)
     ):
-        of_values = np.array([code_of.get(value, UNKNOWN) for value in values], dtype=np.int32)
-        codes[:, k] = of_values[places]
+        of_values = [code_of.get(value, UNKNOWN) for value in values]
+        if name == VECTOR:  # who has learned vectors may have kept capitals, or not
+            pairs = zip(of_values, values, strict=True)
+            of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
+        codes[:, k] = np.array(of_values, dtype=np.int32)[places]
         may_be_silent = name.startswith("feats") and len(codes) <= LONGEST_WITHOUT_FEATS
         if not (says_something or may_be_silent):
             raise ValueError(

@@ -40,6 +40,7 @@ class Network(NamedTuple):
 
     sizes: Sizes
     parameters: Parameters
+    tables: list  # of each group the vectors of values, learned or given
 
 
 class Scores(NamedTuple):
@@ -60,15 +61,17 @@ class Vectors(NamedTuple):
     label_heads: np.ndarray  # (n_rows, label)
 
 
-def make_network(sizes, flat):
-    """See a flat vector of parameters as a network."""
-    return Network(sizes, view_parameters(sizes, flat))
+def make_network(sizes, flat, vectors=None):
+    """See a flat vector of parameters, beside given vectors of words, as a network."""
+    parameters = view_parameters(sizes, flat)
+    both = zip(sizes.groups, parameters.embeddings, strict=True)
+    return Network(sizes, parameters, [vectors if g.fixed else table for g, table in both])
 
 
 def encode(network, tokens, noise, alone=None):
     """Compute the vectors of tokens."""
     parameters, groups = network.parameters, network.sizes.groups
-    x, rows = embed(parameters.embeddings, groups, noise.replace(tokens, groups))
+    x, rows = embed(network.tables, groups, noise.replace(tokens, groups))
     factors, caches = [noise.drop(x)], []
     for layer in parameters.layers:
         x, of_layer = recur(layer, x, tokens.begins, alone)
@@ -103,18 +106,7 @@ def encode_backward(network, cache, d_vectors, gradient):
 def forward(network, tokens, arcs, noise):
     """Score the arcs of sentences, the labels of given ones, and the tags of tokens.
 
-    Parameters
-    ----------
-    network : Network
-    tokens : Tokens
-    arcs : tuple of int ndarrays of shape (n_given,)
-        The rows of modifiers, no row twice, and of heads, whose labels are to be scored.
-    noise : Noise
-
-    Returns
-    -------
-    scores : Scores
-    cache : tuple
+    Given are the rows of their modifiers, no row twice, and of their heads, (n_given,) each.
     """
     parameters = network.parameters
     vectors, encoder = encode(network, tokens, noise)
@@ -153,18 +145,7 @@ class Reading(NamedTuple):
 
 
 def read(network, codes, indptr):
-    """Read sentences, each as if it were alone.
-
-    Parameters
-    ----------
-    network : Network
-    codes : int ndarray of shape (n_tokens, n_columns)
-    indptr : int ndarray of shape (n_sentences + 1,)
-
-    Returns
-    -------
-    reading : Reading
-    """
+    """Read sentences, each as if it were alone, of codes of shape (n_tokens, n_columns)."""
     ends = indptr + np.arange(indptr.size)
     cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART)))
     parts = pairwise([*cuts.tolist(), indptr.size - 1])

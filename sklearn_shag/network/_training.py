@@ -109,15 +109,17 @@ class Trainer:
     n_steps : int
         How many there will be, about.
     rng : Generator
+    vectors : float32 ndarray of shape (n_codes, n_dimensions)
+        Of words, which stay as they are.
     """
 
-    def __init__(self, sizes, start, *, learning_rate, alpha, dropout, n_steps, rng):
+    def __init__(self, sizes, start, *, learning_rate, alpha, dropout, n_steps, rng, vectors=None):
         self.learning_rate, self.alpha, self.n_steps = learning_rate, alpha, n_steps
         self.noise, self.n_taken = Noise(dropout, rng), 0
         self.values, self.average = start.copy(), start.copy()
         self.gradient = np.zeros_like(start)
         self.first, self.second = np.zeros_like(start), np.zeros_like(start)
-        self.network = make_network(sizes, self.values)
+        self.network = make_network(sizes, self.values, vectors)
         self.views = make_network(sizes, self.gradient).parameters
 
     def learn(self, batch):
