@@ -5,8 +5,9 @@ Usage: python benchmarks/tagger.py [--treebanks NAME...] [--seeds N] [--output R
 The treebanks are folders of SKLEARN_SHAG_DATA (default: French and Tamil). Parsers learn from the
 training set, with three kinds of tags in it: those of the file; those of a tagger that has learned
 from the same sentences; and those of taggers of the other folds. Each parses the development set
-with the tags of a tagger; the first also with those of the file. Scores are means over seeds, of
-attachment in percent; seconds are CPU time of training.
+with the tags of a tagger; the first also with those of the file. Scores of attachment are in
+percent, calibration errors of its probabilities in hundredths, and both means over seeds; seconds
+are CPU time of training.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from sklearn.base import clone
 
 from sklearn_shag import EMSHAG, BiaffineParser, CRFParser, SpectralSHAG, Tagger
 from sklearn_shag.datasets import fetch_treebank
+from sklearn_shag.inspection import expected_calibration_error
 from sklearn_shag.utils._parallel import one_blas_thread
 
 PARSERS = {
@@ -48,6 +50,8 @@ def measure(treebank, seed):
         for kind, train in kinds.items():
             fitted, seconds = timed(clone(parser).fit, train)
             row[f"{name}, {kind}"] = 100 * fitted.score(tagged)
+            error = expected_calibration_error(treebank.dev, fitted.predict_marginals(tagged))
+            row[f"{name}, {kind}, calibration error"] = 100 * error
             if train is treebank.train:
                 row[f"{name}, tags of the file in both"] = 100 * fitted.score(treebank.dev)
                 row[f"seconds, {name}"] = seconds
@@ -68,10 +72,10 @@ def main():
         for name in arguments.treebanks:
             treebank = fetch_treebank(name, download_if_missing=False)
             runs = [measure(treebank, seed) for seed in range(arguments.seeds)]
-            rows.append(
-                {"treebank": name}
-                | {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-            )
+            rows += [
+                {"treebank": name, "what": key, "mean": float(np.mean([run[key] for run in runs]))}
+                for key in runs[0]
+            ]
             report.add("tagger", rows)
 
 

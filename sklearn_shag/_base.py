@@ -285,8 +285,8 @@ class BaseParser(BaseEstimator, ABC):
         Returns
         -------
         trees : list of DependencyTree
-            The trees of X with predicted heads and, if the training trees had any, relations; for a
-            plain sequence of symbols a tree whose forms are the symbols.
+            The trees of X with predicted heads and, if the training trees had any, relations, and
+            tags if these were learned; for a plain sequence a tree whose forms are what is in it.
 
         Raises
         ------

@@ -43,7 +43,8 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
     hidden_layer_sizes : sequence of int, default=(100, 100)
         Of each recurrent layer the number of units per direction.
     tags : None or {"upos", "xpos"}, default=None
-        A column to be learned along, for :meth:`predict_tags`.
+        A column to be learned along, for :meth:`predict_tags`. :meth:`parse` fills it in, in place
+        of tags that are there, and of symbols if these are the tags, or forms for want of tags.
     labels : bool, default=True
         Whether relations are learned.
     dropout : float, default=0.1
@@ -117,6 +118,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
     See Also
     --------
     CRFParser : A linear model for the same objective, which can be inspected.
+    Tagger : The same network without arcs, for parsers that see tags.
     sklearn_shag.parsing.tree_loss : The objective, for other models.
 
     Notes
@@ -222,7 +224,8 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of symbols.
+            ``X[i]`` is a DependencyTree, or a sequence of symbols; of words if nothing but form,
+            prefix, suffix and shape is read.
         y : None or sequence of length n_sentences, default=None
             ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
             or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences

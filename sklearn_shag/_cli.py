@@ -42,7 +42,7 @@ examples:
   %(prog)s model.npz - < test.conllu > parsed.conllu
   %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
   %(prog)s model.npz test.conllu -o parsed.conllu --confidence
-  %(prog)s model.npz tokens.txt -o parsed.conllu --input horizontal
+  %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
 """,
     "suggest": """\
 examples:

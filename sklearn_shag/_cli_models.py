@@ -34,8 +34,6 @@ from sklearn_shag.utils._progress import progress
 
 __all__ = ["open_parser", "parse", "train"]
 
-# Of each kind of text what reads it, and what the names of its files end in.
-READERS = {"conllu": (read_conllu, ".conllu"), "horizontal": (read_horizontal, ".txt")}
 # Models of columns: they see more than symbols.
 OF_COLUMNS = {"crf": CRFParser, "biaffine": BiaffineParser}
 
@@ -130,7 +128,7 @@ def train(options):
         raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
     model, learner = _make_model(options)
-    trees = _read(files, with_heads=learner._needs_whole_trees is not None)
+    trees = _read(files, read_conllu, with_heads=learner._needs_whole_trees is not None)
     watched = [name for name in model.get_params() if name.endswith("__verbose")] or ["verbose"]
     model.set_params(**dict.fromkeys(watched, _verbosity()))
     model.fit(trees)
@@ -170,14 +168,14 @@ def parse(options):
         If the file holds no parser, there is nothing to parse, or heads to be kept make no
         projective tree.
     """
-    read, suffix = READERS[options.input]
-    files = list_sources(options.file, suffix)
+    is_horizontal = options.input == "horizontal"
+    files = list_sources(options.file, ".txt" if is_horizontal else ".conllu")
     _check_output(options.output, [options.model, *files])
     transform, parser = open_parser(options, files)
     if options.decoder is not None:
         parser.set_params(decoder=options.decoder)
     # Of what steps before the parser change, tags are written, and symbols are not.
-    trees = transform(_read(files, read))
+    trees = transform(_read(files, read_horizontal if is_horizontal else read_conllu))
     parsed = parser.parse(trees, keep_heads=options.keep_heads)
     if options.confidence:
         parsed = _add_confidence(parser, trees, parsed, options.keep_heads)
@@ -233,7 +231,7 @@ def _verbosity():
     return int(sys.stderr.isatty())
 
 
-def _read(files, read=read_conllu, with_heads=False):
+def _read(files, read, with_heads=False):
     trees = []
     with progress("Reading", len(files), "files", _verbosity()) as advance:
         for path in files:

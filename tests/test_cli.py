@@ -70,6 +70,10 @@ def files(tmp_path_factory, english):
     model = make_pipeline(TokenFeature("upos"), SpectralSHAG(3)).fit(english[:80])
     save_model(model, folder / "model.npz")
     write_conllu(model[-1].parse(english[80:110]), folder / "parsed.conllu")
+    tagger = Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0)
+    tagging = make_pipeline(tagger, DeterministicSHAG()).fit(english[:80])
+    save_model(tagging, folder / "tagging.npz")
+    (folder / "tokens.txt").write_text("Dogs bark .\n", encoding="utf-8")
     partial = [
         tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in english[80:110]
     ]
@@ -319,13 +323,14 @@ class TestTrain:
                 expected = model[:-1].transform(expected)
                 assert model[0].verbose == model[-1].verbose == 0
                 model = model[-1]
-            assert parsed == model.parse(expected)
+            write_conllu(model.parse(expected), tmp_path / "expected.conllu")
+            assert out.read_bytes() == (tmp_path / "expected.conllu").read_bytes()
             assert all(tree.heads is not None and "_" not in tree.upos for tree in parsed)
             assert all("_" not in tree.deprels for tree in parsed)
             assert [tree.forms for tree in parsed] == [tree.forms for tree in trees]
             assert run("parse", path, gold) == out.read_text(encoding="utf-8")
         message = fail("parse", path, test, "--input", "horizontal")
-        assert f"{test}:2: the line holds a tab, as in CoNLL-U" in message
+        assert f"{test}:3: the line holds a tab, as in CoNLL-U" in message
         assert "--input horizontal" in fail("parse", path, tokens)
 
     def test_models_of_tags_do_not_parse_tokens(self, fail, model, tmp_path):
@@ -1139,6 +1144,8 @@ class TestHelp:
             "test.conllu": "xx_small-ud-test.conllu",
             "test.conllu.gz": "packed.conllu.gz",
             "model.npz": "model.npz",
+            "tagging.npz": "tagging.npz",
+            "tokens.txt": "tokens.txt",
             "parsed.conllu": "parsed.conllu",
             "partial.conllu": "partial.conllu",
             "UD_English-EWT/en_ewt-ud-train.conllu": "xx_small-ud-train.conllu",

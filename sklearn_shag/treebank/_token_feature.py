@@ -62,6 +62,7 @@ class TokenFeature(TreeTransformer):
     See Also
     --------
     DependencyTree.with_symbols : Set any symbols.
+    sklearn_shag.Tagger : Learns tags, and makes them the symbols.
 
     Examples
     --------
