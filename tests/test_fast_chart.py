@@ -406,8 +406,8 @@ class TestLadder:
         report = parse(report_marginals, *given)
         signs, share, mass, _ = map(np.array, zip(*report, strict=True))
         marginals = parse(parse_marginals, *given)
-        mbr = parse(parse_heads, *given, logarithm=True)
-        largest = parse(parse_heads, *given, logarithm=False)
+        mbr = parse(parse_heads, *given, decoder="mbr")
+        largest = parse(parse_heads, *given, decoder="max_marginal")
         for k, sentence in enumerate(sentences):
             scaled = inside_outside(operators, sentence)
             assert signs[k] == scaled.sign
@@ -570,7 +570,7 @@ class TestLadder:
         codes, indptr = encoded(sentences)
         marginals = parse(parse_marginals, operators, fallback, codes, indptr)[2]
         assert_allclose(marginals, (1 - np.eye(3, 4, 1)) / 3, rtol=1e-15)
-        heads = parse(parse_heads, operators, fallback, codes, indptr, logarithm=True)[2]
+        heads = parse(parse_heads, operators, fallback, codes, indptr, decoder="mbr")[2]
         assert tuple(heads) in oracles.projective_trees(3)
 
     @pytest.mark.parametrize("n_states", [1, 3])
@@ -590,7 +590,9 @@ def results_of(operators, fallback, sentences, n_jobs):
     given = operators, fallback, *encoded(sentences), n_jobs
     results = [parse(parse_log_partitions, *given), parse(report_marginals, *given)]
     results.append(parse(parse_marginals, *given))
-    results += [parse(parse_heads, *given, logarithm=logarithm) for logarithm in (True, False)]
+    results += [
+        parse(parse_heads, *given, decoder=decoder) for decoder in ("mbr", "max_marginal", "mst")
+    ]
     return [*results, parse(parse_derivations, *given)]
 
 

@@ -20,7 +20,7 @@ def _split(flat, indptr):
     return list(map(flat.__getitem__, map(slice, ends, ends[1:])))
 
 
-def parse_marginals(rungs, batch, decoder):
+def parse_marginals(rungs, batch, decoder="mbr"):
     """List arc marginals: positive where arcs are allowed, rows sum to 1.
 
     Parameters
@@ -29,7 +29,8 @@ def parse_marginals(rungs, batch, decoder):
         The second and further ones are for sentences that those before have no mass for.
     batch : Batch
         With allowed arcs of which the decoder can make a tree.
-    decoder : str
+    decoder : str, default="mbr"
+        With "mst" arcs of trees may cross.
 
     Returns
     -------
