@@ -224,7 +224,10 @@ def of_sentence(arrays, indptr, s):
 
 
 def best_tree(scores, trees=None):
-    """The heads of the tree with the largest sum of scores[m - 1, h], by default a projective one."""
+    """The heads of the single-root tree with the largest sum of scores[m - 1, h].
+
+    It is a projective one, or one of those that are given.
+    """
     return max(
         projective_trees(len(scores)) if trees is None else trees,
         key=lambda heads: sum(scores[m][h] for m, h in enumerate(heads)),

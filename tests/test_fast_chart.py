@@ -21,6 +21,7 @@ from sklearn_shag.parsing import (
     eisner,
     inside_outside,
     log_rungs,
+    maximum_arborescence,
     over_chunks,
     pack_grammar,
     parse_derivations,
@@ -613,7 +614,7 @@ def bulk(n_states):
 @pytest.mark.parametrize("n_states", [1, 2])
 def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
     operators, fallback, sentences = bulk(n_states)
-    logs, reports, marginals, heads, largest, _ = results_of(*bulk(n_states), n_jobs)
+    logs, reports, marginals, heads, largest, crossing, _ = results_of(*bulk(n_states), n_jobs)
     n_impossible = 0
     for k, sentence in enumerate(sentences):
         scaled = inside_outside(operators, sentence)
@@ -626,7 +627,9 @@ def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
         expected = scaled.marginals if scaled.sign != 0 else np.ones_like(scaled.marginals)
         expected = repaired(expected)
         assert_allclose(marginals[k], expected, rtol=1e-7, atol=1e-11)
-        assert_array_equal(heads[k], eisner(np.log(np.maximum(marginals[k], 1e-300)))[0])
+        scores = np.log(np.maximum(marginals[k], 1e-300))
+        assert_array_equal(heads[k], eisner(scores)[0])
+        assert_array_equal(crossing[k], maximum_arborescence(scores)[0])
         assert_array_equal(largest[k], eisner(marginals[k])[0])
     assert 2 < n_impossible < len(sentences) - 2
 
