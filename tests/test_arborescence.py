@@ -4,7 +4,7 @@ import networkx
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -24,19 +24,21 @@ def assert_is_tree(heads):
 
 
 def best_by_networkx(scores):
-    """The largest sum, with the arc of each root in turn; -inf if there is no tree."""
-    best = -np.inf
+    """The largest sum, with the arc of each root in turn; -inf if there is no tree.
+
+    A branching need not reach all tokens. Each arc is worth so much that the best one does if any
+    does; the weights of networkx's own maximum_spanning_arborescence are too small for that.
+    """
+    best, worth = -np.inf, 1000.0
     for root in range(1, len(scores) + 1):
         graph = networkx.DiGraph()
         graph.add_nodes_from(range(len(scores) + 1))
         for m, h in np.argwhere(scores > -np.inf):
             if (h == 0 and m + 1 == root) or h not in (0, m + 1):
-                graph.add_edge(int(h), int(m) + 1, weight=scores[m, h])
-        try:
-            found = networkx.maximum_spanning_arborescence(graph)
-        except networkx.NetworkXException:
-            continue
-        best = max(best, sum(weight for *_, weight in found.edges.data("weight")))
+                graph.add_edge(int(h), int(m) + 1, weight=scores[m, h] + worth)
+        found = networkx.maximum_branching(graph)
+        if found.number_of_edges() == len(scores):
+            best = max(best, sum(value - worth for *_, value in found.edges.data("weight")))
     return best
 
 
@@ -72,6 +74,7 @@ def test_one_of_the_best_trees_is_found(seed, n_tokens, n_values, share):
 
 
 @settings(max_examples=25, deadline=None)
+@example(seed=77818, n_tokens=12, share=0.85)
 @given(
     seed=st.integers(0, 10**6),
     n_tokens=st.integers(6, 14),
