@@ -142,7 +142,7 @@ def least_certain_arcs(
         If the estimator is no parser.
     ValueError
         If X is not valid, all heads in it are known, or no projective tree with one root has the
-        known heads of a sentence. The message names it.
+        known heads of a sentence and the decoder is not "mst". The message names it.
 
     See Also
     --------
