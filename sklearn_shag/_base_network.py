@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_shag._base import keep, object_array
+from sklearn_shag._kept import keep
 from sklearn_shag._column_groups import list_sizes
 from sklearn_shag._early_stopping import repeat_passes
 from sklearn_shag._embeddings import tabulate_embeddings
@@ -34,6 +34,7 @@ from sklearn_shag.network import (
 )
 from sklearn_shag.parsing import over_chunks
 from sklearn_shag.treebank import MISSING, Sentences
+from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._parallel import one_blas_thread
 from sklearn_shag.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn_shag.utils._progress import progress

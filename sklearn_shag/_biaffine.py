@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import object_array
 from sklearn_shag._base_conditional import ConditionalParser, mask_labels, prepare_trees
 from sklearn_shag._base_network import NetworkLearner, Start, read_tags
 from sklearn_shag._early_stopping import attachment_score, set_aside
@@ -24,6 +23,7 @@ from sklearn_shag.network import (
 )
 from sklearn_shag.parsing import over_chunks
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
 
@@ -80,9 +80,10 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
     warm_start : bool, default=False
         Whether `fit` continues from the weights of the last one, with its columns and values. The
         steps of Adam begin anew.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or the largest probability.
+        sum of marginals (the expected number of right arcs), the largest probability, or as by
+        "mbr" of all trees, with arcs that may cross.
     random_state : int, RandomState instance or None, default=None
         Of initial weights, the order of sentences, what is replaced or dropped, and the sentences
         that are set aside.
@@ -189,7 +190,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 2,
         warm_start: bool = False,
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,

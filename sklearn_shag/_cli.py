@@ -237,9 +237,10 @@ def _add_parse(commands):
     )
     parser.add_argument(
         "--decoder",
-        choices=["mbr", "max_marginal", "viterbi"],
-        help="tree with the largest sum of log marginals or of marginals, or, of deterministic "
-        "automata only, the most probable one (default: that of the model)",
+        choices=["mbr", "max_marginal", "viterbi", "mst"],
+        help="tree with the largest sum of log marginals or of marginals; of deterministic "
+        "automata only, the most probable one; or as mbr, with arcs that may cross (default: that "
+        "of the model)",
     )
     parser.add_argument(
         "--keep-heads",

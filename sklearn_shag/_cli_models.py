@@ -166,7 +166,7 @@ def parse(options):
     ------
     ValueError
         If the file holds no parser, there is nothing to parse, or heads to be kept make no
-        projective tree.
+        tree that the parser could predict.
     """
     is_horizontal = options.input == "horizontal"
     files = list_sources(options.file, ".txt" if is_horizontal else ".conllu")
@@ -217,7 +217,7 @@ def open_parser(options, files):
 
 def _add_confidence(parser, trees, parsed, keep_heads):
     """Put the probability of each arc into MISC, given the heads that were kept."""
-    allowed = allow_kept_heads(trees, None) if keep_heads else None
+    allowed = allow_kept_heads(trees, None, parser._projective) if keep_heads else None
     marginals = parser.predict_marginals(trees, allowed=allowed)
     probabilities = head_probabilities(marginals, [tree.heads for tree in parsed])
     return [

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import keep
 from sklearn_shag._base_conditional import (
     ConditionalParser,
     best_labels,
@@ -16,6 +15,7 @@ from sklearn_shag._base_conditional import (
     prepare_trees,
 )
 from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
+from sklearn_shag._kept import keep
 from sklearn_shag.encoding import EncodedSentences, collect_labels, encode_labels
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
@@ -99,9 +99,10 @@ class CRFParser(ConditionalParser):
     warm_start : bool, default=False
         Whether `fit` continues from the weights of the last one, with its columns and values. The
         steps of AdaGrad begin anew.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or the largest probability.
+        sum of marginals (the expected number of right arcs), the largest probability, or as by
+        "mbr" of all trees, with arcs that may cross.
     random_state : int, RandomState instance or None, default=None
         Of the order of sentences, and of those that are set aside.
     n_jobs : int or None, default=None
@@ -211,7 +212,7 @@ class CRFParser(ConditionalParser):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 2,
         warm_start: bool = False,
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,

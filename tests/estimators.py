@@ -47,10 +47,11 @@ OF_SYMBOLS = {
     "published": SpectralSHAG.published(3),
     "spectral CV": SpectralSHAGCV([1, 2], smoothing=[0, 5], cv=FoldsByLength()),
     "EM from moments": EMSHAG(2, init="moments", smoothing=1, tol=0.01, max_iter=100),
-    "EM from random": EMSHAG(2, smoothing=1, tol=0.01, max_iter=200, random_state=0),
+    "EM from random": EMSHAG(2, smoothing=1, tol=0.01, max_iter=200, decoder="mst", random_state=0),
     "average": AveragedSHAG(
         [("single", DeterministicSHAG("single", smoothing=1)), ("spectral", SpectralSHAG(2))],
         weights=[1, 2],
+        decoder="mst",
     ),
     "product": ProductSHAG(
         [("first", DeterministicSHAG(smoothing=1)), ("EM", EMSHAG(2, init="moments", tol=0.1))],
@@ -66,7 +67,12 @@ OF_SYMBOLS = {
     ),
     "CRF": CRFParser(["symbol"], n_features=2**12, random_state=0),
     "network": BiaffineParser(
-        ["symbol"], hidden_layer_sizes=[8], labels=False, max_iter=4, random_state=0
+        ["symbol"],
+        hidden_layer_sizes=[8],
+        labels=False,
+        max_iter=4,
+        decoder="mst",
+        random_state=0,
     ),
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
@@ -92,6 +98,7 @@ OF_TREES = {
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
             ("words", LexicalizedSHAG()),
         ],
+        decoder="mst",
     ),
 }
 ESTIMATORS = OF_SYMBOLS | OF_TREES

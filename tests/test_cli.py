@@ -532,7 +532,16 @@ class TestParse:
         assert "X[1] ('a b c d') has heads that no projective tree" in err
         assert "the arcs 3 -> 1 and 4 -> 2 cross" in err
 
-    @pytest.mark.parametrize("decoder", ["mbr", "max_marginal", "viterbi"])
+    def test_heads_that_cross_are_kept_if_arcs_may(self, run, model, tmp_path):
+        tree = DependencyTree(["a", "b", "c", "d", "e"], [3, 4, 0, 3, -1], upos=["NOUN"] * 5)
+        write_conllu([tree], tmp_path / "in.conllu")
+        options = "--keep-heads", "--confidence", "--decoder", "mst"
+        out = run("parse", model, tmp_path / "in.conllu", *options)
+        (parsed,) = read_conllu(io.StringIO(out))
+        assert parsed.heads.tolist()[:4] == [3, 4, 0, 3]
+        assert out.count("Confidence=1.0000") == 4
+
+    @pytest.mark.parametrize("decoder", ["mbr", "max_marginal", "viterbi", "mst"])
     def test_decoder(self, run, train, test, tmp_path, decoder):
         run(
             *("train", train, "-o", tmp_path / "model.npz"),

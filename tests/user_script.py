@@ -103,6 +103,7 @@ from sklearn_shag.parsing import (
     eisner,
     has_projective_completion,
     inside_outside,
+    maximum_arborescence,
     projectivize,
     tree_loss,
     tree_values,
@@ -531,6 +532,7 @@ def count_and_learn() -> None:
     assert_type(result.counts, Operators)
     assert_type(eisner(result.marginals), tuple[NDArray[np.int64], float])
     assert eisner([[0, 0, 2], [1, 0, 0]])[1] == 3.0
+    assert_type(maximum_arborescence([[0, 0, 2], [1, 0, 0]]), tuple[NDArray[np.int64], float])
 
     scores = np.array([0, 0, 2, 1, 0, 0], dtype=np.float64)
     sentence = Potentials(np.array([0, 2]), np.array([0, 1]), arcs=scores)
