@@ -306,6 +306,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         ValueError, TypeError
             If there are no sentences, or one has no words.
         """
+        check_is_fitted(self)
         sentences, _ = check_sentences(X)
         tags = self.predict_tags(sentences)
         return list(map(_with_symbols, sentences, repeat(self.tags), map(tuple, tags)))

@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import warnings
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -321,7 +322,6 @@ class TestTrain:
             expected = read_horizontal(tokens)
             if isinstance(model, Pipeline):
                 expected = model[:-1].transform(expected)
-                assert model[0].verbose == model[-1].verbose == 0
                 model = model[-1]
             write_conllu(model.parse(expected), tmp_path / "expected.conllu")
             assert out.read_bytes() == (tmp_path / "expected.conllu").read_bytes()
@@ -1519,6 +1519,24 @@ class TestProgress:
         assert bars == (expected if shown else [])
         assert shown or sys.stderr.getvalue() == ""
         assert load_model(model)[-1].verbose == 0
+
+    def test_taggers_show_their_folds(self, monkeypatch, train, tmp_path):
+        """In the pipeline both show what they do, and neither file says so."""
+        small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
+        monkeypatch.setattr(_cli_models, "Tagger", small)
+        monkeypatch.setattr(_progress, "DELAY", 0.0)
+        monkeypatch.setattr(sys, "stderr", self.Terminal())
+        model = str(tmp_path / "model.npz")
+        assert main(["train", train, "-o", model, "--tags", "upos", "--model", "single"]) == 0
+        bars = re.findall(r"(\S+): 100%.*?(\d+)/\2", sys.stderr.getvalue())
+        bars = [bar for bar, _ in groupby(bars)]
+        assert bars == [("Reading", "1"), ("Cross-fitting", "2"), ("Training", "1")]
+        loaded = load_model(model)
+        assert loaded[0].verbose == loaded[1].verbose == 0
+        assert not loaded.verbose
+        assert main(["train", train, "-o", model, "--model", "crf"]) == 0
+        assert "Training: 100%" in sys.stderr.getvalue().rpartition("Reading")[2]
+        assert load_model(model).verbose == 0
 
 
 class TestStandardOutput:

@@ -64,10 +64,11 @@ def test_the_loss_is_that_of_tags(trees):
     assert_allclose(still.loss_curve_[0], n_tokens * np.log(still.tags_.size), rtol=0.1)
 
 
-def test_the_gradient_of_a_network_without_arcs():
-    """By finite differences, in double precision."""
+@pytest.mark.parametrize("arc", [0, 4])
+def test_the_gradient_of_tags_alone(arc):
+    """By finite differences, in double precision; where no head is known, arcs are free."""
     rng = np.random.default_rng(0)
-    sizes = Sizes(GROUPS, (3, 2), 0, 3, embedded=5, arc=0, label=3)
+    sizes = Sizes(GROUPS, (3, 2), 0, 3, embedded=5, arc=arc, label=3)
     batch = examples(rng)
     unknown = np.full(batch.heads.size, -1)
     batch = batch._replace(heads=unknown, labels=unknown)
