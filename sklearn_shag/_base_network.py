@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_shag._kept import keep
 from sklearn_shag._column_groups import list_sizes
 from sklearn_shag._early_stopping import repeat_passes
 from sklearn_shag._embeddings import tabulate_embeddings
+from sklearn_shag._kept import keep
 from sklearn_shag._network_tasks import tag_batch
 from sklearn_shag.encoding import EncodedSentences
 from sklearn_shag.features import (

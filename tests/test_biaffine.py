@@ -119,13 +119,13 @@ def test_columns_are_embedded_in_groups():
     sizes = list_sizes(values, [7, 5], 4, 3)
     assert sizes[1:4] == ((7, 5), 4, 3)
     words, tags = sizes.groups
-    assert words == ((0, 3, 4, 5, 6, 7), (4, 7, 8, 9, 10, 11), 0.3, 0.2)
-    assert tags == ((1, 2), (5, 6), 1.0, 0.02)
+    assert words[:4] == ((0, 3, 4, 5, 6, 7), (4, 7, 8, 9, 10, 11), 0.3, 0.2)
+    assert tags[:4] == ((1, 2), (5, 6), 1.0, 0.02)
     untagged = {name: values[name] for name in (names[0], *names[3:])}
     forms, suffixes, prefixes = list_sizes(untagged, [7], 0, 0).groups
-    assert forms == ((0, 2), (4, 8), 0.3, 0.3)
-    assert suffixes == ((1, 4), (7, 10), 0.5, 0.05)
-    assert prefixes == ((3, 5), (9, 11), 0.5, 0.05)
+    assert forms[:4] == ((0, 2), (4, 8), 0.3, 0.3)
+    assert suffixes[:4] == ((1, 4), (7, 10), 0.5, 0.05)
+    assert prefixes[:4] == ((3, 5), (9, 11), 0.5, 0.05)
 
 
 def test_partial_trees_teach_what_they_know(trees):

@@ -68,7 +68,7 @@ def test_the_loss_is_that_of_tags(trees):
 def test_the_gradient_of_tags_alone(arc):
     """By finite differences, in double precision; where no head is known, arcs are free."""
     rng = np.random.default_rng(0)
-    sizes = Sizes(GROUPS, (3, 2), 0, 3, embedded=5, arc=arc, label=3)
+    sizes = Sizes(GROUPS, (3, 2), 0, 3, arc=arc, label=3)
     batch = examples(rng)
     unknown = np.full(batch.heads.size, -1)
     batch = batch._replace(heads=unknown, labels=unknown)
