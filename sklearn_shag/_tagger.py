@@ -90,8 +90,8 @@ class Tagger(TreeTransformer, NetworkLearner):
     -----
     ``fit_transform(X)`` is not ``fit(X).transform(X)``, just as with
     :class:`~sklearn.preprocessing.TargetEncoder`: each fold is tagged by a tagger that has learned
-    from the others. A parser is to learn from tags with the errors that those of new text will
-    have, and a tagger makes hardly any in the text that it has learned from.
+    from the others. A tagger makes hardly any errors in text that it has learned from; a parser
+    that has met wrong tags finds about the same trees, but its probabilities are better calibrated.
 
     Examples
     --------
