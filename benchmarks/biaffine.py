@@ -8,7 +8,7 @@ tags     from gold tags alone (XPOS in English, else UPOS): three seeds, their a
          of them and a CRFParser of the same tags
 words    from gold tags, features, lemmas and forms, with relations: the same
 tokens   from tokens alone, with relations and UPOS learned along: one seed
-small    from 100 and 1000 English trees: three draws, two seeds and a CRFParser
+small    from 100 and 1000 English trees, tags and relations: three draws, two seeds and a CRFParser
 cost     seconds, sentences a second, memory and the size of a model file, in English
 
 Scores are those of test sets, punctuation included, relations without subtypes, and beside them
@@ -72,6 +72,8 @@ DEMANDED = {
 }
 OF_AVERAGES = {ENGLISH: 82.6, FRENCH: 88.5, AFRIKAANS: 87.0, TAMIL: 73.5, TURKISH: 65.5}
 N_SEEDS = 3
+# A hundred trees are six batches of the default size: they need more steps, and more noise.
+OF_FEW_TREES = {"max_iter": 40, "batch_size": 100, "dropout": 0.3}
 
 
 def load(name):
@@ -142,24 +144,27 @@ def report_parsers(report, what, names):
             of_both, _ = score(average([*parsers, linear]), treebank.test)
             rows[-1] |= {"seeds averaged": of_seeds["UAS"], "and CRFParser": of_both["UAS"]}
             if what == "tags":
-                best = max(of_seeds["UAS"], of_both["UAS"])
-                bars.append(measured(f"{name}, averaged", best, at_least=OF_AVERAGES[name]))
+                least = OF_AVERAGES[name]
+                bars.append(measured(f"{name}, averaged", of_seeds["UAS"], at_least=least))
         report.add(f"from {what}", rows)
         report.add(f"bars of {what}", bars)
 
 
 def report_small_data(report):
     treebank, rows, bars = load(ENGLISH), [], []
-    for n_trees, of_one, of_all in ((100, None, 68), (1000, 75, 76)):
+    for n_trees, settings, n_passes, of_one, of_all in (
+        (100, OF_FEW_TREES, 10, None, 68),
+        (1000, {}, 3, 75, 76),
+    ):
         runs = []
         for draw in range(3):
             rng = np.random.default_rng(draw)
             drawn = [treebank.train[k] for k in rng.choice(len(treebank.train), n_trees, False)]
             parsers = [
-                BiaffineParser(["xpos"], labels=False, random_state=seed).fit(drawn)
+                BiaffineParser(["xpos"], random_state=seed, **settings).fit(drawn)
                 for seed in range(2)
             ]
-            linear = CRFParser(["xpos"], random_state=0).fit(drawn)
+            linear = CRFParser(["xpos"], max_iter=n_passes, random_state=0).fit(drawn)
             models = (*parsers, linear, average([*parsers, linear]))
             runs.append([score(model, treebank.test)[0]["UAS"] for model in models])
         one, other, linear, together = np.mean(runs, axis=0)

@@ -104,10 +104,7 @@ def encode_backward(network, cache, d_vectors, gradient):
 
 
 def forward(network, tokens, arcs, noise):
-    """Score the arcs of sentences, the labels of given ones, and the tags of tokens.
-
-    Given are the rows of their modifiers, no row twice, and of their heads, (n_given,) each.
-    """
+    """Score arcs, labels of given ones (rows of modifiers, none twice, and of heads), and tags."""
     parameters = network.parameters
     vectors, encoder = encode(network, tokens, noise)
     of_arcs, arc_cache = score_all_arcs(
