@@ -101,8 +101,8 @@ def score(parser, trees):
     right = np.concatenate(
         [tree.heads == other.heads for tree, other in zip(trees, parsed, strict=True)]
     )
-    scores = {"UAS": 100 * right.mean(), "LAS": np.nan, "UPOS": np.nan}
-    if parsed[0].deprels is not None and getattr(parser, "labels", True):
+    scores = {"UAS": 100 * right.mean()}
+    if getattr(parser, "labels", True):
         scores["LAS"] = 100 * labeled_attachment_score(trees, parsed)
     if getattr(parser, "tags", None) is not None:
         tags = np.concatenate(parser.predict_tags(trees))
@@ -125,16 +125,10 @@ def report_parsers(report, what, names):
             parser, seconds = seconds_of(lambda p=parser, t=treebank: p.fit(t.train))
             scores, speed = score(parser, treebank.test)
             parsers.append(parser)
-            runs.append([*scores.values(), seconds, speed])
-        means, spread = np.mean(runs, axis=0), np.ptp(runs, axis=0)
-        row = {
-            "treebank": name,
-            "UAS": means[0],
-            "to": spread[0],
-            "LAS": means[1],
-            "UPOS": means[2],
-        }
-        rows.append(row | {"CPU s": means[3], "sentences/s": means[4]})
+            runs.append(scores | {"CPU s": seconds, "sentences/s": speed})
+        row = {key: np.mean([run[key] for run in runs]) for key in runs[0]}
+        spread = np.ptp([run["UAS"] for run in runs])
+        rows.append({"treebank": name, "spread of UAS": spread} | row)
         for key, least in zip(("UAS", "LAS", "UPOS"), DEMANDED[what][name], strict=False):
             bars.append(measured(f"{name}, {what}, {key}", row[key], at_least=least))
         if what != "tokens":
