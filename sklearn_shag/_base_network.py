@@ -164,6 +164,7 @@ class NetworkLearner(BaseEstimator):
 
         with (
             one_blas_thread(),
+            np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
         ):
             average = trainer.average.copy
