@@ -74,7 +74,9 @@ from sklearn_shag.metrics import (
     labeled_attachment_score,
     labeled_breakdown,
     las_scorer,
+    neutral_edge_direction_score,
     uas_scorer,
+    undirected_attachment_score,
     unlabeled_attachment_score,
 )
 from sklearn_shag.network import NetworkWeights
@@ -134,6 +136,7 @@ from sklearn_shag.treebank import (
     is_projective,
     lift,
     read_conllu,
+    remove_punctuation,
     write_conllu,
 )
 
@@ -457,6 +460,11 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(exact_match_score(heads(trees), y, sample_weight=np.ones(len(trees))), float)
     masks = [[symbol == "DET" for symbol in tree.symbols] for tree in trees]
     assert_type(unlabeled_attachment_score(trees, model.parse(trees), ignore=masks), float)
+    words = remove_punctuation(trees)
+    assert_type(words, list[DependencyTree])
+    short = undirected_attachment_score(words, model.predict(words), max_length=10)
+    assert_type(short, float)
+    assert_type(neutral_edge_direction_score(trees, y, sample_weight=np.ones(len(trees))), float)
     breakdown = attachment_breakdown(trees, y, by="modifier")
     assert_type(breakdown, AttachmentBreakdown)
     assert_type(breakdown.symbols, NDArray[np.object_])

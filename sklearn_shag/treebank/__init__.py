@@ -6,7 +6,8 @@ A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`re
 :func:`write_conllu` exchange lists of them with CoNLL-U files without loss;
 :class:`TokenFeature` chooses in a pipeline which columns make up the symbols. :func:`heads` gives
 the y of trees to tools of scikit-learn that ask for one. Heads may be known in part:
-:func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective.
+:func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective,
+:func:`remove_punctuation` trees of the words alone.
 """
 
 from sklearn_shag.treebank._columns import check_column_name, unspecified_relation
@@ -19,6 +20,7 @@ from sklearn_shag.treebank._projectivity import (
     lift,
     list_known_heads,
 )
+from sklearn_shag.treebank._punctuation import marks_punctuation, remove_punctuation
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
@@ -36,5 +38,6 @@ __all__ = [
     "is_projective",
     "lift",
     "read_conllu",
+    "remove_punctuation",
     "write_conllu",
 ]
