@@ -21,6 +21,7 @@ if typing.TYPE_CHECKING:
     from sklearn_shag._conditional import ConditionalSHAG
     from sklearn_shag._crf import CRFParser
     from sklearn_shag._deterministic import DeterministicSHAG
+    from sklearn_shag._dummy import DummyParser
     from sklearn_shag._em import EMSHAG
     from sklearn_shag._lexicalized import LexicalizedSHAG
     from sklearn_shag._persistence import load_model, save_model
@@ -48,6 +49,7 @@ __all__ = [
     "CRFParser",
     "ConditionalSHAG",
     "DeterministicSHAG",
+    "DummyParser",
     "LexicalizedSHAG",
     "ProductSHAG",
     "SpectralSHAG",
@@ -66,6 +68,7 @@ _MODULES = (
     "_conditional",
     "_crf",
     "_deterministic",
+    "_dummy",
     "_em",
     "_lexicalized",
     "_persistence",

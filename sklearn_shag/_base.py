@@ -377,6 +377,10 @@ class ChartParser(BaseParser):
     def _rungs(self):
         """List how to parse, as Rungs, each for sentences that those before have no mass for."""
 
+    def _parsing_rungs(self):
+        """List the same for trees of given sentences; probabilities of sentences take `_rungs`."""
+        return self._rungs()
+
     def _label_arcs(self, batch, heads):
         """Label given arcs.
 
@@ -438,19 +442,19 @@ class ChartParser(BaseParser):
     def _decode(self):
         """Say how to find the trees of a chunk."""
         if self.decoder == "viterbi":
-            return partial(parse_derivations, log_rungs(self._rungs()))
-        return partial(parse_heads, self._rungs(), logarithm=self.decoder == "mbr")
+            return partial(parse_derivations, log_rungs(self._parsing_rungs()))
+        return partial(parse_heads, self._parsing_rungs(), logarithm=self.decoder == "mbr")
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)
-        task = partial(parse_marginals, self._rungs())
+        task = partial(parse_marginals, self._parsing_rungs())
         return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         batch = self._batch(X)
-        sign, log_abs_z = self._log_partitions(batch)
-        allowed = arcs_left_by(self._known_heads(batch, y))
-        sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed))
+        rungs, allowed = self._parsing_rungs(), arcs_left_by(self._known_heads(batch, y))
+        sign, log_abs_z = self._log_partitions(batch, rungs)
+        sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed), rungs)
         possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
         return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
 
@@ -458,9 +462,9 @@ class ChartParser(BaseParser):
         """List the heads of each sentence, -1 where they are not known."""
         return np.split(check_heads(batch.sentences, y, partial=True), batch.indptr[1:-1])
 
-    def _log_partitions(self, batch):
-        """Compute sign and log |Z| of every sentence."""
-        task = partial(parse_log_partitions, self._rungs()[:1])
+    def _log_partitions(self, batch, rungs):
+        """Compute sign and log |Z| of every sentence by the first of some rungs."""
+        task = partial(parse_log_partitions, rungs[:1])
         results = over_chunks(task, batch, self.n_jobs, self.verbose)
         return tuple(map(np.array, zip(*results, strict=True)))
 
