@@ -323,9 +323,7 @@ class DMV(BaseSHAG):
         """Run EM from the start, and again from split states if these are wanted."""
         form = Form(2, self.tied, False, self.prior, self.prior_inference)
         roots = check_root_symbols(self.root_symbols, raw.symbols)
-        start = make_start(
-            self.init, raw.text, raw.symbols, form, root_symbols=roots, tol=self.tol, rng=rng
-        )
+        start = make_start(self.init, raw.text, raw.symbols, form, root_symbols=roots, rng=rng)
         self._check_possible(raw, to_grammar(start, form))
         n_runs = 1 if self.n_states is None else 2
         with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:

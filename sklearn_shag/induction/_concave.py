@@ -28,11 +28,9 @@ def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, st
 
     Returns
     -------
-    probabilities : ndarray of shape (n_symbols + 2, 2, n_symbols)
-        By head (also the unknown one, the pool, and the root symbol), direction and modifier.
-    log_likelihoods : list of float
-        After 0, 1, ... iterations.
-    converged : bool
+    ended : Ended
+        Its parameters are probabilities of shape (n_symbols + 2, 2, n_symbols): by head (also the
+        unknown one, the pool, and the root symbol), direction and modifier.
     """
     n_symbols = len(symbols)
     shape = (Alphabet(n_symbols).n_heads, 2, n_symbols)
@@ -48,10 +46,9 @@ def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, st
     weights = np.repeat(text.weights, np.diff(text.indptr))
     expect = partial(_expect, places, cells.tokens[chosen], weights)
     start = np.full(shape, 1.0 / n_symbols) if start is None else start
-    ended = climb_to_the_end(
+    return climb_to_the_end(
         start, expect, _maximise, max_iter=max_iter, tol=tol, n_samples=text.weights.sum()
     )
-    return ended.parameters, ended.objectives, ended.converged
 
 
 def _roots_left(text, symbols, root_symbols, cells):
@@ -71,13 +68,12 @@ def _expect(places, tokens, weights, probabilities):
     of_tokens = np.bincount(tokens, of_arcs, weights.size)
     shares = of_arcs * (weights / of_tokens)[tokens]
     counts = np.bincount(places, shares, probabilities.size).reshape(probabilities.shape)
+    counts[-2] = counts[:-2].sum(axis=0)  # the unknown head has those of all
     log_likelihood = float(weights @ np.log(of_tokens))
     return Expected(counts, log_likelihood, log_likelihood)
 
 
 def _maximise(counts):
-    unknown = counts.shape[0] - 2
-    counts[unknown] = counts[:unknown].sum(axis=0)
     return normalise(counts, 1)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_shag.encoding import Alphabet
+from sklearn_shag.encoding import RIGHT, Alphabet
 from sklearn_shag.induction._concave import learn_concave
 from sklearn_shag.induction._valence import (
     Distributions,
@@ -17,9 +17,11 @@ from sklearn_shag.operators import Operators
 
 # How much of a start with hidden states is spread over all outcomes, so that EM can leave zeros.
 SPREAD = 0.05
+# The least probability that is taken over from a concave model: nothing, but not impossible.
+FLOOR = 1e-100
 
 
-def make_start(init, text, symbols, form, *, root_symbols=None, tol=0.0, rng=None):
+def make_start(init, text, symbols, form, *, root_symbols=None, rng=None):
     """Make the distributions to start from.
 
     Parameters
@@ -30,7 +32,7 @@ def make_start(init, text, symbols, form, *, root_symbols=None, tol=0.0, rng=Non
     symbols : sequence of str
     form : Form
         Tied or untied.
-    root_symbols, tol
+    root_symbols : None or collection of str
         As for :func:`learn_concave`.
     rng : RandomState
         Draws "random".
@@ -52,10 +54,12 @@ def make_start(init, text, symbols, form, *, root_symbols=None, tol=0.0, rng=Non
             moves=rng.dirichlet(np.ones(n_symbols), size=start.moves.shape[:3])[..., None],
         )
     if init == "concave":
-        probabilities, _, _ = learn_concave(text, symbols, root_symbols, tol=tol)
+        probabilities = learn_concave(text, symbols, root_symbols).parameters
+        # There each token chooses by itself: together they need choices that none of them makes.
+        probabilities = np.maximum(probabilities, FLOOR)
         moves = probabilities[:-1, :, None, :, None]
         return start._replace(
-            roots=probabilities[-1, 1], moves=np.broadcast_to(moves, start.moves.shape)
+            roots=probabilities[-1, RIGHT], moves=np.broadcast_to(moves, start.moves.shape)
         )
     return start
 
