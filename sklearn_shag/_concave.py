@@ -98,7 +98,7 @@ class ConcaveParser(OperatorParser, ConditionalParser):
     >>> trees = remove_punctuation(load_english().data)
     >>> model = ConcaveParser(root_symbols=("VERB", "AUX")).fit(trees)
     >>> round(model.score(trees), 2)
-    0.24
+    0.3
     """
 
     _parameter_constraints = {
