@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_shag import DMV, DeterministicSHAG, load_model, save_model
 from sklearn_shag.induction import Form, to_grammar
-from sklearn_shag.induction._valence import Distributions
+from sklearn_shag.induction._valence import Distributions, estimate
 from sklearn_shag.metrics import uas_scorer, unlabeled_attachment_score
 from sklearn_shag.parsing import Potentials, best_trees, chart
 from sklearn_shag.treebank import DependencyTree, remove_punctuation
@@ -373,6 +373,27 @@ def test_variational_inference_of_known_trees_is_the_evidence(trees):
         (stops[..., 0] + prior) / (stops.sum(axis=-1) + 2 * prior),
         rtol=1e-12,
     )
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_distributions_are_estimated_from_counts(hidden):
+    """Pseudo-counts are those of modifiers, of which states after them have their share."""
+    form = Form(2, tied=False, hidden=hidden, prior=0.4, inference="variational")
+    rng = np.random.default_rng(0)
+    counts = random_distributions(1, form)
+    counts = Distributions(*(part * rng.uniform(1, 9, size=part.shape) for part in counts))
+    found = estimate(counts, form)
+    n_next = counts.moves.shape[-1]
+    posterior = counts.moves + 0.4 / n_next
+    total = posterior.sum(axis=(-2, -1), keepdims=True)
+    assert_allclose(found.means.moves, posterior / total, rtol=1e-12)
+    assert_allclose(found.weights.moves, np.exp(digamma(posterior) - digamma(total)), rtol=1e-12)
+    posterior = counts.roots + 0.4
+    expected = np.exp(digamma(posterior) - digamma(posterior.sum()))
+    assert_allclose(found.weights.roots, expected, rtol=1e-12)
+    of_map = estimate(counts, form._replace(inference="map"))
+    assert of_map.weights is of_map.means
+    assert_allclose(of_map.means.roots, posterior / posterior.sum(), rtol=1e-12)
 
 
 def test_without_a_prior_nothing_is_added():

@@ -88,7 +88,7 @@ def _expect(text, form, viterbi, n_jobs, estimated):
         grammar, potentials, marginals=False, counts=True, weights=text.weights, n_jobs=n_jobs
     )
     scores = found.log_abs_z if scores is None else scores
-    log_likelihood = float(text.weights @ np.where(found.sign > 0, scores, -np.inf))
+    log_likelihood = float(text.weights @ scores)
     return Expected(found.counts, log_likelihood, log_likelihood + estimated.log_prior)
 
 
