@@ -215,9 +215,8 @@ class BaseParser(BaseEstimator, ABC):
         self._check_ready()
         if not self._has_labels:
             raise ValueError(
-                f"This {type(self).__name__} knows no relations: the trees that it was fitted on "
-                f"had none. Fit it on trees with relations (deprels, the column DEPREL of "
-                f"CoNLL-U)."
+                f"This {type(self).__name__} knows no relations: it was fitted on none. Fit it on "
+                f"trees with relations (deprels, the column DEPREL of CoNLL-U), on raw text as y."
             )
         sentences, _ = check_sentences(X)
         if heads is None:
@@ -378,7 +377,7 @@ class ChartParser(BaseParser):
         """List how to parse, as Rungs, each for sentences that those before have no mass for."""
 
     def _parsing_rungs(self):
-        """List the same for trees of given sentences; probabilities of sentences take `_rungs`."""
+        """List the same for trees of given sentences, where these need other rungs."""
         return self._rungs()
 
     def _label_arcs(self, batch, heads):

@@ -31,6 +31,8 @@ class DummyParser(ChartParser):
         - "left": every token depends on the one before, and the first is the root;
         - "random": the best projective tree for scores of arcs that are drawn at random, always the
           same for the same sentence.
+    decoder : {"mbr", "max_marginal", "viterbi"}, default="viterbi"
+        How trees are chosen, as for other parsers: chains are always the same.
     random_state : int, RandomState instance or None, default=None
         Seeds random trees, in `fit`.
     n_jobs : int or None, default=None
@@ -65,15 +67,14 @@ class DummyParser(ChartParser):
     """
 
     _parameter_constraints = {
-        **{name: ChartParser._parameter_constraints[name] for name in ("n_jobs", "verbose")},
+        **ChartParser._parameter_constraints,
         "strategy": [StrOptions({"right", "left", "random"})],
         "random_state": ["random_state"],
     }
-    _parsing_parameters = ("strategy", "n_jobs", "verbose")
+    _parsing_parameters = (*ChartParser._parsing_parameters, "strategy")
 
     _needs_whole_trees = None
     _deterministic = True
-    decoder = "viterbi"  # arcs are independent, and the best tree is that of their scores
 
     seed_: int
 
@@ -81,11 +82,13 @@ class DummyParser(ChartParser):
         self,
         strategy: Literal["right", "left", "random"] = "right",
         *,
+        decoder: Literal["mbr", "max_marginal", "viterbi"] = "viterbi",
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.strategy = strategy
+        self.decoder = decoder
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose

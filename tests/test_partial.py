@@ -28,7 +28,7 @@ from sklearn_shag.parsing import (
 from sklearn_shag.sequences import count_treebank
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, heads
 from tests import oracles
-from tests.estimators import COUNTING, ESTIMATORS, learned
+from tests.estimators import BLIND, COUNTING, ESTIMATORS, learned
 
 NAMES = ["NOUN", "VERB", "ADP", "NOUN"]
 SENTENCE = DependencyTree(["dogs", "sleep", "in", "baskets"], upos=NAMES)
@@ -49,7 +49,15 @@ def fits(tree, partial):
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
 def parser(request, english):
-    return clone(ESTIMATORS[request.param]).fit(english[:60])
+    trees = english[:60]
+    return clone(ESTIMATORS[request.param]).fit(trees, trees)  # relations of y, of raw text too
+
+
+@pytest.fixture(scope="module", params=[name for name in ESTIMATORS if name not in BLIND])
+def labelling(request, english):
+    """A parser that knows relations."""
+    trees = english[:60]
+    return clone(ESTIMATORS[request.param]).fit(trees, trees)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +69,8 @@ def text(english):
 # What is read of X
 
 
-def test_heads_of_sentences_change_nothing(parser, text):
+def test_heads_of_sentences_change_nothing(labelling, text):
+    parser = labelling
     gold = heads(text)
     others = [
         [tree.with_heads(None) for tree in text],
@@ -88,7 +97,8 @@ def test_heads_of_sentences_change_nothing(parser, text):
             assert tuple(one) == tree.deprels
 
 
-def test_kept_heads_are_kept_and_the_rest_is_completed(parser, text):
+def test_kept_heads_are_kept_and_the_rest_is_completed(labelling, text):
+    parser = labelling
     partial = [hide(tree, seed) for seed, tree in enumerate(text)]
     completed = parser.parse(partial, keep_heads=True)
     predicted = parser.predict(text, allowed=allowed_arcs(partial))
