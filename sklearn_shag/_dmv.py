@@ -73,8 +73,8 @@ class DMV(BaseSHAG):
     root_symbols : None or list or tuple of str, default=None
         For ``init="concave"``, as for :class:`ConcaveParser`.
     prior : float, default=0.1
-        Pseudo-counts of each outcome of each distribution. (`smoothing` of other grammars means
-        sequences of the pool.)
+        Pseudo-counts of each outcome of each distribution; not sequences of the pool, as the
+        `smoothing` of other grammars.
     prior_inference : {"map", "variational"}, default="map"
         What is made of the prior: the mode for Dirichlet distributions with parameters 1 + `prior`,
         or their mean field approximation, with parameters `prior`, which must be positive then.

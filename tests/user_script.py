@@ -18,13 +18,16 @@ from sklearn.pipeline import make_pipeline
 
 import sklearn_shag
 from sklearn_shag import (
+    DMV,
     EMSHAG,
     AveragedSHAG,
     BaseSHAG,
     BiaffineParser,
+    ConcaveParser,
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
+    DummyParser,
     LexicalizedSHAG,
     ProductSHAG,
     SpectralSHAG,
@@ -371,6 +374,32 @@ def train_on_what_is_asked() -> None:
     assert_type(model.parse(trees[:3]), list[DependencyTree])
 
 
+def learn_from_raw_text() -> None:
+    trees = remove_punctuation(load_english().data)
+    raw = [list(tree.symbols) for tree in trees]
+    model = DMV("uniform", rules="ud", tol=0.1)
+    assert_type(model.fit(raw), DMV)
+    assert_type(model.operators_, Operators)
+    assert_type(model.objectives_, NDArray[np.float64])
+    assert_type(model.converged_, bool)
+    assert_type(model.n_iter_, int)
+    assert_type(model.score(trees), float)
+    assert_type(model.log_likelihood(raw), NDArray[np.float64])
+    rules = [("VERB", "NOUN"), ("NOUN", "DET", "left")]
+    again = DMV(
+        model.operators_, rules=rules, algorithm="viterbi", predict_with_rules=True, tol=0.1
+    )
+    assert_type(again.fit(trees, [[-1] * len(tree) for tree in trees]), DMV)
+    hidden = DMV("concave", root_symbols=["VERB"], n_states=2, tol=0.1, random_state=0)
+    assert_type(hidden.fit(raw).sample(1, random_state=0), list[DependencyTree])
+    parser = ConcaveParser(("VERB", "AUX"), max_iter=5).fit(raw)
+    assert_type(parser, ConcaveParser)
+    assert_type(parser.log_likelihoods_, NDArray[np.float64])
+    dummy = DummyParser("random", random_state=0)
+    assert_type(dummy.fit(raw).predict(raw), NDArray[np.object_])
+    assert_type(dummy.seed_, int)
+
+
 def look_inside() -> None:
     """What was learned."""
     trees = load_english().data
@@ -576,6 +605,7 @@ def main() -> None:
         parse(folder)
         use_scikit_learn(folder)
     train_on_what_is_asked()
+    learn_from_raw_text()
     look_inside()
     look_at_pictures()
     count_and_learn()
