@@ -134,7 +134,7 @@ class DMV(BaseSHAG):
 
     Notes
     -----
-    **Likelihood selects nothing.** Of several starts, the one with the highest likelihood is as a
+    Theory, eqs. 41 to 45. **Likelihood selects nothing.** Of several starts, the one with the highest likelihood is as a
     rule not the one with the best trees. What helps is knowledge: rules, or operators of another
     language to start from. Without any, induction is below the chain of tokens on some treebanks.
 

@@ -63,7 +63,7 @@ def _roots_left(text, symbols, root_symbols, cells):
 
 
 def _expect(places, tokens, weights, probabilities):
-    """The E step: each token shares itself out among its heads."""
+    """The E step: each token shares itself out among its heads (theory, eq. 46)."""
     of_arcs = probabilities.ravel()[places]
     of_tokens = np.bincount(tokens, of_arcs, weights.size)
     shares = of_arcs * (weights / of_tokens)[tokens]

@@ -90,7 +90,7 @@ def _from_operators(operators, n_symbols, form):
 
 
 def _harmonic(text, n_symbols, form):
-    """Expected counts where heads are independent, with probabilities inverse to the distance."""
+    """Expected counts where heads are independent, and nearer ones likelier (theory, eq. 45)."""
     counts = Distributions(*map(np.zeros_like, _uniform(n_symbols, form)))
     lengths = np.diff(text.indptr)
     for n_tokens in np.unique(lengths).tolist():

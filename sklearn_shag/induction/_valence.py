@@ -78,7 +78,7 @@ def _pool(part):
 
 
 def estimate(counts, form):
-    """Estimate distributions from counts of their outcomes (the M step).
+    """Estimate distributions from counts of their outcomes: the M step (theory, eqs. 43 and 44).
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _divergence(part, prior, n_axes):
 
 
 def to_grammar(distributions, form):
-    """Make the operators of a grammar.
+    """Make the operators of a grammar (theory, eq. 41).
 
     Parameters
     ----------
