@@ -48,7 +48,6 @@ MISTAKES = [
         "DMV(prior=0, prior_inference='variational').fit(trees)", raises(ValueError, r"positive")
     ),
     Mistake("DMV().predict(trees)", raises(ValueError, r"not fitted")),
-    Mistake("ConcaveParser(max_iter=2).fit(tags).sample(2)", raises(AttributeError, r"sample")),
     Mistake("DummyParser('middle').fit(trees)", raises(ValueError, r"'strategy'", r"right")),
     Mistake("DummyParser().fit(tags[0])", raises(TypeError, r"X\[0\]", r"string")),
     Mistake(
