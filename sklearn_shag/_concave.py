@@ -111,6 +111,7 @@ class ConcaveParser(OperatorParser, ConditionalParser):
     }
 
     _deterministic = True
+    _takes_heads_of_trees = False
 
     log_likelihoods_: FloatArray
     n_iter_: int

@@ -193,6 +193,7 @@ class DMV(BaseSHAG):
     )
 
     _needs_whole_trees = None  # what is not known is summed over
+    _takes_heads_of_trees = False
 
     objectives_: FloatArray
     n_iter_: int
