@@ -18,9 +18,12 @@ if typing.TYPE_CHECKING:
     from sklearn_shag._averaged import AveragedSHAG
     from sklearn_shag._base_shag import BaseSHAG
     from sklearn_shag._biaffine import BiaffineParser
+    from sklearn_shag._concave import ConcaveParser
     from sklearn_shag._conditional import ConditionalSHAG
     from sklearn_shag._crf import CRFParser
     from sklearn_shag._deterministic import DeterministicSHAG
+    from sklearn_shag._dmv import DMV
+    from sklearn_shag._dummy import DummyParser
     from sklearn_shag._em import EMSHAG
     from sklearn_shag._lexicalized import LexicalizedSHAG
     from sklearn_shag._persistence import load_model, save_model
@@ -42,13 +45,16 @@ else:  # to type checkers any name would be right
 
 
 __all__ = [
+    "DMV",
     "EMSHAG",
     "AveragedSHAG",
     "BaseSHAG",
     "BiaffineParser",
     "CRFParser",
+    "ConcaveParser",
     "ConditionalSHAG",
     "DeterministicSHAG",
+    "DummyParser",
     "LexicalizedSHAG",
     "ProductSHAG",
     "SpectralSHAG",
@@ -65,9 +71,12 @@ _MODULES = (
     "_averaged",
     "_base_shag",
     "_biaffine",
+    "_concave",
     "_conditional",
     "_crf",
     "_deterministic",
+    "_dmv",
+    "_dummy",
     "_em",
     "_lexicalized",
     "_persistence",

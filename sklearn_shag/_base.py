@@ -53,6 +53,7 @@ class BaseParser(BaseEstimator, ABC):
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
     _parsing_parameters = ("decoder", "n_jobs", "verbose")
+    _takes_heads_of_trees = True  # of X, where there is no y
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi", "mst"})],
@@ -219,9 +220,8 @@ class BaseParser(BaseEstimator, ABC):
         self._check_ready()
         if not self._has_labels:
             raise ValueError(
-                f"This {type(self).__name__} knows no relations: the trees that it was fitted on "
-                f"had none. Fit it on trees with relations (deprels, the column DEPREL of "
-                f"CoNLL-U)."
+                f"This {type(self).__name__} knows no relations: it was fitted on none. Fit it on "
+                f"trees with relations (deprels, the column DEPREL of CoNLL-U), on raw text as y."
             )
         sentences, _ = check_sentences(X)
         if heads is None:
@@ -399,6 +399,10 @@ class ChartParser(BaseParser):
     def _rungs(self):
         """List how to parse, as Rungs, each for sentences that those before have no mass for."""
 
+    def _parsing_rungs(self):
+        """List the same for trees of given sentences, where these need other rungs."""
+        return self._rungs()
+
     def _label_arcs(self, batch, heads):
         """Label given arcs.
 
@@ -422,7 +426,7 @@ class ChartParser(BaseParser):
     def _predict_parts(self, sentences, allowed):
         batch = self._batch(sentences, allowed)  # once for both
         heads = object_array(
-            over_chunks(self._decode(self._rungs()), batch, self.n_jobs, self.verbose)
+            over_chunks(self._decode(self._parsing_rungs()), batch, self.n_jobs, self.verbose)
         )
         if not self._has_labels:
             return heads, [None] * heads.size, {}
@@ -451,7 +455,7 @@ class ChartParser(BaseParser):
     def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)
         return object_array(
-            over_chunks(self._decode(self._rungs()), batch, self.n_jobs, self.verbose)
+            over_chunks(self._decode(self._parsing_rungs()), batch, self.n_jobs, self.verbose)
         )
 
     def _decode(self, rungs):
@@ -462,14 +466,14 @@ class ChartParser(BaseParser):
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)
-        task = partial(parse_marginals, self._rungs(), decoder=self.decoder)
+        task = partial(parse_marginals, self._parsing_rungs(), decoder=self.decoder)
         return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         batch = self._batch(X)
-        sign, log_abs_z = self._log_partitions(batch)
-        allowed = arcs_left_by(self._known_heads(batch, y))
-        sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed))
+        rungs, allowed = self._parsing_rungs(), arcs_left_by(self._known_heads(batch, y))
+        sign, log_abs_z = self._log_partitions(batch, rungs)
+        sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed), rungs)
         possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
         return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
 
@@ -477,9 +481,9 @@ class ChartParser(BaseParser):
         """List the heads of each sentence, -1 where they are not known."""
         return np.split(check_heads(batch.sentences, y, partial=True), batch.indptr[1:-1])
 
-    def _log_partitions(self, batch):
-        """Compute sign and log |Z| of every sentence."""
-        task = partial(parse_log_partitions, self._rungs()[:1])
+    def _log_partitions(self, batch, rungs):
+        """Compute sign and log |Z| of every sentence by the first of some rungs."""
+        task = partial(parse_log_partitions, rungs[:1])
         results = over_chunks(task, batch, self.n_jobs, self.verbose)
         return tuple(map(np.array, zip(*results, strict=True)))
 

@@ -6,8 +6,17 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag._base import ChartParser
-from sklearn_shag.encoding import check_heads, check_sentences, list_labels
+from sklearn_shag.encoding import (
+    EncodedTrees,
+    check_heads,
+    check_sentences,
+    collect_labels,
+    encode_labels,
+    encode_sentences,
+    list_labels,
+)
 from sklearn_shag.parsing import places_of, projectivize
+from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN
@@ -15,7 +24,14 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import FloatArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["ConditionalParser", "KnownTrees", "best_labels", "mask_labels", "prepare_trees"]
+__all__ = [
+    "ConditionalParser",
+    "KnownTrees",
+    "best_labels",
+    "count_known_labels",
+    "mask_labels",
+    "prepare_trees",
+]
 
 
 class ConditionalParser(ChartParser):
@@ -79,7 +95,7 @@ class KnownTrees(NamedTuple):
         )
 
 
-def prepare_trees(X, y, sample_weight, nonprojective):
+def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False):
     """Check trees and weights as users give them, and make the trees projective.
 
     Parameters
@@ -90,11 +106,13 @@ def prepare_trees(X, y, sample_weight, nonprojective):
     nonprojective : {"lift", "drop"}
         What becomes of whole trees that are not projective. Of others those without a projective
         completion are left out.
+    raw : bool, default=False
+        Whether sentences of which nothing is known are kept too.
 
     Returns
     -------
     trees : KnownTrees
-        Without sentences of weight 0, and those of which nothing is known.
+        Without sentences of weight 0, and, unless they are wanted, those of which nothing is known.
 
     Raises
     ------
@@ -117,6 +135,8 @@ def prepare_trees(X, y, sample_weight, nonprojective):
     projective = projectivize([given[s] for s in known], nonprojective=nonprojective)
     heads = dict(zip(compress(known, projective.kept), projective.heads, strict=True))
     n_left_out = len(known) - len(heads)
+    if raw:
+        heads.update((s, given[s]) for s in np.flatnonzero(weights) if given[s].max() == UNKNOWN)
     # What is learned must not depend on how the sentences were ordered, to the last bit.
     kept = sorted(
         heads,
@@ -149,6 +169,18 @@ def prepare_trees(X, y, sample_weight, nonprojective):
         int(projective.lifted.sum()),
         n_left_out,
     )
+
+
+def count_known_labels(trees, symbols):
+    """Learn the relations of arcs, as grammars of symbols do; KnownTrees must not be merged."""
+    labels = collect_labels(trees.labels)
+    codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
+    of_tokens = encode_labels(trees.labels, labels)
+    of_tokens[codes == symbols.size] = -1  # what is said of an unknown symbol says nothing
+    encoded = EncodedTrees(
+        symbols, codes, trees.given, indptr, labels, of_tokens, trees.weights, trees.kept
+    )
+    return {"labels_": labels, "label_counts_": count_labels(encoded)}
 
 
 def _columns_of(sentence):

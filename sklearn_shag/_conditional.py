@@ -9,14 +9,17 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
 
-from sklearn_shag._base_conditional import ConditionalParser, prepare_trees
+from sklearn_shag._base_conditional import (
+    ConditionalParser,
+    count_known_labels,
+    prepare_trees,
+)
 from sklearn_shag._base_shag import OperatorParser
 from sklearn_shag._deterministic import DeterministicSHAG
 from sklearn_shag._tree_learner import TreeLearner
-from sklearn_shag.encoding import EncodedTrees, collect_labels, encode_labels, encode_sentences
+from sklearn_shag.encoding import encode_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
-from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, allowed_arcs
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import (
@@ -224,7 +227,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             symbols_=start.symbols_,
             operators_=operators,
             fallback_operators_=start.fallback_operators_,
-            **_count_labels(separate, start.symbols_),
+            **count_known_labels(separate, start.symbols_),
             loss_curve_=losses,
             n_iter_=len(losses) - 1,
             n_lifted_=trees.n_lifted,
@@ -342,18 +345,6 @@ def _potentials(trees, symbols):
     arcs = [np.where(part, 0.0, -np.inf).ravel() for part in allowed_arcs(heads)]
     free = Potentials(indptr, codes)
     return free, free._replace(arcs=np.concatenate(arcs))
-
-
-def _count_labels(trees, symbols):
-    """Learn the relations of arcs, as other grammars of symbols do."""
-    labels = collect_labels(trees.labels)
-    codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
-    of_tokens = encode_labels(trees.labels, labels)
-    of_tokens[codes == symbols.size] = -1  # what is said of an unknown symbol says nothing
-    encoded = EncodedTrees(
-        symbols, codes, trees.given, indptr, labels, of_tokens, trees.weights, trees.kept
-    )
-    return {"labels_": labels, "label_counts_": count_labels(encoded)}
 
 
 def _check_operators(operators, name):

@@ -43,7 +43,7 @@ class GenerativeParser(ChartParser):
         log_likelihoods : ndarray of shape (n_sentences,)
             In nats. -inf where the estimate is not positive.
         """
-        sign, log_abs_z = self._log_partitions(self._batch(X))
+        sign, log_abs_z = self._log_partitions(self._batch(X), self._rungs())
         return np.where(sign > 0, log_abs_z, -np.inf)
 
     def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
@@ -103,7 +103,7 @@ class GenerativeParser(ChartParser):
 
     def _score_partial_trees(self, batch, heads):
         """Sign and logarithm of the summed value of the trees that have the known heads."""
-        return self._log_partitions(batch._replace(allowed=arcs_left_by(heads)))
+        return self._log_partitions(batch._replace(allowed=arcs_left_by(heads)), self._rungs())
 
     def sample(
         self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200

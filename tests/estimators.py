@@ -9,12 +9,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from sklearn_shag import (
+    DMV,
     EMSHAG,
     AveragedSHAG,
     BiaffineParser,
+    ConcaveParser,
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
+    DummyParser,
     LexicalizedSHAG,
     ProductSHAG,
     SpectralSHAG,
@@ -101,7 +104,18 @@ OF_TREES = {
         decoder="mst",
     ),
 }
-ESTIMATORS = OF_SYMBOLS | OF_TREES
+# Parsers that learn from sentences alone: heads of X change nothing, and those of y need not.
+OF_RAW_TEXT = {
+    "DMV": DMV(rules=[("VERB", "NOUN")], tol=0.01, max_length=None),
+    "DMV with hidden states": DMV("concave", n_states=2, tol=0.01, max_length=None, random_state=0),
+    "concave": ConcaveParser(("VERB",), max_iter=5, max_length=None),
+}
+# Those that learn nothing at all.
+BLIND = {
+    "chain": DummyParser("left", random_state=0),
+    "random trees": DummyParser("random", random_state=0),
+}
+ESTIMATORS = OF_SYMBOLS | OF_TREES | OF_RAW_TEXT | BLIND
 # Those that go over sentences one by one, so that a weight is no repetition.
 ONE_BY_ONE = ("CRF", "CRF of words", "network", "network of words")
 TRANSFORMERS = {
@@ -175,6 +189,8 @@ def symbols_of(model):
     """The symbols that a fitted parser or any of its members knows."""
     if isinstance(model, Pipeline):
         return symbols_of(model[-1])
+    if isinstance(model, DummyParser):
+        return {"NOUN"}  # any will do
     if hasattr(model, "estimators_"):
         return set().union(*map(symbols_of, model.estimators_))
     if hasattr(model, "vocabulary_"):

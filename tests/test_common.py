@@ -28,7 +28,8 @@ from tests.estimators import (
     BY_SENTENCE,
     COUNTING,
     ESTIMATORS,
-    OF_SYMBOLS,
+    OF_RAW_TEXT,
+    OF_TREES,
     TRANSFORMERS,
     assert_same_model,
     parameters,
@@ -264,21 +265,33 @@ def test_lists_tuples_and_arrays_are_the_same(estimator_of_symbols, trees):
     assert_same_model(estimator.fit(iter(symbols), iter(trees)), expected)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS.keys() - OF_SYMBOLS.keys())
+@pytest.mark.parametrize("name", OF_TREES)
 def test_sequences_of_symbols_are_refused_where_columns_are_read(trees, name):
     symbols, heads = symbols_and_heads(trees)
     with pytest.raises(TypeError, match=r"^X\[0\] .*DependencyTree"):
         clone(ESTIMATORS[name]).fit(symbols, heads)
 
 
-def test_heads_of_y_count_where_trees_have_their_own(estimator, trees):
+def test_heads_of_y_count_where_trees_have_their_own(of_trees, trees):
     """Relations of trees count where the heads are the same."""
     chains = [np.arange(len(tree)) for tree in trees]
     others = [
         tree.with_heads(heads, np.where(tree.heads == heads, tree.deprels, "_"))
         for tree, heads in zip(trees, chains, strict=True)
     ]
-    assert_same_model(estimator.fit(trees, chains), clone(estimator).fit(others))
+    assert_same_model(of_trees.fit(trees, chains), clone(of_trees).fit(others))
+
+
+@pytest.mark.parametrize("name", OF_RAW_TEXT)
+def test_raw_text_has_the_heads_of_y_alone(trees, name):
+    estimator = clone(OF_RAW_TEXT[name])
+    without_heads = clone(estimator).fit([tree.with_heads(None) for tree in trees])
+    assert_same_model(clone(estimator).fit(trees), without_heads)
+    with_heads = clone(estimator).fit(trees, trees)
+    chains = [np.arange(len(tree)) for tree in trees]
+    assert_same_model(estimator.fit([tree.with_heads(None) for tree in trees], trees), with_heads)
+    assert with_heads.labels_.size > without_heads.labels_.size == 0
+    assert not same(estimator.fit(trees, chains).operators_, with_heads.operators_)
 
 
 @pytest.mark.parametrize(("name", "method"), with_methods(BY_SENTENCE))

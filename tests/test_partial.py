@@ -29,7 +29,7 @@ from sklearn_shag.parsing import (
 from sklearn_shag.sequences import count_treebank
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, heads
 from tests import oracles
-from tests.estimators import COUNTING, ESTIMATORS, learned, with_labels
+from tests.estimators import BLIND, COUNTING, ESTIMATORS, learned, with_labels
 
 NAMES = ["NOUN", "VERB", "ADP", "NOUN"]
 SENTENCE = DependencyTree(["dogs", "sleep", "in", "baskets"], upos=NAMES)
@@ -50,7 +50,17 @@ def fits(tree, partial):
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
 def parser(request, english):
-    return with_labels(clone(ESTIMATORS[request.param])).fit(english[:60])
+    trees = english[:60]
+    return with_labels(clone(ESTIMATORS[request.param])).fit(
+        trees, trees
+    )  # relations of y, of raw text too
+
+
+@pytest.fixture(scope="module", params=[name for name in ESTIMATORS if name not in BLIND])
+def labelled(request, english):
+    """A parser that knows relations."""
+    trees = english[:60]
+    return with_labels(clone(ESTIMATORS[request.param])).fit(trees, trees)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +72,8 @@ def text(english):
 # What is read of X
 
 
-def test_heads_of_sentences_change_nothing(parser, text):
+def test_heads_of_sentences_change_nothing(labelled, text):
+    parser = labelled
     gold = heads(text)
     others = [
         [tree.with_heads(None) for tree in text],
@@ -89,7 +100,8 @@ def test_heads_of_sentences_change_nothing(parser, text):
             assert tuple(one) == tree.deprels
 
 
-def test_kept_heads_are_kept_and_the_rest_is_completed(parser, text):
+def test_kept_heads_are_kept_and_the_rest_is_completed(labelled, text):
+    parser = labelled
     partial = [hide(tree, seed) for seed, tree in enumerate(text)]
     completed = parser.parse(partial, keep_heads=True)
     predicted = parser.predict(text, allowed=allowed_arcs(partial))

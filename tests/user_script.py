@@ -18,13 +18,16 @@ from sklearn.pipeline import make_pipeline
 
 import sklearn_shag
 from sklearn_shag import (
+    DMV,
     EMSHAG,
     AveragedSHAG,
     BaseSHAG,
     BiaffineParser,
+    ConcaveParser,
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
+    DummyParser,
     LexicalizedSHAG,
     ProductSHAG,
     SpectralSHAG,
@@ -75,7 +78,9 @@ from sklearn_shag.metrics import (
     labeled_attachment_score,
     labeled_breakdown,
     las_scorer,
+    neutral_edge_direction_score,
     uas_scorer,
+    undirected_attachment_score,
     unlabeled_attachment_score,
 )
 from sklearn_shag.network import NetworkWeights
@@ -137,6 +142,7 @@ from sklearn_shag.treebank import (
     lift,
     read_conllu,
     read_horizontal,
+    remove_punctuation,
     write_conllu,
 )
 
@@ -372,6 +378,32 @@ def train_on_what_is_asked() -> None:
     assert_type(model.parse(trees[:3]), list[DependencyTree])
 
 
+def learn_from_raw_text() -> None:
+    trees = remove_punctuation(load_english().data)
+    raw = [list(tree.symbols) for tree in trees]
+    model = DMV("uniform", rules="ud", tol=0.1)
+    assert_type(model.fit(raw), DMV)
+    assert_type(model.operators_, Operators)
+    assert_type(model.objectives_, NDArray[np.float64])
+    assert_type(model.converged_, bool)
+    assert_type(model.n_iter_, int)
+    assert_type(model.score(trees), float)
+    assert_type(model.log_likelihood(raw), NDArray[np.float64])
+    rules = [("VERB", "NOUN"), ("NOUN", "DET", "left")]
+    again = DMV(
+        model.operators_, rules=rules, algorithm="viterbi", predict_with_rules=True, tol=0.1
+    )
+    assert_type(again.fit(trees, [[-1] * len(tree) for tree in trees]), DMV)
+    hidden = DMV("concave", root_symbols=["VERB"], n_states=2, tol=0.1, random_state=0)
+    assert_type(hidden.fit(raw).sample(1, random_state=0), list[DependencyTree])
+    parser = ConcaveParser(("VERB", "AUX"), max_iter=5).fit(raw)
+    assert_type(parser, ConcaveParser)
+    assert_type(parser.log_likelihoods_, NDArray[np.float64])
+    dummy = DummyParser("random", random_state=0)
+    assert_type(dummy.fit(raw).predict(raw), NDArray[np.object_])
+    assert_type(dummy.seed_, int)
+
+
 def look_inside() -> None:
     """What was learned."""
     trees = load_english().data
@@ -472,6 +504,11 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(exact_match_score(heads(trees), y, sample_weight=np.ones(len(trees))), float)
     masks = [[symbol == "DET" for symbol in tree.symbols] for tree in trees]
     assert_type(unlabeled_attachment_score(trees, model.parse(trees), ignore=masks), float)
+    words = remove_punctuation(trees)
+    assert_type(words, list[DependencyTree])
+    short = undirected_attachment_score(words, model.predict(words), max_length=10)
+    assert_type(short, float)
+    assert_type(neutral_edge_direction_score(trees, y, sample_weight=np.ones(len(trees))), float)
     breakdown = attachment_breakdown(trees, y, by="modifier")
     assert_type(breakdown, AttachmentBreakdown)
     assert_type(breakdown.symbols, NDArray[np.object_])
@@ -584,6 +621,7 @@ def main() -> None:
         parse(folder)
         use_scikit_learn(folder)
     train_on_what_is_asked()
+    learn_from_raw_text()
     look_inside()
     look_at_pictures()
     count_and_learn()

@@ -18,6 +18,7 @@ from sklearn_shag.encoding._encode import (
     encode_sentences,
     encode_trees,
     list_labels,
+    name_sentence,
     require_whole,
 )
 

@@ -290,7 +290,11 @@ def require_whole(sentences, heads, kept, name, learner=None):
 
 def describe_sentence(sentences, index, name="X"):
     """Name a sentence in a message, such as "X[3] ('Dogs bark')", or "X[3]" of codes."""
-    sentence = sentences[index]
+    return name_sentence(sentences[index], index, name)
+
+
+def name_sentence(sentence, index, name="X"):
+    """Do what :func:`describe_sentence` does, of a sentence that is at hand."""
     words = sentence.forms if isinstance(sentence, DependencyTree) else sentence
     text = f" ({shorten(' '.join(words))})" if isinstance(words[0], str) else ""
     return f"{name}[{index}]{text}"

@@ -7,14 +7,12 @@ import numpy as np
 
 from sklearn_shag.encoding import Alphabet, pair_of
 from sklearn_shag.learning._automata import pair_tasks
+from sklearn_shag.learning._climb import Expected, climb
 from sklearn_shag.operators import Operators, expected_visits, operators_from_counts
 from sklearn_shag.sequences import build_prefix_trees, pair_moments, take_sequences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._parallel import run_parallel
 from sklearn_shag.utils._progress import progress
-
-# A likelihood that falls by more than rounding is a defect.
-ROUNDING = 1e-9
 
 
 class Run(NamedTuple):
@@ -147,37 +145,39 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
     """
     n_sequences = float(tree.weight.sum())
     # Contiguous, so that the kernel compiles for one memory layout only.
-    automaton = kept = Operators(*map(np.ascontiguousarray, start))
-    log_likelihoods, previous, best_held_out, waited = [], -np.inf, -np.inf, 0
-    for iteration in range(max_iter + 1):
-        counts = Operators(*map(np.zeros_like, automaton))
-        log_likelihood = expected_uses(automaton, tree, counts)
-        if iteration == 0 and log_likelihood == -np.inf:
-            raise ValueError("the start gives a training sequence the probability zero")
-        objective = log_likelihood + (0.0 if prior is None else _log_prior(automaton, prior))
-        if not objective >= previous - ROUNDING * (n_sequences + abs(objective)):
-            raise ArithmeticError(
-                f"EM iteration {iteration} changed the objective from {previous!r} to {objective!r}"
-            )
-        log_likelihoods.append(log_likelihood)
+    start = Operators(*map(np.ascontiguousarray, start))
+    expect = partial(_expect, tree, prior)
+    log_likelihoods, best_held_out, waited = [], -np.inf, 0
+    for automaton, expected, gain in climb(
+        start, expect, operators_from_counts, max_iter, n_sequences
+    ):
+        log_likelihoods.append(expected.log_likelihood)
         if held_out is None:
             kept = automaton
-            converged = objective - previous <= tol * n_sequences
+            converged = gain <= tol * n_sequences
         else:
             unused = Operators(*map(np.zeros_like, automaton))
             score = expected_uses(automaton, held_out, unused)
             waited += 1
-            if score > best_held_out or iteration == 0:
+            if score > best_held_out or len(log_likelihoods) == 1:
                 kept, best_held_out, waited = automaton, score, 0
             converged = waited >= patience
-        if converged or iteration == max_iter:
+        if converged:
             break
-        previous = objective
-        if prior is not None:
-            counts = Operators(*map(np.add, counts, prior))
-        automaton = operators_from_counts(counts)
-    quality = objective if held_out is None else best_held_out
+    quality = expected.objective if held_out is None else best_held_out
     return Run(kept, log_likelihoods, quality, converged)
+
+
+def _expect(tree, prior, automaton):
+    """The E step of one automaton."""
+    counts = Operators(*map(np.zeros_like, automaton))
+    log_likelihood = expected_uses(automaton, tree, counts)
+    if log_likelihood == -np.inf:  # no iteration makes it so
+        raise ValueError("the start gives a training sequence the probability zero")
+    if prior is None:
+        return Expected(counts, log_likelihood, log_likelihood)
+    objective = log_likelihood + _log_prior(automaton, prior)
+    return Expected(Operators(*map(np.add, counts, prior)), log_likelihood, objective)
 
 
 def _log_prior(automaton, prior):

@@ -51,9 +51,25 @@ def fallback_grammar(statistics: SequenceStatistics) -> Operators:
         minlength=n_pairs * n_symbols,
     ).reshape(-1, 2, n_symbols)
     uses = np.concatenate([emitted, statistics.n_sequences[:, :, None]], axis=2)
-    pool = uses[alphabet.unknown_head] + 1.0
-    uses += pool / pool.sum(axis=1, keepdims=True)
+    return fallback_from_uses(uses, statistics.roots)
+
+
+def fallback_from_uses(uses, roots):
+    """Do what :func:`fallback_grammar` does, from counts alone.
+
+    Parameters
+    ----------
+    uses : ndarray of shape (n_symbols + 1, 2, n_symbols + 1)
+        Of each modifier and, last, STOP, by head and direction; those of all heads are last.
+    roots : ndarray of shape (n_symbols,)
+
+    Returns
+    -------
+    operators : Operators
+    """
+    pool = uses[-1] + 1.0
+    uses = uses + pool / pool.sum(axis=1, keepdims=True)
     automata = operators_from_counts(
         Operators(np.ones_like(uses[..., :1]), uses[..., -1:], uses[..., :-1, None, None])
     )
-    return complete_grammar(automata, statistics.roots + 1.0)
+    return complete_grammar(automata, roots + 1.0)

@@ -5,6 +5,8 @@ from sklearn_shag.metrics._attachment import (
     attachment_breakdown,
     exact_match_score,
     is_punctuation,
+    neutral_edge_direction_score,
+    undirected_attachment_score,
     unlabeled_attachment_score,
 )
 from sklearn_shag.metrics._labeled import (
@@ -29,6 +31,8 @@ __all__ = [
     "labeled_attachment_score",
     "labeled_breakdown",
     "las_scorer",
+    "neutral_edge_direction_score",
     "uas_scorer",
+    "undirected_attachment_score",
     "unlabeled_attachment_score",
 ]

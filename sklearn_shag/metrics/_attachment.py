@@ -1,22 +1,22 @@
 """Scores of predicted heads."""
 
-import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_shag.treebank import MISSING, DependencyTree, Heads
-from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import UNKNOWN, as_heads
+from sklearn_shag.metrics._comparison import (
+    Ignored,
+    align_heads,
+    as_list,
+    compare_heads,
+    require_trees,
+)
+from sklearn_shag.treebank import DependencyTree, Heads, marks_punctuation
 from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._param_validation import check_sample_weight
-from sklearn_shag.utils._typing import ArrayLike, BoolArray, FloatArray, ObjectArray
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray
 from sklearn_shag.utils._warnings import warn
-
-# A predicate of symbols, or a mask for each sentence.
-Ignored: TypeAlias = Callable[[str], bool] | Iterable[Sequence[bool] | BoolArray]
 
 
 def is_punctuation(symbol: str) -> bool:
@@ -50,11 +50,7 @@ def is_punctuation(symbol: str) -> bool:
     """
     if not isinstance(symbol, str):
         raise TypeError(f"symbol must be a str, got a {type(symbol).__name__}: {shorten(symbol)}")
-    if symbol in ("", MISSING):
-        return False
-    return symbol.split("|")[0] == "PUNCT" or all(
-        unicodedata.category(character)[0] == "P" for character in symbol
-    )
+    return marks_punctuation(symbol)
 
 
 def unlabeled_attachment_score(
@@ -63,6 +59,7 @@ def unlabeled_attachment_score(
     *,
     sample_weight: ArrayLike | None = None,
     ignore: Ignored | None = None,
+    max_length: int | None = None,
 ) -> float:
     """Compute the share of tokens whose predicted head is the true one (UAS).
 
@@ -77,6 +74,8 @@ def unlabeled_attachment_score(
         Tokens that do not count: a mask of shape (n_tokens_i,) for every sentence, or a predicate
         that is called with the symbol of each token, such as :func:`is_punctuation`; then
         `y_true` must hold trees.
+    max_length : None or int, default=None
+        Sentences of more tokens do not count; None counts all.
 
     Returns
     -------
@@ -87,8 +86,8 @@ def unlabeled_attachment_score(
     ------
     ValueError
         If the numbers of sentences or tokens do not match (the message names the sentence), no
-        true head is known, or a predicted one is not; or if `ignore` is a predicate and all symbols
-        are ``_``.
+        true head is known, or a predicted one is not; if `ignore` is a predicate and all symbols
+        are ``_``; or if `max_length` is no length.
     TypeError
         If an argument is of another kind.
 
@@ -100,6 +99,7 @@ def unlabeled_attachment_score(
     See Also
     --------
     exact_match_score : The share of sentences that are right as a whole.
+    undirected_attachment_score : The share of arcs, whichever end is the head.
     attachment_breakdown : Counts by symbol and direction.
     uas_scorer : The score of an estimator, for scikit-learn's tools.
 
@@ -109,7 +109,133 @@ def unlabeled_attachment_score(
     >>> unlabeled_attachment_score([[2, 0, 2], [0]], [[2, 0, 1], [0]])
     0.75
     """
-    right, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
+    return _average((heads.true == heads.pred)[counted], weights[counted])
+
+
+def undirected_attachment_score(
+    y_true: Heads,
+    y_pred: Heads,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+    max_length: int | None = None,
+) -> float:
+    """Compute the share of predicted arcs that are true ones, whichever end is the head.
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of length n_sentences
+        The true and the predicted heads, as for :func:`unlabeled_attachment_score`.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        How often each sentence counts.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    max_length : None or int, default=None
+        Sentences of more tokens do not count; None counts all.
+
+    Returns
+    -------
+    score : float
+        In [0, 1]; 0 if no token counts.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`unlabeled_attachment_score`.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If no token counts.
+
+    See Also
+    --------
+    neutral_edge_direction_score : Accepts the head of the head as well.
+
+    Notes
+    -----
+    A token is right if its predicted head is its true head or its true modifier. What a grammar
+    learned from raw text calls the head is its own convention, such as the determiner for the noun;
+    this score does not mind where the treebank has the other one.
+
+    References
+    ----------
+    Klein and Manning (2004), Corpus-based induction of syntactic structure.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import undirected_attachment_score
+    >>> undirected_attachment_score([[2, 3, 0]], [[3, 1, 0]])
+    0.6666666666666666
+    """
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
+    right = (heads.pred == heads.true) | (heads.of_pred() == heads.tokens)
+    return _average(right[counted], weights[counted])
+
+
+def neutral_edge_direction_score(
+    y_true: Heads,
+    y_pred: Heads,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ignore: Ignored | None = None,
+    max_length: int | None = None,
+) -> float:
+    """Compute the share of tokens right but for the direction of single arcs (NED).
+
+    Parameters
+    ----------
+    y_true, y_pred : sequences of length n_sentences
+        The true and the predicted heads, as for :func:`unlabeled_attachment_score`.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        How often each sentence counts.
+    ignore : None, callable or sequence of bool arrays, default=None
+        Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    max_length : None or int, default=None
+        Sentences of more tokens do not count; None counts all.
+
+    Returns
+    -------
+    score : float
+        In [0, 1]; 0 if no token counts.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`unlabeled_attachment_score`.
+
+    Warns
+    -----
+    sklearn.exceptions.UndefinedMetricWarning
+        If no token counts.
+
+    See Also
+    --------
+    undirected_attachment_score : Accepts the modifier, not the head of the head.
+
+    Notes
+    -----
+    A token is right if its predicted head is its true head, its true modifier, or the true head of
+    its true head, which may be the root. When an arc is turned around, its former modifier takes
+    the place of its former head: it depends on what that depended on.
+
+    References
+    ----------
+    Schwartz, Abend, Reichart and Rappoport (2011), Neutralizing linguistically problematic
+    annotations in unsupervised dependency parsing evaluation.
+
+    Examples
+    --------
+    The preposition is the head of the noun in one tree, and its modifier in the other:
+
+    >>> from sklearn_shag.metrics import neutral_edge_direction_score
+    >>> neutral_edge_direction_score([[0, 3, 1]], [[0, 1, 2]])
+    1.0
+    """
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
+    right = (heads.pred == heads.true) | (heads.of_pred() == heads.tokens)
+    right |= heads.pred == heads.of_true()
     return _average(right[counted], weights[counted])
 
 
@@ -119,6 +245,7 @@ def exact_match_score(
     *,
     sample_weight: ArrayLike | None = None,
     ignore: Ignored | None = None,
+    max_length: int | None = None,
 ) -> float:
     """Compute the share of sentences all of whose tokens have the right head.
 
@@ -130,6 +257,8 @@ def exact_match_score(
         How often each sentence counts.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
+    max_length : None or int, default=None
+        Sentences of more tokens do not count; None counts all.
 
     Returns
     -------
@@ -159,7 +288,8 @@ def exact_match_score(
     0.5
     """
     y_true = as_list(y_true, "y_true")
-    right, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
+    right = heads.true == heads.pred
     starts = np.cumsum([0] + [len(heads) for heads in y_true[:-1]])
     matches = np.logical_and.reduceat(right | ~counted, starts)
     scored = np.logical_or.reduceat(counted, starts)
@@ -281,116 +411,8 @@ def _average(values, weights):
     if total > 0:
         return float(values @ weights / total)
     warn(
-        "No token is left to score, so the score is set to 0.0. Let ignore and sample_weight leave "
-        "some.",
+        "No token is left to score, so the score is set to 0.0. Let ignore, max_length and "
+        "sample_weight leave some.",
         UndefinedMetricWarning,
     )
     return 0.0
-
-
-def compare_heads(y_true, y_pred, sample_weight, ignore):
-    """Per token of all sentences: is its head right, does it count, and with which weight."""
-    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
-    if len(y_true) != len(y_pred) or not y_true:
-        raise ValueError(
-            f"y_true and y_pred must hold the same number of sentences, at least one; got "
-            f"{len(y_true)} and {len(y_pred)}."
-        )
-    true_heads = [_heads(item, f"y_true[{index}]", UNKNOWN) for index, item in enumerate(y_true)]
-    pred_heads = [_heads(item, f"y_pred[{index}]", 0) for index, item in enumerate(y_pred)]
-    lengths = np.array([heads.size for heads in true_heads])
-    for index, heads in enumerate(pred_heads):
-        if heads.size != lengths[index]:
-            raise ValueError(
-                f"y_pred[{index}] has {heads.size} tokens but y_true[{index}] has {lengths[index]}."
-            )
-    true_heads, pred_heads = np.concatenate(true_heads), np.concatenate(pred_heads)
-    known = true_heads != UNKNOWN
-    if not known.any():
-        raise ValueError(
-            f"No head of y_true is known: all {known.size} tokens have -1, so there is nothing to "
-            f"compare with. Give the heads of some."
-        )
-    sample_weight = check_sample_weight(sample_weight, y_true, allow_all_zero=True)
-    counted = known & ~_ignored(y_true, lengths, ignore)
-    return true_heads == pred_heads, counted, np.repeat(sample_weight, lengths)
-
-
-def as_list(items, name):
-    if not is_collection(items):
-        scorer = ""
-        if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
-            scorer = " As scoring= of scikit-learn's tools pass uas_scorer or another scorer."
-        raise TypeError(
-            f"{name} must be a list of trees, or of the heads of each sentence, got a single "
-            f"{type(items).__name__}.{scorer}"
-        )
-    return list(items)
-
-
-def _heads(item, where, lowest):
-    if isinstance(item, DependencyTree):
-        if item.heads is None:
-            raise ValueError(f"{where} is a tree without heads. Leave it out, or parse it first.")
-        heads = item.heads
-    else:
-        heads = as_heads(item, where)
-    if not heads.size:
-        raise ValueError(f"{where} holds no heads; remove empty sentences.")
-    if heads.min() < lowest:
-        token = int(np.argmax(heads < lowest))
-        raise ValueError(
-            f"{where} has the head {heads[token]} for token {token + 1}. A head is the position of "
-            f"a token, from 1, or 0 for the root; only a true one may be -1, where it is not known."
-        )
-    return heads
-
-
-def _as_array(item):
-    """An array of an item of whatever shape; ragged nesting becomes an array of objects."""
-    try:
-        return np.asarray(item)
-    except ValueError:
-        return np.empty(0, dtype=object)
-
-
-def _ignored(y_true, lengths, ignore):
-    if ignore is None:
-        return np.zeros(lengths.sum(), dtype=bool)
-    if callable(ignore):
-        require_trees(y_true, "y_true", "symbols are")
-        symbols = [symbol for tree in y_true for symbol in tree.symbols]
-        if set(symbols) == {MISSING}:
-            raise ValueError(
-                f"All symbols of y_true are {MISSING!r}, so ignore cannot tell one from another. "
-                f"Tag the text first, choose a column that has values, or pass masks as ignore."
-            )
-        return np.array([bool(ignore(symbol)) for symbol in symbols])
-    if not is_collection(ignore):
-        raise TypeError(
-            f"ignore must be None, a function of a symbol, or a sequence with a bool mask for each "
-            f"sentence, got a {type(ignore).__name__}: {shorten(ignore)}"
-        )
-    masks = [_as_array(mask) for mask in ignore]
-    if len(masks) != lengths.size:
-        raise ValueError(
-            f"ignore holds {len(masks)} masks for {lengths.size} sentences. It is a bool mask for "
-            f"each sentence, or a function of a symbol, such as is_punctuation."
-        )
-    for index, mask in enumerate(masks):
-        if mask.shape != (lengths[index],) or mask.dtype != bool:
-            raise ValueError(
-                f"ignore[{index}] must be a bool mask of shape ({lengths[index]},), got "
-                f"{mask.dtype} of shape {mask.shape}."
-            )
-    return np.concatenate(masks)
-
-
-def require_trees(items, name, known):
-    """Check that items are trees, of which alone something is known."""
-    for index, item in enumerate(items):
-        if not isinstance(item, DependencyTree):
-            raise TypeError(
-                f"{name}[{index}] is a {type(item).__name__}; {known} only known of a "
-                f"DependencyTree."
-            )

@@ -7,7 +7,8 @@ A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`re
 :func:`read_horizontal` reads sentences of tokens alone;
 :class:`TokenFeature` chooses in a pipeline which columns make up the symbols. :func:`heads` gives
 the y of trees to tools of scikit-learn that ask for one. Heads may be known in part:
-:func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective.
+:func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective,
+:func:`remove_punctuation` trees of the words alone.
 """
 
 from sklearn_shag.treebank._columns import (
@@ -26,6 +27,7 @@ from sklearn_shag.treebank._projectivity import (
     lift,
     list_known_heads,
 )
+from sklearn_shag.treebank._punctuation import marks_punctuation, remove_punctuation
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._tags import with_tags
 from sklearn_shag.treebank._text import ConlluError
@@ -46,5 +48,6 @@ __all__ = [
     "lift",
     "read_conllu",
     "read_horizontal",
+    "remove_punctuation",
     "write_conllu",
 ]

@@ -1,0 +1,375 @@
+"""The dependency model with valence, learned from raw text."""
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Literal, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from sklearn_shag._base_conditional import count_known_labels
+from sklearn_shag._base_shag import BaseSHAG
+from sklearn_shag._raw_text import check_root_symbols, prepare_text
+from sklearn_shag.encoding import RIGHT, name_sentence
+from sklearn_shag.induction import (
+    Form,
+    count_uses,
+    improve,
+    make_start,
+    score_by_rules,
+    score_rules,
+    split_states,
+    to_grammar,
+)
+from sklearn_shag.learning import fallback_from_uses
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import Potentials, chart
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
+from sklearn_shag.utils._progress import progress
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
+from sklearn_shag.utils._warnings import warn
+
+
+class DMV(BaseSHAG):
+    """Dependency model with valence, learned from raw text by expectation maximisation.
+
+    A head stops or takes a further modifier on a side, with other probabilities before the first
+    one than after it, and draws that from one distribution. Without `y`, **heads that trees of X
+    have are not looked at**: trees are learned from the sentences alone. Known heads go into `y`.
+
+    Parameters
+    ----------
+    init : {"harmonic", "uniform", "random", "concave"} or Operators, default="harmonic"
+        Where EM starts, which decides where it ends:
+
+        - "harmonic": expected counts where each token chooses its head by itself, near ones rather,
+          by the inverse of their distance (Klein and Manning);
+        - "uniform": all modifiers alike, and stop probabilities of 1/2;
+        - "random": probabilities drawn at random;
+        - "concave": the distributions of modifiers of :class:`ConcaveParser`, and stop
+          probabilities of 1/2;
+        - a grammar as in `operators_`, of another DMV or of ``DeterministicSHAG("first")``, over
+          the symbols of the sentences that are not too long. What is zero in it stays zero, if
+          `prior` is 0.
+    algorithm : {"em", "viterbi"}, default="em"
+        Whether counts are expected over all trees of each sentence, or those of its best tree. From
+        ``init="uniform"`` the first counts are expected ones in any case: all trees are equally
+        good there.
+    tied : bool, default=True
+        Whether modifiers have the same distribution before and after the first one. False is the
+        extended model, with the automata of ``DeterministicSHAG("first")``.
+    n_states : None or int, default=None
+        Number of hidden states of each automaton: when the model is learned, its states are split,
+        at random, and EM goes on. None is the model as it is.
+    rules : None, "ud", or list or tuple of tuples of str, default=None
+        Arcs that are to be preferred: head and modifier, and "left" or "right" if they are on one
+        side alone; ``"<root>"`` is the root. "ud" has a dozen for the universal tags.
+    rule_strength : float, default=2.0
+        What an arc that follows a rule adds to the logarithm of the value of a tree.
+    predict_with_rules : bool, default=False
+        Whether rules count in predictions too, not in training alone.
+    root_symbols : None or list or tuple of str, default=None
+        For ``init="concave"``, as for :class:`ConcaveParser`.
+    prior : float, default=0.1
+        Pseudo-counts of each outcome of each distribution; not sequences of the pool, as the
+        `smoothing` of other grammars.
+    prior_inference : {"map", "variational"}, default="map"
+        What is made of the prior: the mode for Dirichlet distributions with parameters 1 + `prior`,
+        or their mean field approximation, with parameters `prior`, which must be positive then.
+    max_length : None or int, default=10
+        Longer sentences are left out of training. None keeps all.
+    max_iter : int, default=100
+        Largest number of iterations; of hidden states so many more.
+    tol : float, default=1e-4
+        EM has converged when an iteration raises the objective by no more than this a sentence, in
+        nats.
+    nonprojective : {"lift", "drop"}, default="lift"
+        What becomes of sentences all heads of which are known, if arcs cross, as for
+        :class:`ConditionalSHAG`.
+    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), or, without hidden states, the largest
+        probability.
+    random_state : int, RandomState instance or None, default=None
+        Seeds random starts, and what tells split states apart.
+    n_jobs : int or None, default=None
+        Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    symbols_ : ndarray of shape (n_symbols,), dtype object
+        Symbols (str) of the training sentences, sorted; the code of each is its position.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        Known relations of arcs (str), sorted; empty unless `y` has trees with relations.
+    label_counts_ : LabelCounts
+        How often arcs had which of them, by the symbols at both ends and the direction.
+    operators_ : Operators
+        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n), `A` of shape (n_symbols + 2, 2,
+        n_symbols + 1, n, n), with n = 2, before the first modifier and after it, or `n_states`.
+        Heads ``n_symbols`` and ``n_symbols + 1`` are the unknown head and the root symbol; symbol
+        ``n_symbols`` is the unknown modifier.
+    fallback_operators_ : Operators
+        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+    objectives_ : ndarray of shape (n_iterations + 1,)
+        What EM raises, in nats, after 0, 1, ... iterations: the log likelihood of the training
+        sentences, of which each tree counts with the factors of `rules`, plus the logarithm of the
+        prior; with "viterbi", that of their best trees; with "variational", a bound. Of hidden
+        states, if there are some.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether EM converged within `max_iter` iterations.
+
+    See Also
+    --------
+    ConcaveParser : A model with one optimum, where "concave" starts.
+    DummyParser : The chain of tokens, which this may be worse than.
+    DeterministicSHAG : The same automata, learned from trees.
+    ConditionalSHAG : Where some heads are known, the better learner.
+
+    Notes
+    -----
+    **Likelihood selects nothing.** Of several starts, the one with the highest likelihood is as a
+    rule not the one with the best trees. What helps is knowledge: rules, or operators of another
+    language to start from. Without any, induction is below the chain of tokens on some treebanks.
+    The user guide has the figures.
+
+    Theory, eqs. 41 to 45. The figures of the literature are for sentences of at most ten words
+    without punctuation, see :func:`~sklearn_shag.treebank.remove_punctuation`. An iteration visits
+    sentences that are equal in symbols and known heads once.
+
+    References
+    ----------
+    Klein and Manning (2004), Corpus-based induction of syntactic structure.
+
+    Headden, Johnson and McClosky (2009), Improving unsupervised dependency parsing with richer
+    contexts and smoothing.
+
+    Gimpel and Smith (2012), Concavity and initialization for unsupervised dependency parsing.
+
+    Cohen and Smith (2010), Viterbi training for PCFGs.
+
+    Naseem, Chen, Barzilay and Johnson (2010), Using universal linguistic knowledge to guide grammar
+    induction.
+
+    Examples
+    --------
+    >>> from sklearn_shag import DMV
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.treebank import remove_punctuation
+    >>> trees = remove_punctuation(load_english().data)
+    >>> model = DMV("uniform", rules="ud").fit(trees)          # heads of trees are not looked at
+    >>> round(model.score(trees), 2)
+    0.68
+    """
+
+    _parameter_constraints = {
+        **BaseSHAG._parameter_constraints,
+        "init": [StrOptions({"harmonic", "uniform", "random", "concave"}), Operators],
+        "algorithm": [StrOptions({"em", "viterbi"})],
+        "tied": ["boolean"],
+        "n_states": [None, Interval(Integral, 2, None, closed="left")],
+        "rules": [None, StrOptions({"ud"}), list, tuple],
+        "rule_strength": [Interval(Real, None, None, closed="neither")],
+        "predict_with_rules": ["boolean"],
+        "root_symbols": [None, list, tuple],
+        "prior": [Interval(Real, 0, None, closed="left")],
+        "prior_inference": [StrOptions({"map", "variational"})],
+        "max_length": [None, Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "nonprojective": [StrOptions({"lift", "drop"})],
+        "random_state": ["random_state"],
+    }
+    _parsing_parameters = (
+        *BaseSHAG._parsing_parameters,
+        *("rules", "rule_strength", "predict_with_rules"),
+    )
+
+    _needs_whole_trees = None  # what is not known is summed over
+    _takes_heads_of_trees = False
+
+    objectives_: FloatArray
+    n_iter_: int
+    converged_: bool
+
+    def __init__(
+        self,
+        init: Literal["harmonic", "uniform", "random", "concave"] | Operators = "harmonic",
+        *,
+        algorithm: Literal["em", "viterbi"] = "em",
+        tied: bool = True,
+        n_states: int | None = None,
+        rules: Literal["ud"] | Sequence[Sequence[str]] | None = None,
+        rule_strength: float = 2.0,
+        predict_with_rules: bool = False,
+        root_symbols: Sequence[str] | None = None,
+        prior: float = 0.1,
+        prior_inference: Literal["map", "variational"] = "map",
+        max_length: int | None = 10,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        nonprojective: Literal["lift", "drop"] = "lift",
+        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        random_state: RandomSeed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.init = init
+        self.algorithm = algorithm
+        self.tied = tied
+        self.n_states = n_states
+        self.rules = rules
+        self.rule_strength = rule_strength
+        self.predict_with_rules = predict_with_rules
+        self.root_symbols = root_symbols
+        self.prior = prior
+        self.prior_inference = prior_inference
+        self.max_length = max_length
+        self.max_iter = max_iter
+        self.tol = tol
+        self.nonprojective = nonprojective
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def _deterministic(self):
+        return self.n_states is None
+
+    @fit_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn a grammar from sentences, and from heads that are known.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, **whose heads are not looked at**, or a sequence of
+            n_tokens_i symbols (str).
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
+            or is a DependencyTree with heads. None if no heads are known; those of trees count if
+            the trees are `y`.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, all sentences are too long, heads are not those of part of a tree, a
+            sentence has no tree that is possible under the start, no rule is about symbols of X,
+            weights are negative or all zero, or parameters are invalid or do not go together. The
+            message names the sentence.
+        TypeError
+            If symbols are not strings.
+
+        Warns
+        -----
+        UserWarning
+            If sentences are left out since no projective tree with one root has their heads.
+        sklearn.exceptions.ConvergenceWarning
+            If EM has not converged.
+        """
+        self._check_parsing()
+        self._check_combination()
+        raw = prepare_text(
+            *(X, y, sample_weight, self.max_length, self.nonprojective),
+            *(self.rules, self.rule_strength),
+        )
+        distributions, form, found = self._learn(raw, check_random_state(self.random_state))
+        n_iter = len(found.objectives) - 1
+        if not found.converged:
+            warn(
+                f"EM has not converged after max_iter={self.max_iter} iterations. Raise max_iter "
+                f"or tol; scores need not gain.",
+                ConvergenceWarning,
+            )
+        roots = found.expected.counts.A[-1, RIGHT, :-1, 0, 0]
+        vars(self).update(
+            symbols_=raw.symbols,
+            **count_known_labels(raw.separate, raw.symbols),
+            operators_=to_grammar(distributions, form),
+            fallback_operators_=fallback_from_uses(count_uses(found.expected.counts), roots),
+            objectives_=np.array(found.objectives),
+            n_iter_=n_iter,
+            converged_=found.converged,
+        )
+        return self
+
+    def _check_combination(self):
+        """Check what parameters have to do with each other."""
+        if self.n_states is not None and self.algorithm == "viterbi":
+            raise ValueError(
+                f"algorithm='viterbi' learns from the best trees, which need known states: set "
+                f"n_states=None, not {self.n_states}, or algorithm='em'."
+            )
+        if self.prior_inference == "variational" and self.prior == 0:
+            raise ValueError(
+                "prior_inference='variational' needs a prior: set prior to a positive number."
+            )
+
+    def _learn(self, raw, rng):
+        """Run EM from the start, and again from split states if these are wanted."""
+        form = Form(2, self.tied, False, self.prior, self.prior_inference)
+        roots = check_root_symbols(self.root_symbols, raw.symbols)
+        start = make_start(self.init, raw.text, raw.symbols, form, root_symbols=roots, rng=rng)
+        self._check_possible(raw, to_grammar(start, form))
+        n_runs = 1 if self.n_states is None else 2
+        with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
+            run = partial(
+                improve,
+                raw.text,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                n_jobs=self.n_jobs,
+                advance=advance,
+            )
+            viterbi = self.algorithm == "viterbi"
+            # Of equally good trees the first would be taken.
+            by_all_first = viterbi and isinstance(self.init, str) and self.init == "uniform"
+            found = run(start, form, viterbi=viterbi, by_all_first=by_all_first)
+            if self.n_states is not None:
+                form = form._replace(n_states=self.n_states, hidden=True)
+                first, start = found, split_states(found.parameters, form, rng)
+                found = run(start, form)
+                found = found._replace(converged=first.converged and found.converged)
+        return found.parameters, form, found
+
+    def _check_possible(self, raw, grammar):
+        """Refuse sentences that have no tree under the start."""
+        found = chart(grammar, raw.text.potentials, marginals=False, n_jobs=self.n_jobs)
+        impossible = np.flatnonzero(found.sign <= 0)
+        if impossible.size:
+            s = impossible[0]
+            raise ValueError(
+                f"{name_sentence(raw.merged.sentences[s], raw.merged.kept[s])} has no tree with "
+                f"its known heads that is possible under init, nor have {impossible.size - 1} "
+                f"other sentences. Start from operators without zeros, or by name."
+            )
+
+    def _parsing_rungs(self):
+        rungs = self._rungs()
+        if self.rules is None or not self.predict_with_rules:
+            return rungs
+        table = score_rules(self.rules, self.rule_strength, self.symbols_)
+        return [rung._replace(make_potentials=partial(_potentials, table)) for rung in rungs]
+
+
+def _potentials(table, batch):
+    """Make potentials of symbols and rules."""
+    arcs = score_by_rules(table, batch.codes, batch.indptr)
+    return Potentials(batch.indptr, batch.codes, arcs)

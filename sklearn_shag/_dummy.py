@@ -1,0 +1,164 @@
+"""Trees that look at no words: what any parser has to be better than."""
+
+from functools import partial
+from itertools import pairwise
+from typing import Literal, Self
+from zlib import crc32
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sklearn_shag._base import ChartParser
+from sklearn_shag.encoding import EncodedSentences, check_heads, check_sentences
+from sklearn_shag.parsing import Potentials, Rung, packed_unit_grammar
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
+from sklearn_shag.utils._typing import ArrayLike, RandomSeed
+
+# How much better an arc of the chain is than any other, in nats: all but certain.
+CERTAIN = 50.0
+
+
+class DummyParser(ChartParser):
+    """Parser that looks at no words: a baseline.
+
+    Its trees are the same for all sentences of the same length, or drawn at random. Any other
+    parser has to be better.
+
+    Parameters
+    ----------
+    strategy : {"right", "left", "random"}, default="right"
+        Which trees it predicts:
+
+        - "right": every token depends on the next one, and the last is the root (attach-right);
+        - "left": every token depends on the one before, and the first is the root;
+        - "random": the best projective tree for scores of arcs that are drawn at random, always the
+          same for the same sentence.
+    decoder : {"mbr", "max_marginal", "viterbi"}, default="viterbi"
+        How trees are chosen, as for other parsers: chains are always the same.
+    random_state : int, RandomState instance or None, default=None
+        Seeds random trees, in `fit`.
+    n_jobs : int or None, default=None
+        Number of joblib workers, for parsing over chunks of sentences.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    seed_ : int
+        Of the random trees.
+
+    See Also
+    --------
+    DMV : Learns trees from raw text, and is not always better.
+    DeterministicSHAG : The simplest parser that learns from trees.
+
+    Notes
+    -----
+    The arcs that are `allowed` in :meth:`predict` come first: of the trees that are left it is the
+    one with the most arcs of the chain, or with the best scores.
+
+    Examples
+    --------
+    >>> from sklearn_shag import DummyParser
+    >>> sentences = [["DET", "NOUN", "VERB", "ADV"]]
+    >>> DummyParser("right").fit(sentences).predict(sentences)[0]
+    array([2, 3, 4, 0])
+    >>> DummyParser("left").fit(sentences).predict(sentences)[0]
+    array([0, 1, 2, 3])
+    """
+
+    _parameter_constraints = {
+        **ChartParser._parameter_constraints,
+        "strategy": [StrOptions({"right", "left", "random"})],
+        "random_state": ["random_state"],
+    }
+    _parsing_parameters = (*ChartParser._parsing_parameters, "strategy")
+
+    _needs_whole_trees = None
+    _takes_heads_of_trees = False
+    _deterministic = True
+
+    seed_: int
+
+    def __init__(
+        self,
+        strategy: Literal["right", "left", "random"] = "right",
+        *,
+        decoder: Literal["mbr", "max_marginal", "viterbi"] = "viterbi",
+        random_state: RandomSeed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.strategy = strategy
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Check sentences and draw a seed; nothing is learned.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, with or without heads, or a sequence of symbols.
+        y : None or sequence of length n_sentences, default=None
+            Heads, -1 where they are not known. They are checked and not looked at.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            Likewise.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, a sentence has no tokens, heads are given that are no part of a tree,
+            weights are negative or all zero, or a parameter is invalid.
+        TypeError
+            If symbols are not strings.
+        """
+        self._check_parsing()
+        sentences, _ = check_sentences(X)
+        if y is not None:
+            check_heads(sentences, y, partial=True)
+        check_sample_weight(sample_weight, sentences)
+        self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return self
+
+    def _encode(self, sentences, symbols):
+        # A number for each sentence, at all its tokens.
+        numbers = [crc32("\t".join(sentence).encode()) for sentence in symbols]
+        lengths = [len(sentence) for sentence in symbols]
+        return EncodedSentences(np.repeat(numbers, lengths), np.cumsum([0, *lengths]))
+
+    def _rungs(self):
+        make = partial(_potentials, _score_at_random, self.seed_)
+        if self.strategy != "random":
+            make = partial(_potentials, _score_chain, self.strategy)
+        return [Rung(packed_unit_grammar(), make)]
+
+
+def _potentials(score, argument, batch):
+    arcs = [
+        score(argument, stop - start, batch.codes[start]) for start, stop in pairwise(batch.indptr)
+    ]
+    arcs = np.concatenate([of_sentence.ravel() for of_sentence in arcs])
+    return Potentials(batch.indptr, np.zeros_like(batch.codes), arcs)
+
+
+def _score_chain(strategy, n_tokens, _):
+    tokens = np.arange(1, n_tokens + 1)
+    heads = tokens - 1 if strategy == "left" else (tokens + 1) % (n_tokens + 1)
+    return CERTAIN * (heads[:, None] == np.arange(n_tokens + 1))
+
+
+def _score_at_random(seed, n_tokens, number):
+    return np.random.default_rng([seed, number]).gumbel(size=(n_tokens, n_tokens + 1))

@@ -1,0 +1,190 @@
+"""The distributions of a dependency model with valence: from counts, and to operators.
+
+A model of these distributions has automata of one of three forms:
+
+- *tied*, the dependency model with valence: two states, before the first modifier and after it,
+  with stop probabilities of their own and one distribution of modifiers;
+- *untied*, the extended one: each state has its distribution of modifiers;
+- *hidden*: any number of states, and a modifier comes with the state after it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from sklearn_shag.encoding import RIGHT
+from sklearn_shag.operators import Operators, complete_grammar
+
+
+class Form(NamedTuple):
+    """Which form automata have, and how distributions are estimated from counts."""
+
+    n_states: int = 2
+    tied: bool = True
+    hidden: bool = False
+    prior: float = 0.0  # pseudo-counts of each outcome
+    inference: str = "map"  # or "variational"
+
+
+class Distributions(NamedTuple):
+    """Of a grammar over V symbols: heads, directions, states, outcomes; or their counts.
+
+    Heads are the known ones and, last, the unknown one: the pool of all.
+    """
+
+    roots: np.ndarray  # (V,)
+    starts: np.ndarray  # (V + 1, 2, n): the state before the first modifier
+    stops: np.ndarray  # (V + 1, 2, n, 2): STOP, or a modifier
+    moves: np.ndarray  # (V + 1, 2, n or 1, V, n or 1): the modifier, and the state after it
+
+
+class Estimate(NamedTuple):
+    """What the M step makes of counts."""
+
+    weights: Distributions  # of the next E step
+    log_prior: float  # the logarithm of the prior, or what variational inference has in its place
+    means: Distributions  # probabilities
+
+
+def gather(counts, form):
+    """Sum the uses of the operators of a grammar to counts of the outcomes of distributions."""
+    uses = np.moveaxis(counts.A[:-1, :, :-1], -1, 2)  # head, direction, state, modifier, state
+    going = uses.sum(axis=(3, 4))
+    if not form.hidden:
+        uses = uses.sum(axis=4, keepdims=True)
+    if form.tied and not form.hidden:
+        uses = uses.sum(axis=2, keepdims=True)
+    stops = np.stack([counts.alpha_inf[:-1], going], axis=-1)
+    starts = counts.alpha_1[:-1] if form.hidden else begin_in_first(stops.shape[:-1])
+    return pool(Distributions(counts.A[-1, RIGHT, :-1, 0, 0], starts, stops, uses))
+
+
+def begin_in_first(shape):
+    """The starts of automata that begin in their first state."""
+    starts = np.zeros(shape)
+    starts[..., 0] = 1.0
+    return starts
+
+
+def pool(counts):
+    """Give the unknown head, the last, the counts of all heads."""
+    roots, *of_heads = counts
+    return Distributions(roots, *map(_pool, of_heads))
+
+
+def _pool(part):
+    return np.concatenate([part[:-1], part[:-1].sum(axis=0, keepdims=True)])
+
+
+def estimate(counts, form):
+    """Estimate distributions from counts of their outcomes: the M step (theory, eqs. 43 and 44).
+
+    Parameters
+    ----------
+    counts : Distributions
+    form : Form
+
+    Returns
+    -------
+    estimate : Estimate
+        What was never seen, and has no prior, is uniform.
+    """
+    pairs = list(zip(counts, _priors(counts, form), _n_axes(), strict=True))
+    if form.inference == "map":
+        weights = Distributions(*(normalise(part + prior, n) for part, prior, n in pairs))
+        return Estimate(weights, log_prior(weights, form), weights)
+    posteriors = [(part + prior, prior, n) for part, prior, n in pairs]
+    means = Distributions(*(normalise(part, n) for part, _, n in posteriors))
+    # What has no prior is no random variable: where automata begin, unless states are hidden.
+    weights = Distributions(
+        *(
+            np.exp(_expected_logs(part, n)) if prior > 0 else mean
+            for (part, prior, n), mean in zip(posteriors, means, strict=True)
+        )
+    )
+    bound = -sum(_divergence(*each) for each in posteriors if each[1] > 0)
+    return Estimate(weights, bound, means)
+
+
+def log_prior(weights, form):
+    """The logarithm of the Dirichlet prior of distributions, up to a constant."""
+    total = 0.0
+    for part, prior in zip(weights, _priors(weights, form), strict=True):
+        if prior > 0:
+            with np.errstate(divide="ignore"):  # a start may have zeros
+                total += prior * float(np.log(_of_known(part)).sum())
+    return total
+
+
+def _priors(counts, form):
+    """The pseudo-counts of an outcome of each distribution; states after a modifier share one."""
+    of_starts = form.prior if form.hidden else 0.0
+    return Distributions(form.prior, of_starts, form.prior, form.prior / counts.moves.shape[-1])
+
+
+def _n_axes():
+    """How many axes the outcomes of each distribution have."""
+    return Distributions(1, 1, 1, 2)
+
+
+def _of_known(part):
+    """Without the unknown head, whose distributions are made of counts that are there already."""
+    return part[:-1] if part.ndim > 1 else part
+
+
+def normalise(part, n_axes):
+    axes = tuple(range(-n_axes, 0))
+    total = part.sum(axis=axes, keepdims=True)
+    n_outcomes = np.prod(part.shape[-n_axes:])
+    return np.where(total > 0, part / np.where(total > 0, total, 1.0), 1.0 / n_outcomes)
+
+
+def _expected_logs(part, n_axes):
+    """The expected logarithms of what has Dirichlet distributions with these parameters."""
+    total = part.sum(axis=tuple(range(-n_axes, 0)), keepdims=True)
+    return digamma(part) - digamma(total)
+
+
+def _divergence(part, prior, n_axes):
+    """The Kullback-Leibler divergence of these Dirichlet distributions from their priors."""
+    part = _of_known(part)
+    axes, n_outcomes = tuple(range(-n_axes, 0)), int(np.prod(part.shape[-n_axes:]))
+    values = gammaln(part.sum(axis=axes)) - gammaln(part).sum(axis=axes)
+    values += n_outcomes * gammaln(prior) - gammaln(n_outcomes * prior)
+    values += ((part - prior) * _expected_logs(part, n_axes)).sum(axis=axes)
+    return float(values.sum())
+
+
+def to_grammar(distributions, form):
+    """Make the operators of a grammar (theory, eq. 41).
+
+    Parameters
+    ----------
+    distributions : Distributions
+        They need not sum to 1.
+    form : Form
+
+    Returns
+    -------
+    operators : Operators
+        Leading axes (V + 2, 2).
+    """
+    roots, starts, stops, moves = distributions
+    n_states = stops.shape[2]
+    A = np.zeros((*starts.shape[:2], roots.size, n_states, n_states))
+    after = slice(None) if form.hidden else slice(1, 2)  # the state after a modifier
+    A[..., after, :] = np.moveaxis(stops[..., 1, None, None] * moves, 2, -1)
+    grammar = complete_grammar(Operators(starts, stops[..., 0], A), np.ones(roots.size))
+    grammar.A[-1, RIGHT, :-1, 0, 0] = roots
+    grammar.A[-1, RIGHT, -1, 0, 0] = roots.sum()
+    return grammar
+
+
+def count_uses(counts):
+    """Sum the uses of operators to those of modifiers and, last, STOP: (V + 1, 2, V + 1)."""
+    uses = np.concatenate(
+        [counts.A[:-1, :, :-1].sum(axis=(3, 4)), counts.alpha_inf[:-1].sum(axis=2)[:, :, None]],
+        axis=2,
+    )
+    return _pool(uses)

@@ -1,0 +1,95 @@
+"""Chains and random trees."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag import DummyParser
+from sklearn_shag.metrics import unlabeled_attachment_score
+from sklearn_shag.treebank import is_projective, remove_punctuation
+from tests import oracles
+from tests.estimators import same
+
+SENTENCES = [["A"], list("AB"), list("ABCAB"), list("BACBCAAB")]
+
+
+def chain(strategy, n_tokens):
+    if strategy == "left":
+        return list(range(n_tokens))
+    return [*range(2, n_tokens + 1), 0]
+
+
+@pytest.mark.parametrize("strategy", ["right", "left"])
+def test_chains(strategy):
+    model = DummyParser(strategy).fit(SENTENCES)
+    expected = [chain(strategy, len(sentence)) for sentence in SENTENCES]
+    assert [heads.tolist() for heads in model.predict(SENTENCES)] == expected
+    for heads, marginals in zip(expected, model.predict_marginals(SENTENCES), strict=True):
+        one_hot = np.zeros(marginals.shape)
+        one_hot[np.arange(len(heads)), heads] = 1
+        assert_allclose(marginals, one_hot, atol=1e-9)
+    assert_allclose(model.conditional_log_likelihood(SENTENCES, expected), 0, atol=1e-9)
+
+
+def test_long_chains():
+    sentence = ["X"] * 150
+    for strategy in ("right", "left"):
+        model = DummyParser(strategy).fit([sentence])
+        assert model.predict([sentence])[0].tolist() == chain(strategy, 150)
+        marginals = model.predict_marginals([sentence])[0]
+        assert_array_equal(marginals.argmax(axis=1), chain(strategy, 150))
+
+
+def test_random_trees_are_trees_of_their_sentence():
+    model = DummyParser("random", random_state=0).fit(SENTENCES)
+    predicted = model.predict(SENTENCES)
+    assert all(is_projective(heads) and np.sum(heads == 0) == 1 for heads in predicted)
+    assert same(model.predict(SENTENCES[::-1])[::-1], predicted)
+    assert same(DummyParser("random", random_state=0).fit(SENTENCES).predict(SENTENCES), predicted)
+    other = DummyParser("random", random_state=1).fit(SENTENCES).predict(SENTENCES)
+    assert not same(other, predicted)
+
+
+def test_every_tree_may_be_drawn():
+    sentence, trees = [list("ABC")], set()
+    for seed in range(200):
+        model = DummyParser("random", random_state=seed).fit(sentence)
+        trees.add(tuple(model.predict(sentence)[0].tolist()))
+    assert trees == set(oracles.projective_trees(3))
+
+
+def test_what_is_allowed_comes_first():
+    allowed = [np.ones((4, 5), dtype=bool)]
+    allowed[0][1] = [True, False, False, False, False]  # token 2 is the root
+    heads = DummyParser("right").fit([list("ABCD")]).predict([list("ABCD")], allowed=allowed)[0]
+    assert heads.tolist() == [2, 0, 4, 2]
+
+
+def test_what_is_no_text_is_refused():
+    for X, y, message in [
+        ([], None, "X holds no sentences"),
+        ([["A", "B"]], [[2, 1]], "is not a tree"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            DummyParser().fit(X, y)
+    with pytest.raises(ValueError, match="The 'strategy' parameter of DummyParser"):
+        DummyParser("up").fit([["A"]])
+
+
+FIGURES = {
+    "UD_English-EWT": ((37.7, 33.5), (18.7, 10.3)),
+    "UD_French-Sequoia": ((33.7, 32.5), (27.9, 11.8)),
+    "UD_Turkish-IMST": ((43.7, 40.8), (20.1, 18.2)),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_chains_of_universal_dependencies(treebank, name):
+    test = remove_punctuation(treebank(name).test)
+    for strategy, expected in zip(("right", "left"), FIGURES[name], strict=True):
+        predicted = DummyParser(strategy).fit(test).predict(test)
+        found = [
+            round(100 * unlabeled_attachment_score(test, predicted, max_length=length), 1)
+            for length in (10, None)
+        ]
+        assert tuple(found) == expected

@@ -1,0 +1,118 @@
+"""Scores that do not mind the direction of arcs, and sentences by length, counted naively."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_shag.metrics import (
+    exact_match_score,
+    neutral_edge_direction_score,
+    undirected_attachment_score,
+    unlabeled_attachment_score,
+)
+from tests import oracles
+
+SCORES = [
+    unlabeled_attachment_score,
+    undirected_attachment_score,
+    neutral_edge_direction_score,
+    exact_match_score,
+]
+UNKNOWN = -1
+
+
+def naive(score, true, pred):
+    """Right tokens and counted ones of one sentence."""
+    heads, right, counted = dict(enumerate(true, start=1)), 0, 0
+    for token, guess in enumerate(pred, start=1):
+        head = heads[token]
+        if head == UNKNOWN:
+            continue
+        counted += 1
+        is_head, is_child = guess == head, guess > 0 and heads[guess] == token
+        is_above = head > 0 and heads[head] == guess
+        if score is unlabeled_attachment_score:
+            right += is_head
+        elif score is undirected_attachment_score:
+            right += is_head or is_child
+        else:
+            right += is_head or is_child or is_above
+    return right, counted
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """Random trees, some heads of the true ones unknown, and predictions near them."""
+    rng = np.random.default_rng(0)
+    true, pred = [], []
+    for n_tokens in rng.integers(1, 9, size=200):
+        heads = np.array(oracles.random_tree(rng, n_tokens))
+        true.append(np.where(rng.random(n_tokens) < 0.2, UNKNOWN, heads).tolist())
+        pred.append(oracles.random_tree(rng, n_tokens))
+    return true, pred
+
+
+@pytest.mark.parametrize("max_length", [None, 1, 5])
+@pytest.mark.parametrize("score", SCORES[:3])
+def test_scores_are_those_of_counting(pairs, score, max_length):
+    counts = [
+        naive(score, true, pred)
+        for true, pred in zip(*pairs, strict=True)
+        if max_length is None or len(true) <= max_length
+    ]
+    right, counted = np.sum(counts, axis=0)
+    assert score(*pairs, max_length=max_length) == pytest.approx(right / counted, abs=1e-12)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_a_length_and_weights_are_a_filter(pairs, score):
+    true, pred = pairs
+    short = [s for s, heads in enumerate(true) if len(heads) <= 4]
+    weights = np.arange(len(true)) % 3
+    expected = score(
+        [true[s] for s in short], [pred[s] for s in short], sample_weight=weights[short]
+    )
+    assert score(true, pred, sample_weight=weights, max_length=4) == expected
+
+
+def test_scores_grow_with_what_they_accept(pairs):
+    directed, undirected, neutral, _ = (score(*pairs) for score in SCORES)
+    assert directed < undirected < neutral
+
+
+def test_a_chain_turned_around_is_the_same_without_directions():
+    right, left = [[2, 3, 4, 0]], [[0, 1, 2, 3]]
+    assert unlabeled_attachment_score(right, left) == 0
+    assert undirected_attachment_score(right, left) == 0.75  # each has a root of its own
+    assert undirected_attachment_score(right, right) == 1
+
+
+def test_the_root_may_be_the_head_of_the_head():
+    assert neutral_edge_direction_score([[2, 0]], [[0, 1]]) == 1
+    assert undirected_attachment_score([[2, 0]], [[0, 1]]) == 0.5
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_ignored_tokens_do_not_count(score):
+    mask = [[True, False, False]]
+    assert score([[2, 3, 0]], [[3, 3, 0]], ignore=mask) == 1
+
+
+@pytest.mark.parametrize("max_length", [0, -1, 2.5, "10"])
+@pytest.mark.parametrize("score", SCORES)
+def test_lengths_are_whole_numbers(score, max_length):
+    with pytest.raises(ValueError, match="max_length must be None or a whole number from 1 on"):
+        score([[0]], [[0]], max_length=max_length)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_heads_are_within_the_sentence(score):
+    for true, pred in (([[3, 0]], [[2, 0]]), ([[2, 0]], [[3, 0]])):
+        with pytest.raises(ValueError, match="has the head 3 for token 1, but 2 tokens"):
+            score(true, pred)
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_nothing_short_enough_is_said(score):
+    with pytest.warns(UndefinedMetricWarning, match="max_length"):
+        assert score([[2, 0]], [[2, 0]], max_length=1) == 0
