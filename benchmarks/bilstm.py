@@ -190,7 +190,7 @@ def main():
     torch.set_num_threads(1)
     with threadpool_limits(1):
         for part in arguments.part:
-            report.add(f"from {part}", compare(arguments.treebank, part))
+            report.add(f"{arguments.treebank} from {part}", compare(arguments.treebank, part))
 
 
 if __name__ == "__main__":

@@ -50,10 +50,8 @@ def fits(tree, partial):
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
 def parser(request, english):
-    trees = english[:60]
-    return with_labels(clone(ESTIMATORS[request.param])).fit(
-        trees, trees
-    )  # relations of y, of raw text too
+    trees = english[:60]  # as y, too: relations, where parsers learn from raw text
+    return with_labels(clone(ESTIMATORS[request.param])).fit(trees, trees)
 
 
 @pytest.fixture(scope="module", params=[name for name in ESTIMATORS if name not in BLIND])
