@@ -128,7 +128,9 @@ class GenerativeParser(ChartParser):
         Raises
         ------
         ValueError
-            If `n_samples` is not positive, or sentences keep growing beyond `max_length`.
+            If `n_samples` is not positive, or sentences keep growing beyond `max_length`. The message
+            tells whether sentences of the grammar end, see
+            :func:`~sklearn_shag.operators.branching_radius`.
 
         Notes
         -----

@@ -85,6 +85,7 @@ from sklearn_shag.metrics import (
 from sklearn_shag.network import NetworkWeights
 from sklearn_shag.operators import (
     Operators,
+    branching_radius,
     change_basis,
     complete_grammar,
     exact_moments,
@@ -543,6 +544,7 @@ def count_and_learn() -> None:
     assert_type(log_values(grammar, sequences), NDArray[np.float64])
     rng = np.random.RandomState(0)
     codes, heads, indptr = sample_derivations(grammar, 1, 20, rng)
+    assert_type(branching_radius(grammar), float)
     for array in (codes, heads, indptr):
         assert_type(array, NDArray[np.int64])
 
