@@ -53,6 +53,7 @@ class BaseParser(BaseEstimator, ABC):
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
     _parsing_parameters = ("decoder", "n_jobs", "verbose")
+    _takes_heads_of_trees = True  # of X, where there is no y
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi"})],

@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._base import BaseParser
-from sklearn_shag.encoding import check_trees, require_whole
+from sklearn_shag.encoding import check_sentences, check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._members import open_member
@@ -69,6 +69,10 @@ class ComposedParser(BaseComposition, BaseParser):
         ]
         return next(filter(None, names), None)
 
+    @property
+    def _takes_heads_of_trees(self):
+        return any(_takes_heads_of_trees(member) for _, member in self.estimators)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, by default those of the members too.
 
@@ -112,7 +116,8 @@ class ComposedParser(BaseComposition, BaseParser):
             understand it.
         y : None or sequence of length n_sentences, default=None
             ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
-            heads. None takes the heads of the trees in X.
+            heads. None takes the heads of the trees in X; members that learn from raw text get none
+            then.
         sample_weight : None or array-like of shape (n_sentences,), default=None
             How often each sentence counts; 0 leaves it out. Of a pipeline, its last step gets the
             weights.
@@ -139,7 +144,10 @@ class ComposedParser(BaseComposition, BaseParser):
         # Errors of the data come before any work, and whatever members look at.
         y = list(y) if is_collection(y) else y
         learner = self._needs_whole_trees
-        sentences, heads = check_trees(X, y, partial=learner is None)
+        if y is None and not self._takes_heads_of_trees:
+            sentences, _ = check_sentences(X)
+        else:
+            sentences, heads = check_trees(X, y, partial=learner is None)
         weights = check_sample_weight(sample_weight, sentences)
         if learner is not None:
             name = "X" if y is None else "y"
@@ -147,9 +155,10 @@ class ComposedParser(BaseComposition, BaseParser):
         if sample_weight is not None:
             sample_weight = weights
         names, members = zip(*self.estimators, strict=True)
-        # Steps of a pipeline may forget what trees hold: as y they keep their heads and relations.
-        y = sentences if y is None else y
-        tasks = [delayed(_fit)(member, sentences, y, sample_weight) for member in members]
+        tasks = [
+            delayed(_fit)(member, sentences, _heads_for(member, sentences, y), sample_weight)
+            for member in members
+        ]
         with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
             fitted = run_parallel(tasks, self.n_jobs, lambda _: advance())
         named = Bunch()  # its __init__ would refuse the name self
@@ -249,6 +258,20 @@ def _check_frozen(name, member):
     elif isinstance(member, Pipeline):
         for _, step in member.steps:
             _check_frozen(name, step)
+
+
+def _takes_heads_of_trees(member):
+    return open_member(member).parser._takes_heads_of_trees
+
+
+def _heads_for(member, sentences, y):
+    """What a member gets as y."""
+    if y is not None:
+        return y
+    # Steps of a pipeline may forget what trees hold: as y they keep their heads and relations.
+    # Members of a composed parser may not want them.
+    is_composed = isinstance(member, ComposedParser)
+    return sentences if _takes_heads_of_trees(member) and not is_composed else None
 
 
 def _fit(member, sentences, y, sample_weight):

@@ -82,9 +82,9 @@ class ConcaveParser(OperatorParser, ConditionalParser):
 
     Notes
     -----
-    Theory, eq. 46. In training heads are independent: nothing says that they make a tree. A sentence has no
-    probability, and cannot be drawn; :meth:`conditional_log_likelihood` is that of trees by the
-    product of their arcs.
+    Theory, eq. 46. In training heads are independent: nothing says that they make a tree. A
+    sentence has no probability, and cannot be drawn; :meth:`conditional_log_likelihood` is that of
+    trees by the product of their arcs.
 
     References
     ----------
@@ -111,6 +111,7 @@ class ConcaveParser(OperatorParser, ConditionalParser):
     }
 
     _deterministic = True
+    _takes_heads_of_trees = False
 
     log_likelihoods_: FloatArray
     n_iter_: int

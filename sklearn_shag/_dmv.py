@@ -51,8 +51,9 @@ class DMV(BaseSHAG):
         - "random": probabilities drawn at random;
         - "concave": the distributions of modifiers of :class:`ConcaveParser`, and stop
           probabilities of 1/2;
-        - a grammar as in `operators_` over the same symbols, of another DMV or of
-          ``DeterministicSHAG("first")``. What is zero in it stays zero, if `prior` is 0.
+        - a grammar as in `operators_`, of another DMV or of ``DeterministicSHAG("first")``, over
+          the symbols of the sentences that are not too long. What is zero in it stays zero, if
+          `prior` is 0.
     algorithm : {"em", "viterbi"}, default="em"
         Whether counts are expected over all trees of each sentence, or those of its best tree. From
         ``init="uniform"`` the first counts are expected ones in any case: all trees are equally
@@ -134,13 +135,14 @@ class DMV(BaseSHAG):
 
     Notes
     -----
-    Theory, eqs. 41 to 45. **Likelihood selects nothing.** Of several starts, the one with the highest likelihood is as a
+    **Likelihood selects nothing.** Of several starts, the one with the highest likelihood is as a
     rule not the one with the best trees. What helps is knowledge: rules, or operators of another
     language to start from. Without any, induction is below the chain of tokens on some treebanks.
+    The user guide has the figures.
 
-    The figures of the literature are for sentences of at most ten words without punctuation, see
-    :func:`~sklearn_shag.treebank.remove_punctuation`. An iteration visits sentences that are equal
-    in symbols and known heads once.
+    Theory, eqs. 41 to 45. The figures of the literature are for sentences of at most ten words
+    without punctuation, see :func:`~sklearn_shag.treebank.remove_punctuation`. An iteration visits
+    sentences that are equal in symbols and known heads once.
 
     References
     ----------
@@ -191,6 +193,7 @@ class DMV(BaseSHAG):
     )
 
     _needs_whole_trees = None  # what is not known is summed over
+    _takes_heads_of_trees = False
 
     objectives_: FloatArray
     n_iter_: int

@@ -77,6 +77,7 @@ class DummyParser(ChartParser):
     _parsing_parameters = (*ChartParser._parsing_parameters, "strategy")
 
     _needs_whole_trees = None
+    _takes_heads_of_trees = False
     _deterministic = True
 
     seed_: int

@@ -8,13 +8,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import digamma, gammaln
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import DMV, DeterministicSHAG, load_model, save_model
+from sklearn_shag import (
+    DMV,
+    AveragedSHAG,
+    DeterministicSHAG,
+    DummyParser,
+    load_model,
+    save_model,
+)
 from sklearn_shag.induction import Form, to_grammar
 from sklearn_shag.induction._valence import Distributions, estimate
 from sklearn_shag.metrics import uas_scorer, unlabeled_attachment_score
 from sklearn_shag.parsing import Potentials, best_trees, chart
-from sklearn_shag.treebank import DependencyTree, remove_punctuation
+from sklearn_shag.treebank import DependencyTree, TokenFeature, remove_punctuation
 from tests import oracles
 from tests.estimators import assert_same_model, same, without_relations
 
@@ -586,6 +594,30 @@ def test_it_can_be_searched_and_saved(trees, tmp_path):
         loaded = load_model(tmp_path / "model.npz")
         assert_same_model(loaded, model)
         assert same(loaded.predict(trees), model.predict(trees))
+
+
+def test_members_of_other_parsers_learn_from_raw_text(trees):
+    """Beside members that learn from the heads of X; those of y are for all."""
+    model = AveragedSHAG(
+        [
+            ("raw", DMV(max_iter=2)),
+            ("known", DeterministicSHAG()),
+            ("pipeline", make_pipeline(TokenFeature("upos"), DMV(max_iter=2))),
+            ("inner", AveragedSHAG([("raw", DMV(max_iter=2)), ("known", DeterministicSHAG())])),
+        ]
+    )
+    for y in (None, trees):
+        raw, known, pipeline, inner = model.fit(trees, y).estimators_
+        expected = DMV(max_iter=2).fit(trees, y)
+        for member in (raw, pipeline[-1], inner.estimators_[0]):
+            assert_same_model(member, expected)
+        for member in (known, inner.estimators_[1]):
+            assert_same_model(member, DeterministicSHAG().fit(trees))
+    symbols = [list(tree.symbols) for tree in trees]
+    blind = AveragedSHAG([("raw", DMV(max_iter=2)), ("chain", DummyParser())]).fit(symbols)
+    assert_same_model(blind.estimators_[0], DMV(max_iter=2).fit(trees))
+    with pytest.raises(ValueError, match="has no heads"):
+        model.fit(symbols)
 
 
 def test_workers_change_nothing(trees):
