@@ -18,7 +18,7 @@ LEFT, RIGHT = 0, 1
 
 
 def grammar_of(sides, root_counts):
-    """A grammar of right automata, one a symbol; nothing is on the left, nor below unknown heads."""
+    """A grammar of right automata, one a symbol; nothing is on the left."""
     n_symbols, n_states = len(sides), sides[0].alpha_1.size
     alpha_1, alpha_inf = np.ones((2, n_symbols + 1, 2, n_states)) / n_states
     alpha_inf *= n_states
