@@ -19,10 +19,12 @@ from sklearn_shag import (
     DeterministicSHAG,
     DummyParser,
     LexicalizedSHAG,
+    MixtureSHAG,
     ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
 )
+from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import TokenFeature
 
 
@@ -92,11 +94,27 @@ OF_TREES = {
         ],
     ),
 }
+
+
+def symbols_and_heads(trees):
+    return [list(tree.symbols) for tree in trees], [tree.heads for tree in trees]
+
+
+def _helper(automaton):
+    """A fitted grammar that knows no relations."""
+    return FrozenEstimator(
+        DeterministicSHAG(automaton, smoothing=1).fit(*symbols_and_heads(load_english().data))
+    )
+
+
 # Parsers that learn from sentences alone: heads of X change nothing, and those of y need not.
 OF_RAW_TEXT = {
     "DMV": DMV(rules=[("VERB", "NOUN")], tol=0.01, max_length=None),
     "DMV with hidden states": DMV("concave", n_states=2, tol=0.01, max_length=None, random_state=0),
     "concave": ConcaveParser(("VERB",), max_iter=5, max_length=None),
+    "mixture": MixtureSHAG(
+        [("first", _helper("first")), ("single", _helper("single"))], tol=0.1, max_length=None
+    ),
 }
 # Those that learn nothing at all.
 BLIND = {
@@ -180,10 +198,6 @@ def symbols_of(model):
 
 def without_relations(tree):
     return tree.with_heads(tree.heads)
-
-
-def symbols_and_heads(trees):
-    return [list(tree.symbols) for tree in trees], [tree.heads for tree in trees]
 
 
 def repeat(sentences, weights):
