@@ -48,6 +48,12 @@ def of_trees(request):
     return clone(ESTIMATORS[request.param])
 
 
+@pytest.fixture(params=[name for name in ESTIMATORS if name not in BLIND])
+def labelling(request):
+    """Every estimator that learns relations, if there are some in y."""
+    return clone(ESTIMATORS[request.param])
+
+
 @pytest.fixture(params=[n for n in ESTIMATORS if n not in ONE_BY_ONE and n not in BLIND])
 def repeating(request):
     """Every estimator to which sentences with weights are repeated sentences."""

@@ -54,7 +54,7 @@ def parser(request, english):
 
 
 @pytest.fixture(scope="module", params=[name for name in ESTIMATORS if name not in BLIND])
-def labelling(request, english):
+def labelled(request, english):
     """A parser that knows relations."""
     trees = english[:60]
     return clone(ESTIMATORS[request.param]).fit(trees, trees)
@@ -69,8 +69,8 @@ def text(english):
 # What is read of X
 
 
-def test_heads_of_sentences_change_nothing(labelling, text):
-    parser = labelling
+def test_heads_of_sentences_change_nothing(labelled, text):
+    parser = labelled
     gold = heads(text)
     others = [
         [tree.with_heads(None) for tree in text],
@@ -97,8 +97,8 @@ def test_heads_of_sentences_change_nothing(labelling, text):
             assert tuple(one) == tree.deprels
 
 
-def test_kept_heads_are_kept_and_the_rest_is_completed(labelling, text):
-    parser = labelling
+def test_kept_heads_are_kept_and_the_rest_is_completed(labelled, text):
+    parser = labelled
     partial = [hide(tree, seed) for seed, tree in enumerate(text)]
     completed = parser.parse(partial, keep_heads=True)
     predicted = parser.predict(text, allowed=allowed_arcs(partial))

@@ -993,7 +993,7 @@ class TestNotStorable:
         [
             (
                 None,
-                r"use joblib\.dump, or save one of EMSHAG, AveragedSHAG, CRFParser, .*"
+                r"use joblib\.dump, or save one of DMV, EMSHAG, AveragedSHAG, .*"
                 r"SpectralSHAGCV, TokenFeature or a Pipeline",
             ),
             (1, r"use joblib\.dump"),
