@@ -1,5 +1,6 @@
 """All estimators, each listed once: the tests that all must pass draw from here."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,10 +102,12 @@ def symbols_and_heads(trees):
 
 
 def _helper(automaton):
-    """A fitted grammar that knows no relations."""
-    return FrozenEstimator(
-        DeterministicSHAG(automaton, smoothing=1).fit(*symbols_and_heads(load_english().data))
-    )
+    """A fitted grammar that knows no relations, and to which no tree is impossible."""
+    X, y = symbols_and_heads(load_english().data)
+    for head, modifier in itertools.product(sorted(set().union(*X)), repeat=2):
+        X += [[modifier, modifier, head], [head, modifier, modifier]]
+        y += [[3, 3, 0], [0, 1, 1]]
+    return FrozenEstimator(DeterministicSHAG(automaton).fit(X, y))
 
 
 # Parsers that learn from sentences alone: heads of X change nothing, and those of y need not.

@@ -190,9 +190,10 @@ def test_of_its_own_sentences_each_head_has_the_model(helpers):
     sentences = helpers[0][1].estimator.sample(4000, random_state=0, max_length=10)
     model = MixtureSHAG(helpers[:2], max_iter=1000, tol=1e-6).fit(sentences)
     assert_allclose(model.weights_.sum(axis=0), 1.0, rtol=1e-12)
-    for symbol in ("NOUN", "VERB"):
-        head = model.symbols_.tolist().index(symbol)
-        assert model.weights_[0, head].min() > 0.99
+    # Where the mirrored language is most different.
+    noun, verb = map(model.symbols_.tolist().index, ("NOUN", "VERB"))
+    assert model.weights_[0, noun, RIGHT] > 0.99
+    assert model.weights_[0, verb].min() > 0.99
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -261,9 +262,9 @@ def test_convergence_is_told(helpers, raw):
     model = MixtureSHAG(helpers, max_iter=2)
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         model.fit(raw)
-    assert not model.converged_ and model.n_iter_ == 2 and model.log_likelihoods_.shape == (3,)
+    assert (model.converged_, model.n_iter_, model.log_likelihoods_.shape) == (False, 2, (3,))
     model.set_params(weights="uniform").fit(raw)
-    assert model.converged_ and model.n_iter_ == 0 and model.log_likelihoods_.shape == (1,)
+    assert (model.converged_, model.n_iter_, model.log_likelihoods_.shape) == (True, 0, (1,))
 
 
 def test_sentences_that_no_helper_has_a_tree_for():
@@ -284,7 +285,8 @@ def test_relations_are_those_of_all_helpers_or_of_known_trees(helpers, english):
     trees = english[200:260]
     model = MixtureSHAG(helpers, max_iter=2, max_length=None).fit(trees)
     known = {str(label) for _, helper in helpers for label in helper.estimator.labels_}
-    assert set(model.labels_) == known and any(label.endswith("'") for label in known)
+    assert set(model.labels_) == known
+    assert "nsubj'" in known
     one = MixtureSHAG(helpers[:1], max_length=None).fit(trees)
     assert same(one.predict_labels(trees, trees), helpers[0][1].predict_labels(trees, trees))
     model.fit(trees, trees)
