@@ -292,8 +292,8 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         if not possible.all():
             warn(
                 f"{np.count_nonzero(~possible)} of {possible.size} different sentences are left "
-                f"out of training, since helpers have no tree for them. Fit helpers with smoothing, "
-                f"or DMV with a prior.",
+                f"out of training, since no helper has a tree for them. Fit helpers with "
+                f"smoothing, or DMV with a prior.",
                 UserWarning,
             )
         return text._replace(weights=np.where(possible, text.weights, 0.0))

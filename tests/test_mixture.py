@@ -157,7 +157,7 @@ def test_symbols_that_a_helper_does_not_know_have_their_share_of_the_text():
     assert_allclose(sequence_value(model, 4, RIGHT, [2]) / total, shares[2], rtol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:.*helpers have no tree")
+@pytest.mark.filterwarnings("ignore:.*no helper has a tree")
 def test_one_helper_alone_is_the_helper(helpers, raw):
     for name, frozen in helpers:
         model, helper = MixtureSHAG([(name, frozen)]).fit(raw), frozen.estimator
