@@ -82,7 +82,8 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
     fallback_operators_ : Operators
         The mixture of the grammars that helpers fall back to.
     log_likelihoods_ : ndarray of shape (n_iterations + 1,)
-        Of the training sentences that helpers have trees for, after 0, 1, ... iterations, in nats.
+        Of the training sentences after 0, 1, ... iterations, in nats; EM leaves those out that no
+        helper has a tree for. With given weights it has one entry, to compare these by.
     n_iter_ : int
         The number of iterations; 0 unless weights are learned.
     converged_ : bool
@@ -267,7 +268,9 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         start = np.broadcast_to(
             (start / start.sum())[:, None, None], (start.size, *grammars[0].alpha_1.shape[:2])
         )
-        text, max_iter = self._drop_impossible(grammars, text, start), self.max_iter * learns
+        max_iter = self.max_iter if learns else 0
+        if learns:
+            text = self._drop_impossible(grammars, text, start)
         with progress("EM", max_iter + 1, "iterations", self.verbose) as advance:
             found = learn_weights(
                 *(grammars, text, start),

@@ -276,6 +276,18 @@ def test_sentences_that_no_helper_has_a_tree_for():
     with pytest.raises(ValueError, match="No sentence of X has a tree"):
         MixtureSHAG(members).fit([["b", "a"], ["a"]])
     assert list(map(len, model.predict(text))) == [2, 1, 2]
+    # Weights that are compared must be so on the same sentences.
+    assert MixtureSHAG(members, weights="uniform").fit(text).log_likelihoods_.tolist() == [-np.inf]
+
+
+def test_the_better_helper_has_the_higher_likelihood(helpers, raw):
+    worth = [
+        MixtureSHAG(helpers[:2], weights=weights).fit(raw).log_likelihoods_[0]
+        for weights in ([1, 0], [0, 1])
+    ]
+    each = [helper.log_likelihood(raw).sum() for _, helper in helpers[:2]]
+    assert_allclose(worth, each, rtol=1e-9)
+    assert worth[0] > worth[1] + 10
 
 
 # Helpers

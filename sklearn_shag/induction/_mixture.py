@@ -84,7 +84,8 @@ def learn_weights(grammars, text, start, *, tied, max_iter, tol, n_jobs, advance
     grammars : list of Operators
         As for :func:`mix_grammars`, none with negative entries.
     text : Text
-        Each sentence of positive weight has a tree that is possible under the start.
+        If there are iterations, each sentence of positive weight has a tree that is possible under
+        the start.
     start : ndarray of shape (n_grammars, n_symbols + 2, 2)
         Weights, where EM starts.
     tied : bool
@@ -131,7 +132,8 @@ def _expect(grammars, text, n_jobs, weights):
         emitted, total, out=np.zeros_like(total), where=total > 0
     )
     counted = text.weights > 0
-    log_likelihood = float(text.weights[counted] @ found.log_abs_z[counted])
+    scores = np.where(found.sign > 0, found.log_abs_z, -np.inf)
+    log_likelihood = float(text.weights[counted] @ scores[counted])
     return Expected(uses, log_likelihood, log_likelihood)
 
 
