@@ -26,6 +26,7 @@ if typing.TYPE_CHECKING:
     from sklearn_shag._dummy import DummyParser
     from sklearn_shag._em import EMSHAG
     from sklearn_shag._lexicalized import LexicalizedSHAG
+    from sklearn_shag._mixture import MixtureSHAG
     from sklearn_shag._persistence import load_model, save_model
     from sklearn_shag._product import ProductSHAG
     from sklearn_shag._spectral import SpectralSHAG
@@ -56,6 +57,7 @@ __all__ = [
     "DeterministicSHAG",
     "DummyParser",
     "LexicalizedSHAG",
+    "MixtureSHAG",
     "ProductSHAG",
     "SpectralSHAG",
     "SpectralSHAGCV",
@@ -79,6 +81,7 @@ _MODULES = (
     "_dummy",
     "_em",
     "_lexicalized",
+    "_mixture",
     "_persistence",
     "_product",
     "_spectral",

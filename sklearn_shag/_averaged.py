@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sklearn_shag._composition import ComposedParser
+from sklearn_shag._composition import Ensemble
 from sklearn_shag.encoding import check_sentences, check_trees
 from sklearn_shag.parsing import decode_marginals, forbid, permit_projective
 from sklearn_shag.treebank import Heads, Sentences
@@ -16,7 +16,7 @@ from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray
 
 
-class AveragedSHAG(ComposedParser):
+class AveragedSHAG(Ensemble):
     r"""Average of parsers: soft voting for trees.
 
     The arc marginals of several parsers of any kind are averaged, and the best tree is found from
@@ -94,7 +94,7 @@ class AveragedSHAG(ComposedParser):
     """
 
     _parameter_constraints = {
-        **ComposedParser._parameter_constraints,
+        **Ensemble._parameter_constraints,
         "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }
 

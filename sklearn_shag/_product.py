@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sklearn_shag._base import ChartParser
-from sklearn_shag._composition import ComposedParser
+from sklearn_shag._composition import Ensemble
 from sklearn_shag._generative import GenerativeParser
 from sklearn_shag.encoding import check_sentences
 from sklearn_shag.operators import Operators
@@ -22,7 +22,7 @@ from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._typing import ArrayLike
 
 
-class ProductSHAG(ComposedParser, ChartParser):
+class ProductSHAG(Ensemble, ChartParser):
     r"""Product of grammars: their log-linear combination.
 
     A tree is as good as the product of its probabilities under all members. One of them may have

@@ -1,5 +1,6 @@
 """All estimators, each listed once: the tests that all must pass draw from here."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +20,13 @@ from sklearn_shag import (
     DeterministicSHAG,
     DummyParser,
     LexicalizedSHAG,
+    MixtureSHAG,
     ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
     Tagger,
 )
+from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import TokenFeature
 
 
@@ -104,11 +107,29 @@ OF_TREES = {
         decoder="mst",
     ),
 }
+
+
+def symbols_and_heads(trees):
+    return [list(tree.symbols) for tree in trees], [tree.heads for tree in trees]
+
+
+def _helper(automaton):
+    """A fitted grammar that knows no relations, and to which no tree is impossible."""
+    X, y = symbols_and_heads(load_english().data)
+    for head, modifier in itertools.product(sorted(set().union(*X)), repeat=2):
+        X += [[modifier, modifier, head], [head, modifier, modifier]]
+        y += [[3, 3, 0], [0, 1, 1]]
+    return FrozenEstimator(DeterministicSHAG(automaton).fit(X, y))
+
+
 # Parsers that learn from sentences alone: heads of X change nothing, and those of y need not.
 OF_RAW_TEXT = {
     "DMV": DMV(rules=[("VERB", "NOUN")], tol=0.01, max_length=None),
     "DMV with hidden states": DMV("concave", n_states=2, tol=0.01, max_length=None, random_state=0),
     "concave": ConcaveParser(("VERB",), max_iter=5, max_length=None),
+    "mixture": MixtureSHAG(
+        [("first", _helper("first")), ("single", _helper("single"))], tol=0.1, max_length=None
+    ),
 }
 # Those that learn nothing at all.
 BLIND = {
@@ -200,10 +221,6 @@ def symbols_of(model):
 
 def without_relations(tree):
     return tree.with_heads(tree.heads)
-
-
-def symbols_and_heads(trees):
-    return [list(tree.symbols) for tree in trees], [tree.heads for tree in trees]
 
 
 def repeat(sentences, weights):

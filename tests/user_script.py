@@ -29,6 +29,7 @@ from sklearn_shag import (
     DeterministicSHAG,
     DummyParser,
     LexicalizedSHAG,
+    MixtureSHAG,
     ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
@@ -86,6 +87,7 @@ from sklearn_shag.metrics import (
 from sklearn_shag.network import NetworkWeights
 from sklearn_shag.operators import (
     Operators,
+    branching_radius,
     change_basis,
     complete_grammar,
     exact_moments,
@@ -399,6 +401,14 @@ def learn_from_raw_text() -> None:
     parser = ConcaveParser(("VERB", "AUX"), max_iter=5).fit(raw)
     assert_type(parser, ConcaveParser)
     assert_type(parser.log_likelihoods_, NDArray[np.float64])
+    helpers = [("near", FrozenEstimator(DMV(max_iter=5, tol=1).fit(trees, trees)))]
+    mixture = MixtureSHAG(helpers, weights="em", tied=True, tol=0.1)
+    assert_type(mixture.fit(raw), MixtureSHAG)
+    assert_type(mixture.weights_, NDArray[np.float64])
+    assert_type(mixture.log_likelihoods_, NDArray[np.float64])
+    assert_type(mixture.operators_, Operators)
+    assert_type(mixture.set_params(weights=[1.0]).fit(raw).converged_, bool)
+    assert_type(mixture.predict(raw), NDArray[np.object_])
     dummy = DummyParser("random", random_state=0)
     assert_type(dummy.fit(raw).predict(raw), NDArray[np.object_])
     assert_type(dummy.seed_, int)
@@ -558,6 +568,7 @@ def count_and_learn() -> None:
     assert_type(log_values(grammar, sequences), NDArray[np.float64])
     rng = np.random.RandomState(0)
     codes, heads, indptr = sample_derivations(grammar, 1, 20, rng)
+    assert_type(branching_radius(grammar), float)
     for array in (codes, heads, indptr):
         assert_type(array, NDArray[np.int64])
 
