@@ -71,6 +71,8 @@ class Tagger(TreeTransformer, NetworkLearner):
     ----------
     tags_ : ndarray of shape (n_tags,), dtype object
         The tags of training, sorted.
+    tag_column_ : str
+        The column that they are of.
     vocabulary_ : dict of list of str
         The known values of each column, each affix with its length.
     weights_ : NetworkWeights
@@ -118,6 +120,7 @@ class Tagger(TreeTransformer, NetworkLearner):
     _loss_shown = 2
 
     tags_: ObjectArray
+    tag_column_: str
     vocabulary_: dict[str, list[str]]
     weights_: NetworkWeights
     loss_curve_: list[float]
@@ -209,6 +212,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         values, history = self._train(start, examples, np.arange(len(sentences)), rng)
         vars(self).update(
             tags_=start.tags,
+            tag_column_=self.tags,
             vocabulary_=start.vocabulary,
             weights_=NetworkWeights(np.array(start.sizes.hidden), values, *start[-2:]),
             loss_curve_=history["loss_curve_"],
@@ -309,7 +313,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         check_is_fitted(self)
         sentences, _ = check_sentences(X)
         tags = self.predict_tags(sentences)
-        return list(map(_with_symbols, sentences, repeat(self.tags), map(tuple, tags)))
+        return list(map(_with_symbols, sentences, repeat(self.tag_column_), map(tuple, tags)))
 
     def score(
         self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None
@@ -339,11 +343,11 @@ class Tagger(TreeTransformer, NetworkLearner):
         sentences, _ = check_sentences(X)
         weights = check_sample_weight(sample_weight, sentences)
         weights = np.repeat(weights, list(map(len, sentences)))
-        true = np.concatenate([np.array(read_tags(self.tags, s), object) for s in sentences])
+        true = np.concatenate([np.array(read_tags(self.tag_column_, s), object) for s in sentences])
         weights = weights * (true != MISSING)
         if not weights.any():
             raise ValueError(
-                f"X has no known tags in the column {self.tags!r} to compare with, or its "
+                f"X has no known tags in the column {self.tag_column_!r} to compare with, or its "
                 f"sentences weigh nothing."
             )
         right = np.concatenate(self.predict_tags(sentences)) == true

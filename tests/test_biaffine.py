@@ -217,6 +217,21 @@ def test_warm_start_goes_on(trees):
         parser.set_params(hidden_layer_sizes=(8,)).fit(trees)
 
 
+@pytest.mark.parametrize(("before", "after"), [("upos", "xpos"), ("upos", None), (None, "upos")])
+def test_warm_start_goes_on_with_the_same_tags(trees, before, after):
+    parser = small(("form",), tags=before, warm_start=True, max_iter=1).fit(trees)
+    with pytest.raises(ValueError, match=f"continues with tags={before!r}, but tags={after!r}"):
+        parser.set_params(tags=after).fit(trees)
+
+
+@pytest.mark.parametrize("tags", ["xpos", None])
+def test_learned_tags_go_into_their_column_whatever_is_set_since(trees, tags):
+    parser = small(("form",), tags="upos", max_iter=1).fit(trees)
+    expected = parser.parse([["a", "b"]])
+    assert expected[0].upos is not None
+    assert parser.set_params(tags=tags).parse([["a", "b"]]) == expected
+
+
 def test_early_stopping_keeps_the_best_weights(english):
     """Every sentence has a word of its own, which tells those that were set aside."""
     trees = [

@@ -204,6 +204,15 @@ def test_files_keep_all_but_tags(english, name, place):
     assert written.getvalue() != LINES
 
 
+@pytest.mark.parametrize("tags", ["xpos", None])
+def test_tags_go_into_their_column_whatever_is_set_since(trees, tags):
+    tagger = small().fit(trees)
+    expected, score = tagger.transform(trees), tagger.score(trees)
+    tagger.set_params(tags=tags)
+    assert tagger.transform(trees) == expected
+    assert tagger.score(trees) == score
+
+
 def test_plain_tokens_are_words(fitted, english):
     forms = [list(tree.forms) for tree in english[300:310]]
     assert fitted.transform(forms) == fitted.transform(bare(english[300:310]))
