@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -250,9 +249,11 @@ class Tagger(TreeTransformer, NetworkLearner):
         weights = check_sample_weight(sample_weight, sentences)
         rng = check_random_state(self.random_state)
         folds = self._folds(sentences, rng)
+        params = self.get_params(deep=False) | {"n_jobs": None, "verbose": 0}
         tasks = [
             delayed(_tag_fold)(
-                clone(self).set_params(random_state=rng.randint(2**31), n_jobs=None, verbose=0),
+                # Parameters are not copied, as clone would: vectors of words may be large.
+                type(self)(**params | {"random_state": rng.randint(2**31)}),
                 [sentences[s] for s in train],
                 weights[train],
                 [sentences[s] for s in test],
@@ -281,7 +282,8 @@ class Tagger(TreeTransformer, NetworkLearner):
                 )
             cv = KFold(cv, shuffle=True, random_state=rng.randint(2**31))
         folds = list(check_cv(cv).split(sentences))
-        if not np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(n)):
+        tests = [s for _, test in folds for s in test]
+        if sorted(tests) != list(range(n)):
             raise ValueError(
                 f"The folds of cv={self.cv!r} do not hold each sentence of X once, so that some "
                 f"would have no tags. Take an int, or folds such as those of KFold."
