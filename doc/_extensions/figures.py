@@ -1,7 +1,7 @@
 """Figures of the pages, drawn by the package itself when the site is built.
 
-They go to ``generated/figures``: a parse over a tree, an automaton, the architecture, and, from saved
-measurements, accuracy over training time.
+They go to ``generated/figures``: a parse over a tree, an automaton, the architecture, and, from
+saved measurements, accuracy over training time.
 """
 
 import json
