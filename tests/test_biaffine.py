@@ -50,6 +50,13 @@ def test_auto_reads_what_crf_parser_reads_but_feature_by_feature():
     assert small(["upos", "feats", "feats.Mood"]).fit([tree]).columns_ == expected[:3]
 
 
+@pytest.mark.parametrize("columns", [("feats",), ("upos", "feats")])
+def test_features_that_no_tree_has_are_refused(columns):
+    tree = DependencyTree(["Go", "on"], [0, 1], upos=["V", "P"])
+    with pytest.raises(ValueError, match=r"All values of the column .feats. of X \(2 tokens\)"):
+        small(columns).fit([tree])
+
+
 def test_every_column_counts(trees, test):
     """A parser does not say the same of sentences that differ in a column."""
     parser = small(("upos", "form", "suffix")).fit(trees)
@@ -203,6 +210,15 @@ def test_training_that_explodes_is_an_error(trees):
         pytest.raises(ValueError, match=r"range of numbers.*Lower learning_rate_init=1e\+30"),
     ):
         small(learning_rate_init=1e30).fit(trees)
+
+
+def test_weights_that_leave_no_gradient_are_an_error(trees):
+    """Squares overflow before slopes do; steps of length 0 would teach nothing."""
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(ValueError, match=r"range of numbers.*or the weights of sentences"),
+    ):
+        small().fit(trees, sample_weight=[1e30] * len(trees))
 
 
 # Going on, and stopping

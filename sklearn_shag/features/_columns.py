@@ -102,12 +102,15 @@ def choose_columns(columns, sentences):
 
 
 def split_features(names, sentences):
-    """Put a column for each morphological feature of sentences in the place of "feats"."""
+    """Put a column for each morphological feature of sentences in the place of "feats".
+
+    Where there is none "feats" stays, to be refused as a column that says nothing.
+    """
     feats = set().union(*(getattr(s, "feats", None) or () for s in sentences)) - {MISSING}
     found = {pair.partition("=")[0] for value in feats for pair in value.split("|")}
     split = []
     for name in names:
-        split += [f"feats.{feature}" for feature in sorted(found)] if name == "feats" else [name]
+        split += [f"feats.{f}" for f in sorted(found)] if name == "feats" and found else [name]
     return tuple(dict.fromkeys(split))
 
 
