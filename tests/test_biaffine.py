@@ -57,6 +57,13 @@ def test_features_that_no_tree_has_are_refused(columns):
         small(columns).fit([tree])
 
 
+def test_an_underscore_may_be_a_word(trees):
+    parser = small(("form", "suffix"), max_iter=1).fit(trees)
+    assert parser.predict([["_"]])[0].tolist() == [0]
+    with pytest.raises(ValueError, match="All values of the column 'form'"):
+        parser.predict([["_"] * 21])
+
+
 def test_every_column_counts(trees, test):
     """A parser does not say the same of sentences that differ in a column."""
     parser = small(("upos", "form", "suffix")).fit(trees)

@@ -28,8 +28,9 @@ LONGEST_SHAPE = 12
 VECTOR = "vector"
 # What words alone tell. Where nothing else is read, tokens of plain sequences are words.
 OF_WORDS = ("form", *AFFIXES, "shape")
-# "For now ." has no features, and is no reason to refuse a text: they are missing from longer ones.
-LONGEST_WITHOUT_FEATS = 20
+# "For now ." has no features, a line may be the word "_", and neither is a reason to refuse a text:
+# features, or words, are missing from longer ones.
+LONGEST_SILENCE = 20
 
 # Codes that every column has; its values follow.
 UNKNOWN, ROOT, OUTSIDE, FIRST = range(4)
@@ -314,7 +315,8 @@ def encode_columns(columns, sentences, indptr):
             pairs = zip(of_values, values, strict=True)
             of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
         codes[:, k] = np.array(of_values, dtype=np.int32)[places]
-        may_be_silent = name.startswith("feats") and len(codes) <= LONGEST_WITHOUT_FEATS
+        of_words_or_feats = _derivation(name)[0] in ("form", "feats")
+        may_be_silent = of_words_or_feats and len(codes) <= LONGEST_SILENCE
         if not (says_something or may_be_silent):
             raise ValueError(
                 f"All values of the column {name!r} of X ({len(codes)} tokens) are {MISSING!r}, "
