@@ -57,6 +57,12 @@ def test_features_that_no_tree_has_are_refused(columns):
         small(columns).fit([tree])
 
 
+@pytest.mark.parametrize("parser", [small, CRFParser])
+def test_a_feature_that_no_tree_has_is_refused(trees, parser):
+    with pytest.raises(ValueError, match=r"All values of the column 'feats.Cas' of X"):
+        parser(["upos", "feats.Case", "feats.Cas"]).fit(trees)
+
+
 def test_an_underscore_may_be_a_word(trees):
     parser = small(("form", "suffix"), max_iter=1).fit(trees)
     assert parser.predict([["_"]])[0].tolist() == [0]

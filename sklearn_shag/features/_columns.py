@@ -265,7 +265,7 @@ def list_values(names, sentences, min_count):
     """
     vocabulary = {}
     for name, values, places, says_something in _read_columns(names, sentences):
-        if not says_something:
+        if not says_something or set(values) == {MISSING}:  # of a file, or of what is made of it
             if name == "symbol":  # refused as every parser of symbols does
                 check_share(places.size, places.size, [[MISSING] * places.size], [])
             raise ValueError(
