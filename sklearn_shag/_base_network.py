@@ -63,8 +63,8 @@ class NetworkLearner(BaseEstimator):
     """Estimator with a network that reads columns of tokens, and may learn their tags.
 
     A subclass has the parameters below, `tags`, `n_jobs` and `verbose`, and learns `vocabulary_`,
-    `tags_` and `weights_`, if arcs are scored also `labels_`. Its `_batch` checks and encodes
-    sentences.
+    `tags_`, `tag_column_` and `weights_`, if arcs are scored also `labels_`. Its `_batch` checks
+    and encodes sentences.
     """
 
     _parameter_constraints = {

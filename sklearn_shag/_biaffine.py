@@ -78,8 +78,9 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
     n_iter_no_change : int, default=2
         See `early_stopping`.
     warm_start : bool, default=False
-        Whether `fit` continues from the weights of the last one, with its columns and values. The
-        steps of Adam begin anew.
+        Whether `fit` continues from the weights of the last one, with its columns, values, vectors
+        of words, relations and tags, whatever the parameters say of them now; but layers and `tags`
+        must be the same. The steps of Adam begin anew.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), the largest probability, or as by
@@ -103,6 +104,8 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
         The relations of training, sorted; empty if the trees had none.
     tags_ : ndarray of shape (n_tags,), dtype object
         The tags of training, sorted; empty if none are learned.
+    tag_column_ : None or str
+        The column that they are of.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
     loss_curve_ : list of float
@@ -164,6 +167,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
     vocabulary_: dict[str, list[str]]
     labels_: ObjectArray
     tags_: ObjectArray
+    tag_column_: str | None
     weights_: NetworkWeights
     loss_curve_: list[float]
     n_iter_: int
@@ -285,6 +289,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
             vocabulary_=start.vocabulary,
             labels_=start.labels,
             tags_=start.tags,
+            tag_column_=self.tags,
             weights_=NetworkWeights(np.array(start.sizes.hidden), values, mask, start.vectors),
             n_lifted_=trees.n_lifted,
             n_left_out_=trees.n_left_out,
@@ -300,6 +305,11 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
                 raise ValueError(
                     f"warm_start continues from layers of {sizes.hidden} units, but "
                     f"hidden_layer_sizes={self.hidden_layer_sizes}. Leave them as they were."
+                )
+            if self.tags != self.tag_column_:
+                raise ValueError(
+                    f"warm_start continues with tags={self.tag_column_!r}, but tags={self.tags!r}. "
+                    f"Leave them as they were."
                 )
             parts = self.vocabulary_, self.labels_, self.tags_, sizes
             return Start(columns, *parts, *self.weights_[1:])
@@ -321,7 +331,8 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
         found = over_chunks(task, batch, self.n_jobs, self.verbose)
         heads, labels, tags = map(object_array, zip(*found, strict=True))
         labels = _look_up(self.labels_, labels) if self._has_labels else [None] * heads.size
-        return heads, labels, {self.tags: _look_up(self.tags_, tags)} if self.tags_.size else {}
+        tags = {self.tag_column_: _look_up(self.tags_, tags)} if self.tags_.size else {}
+        return heads, labels, tags
 
 
 def _look_up(names, codes):

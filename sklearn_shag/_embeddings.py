@@ -59,9 +59,9 @@ def read_embeddings(embeddings):
     elif (
         isinstance(embeddings, list | tuple)
         and len(embeddings) == 2
-        and all(map(is_collection, embeddings))
+        and all(is_collection(part) and hasattr(part, "__getitem__") for part in embeddings)
     ):
-        words, vectors = list(embeddings[0]), embeddings[1]
+        words, vectors = list(embeddings[0]), embeddings[1]  # no set, which has no order
     else:
         raise ValueError(
             f"embeddings must be a mapping from words to vectors, or a pair of words and an array "

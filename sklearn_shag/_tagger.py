@@ -6,7 +6,6 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -71,6 +70,8 @@ class Tagger(TreeTransformer, NetworkLearner):
     ----------
     tags_ : ndarray of shape (n_tags,), dtype object
         The tags of training, sorted.
+    tag_column_ : str
+        The column that they are of.
     vocabulary_ : dict of list of str
         The known values of each column, each affix with its length.
     weights_ : NetworkWeights
@@ -118,6 +119,7 @@ class Tagger(TreeTransformer, NetworkLearner):
     _loss_shown = 2
 
     tags_: ObjectArray
+    tag_column_: str
     vocabulary_: dict[str, list[str]]
     weights_: NetworkWeights
     loss_curve_: list[float]
@@ -209,6 +211,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         values, history = self._train(start, examples, np.arange(len(sentences)), rng)
         vars(self).update(
             tags_=start.tags,
+            tag_column_=self.tags,
             vocabulary_=start.vocabulary,
             weights_=NetworkWeights(np.array(start.sizes.hidden), values, *start[-2:]),
             loss_curve_=history["loss_curve_"],
@@ -246,9 +249,11 @@ class Tagger(TreeTransformer, NetworkLearner):
         weights = check_sample_weight(sample_weight, sentences)
         rng = check_random_state(self.random_state)
         folds = self._folds(sentences, rng)
+        params = self.get_params(deep=False) | {"n_jobs": None, "verbose": 0}
         tasks = [
             delayed(_tag_fold)(
-                clone(self).set_params(random_state=rng.randint(2**31), n_jobs=None, verbose=0),
+                # Parameters are not copied, as clone would: vectors of words may be large.
+                type(self)(**params | {"random_state": rng.randint(2**31)}),
                 [sentences[s] for s in train],
                 weights[train],
                 [sentences[s] for s in test],
@@ -277,7 +282,8 @@ class Tagger(TreeTransformer, NetworkLearner):
                 )
             cv = KFold(cv, shuffle=True, random_state=rng.randint(2**31))
         folds = list(check_cv(cv).split(sentences))
-        if not np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(n)):
+        tests = [s for _, test in folds for s in test]
+        if sorted(tests) != list(range(n)):
             raise ValueError(
                 f"The folds of cv={self.cv!r} do not hold each sentence of X once, so that some "
                 f"would have no tags. Take an int, or folds such as those of KFold."
@@ -309,7 +315,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         check_is_fitted(self)
         sentences, _ = check_sentences(X)
         tags = self.predict_tags(sentences)
-        return list(map(_with_symbols, sentences, repeat(self.tags), map(tuple, tags)))
+        return list(map(_with_symbols, sentences, repeat(self.tag_column_), map(tuple, tags)))
 
     def score(
         self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None
@@ -339,11 +345,11 @@ class Tagger(TreeTransformer, NetworkLearner):
         sentences, _ = check_sentences(X)
         weights = check_sample_weight(sample_weight, sentences)
         weights = np.repeat(weights, list(map(len, sentences)))
-        true = np.concatenate([np.array(read_tags(self.tags, s), object) for s in sentences])
+        true = np.concatenate([np.array(read_tags(self.tag_column_, s), object) for s in sentences])
         weights = weights * (true != MISSING)
         if not weights.any():
             raise ValueError(
-                f"X has no known tags in the column {self.tags!r} to compare with, or its "
+                f"X has no known tags in the column {self.tag_column_!r} to compare with, or its "
                 f"sentences weigh nothing."
             )
         right = np.concatenate(self.predict_tags(sentences)) == true

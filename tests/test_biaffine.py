@@ -50,6 +50,26 @@ def test_auto_reads_what_crf_parser_reads_but_feature_by_feature():
     assert small(["upos", "feats", "feats.Mood"]).fit([tree]).columns_ == expected[:3]
 
 
+@pytest.mark.parametrize("columns", [("feats",), ("upos", "feats")])
+def test_features_that_no_tree_has_are_refused(columns):
+    tree = DependencyTree(["Go", "on"], [0, 1], upos=["V", "P"])
+    with pytest.raises(ValueError, match=r"All values of the column .feats. of X \(2 tokens\)"):
+        small(columns).fit([tree])
+
+
+@pytest.mark.parametrize("parser", [small, CRFParser])
+def test_a_feature_that_no_tree_has_is_refused(trees, parser):
+    with pytest.raises(ValueError, match=r"All values of the column 'feats.Cas' of X"):
+        parser(["upos", "feats.Case", "feats.Cas"]).fit(trees)
+
+
+def test_an_underscore_may_be_a_word(trees):
+    parser = small(("form", "suffix"), max_iter=1).fit(trees)
+    assert parser.predict([["_"]])[0].tolist() == [0]
+    with pytest.raises(ValueError, match="All values of the column 'form'"):
+        parser.predict([["_"] * 21])
+
+
 def test_every_column_counts(trees, test):
     """A parser does not say the same of sentences that differ in a column."""
     parser = small(("upos", "form", "suffix")).fit(trees)
@@ -205,6 +225,15 @@ def test_training_that_explodes_is_an_error(trees):
         small(learning_rate_init=1e30).fit(trees)
 
 
+def test_weights_that_leave_no_gradient_are_an_error(trees):
+    """Squares overflow before slopes do; steps of length 0 would teach nothing."""
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(ValueError, match=r"range of numbers.*or the weights of sentences"),
+    ):
+        small().fit(trees, sample_weight=[1e30] * len(trees))
+
+
 # Going on, and stopping
 
 
@@ -215,6 +244,21 @@ def test_warm_start_goes_on(trees):
     assert parser.loss_curve_[0] < 0.8 * first[0]
     with pytest.raises(ValueError, match=r"warm_start continues from layers of \(16,\) units"):
         parser.set_params(hidden_layer_sizes=(8,)).fit(trees)
+
+
+@pytest.mark.parametrize(("before", "after"), [("upos", "xpos"), ("upos", None), (None, "upos")])
+def test_warm_start_goes_on_with_the_same_tags(trees, before, after):
+    parser = small(("form",), tags=before, warm_start=True, max_iter=1).fit(trees)
+    with pytest.raises(ValueError, match=f"continues with tags={before!r}, but tags={after!r}"):
+        parser.set_params(tags=after).fit(trees)
+
+
+@pytest.mark.parametrize("tags", ["xpos", None])
+def test_learned_tags_go_into_their_column_whatever_is_set_since(trees, tags):
+    parser = small(("form",), tags="upos", max_iter=1).fit(trees)
+    expected = parser.parse([["a", "b"]])
+    assert expected[0].upos is not None
+    assert parser.set_params(tags=tags).parse([["a", "b"]]) == expected
 
 
 def test_early_stopping_keeps_the_best_weights(english):

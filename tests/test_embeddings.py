@@ -161,6 +161,7 @@ def test_taggers_learn_from_them(english):
         ((["a"], np.ones((2, 3))), r"1 words need vectors of shape \(1, n_dimensions\)"),
         ((["a"], np.ones(1)), r"got \(1,\)"),
         ((["a", "b"],), "a pair of words and an array"),
+        (({"a", "b"}, np.ones((2, 3))), "a pair of words and an array"),
         ("vectors.txt", "mapping from words to vectors"),
         (3, "embeddings"),
     ],

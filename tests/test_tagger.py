@@ -204,6 +204,15 @@ def test_files_keep_all_but_tags(english, name, place):
     assert written.getvalue() != LINES
 
 
+@pytest.mark.parametrize("tags", ["xpos", None])
+def test_tags_go_into_their_column_whatever_is_set_since(trees, tags):
+    tagger = small().fit(trees)
+    expected, score = tagger.transform(trees), tagger.score(trees)
+    tagger.set_params(tags=tags)
+    assert tagger.transform(trees) == expected
+    assert tagger.score(trees) == score
+
+
 def test_plain_tokens_are_words(fitted, english):
     forms = [list(tree.forms) for tree in english[300:310]]
     assert fitted.transform(forms) == fitted.transform(bare(english[300:310]))
@@ -274,6 +283,7 @@ def test_folds_of_an_int_are_drawn(trees, monkeypatch):
         (61, r"tags 61 folds, but X holds 60 sentences.*lower cv=61, or use fit and transform"),
         (ShuffleSplit(2), r"The folds of cv=ShuffleSplit.* do not hold each sentence of X once"),
         ([([0, 1], [2, 3])], r"The folds of cv=\[.*KFold"),
+        ([], r"The folds of cv=\[\] do not hold"),
         (GroupKFold(2), "groups"),
         (1, "'cv' parameter of Tagger"),
         ("five", "'cv' parameter of Tagger"),
@@ -284,6 +294,17 @@ def test_folds_that_do_not_do(trees, cv, message):
     with pytest.raises(ValueError, match=message):
         tagger.fit_transform(trees)
     assert not hasattr(tagger, "weights_")
+
+
+def test_folds_may_come_from_a_generator_and_vectors_are_not_copied(trees):
+    class Vectors(dict):
+        def __deepcopy__(self, memo):
+            raise AssertionError("copied")
+
+    folds = list(KFold(2).split(trees))
+    vectors = Vectors(the=[1.0, 2.0])
+    found = small(cv=iter(folds), embeddings=vectors).fit_transform(trees)
+    assert found == small(cv=folds, embeddings=dict(vectors)).fit_transform(trees)
 
 
 def test_weights_go_to_the_folds(trees):

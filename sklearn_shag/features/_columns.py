@@ -28,8 +28,9 @@ LONGEST_SHAPE = 12
 VECTOR = "vector"
 # What words alone tell. Where nothing else is read, tokens of plain sequences are words.
 OF_WORDS = ("form", *AFFIXES, "shape")
-# "For now ." has no features, and is no reason to refuse a text: they are missing from longer ones.
-LONGEST_WITHOUT_FEATS = 20
+# "For now ." has no features, a line may be the word "_", and neither is a reason to refuse a text:
+# features, or words, are missing from longer ones.
+LONGEST_SILENCE = 20
 
 # Codes that every column has; its values follow.
 UNKNOWN, ROOT, OUTSIDE, FIRST = range(4)
@@ -102,12 +103,15 @@ def choose_columns(columns, sentences):
 
 
 def split_features(names, sentences):
-    """Put a column for each morphological feature of sentences in the place of "feats"."""
+    """Put a column for each morphological feature of sentences in the place of "feats".
+
+    Where there is none "feats" stays, to be refused as a column that says nothing.
+    """
     feats = set().union(*(getattr(s, "feats", None) or () for s in sentences)) - {MISSING}
     found = {pair.partition("=")[0] for value in feats for pair in value.split("|")}
     split = []
     for name in names:
-        split += [f"feats.{feature}" for feature in sorted(found)] if name == "feats" else [name]
+        split += [f"feats.{f}" for f in sorted(found)] if name == "feats" and found else [name]
     return tuple(dict.fromkeys(split))
 
 
@@ -261,7 +265,7 @@ def list_values(names, sentences, min_count):
     """
     vocabulary = {}
     for name, values, places, says_something in _read_columns(names, sentences):
-        if not says_something:
+        if not says_something or set(values) == {MISSING}:  # of a file, or of what is made of it
             if name == "symbol":  # refused as every parser of symbols does
                 check_share(places.size, places.size, [[MISSING] * places.size], [])
             raise ValueError(
@@ -311,7 +315,8 @@ def encode_columns(columns, sentences, indptr):
             pairs = zip(of_values, values, strict=True)
             of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
         codes[:, k] = np.array(of_values, dtype=np.int32)[places]
-        may_be_silent = name.startswith("feats") and len(codes) <= LONGEST_WITHOUT_FEATS
+        of_words_or_feats = _derivation(name)[0] in ("form", "feats")
+        may_be_silent = of_words_or_feats and len(codes) <= LONGEST_SILENCE
         if not (says_something or may_be_silent):
             raise ValueError(
                 f"All values of the column {name!r} of X ({len(codes)} tokens) are {MISSING!r}, "

@@ -1,6 +1,6 @@
 """Training of the network: the loss of known trees, and Adam along its gradient."""
 
-from math import cos, pi, sqrt
+from math import cos, isfinite, nan, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -132,7 +132,7 @@ class Trainer:
         self.n_taken += 1
         settings = np.array(
             [
-                min(1.0, LARGEST_NORM / norm) if norm else 1.0,
+                LARGEST_NORM / max(norm, LARGEST_NORM) if isfinite(norm) else nan,
                 rate / (1 - BETA_1**self.n_taken),
                 1 - BETA_2**self.n_taken,
                 decay,
