@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_shag._base import keep, object_array
-from sklearn_shag._base_conditional import ConditionalParser, prepare_trees
+from sklearn_shag._base_conditional import ArcParser, prepare_trees
 from sklearn_shag._column_groups import list_sizes
 from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
 from sklearn_shag.encoding import EncodedSentences, collect_labels, encode_labels
@@ -47,7 +47,7 @@ SCHEDULE = ((10_000, 300, 20), (100_000, 500, 10), (np.inf, 1000, 8))
 WITHOUT_TAGS = ("form", "prefix", "suffix", "shape")
 
 
-class BiaffineParser(ConditionalParser):
+class BiaffineParser(ArcParser):
     """Network with recurrent layers and biaffine scores of arcs.
 
     Tokens are embedded by their columns and read in both directions by simple recurrent units;
@@ -156,7 +156,7 @@ class BiaffineParser(ConditionalParser):
     """
 
     _parameter_constraints = {
-        **ConditionalParser._parameter_constraints,
+        **ArcParser._parameter_constraints,
         "columns": [StrOptions({"auto"}), list, tuple],
         "hidden_layer_sizes": [list, tuple],
         "tags": [None, StrOptions({"upos", "xpos"})],
