@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base_conditional import ConditionalParser, mask_labels, prepare_trees
+from sklearn_shag._base_conditional import ArcParser, mask_labels, prepare_trees
 from sklearn_shag._base_network import NetworkLearner, Start, read_tags
 from sklearn_shag._early_stopping import attachment_score, set_aside
 from sklearn_shag._network_tasks import label_batch, parse_batch, read_batch, rungs_of
@@ -28,7 +28,7 @@ from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_conte
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
 
 
-class BiaffineParser(NetworkLearner, ConditionalParser):
+class BiaffineParser(NetworkLearner, ArcParser):
     """Network with recurrent layers and biaffine scores of arcs.
 
     Tokens are embedded by their columns and read in both directions by simple recurrent units;
@@ -149,7 +149,7 @@ class BiaffineParser(NetworkLearner, ConditionalParser):
     """
 
     _parameter_constraints = {
-        **ConditionalParser._parameter_constraints,
+        **ArcParser._parameter_constraints,
         **NetworkLearner._parameter_constraints,
         "columns": [StrOptions({"auto"}), list, tuple],
         "tags": [None, StrOptions({"upos", "xpos"})],

@@ -8,12 +8,7 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base_conditional import (
-    ConditionalParser,
-    best_labels,
-    mask_labels,
-    prepare_trees,
-)
+from sklearn_shag._base_conditional import ArcParser, best_labels, mask_labels, prepare_trees
 from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
 from sklearn_shag._kept import keep
 from sklearn_shag.encoding import EncodedSentences, collect_labels, encode_labels
@@ -50,7 +45,7 @@ SMALLEST_OF_ARCS, SMALLEST_OF_LABELS = 2e-3, 1e-3
 FASTER, FEWER = 2.0, 8
 
 
-class CRFParser(ConditionalParser):
+class CRFParser(ArcParser):
     """Linear conditional random field of dependency trees.
 
     The probability of a tree given its sentence is proportional to the exponential of the sum of
@@ -168,7 +163,7 @@ class CRFParser(ConditionalParser):
     """
 
     _parameter_constraints = {
-        **ConditionalParser._parameter_constraints,
+        **ArcParser._parameter_constraints,
         "columns": [StrOptions({"auto"}), list, tuple],
         "templates": [None, list, tuple],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -450,8 +445,8 @@ class CRFParser(ConditionalParser):
         if head is None:
             head = int(self.predict([sentence])[0][modifier - 1])
         if rival is None:
-            scores = self._rungs()[0].make_potentials(batch).arcs.reshape(n, n + 1)[modifier - 1]
-            scores[[head, modifier]] = -np.inf
+            scores = self.score_arcs([sentence])[0][modifier - 1]
+            scores[head] = -np.inf
             rival = int(scores.argmax())
         if head == rival:
             raise ValueError(f"head and rival are both {head}: there is nothing to compare.")

@@ -102,6 +102,11 @@ def test_scores_are_those_of_the_network(fitted, test):
     scores = read(network, batch.codes, batch.indptr).arcs
     potentials = Potentials(batch.indptr, arcs=scores.astype(np.float64))
     expected = chart(None, potentials).arcs
+    given = [each[np.isfinite(each)] for each in fitted.score_arcs(test[:3])]
+    others = [np.arange(1, n + 1)[:, None] != np.arange(n + 1) for n in map(len, test[:3])]
+    assert_array_equal(
+        np.concatenate(given), scores[np.concatenate([each.ravel() for each in others])]
+    )
     found = np.concatenate([each.ravel() for each in fitted.predict_marginals(test[:3])])
     assert_allclose(found, expected, atol=1e-9)
 

@@ -364,6 +364,7 @@ def train_on_what_is_asked() -> None:
     assert_type(parser.n_lifted_, int)
     features = parser.explain(trees[0], 1, head=2, rival=0, n_features=3)
     assert_type(features, list[FeatureWeight])
+    assert_type(parser.score_arcs(trees[:2]), NDArray[np.object_])
     network = BiaffineParser("auto", hidden_layer_sizes=(8,), tags=None, max_iter=1)
     assert_type(network.fit(trees), BiaffineParser)
     assert_type(network.weights_, NetworkWeights)
