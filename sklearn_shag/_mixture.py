@@ -229,10 +229,12 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         """
         self._check_parsing()
         helpers = [parser for _, parser in self._check_members()]
-        raw = prepare_text(X, y, sample_weight, self.max_length, self.nonprojective)
         symbols = sorted(set().union(*(helper.symbols_ for helper in helpers)))
-        text = raw.text._replace(codes=encode_sentences(raw.merged.symbols, symbols).codes)
-        symbols, shares = np.array(symbols, dtype=object), _share_symbols(text, len(symbols))
+        raw = prepare_text(
+            *(X, y, sample_weight, self.max_length, self.nonprojective), symbols=symbols
+        )
+        text, symbols = raw.text, raw.symbols
+        shares = _share_symbols(text, symbols.size)
         codes = [encode_sentences([symbols], h.symbols_, check=False).codes for h in helpers]
         grammars, fallbacks = (
             [align_grammar(*each, shares) for each in zip(learned, codes, strict=True)]

@@ -68,6 +68,7 @@ def helpers(english):
 SMALL = {
     "ab": ([["a", "b"], ["b", "a", "b"], ["b"]], [[2, 0], [2, 0, 2], [0]]),
     "ba": ([["b", "a", "a"], ["a"], ["a", "b"]], [[2, 0, 2], [0], [0, 1]]),
+    "bc": ([["c", "c"], ["c", "b", "c"], ["c"]], [[2, 0], [2, 0, 2], [0]]),
     "abc": ([["a", "c"], ["b", "c", "a"], ["c", "b"]], [[2, 0], [2, 0, 2], [0, 1]]),
 }
 
@@ -133,10 +134,10 @@ def test_sentences_against_enumeration():
 
 def test_symbols_that_a_helper_does_not_know_have_their_share_of_the_text():
     members = small("ab", "abc")
-    text = [["a", "b"], ["c", "b"], ["b"], ["c"]]
+    text = [["a", "b"], ["c", "b"], ["b"], ["c"], ["b"]]
     model = MixtureSHAG(members, weights=[1, 0]).fit(text)
     assert_array_equal(model.symbols_, ["a", "b", "c"])
-    shares = np.array([1, 3, 2]) + 1.0
+    shares = np.array([1, 4, 2]) + 1.0
     shares /= shares.sum()
     helper = members[0][1]
     for direction in (LEFT, RIGHT):
@@ -155,6 +156,18 @@ def test_symbols_that_a_helper_does_not_know_have_their_share_of_the_text():
     total = sum(sequence_value(model, 4, RIGHT, [symbol]) for symbol in range(3))
     assert_allclose(total, 1.0, rtol=1e-12)
     assert_allclose(sequence_value(model, 4, RIGHT, [2]) / total, shares[2], rtol=1e-12)
+
+
+def test_symbols_have_their_own_codes_in_each_helper():
+    members = small("ab", "bc")
+    model = MixtureSHAG(members, weights=[0, 1]).fit([["a", "b"], ["c", "b"]])
+    known = 1 - (1 + 1) / (1 + 2 + 1 + 3)  # the share of all but a
+    for head, own_head in ((0, 2), (1, 0), (2, 1), (3, 2)):  # a is an unknown head
+        for direction in (LEFT, RIGHT):
+            for modifier in (1, 2):
+                found = sequence_value(model, head, direction, [modifier])
+                own = sequence_value(members[1][1], own_head, direction, [modifier - 1])
+                assert_allclose(found, known * own, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:.*no helper has a tree")
