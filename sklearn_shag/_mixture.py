@@ -50,10 +50,10 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of sentences all heads of which are known, if arcs cross, as for
         :class:`ConditionalSHAG`.
-    decoder : {"mbr", "max_marginal"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), or the
-        largest sum of marginals (the expected number of right arcs). What helpers have for this
-        parameter is not looked at.
+        largest sum of marginals (the expected number of right arcs), or as by "mbr" of all trees,
+        with arcs that may cross. What helpers have for this parameter is not looked at.
     n_jobs : int or None, default=None
         Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
     verbose : int, default=0
@@ -145,7 +145,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "nonprojective": [StrOptions({"lift", "drop"})],
-        "decoder": [StrOptions({"mbr", "max_marginal"})],
+        "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }
 
     _needs_whole_trees = None  # what is not known is summed over
@@ -167,7 +167,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         max_iter: int = 100,
         tol: float = 1e-4,
         nonprojective: Literal["lift", "drop"] = "lift",
-        decoder: Literal["mbr", "max_marginal"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
