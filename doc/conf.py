@@ -102,6 +102,7 @@ sphinx_gallery_conf = {
             "plot_spectral_and_em.py",
             "plot_recover_grammar.py",
             "plot_tree_loss.py",
+            "plot_transfer.py",
             "plot_logistic_normal.py",
             "plot_autoencoder.py",
         ]
