@@ -78,10 +78,10 @@ print(f"{'chain':<31}directed {chain[0]:.1f}, undirected {chain[1]:.1f}")
 # -------------------
 # To trees, three points. To raw text it depends on the start: eight from the concave one, nothing
 # from the uniform one, and from the harmonic one it takes eleven, since EM finds what is more
-# probable, and with more text is surer of the wrong thing. Only the concave start, which is told that
-# roots are verbs, is above the chain, in which every word depends on the next one. Undirected, where
-# an arc may be the other way round, the starts are nearer to each other: part of what differs is
-# which end is called the head.
+# probable, and with more text is surer of the wrong thing. Only the concave start, which is told
+# that roots are verbs, is above the chain, in which every word depends on the next one. Undirected,
+# where an arc may be the other way round, the starts are nearer to each other: part of what differs
+# is which end is called the head.
 
 figure, panels = plt.subplots(1, 2, figsize=(8.5, 4.8), sharey=True, layout="constrained")
 for column, (axes, metric) in enumerate(zip(panels, metrics, strict=True)):

@@ -69,8 +69,8 @@ others = [score([rule for rule in rules if rule[0] != head]) for head in groups]
 # How strong
 # ----------
 # Half a nat is little: two trees that differ by one arc of the rules are then as 1 to 1.6. That is
-# more than half of the gain, and above two nats nothing is added. The model has learned to do without
-# the rules: they are no help in predictions. Those of verbs are worth more than all others.
+# more than half of the gain, and above two nats nothing is added. The model has learned to do
+# without the rules: they are no help in predictions. Those of verbs are worth more than all others.
 
 strengths = [0, 0.25, 0.5, 1, 2, 4, 8]
 learned = [score("ud", rule_strength=strength) for strength in strengths]
