@@ -110,7 +110,7 @@ def predict_stages(model, trees):
     batch = Batch(sentences, *encode_sentences(symbols, model.symbols_), None)
     tasks = {
         "marginals": partial(parse_marginals, model._rungs()),
-        "heads": partial(parse_heads, model._rungs(), logarithm=True),
+        "heads": partial(parse_heads, model._rungs(), decoder="mbr"),
     }
     parsers = {n: SpectralSHAG(6, n_jobs=n).fit_statistics(model.statistics_) for n in (1, 2)}
     times = medians(

@@ -1,11 +1,14 @@
-"""UDPipe 1 trained on the same files, with their tags: what CRFParser is compared with.
+"""UDPipe 1 trained on the same files: what CRFParser and BiaffineParser are compared with.
 
-Usage: python benchmarks/udpipe.py TREEBANK... [--tags] [--output RESULTS.json]
+Usage: python benchmarks/udpipe.py TREEBANK... [--tags | --tokens] [--output RESULTS.json]
 
 The treebanks are folders of SKLEARN_SHAG_DATA. It needs ``pip install ufal.udpipe``, which nothing
 else does, and from minutes (Tamil) to hours (English) on one core. The parser is trained with
 UDPipe's own defaults for forms, UPOS and features, on the training set, and stops by itself at the
 best score on the development set; tags are those of the files. With --tags it sees UPOS alone.
+With --tokens a tagger is trained too, by its own defaults, the parser learns from its tags, and the
+test set is parsed with the tags of the file, and again from its tokens alone. Relations are scored
+without subtypes.
 """
 
 import argparse
@@ -22,10 +25,11 @@ from sklearn_shag.treebank import heads
 # What the authors' own models of Universal Dependencies have in common.
 OPTIONS = (
     "iterations=10;transition_system=projective;transition_oracle=dynamic;structured_interval=8;"
-    "hidden_layer=200;learning_rate=0.02;learning_rate_final=0.001;l2=0.5;run=1;use_gold_tags=1;"
+    "hidden_layer=200;learning_rate=0.02;learning_rate_final=0.001;l2=0.5;run=1;"
     "embedding_upostag=20;embedding_xpostag=0;embedding_lemma=0;embedding_deprel=20;"
 )
 WORDS, TAGS = "embedding_form=50;embedding_feats=20;", "embedding_form=0;embedding_feats=0;"
+GOLD = "use_gold_tags=1;"
 
 
 def read(path):
@@ -37,11 +41,11 @@ def read(path):
     return found
 
 
-def train(folder, options):
-    """Train a parser; return it with the CPU seconds that it took."""
+def train(folder, tagger, options):
+    """Train a parser, and a tagger unless "none"; return them with the CPU seconds they took."""
     started, error = time.process_time(), ProcessingError()
     parts = [read(next(folder.glob(f"*-ud-{part}.conllu"))) for part in ("train", "dev")]
-    trained = Trainer.train("morphodita_parsito", *parts, "none", "none", options, error)
+    trained = Trainer.train("morphodita_parsito", *parts, "none", tagger, options, error)
     if error.occurred():
         raise RuntimeError(error.message)
     seconds, path = time.process_time() - started, folder.name + ".udpipe"
@@ -51,38 +55,60 @@ def train(folder, options):
     return model, seconds
 
 
-def parse(model, path, trees):
-    """Parse a file with its tags, as trees, and say how many sentences a second that were."""
-    started, parsed = time.process_time(), []
-    for sentence, tree in zip(read(path), trees, strict=True):
+def parse(model, path, trees, tagged):
+    """Parse a file, with its tags or its tokens alone.
+
+    Returns
+    -------
+    row : dict
+        Scores, with that of tags, and how many sentences a second that were.
+    """
+    sentences = list(read(path))
+    started = time.process_time()
+    for sentence in sentences:
+        if not tagged:
+            model.tag(sentence, Model.DEFAULT)
         model.parse(sentence, Model.DEFAULT)
-        words = list(sentence.words)[1:]
-        parsed.append(tree.with_heads([w.head for w in words], [w.deprel for w in words]))
-    return parsed, len(trees) / (time.process_time() - started)
+    speed = len(trees) / (time.process_time() - started)
+    words = [list(sentence.words)[1:] for sentence in sentences]
+    parsed = [
+        tree.with_heads([w.head for w in its_words], [w.deprel for w in its_words])
+        for tree, its_words in zip(trees, words, strict=True)
+    ]
+    right = [
+        w.upostag == tag
+        for tree, its_words in zip(trees, words, strict=True)
+        for w, tag in zip(its_words, tree.upos, strict=True)
+    ]
+    return {
+        "UPOS": 100 * sum(right) / len(right),
+        "UAS": 100 * unlabeled_attachment_score(heads(trees), heads(parsed)),
+        "LAS": 100 * labeled_attachment_score(trees, parsed),
+        "sentences/s": speed,
+    }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebank", nargs="+")
-    parser.add_argument("--tags", action="store_true")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--tags", action="store_true")
+    what.add_argument("--tokens", action="store_true")
     parser.add_argument("--output", help="default: in the folder results beside the script")
     arguments = parser.parse_args()
-    name = "udpipe tags" if arguments.tags else "udpipe words"
-    report, rows = Report(name.replace(" ", "_"), arguments.output), []
+    name = "tags" if arguments.tags else "tokens" if arguments.tokens else "words"
+    options = OPTIONS + (TAGS if arguments.tags else WORDS) + ("" if arguments.tokens else GOLD)
+    tagger = "" if arguments.tokens else "none"
+    report, rows = Report(f"udpipe_{name}", arguments.output), []
     for treebank in arguments.treebank:
         data = fetch_treebank(treebank, download_if_missing=False)
-        model, seconds = train(data.folder, OPTIONS + (TAGS if arguments.tags else WORDS))
-        parsed, speed = parse(model, next(data.folder.glob("*-ud-test.conllu")), data.test)
-        rows.append(
-            {
-                "treebank": treebank,
-                "UAS": 100 * unlabeled_attachment_score(heads(data.test), heads(parsed)),
-                "LAS": 100 * labeled_attachment_score(data.test, parsed),
-                "CPU s": seconds,
-                "sentences/s": speed,
-            }
-        )
-        report.add(name, rows)
+        model, seconds = train(data.folder, tagger, options)
+        path = next(data.folder.glob("*-ud-test.conllu"))
+        for tagged in (True, False) if arguments.tokens else (True,):
+            row = {"treebank": treebank, "from": "tags of the file" if tagged else "tokens alone"}
+            row |= parse(model, path, data.test, tagged)
+            rows.append(row | {"CPU s of training": seconds})
+        report.add(f"udpipe {name}", rows)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,12 @@ sphinx_gallery_conf = {
             "plot_spectral_and_em.py",
             "plot_recover_grammar.py",
             "plot_tree_loss.py",
+            "plot_induction_curve.py",
+            "plot_induction_rules.py",
+            "plot_induction_conventions.py",
+            "plot_transfer.py",
+            "plot_logistic_normal.py",
+            "plot_autoencoder.py",
         ]
     ),
     "doc_module": ("sklearn_shag",),
@@ -130,7 +136,7 @@ PUBLIC_MODULES = [
     ),
 ]
 THEORY = "theory"
-N_EQUATIONS = 46
+N_EQUATIONS = 48
 
 
 def _check_equation_numbers(app, doctree):

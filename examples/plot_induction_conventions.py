@@ -1,26 +1,26 @@
 """
-Wrong, or turned round?
-=======================
+Which end is the head?
+======================
 
-Whether the noun is the head of its determiner, or the determiner that of the noun, is a convention,
-and raw text says nothing about conventions. So attachment scores of grammars that are learned from
-it, without trees, mix two kinds of errors. This example tells them apart.
+A determiner and its noun belong together: any text says so. That the noun is the head is a
+convention of the treebank, and others have had it the other way round. This example looks at which
+arcs a grammar from raw text turns round.
 """
 
 # %%
-# Three fates of an arc
-# ---------------------
-# An arc of the treebank is found, or it is turned round (its modifier is taken for the head of its
-# head), or it is missed. Undirected attachment counts the first two,
-# :func:`~sklearn_shag.metrics.unlabeled_attachment_score` the first. Sentences are those that were
-# learned from, and longer ones; their heads were not looked at.
+# Three scores
+# ------------
+# Undirected attachment accepts an arc either way. The neutral edge direction of Schwartz et al.
+# (2011) also accepts the grandparent, which is what the turned arc makes of the word below it.
 
+import warnings
 from collections import Counter
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_shag import DMV, DummyParser
+from sklearn_shag import DMV
 from sklearn_shag.datasets import load_english
 from sklearn_shag.metrics import (
     neutral_edge_direction_score,
@@ -29,64 +29,55 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.treebank import remove_punctuation
 
+warnings.simplefilter("ignore", ConvergenceWarning)  # a hundred iterations will do here
 trees = remove_punctuation(load_english().data)
-metrics = {
-    "directed": unlabeled_attachment_score,
-    "undirected": undirected_attachment_score,
-    "neutral": neutral_edge_direction_score,
-}
 models = {
-    "harmonic start": DMV(tol=1e-3),
-    "harmonic, NOUN heads DET": DMV(rules=[("NOUN", "DET")], tol=1e-3),
-    "concave, roots are verbs": DMV("concave", root_symbols=["VERB", "AUX"], tol=1e-3),
-    "rules": DMV(rules="ud", tol=1e-3),
-    "chain": DummyParser("right"),
+    "harmonic start": DMV("harmonic", tol=1e-3),
+    "uniform start": DMV("uniform", tol=1e-3),
+    "uniform start, rules": DMV("uniform", rules="ud", tol=1e-3),
 }
-predictions = {name: model.fit(trees).predict(trees) for name, model in models.items()}
-for name, heads in predictions.items():
-    values = (f"{of} {100 * metric(trees, heads):.1f}" for of, metric in metrics.items())
-    print(f"{name:<25}", ", ".join(values))
+metrics = (unlabeled_attachment_score, undirected_attachment_score, neutral_edge_direction_score)
+predicted = {name: model.fit(trees).predict(trees) for name, model in models.items()}
+for name, heads in predicted.items():
+    scores = [f"{100 * metric(trees, heads):5.1f}" for metric in metrics]
+    print(f"{name:<21}directed {scores[0]}, undirected {scores[1]}, neutral {scores[2]}")
 
 # %%
-# Neutral edge direction also forgives a head that is the head of the true head, which arcs that are
-# turned round bring with them: see :ref:`scores`.
+# Right, turned round, and elsewhere
+# ----------------------------------
+# Of the most frequent arcs of the treebank, head before modifier: how often does the grammar have
+# them, and how often the other way round?
 #
-# Arcs by their tags
-# ------------------
+# From the harmonic start nearly every determiner governs its noun, and most auxiliaries their verb.
+# As likelihood goes, that is as good a grammar as the treebank's. From the uniform start it is the
+# nouns that govern, by chance. Rules settle it. What is neither right nor turned round is wrong by
+# any convention: the nouns and clauses of verbs, and most of that only rules mend.
 
-FATES = {"found": "C0", "turned round": "C1", "missed": "lightgrey"}
 
-
-def count_fates(heads):
-    """Count the arcs of the treebank by head, modifier and fate."""
-    counts = Counter()
+def count(heads):
+    """Return how often arcs with the tags of both ends are there, and there the other way round."""
+    gold, right, turned = Counter(), Counter(), Counter()
     for tree, found in zip(trees, heads, strict=True):
-        symbols, found = ["<root>", *tree.symbols], [-1, *found]
-        for modifier, head in enumerate(tree.heads, start=1):
-            right, turned = found[modifier] == head, found[head] == modifier
-            fate = "found" if right else "turned round" if turned else "missed"
-            counts[f"{symbols[head]} → {symbols[modifier]}", fate] += 1
-    return counts
+        for modifier, head in enumerate(tree.heads.tolist(), start=1):
+            if head:
+                tags = tree.symbols[head - 1], tree.symbols[modifier - 1]
+                gold[tags] += 1
+                right[tags] += found[modifier - 1] == head
+                turned[tags] += found[head - 1] == modifier
+    return gold, right, turned
 
 
-pairs = Counter()
-for (pair, _), number in count_fates(predictions["chain"]).items():
-    pairs[pair] += number
-names = [pair for pair, _ in pairs.most_common(12)]
-
-figure, panels = plt.subplots(1, 3, figsize=(9, 4.6), sharey=True, layout="constrained")
-for axes, name in zip(panels, list(models)[:3], strict=True):
-    counts, begin = count_fates(predictions[name]), np.zeros(len(names))
-    for fate, color in FATES.items():
-        width = np.array([counts[pair, fate] for pair in names])
-        axes.barh(names, width, left=begin, label=fate, color=color)
-        begin += width
-    axes.set(title=name, xlabel="arcs")
+figure, panels = plt.subplots(1, 3, figsize=(10, 4), sharey=True, layout="constrained")
+for axes, (name, heads) in zip(panels, predicted.items(), strict=True):
+    gold, right, turned = count(heads)
+    kinds = [tags for tags, _ in gold.most_common(9)]
+    labels = [" - ".join(tags) for tags in kinds]
+    shares = [
+        np.array([100 * part[tags] / gold[tags] for tags in kinds]) for part in (right, turned)
+    ]
+    axes.barh(labels, shares[0], label="right")
+    axes.barh(labels, shares[1], left=shares[0], label="the other way round")
+    axes.set(title=name, xlabel="per cent of arcs", xlim=(0, 100))
 panels[0].invert_yaxis()
-figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 plt.show()
-
-# %%
-# What a score hides
-# ------------------
-# TEXT

@@ -26,10 +26,12 @@ if typing.TYPE_CHECKING:
     from sklearn_shag._dummy import DummyParser
     from sklearn_shag._em import EMSHAG
     from sklearn_shag._lexicalized import LexicalizedSHAG
+    from sklearn_shag._mixture import MixtureSHAG
     from sklearn_shag._persistence import load_model, save_model
     from sklearn_shag._product import ProductSHAG
     from sklearn_shag._spectral import SpectralSHAG
     from sklearn_shag._spectral_cv import SpectralSHAGCV
+    from sklearn_shag._tagger import Tagger
 else:  # to type checkers any name would be right
 
     def __getattr__(name):
@@ -55,9 +57,11 @@ __all__ = [
     "DeterministicSHAG",
     "DummyParser",
     "LexicalizedSHAG",
+    "MixtureSHAG",
     "ProductSHAG",
     "SpectralSHAG",
     "SpectralSHAGCV",
+    "Tagger",
     "__version__",
     "load_model",
     "save_model",
@@ -77,10 +81,12 @@ _MODULES = (
     "_dummy",
     "_em",
     "_lexicalized",
+    "_mixture",
     "_persistence",
     "_product",
     "_spectral",
     "_spectral_cv",
+    "_tagger",
 )
 _FOLDERS = (
     "datasets",

@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sklearn_shag._base import object_array
-from sklearn_shag._composition import ComposedParser
+from sklearn_shag._composition import Ensemble
 from sklearn_shag.encoding import check_sentences, check_trees
-from sklearn_shag.parsing import decode_marginals
+from sklearn_shag.parsing import decode_marginals, forbid, permit_projective
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions
@@ -16,7 +16,7 @@ from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray
 
 
-class AveragedSHAG(ComposedParser):
+class AveragedSHAG(Ensemble):
     r"""Average of parsers: soft voting for trees.
 
     The arc marginals of several parsers of any kind are averaged, and the best tree is found from
@@ -32,9 +32,10 @@ class AveragedSHAG(ComposedParser):
     weights : None or array-like of shape (n_estimators,), default=None
         How much each member counts; they are divided by their sum. None counts all alike, a member
         of weight 0 is not asked.
-    decoder : {"mbr", "max_marginal"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen from the averages: by the largest sum of their logarithms, or their
-        largest sum. What members have for this parameter is not looked at.
+        largest sum, or as by "mbr" of all trees, with arcs that may cross. What members have for
+        this parameter is not looked at.
     n_jobs : int or None, default=None
         Number of joblib workers, over members. With None or 1 the `n_jobs` of members count.
     verbose : int, default=0
@@ -93,8 +94,8 @@ class AveragedSHAG(ComposedParser):
     """
 
     _parameter_constraints = {
-        **ComposedParser._parameter_constraints,
-        "decoder": [StrOptions({"mbr", "max_marginal"})],
+        **Ensemble._parameter_constraints,
+        "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }
 
     def __init__(
@@ -102,7 +103,7 @@ class AveragedSHAG(ComposedParser):
         estimators: list[tuple[str, Any]],
         *,
         weights: ArrayLike | None = None,
-        decoder: Literal["mbr", "max_marginal"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -114,7 +115,7 @@ class AveragedSHAG(ComposedParser):
 
     def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         averages, indptr = self._average(X, allowed)
-        return object_array(decode_marginals(averages, indptr, self.decoder == "mbr"))
+        return object_array(decode_marginals(averages, indptr, self.decoder))
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         averages, indptr = self._average(X, allowed)
@@ -153,10 +154,15 @@ class AveragedSHAG(ComposedParser):
         """Average the marginals of all sentences, one after the other, of shape (n_arcs,)."""
         self._check_ready()
         sentences, symbols = check_sentences(X)
-        weights, marginals = self._ask("predict_marginals", sentences, allowed=allowed)
+        lengths = list(map(len, symbols))
+        allowed = self._check_allowed(allowed, lengths)
+        possible = permit_projective(allowed, self.decoder)  # whatever the decoders of members
+        weights, marginals = self._ask("predict_marginals", sentences, allowed=possible)
         flat = (np.concatenate([part.ravel() for part in each]) for each in marginals)
         averages = sum(weight * each for weight, each in zip(weights, flat, strict=True))
-        return averages, np.cumsum([0, *map(len, symbols)])
+        if possible is not allowed:
+            forbid(averages, allowed)
+        return averages, np.cumsum([0, *lengths])
 
     def _ask(self, method, sentences, *args, **options):
         """Call a method of all members that have a weight.

@@ -3,22 +3,21 @@
 from abc import ABC, abstractmethod
 from functools import lru_cache, partial
 from numbers import Integral
-from operator import is_not
 from typing import Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._keep_heads import allow_kept_heads, kept_relations
-from sklearn_shag.encoding import (
-    check_allowed,
-    check_heads,
-    check_sentences,
-    check_trees,
+from sklearn_shag._keep_heads import (
+    advise_on_crossing,
+    allow_kept_heads,
+    kept_relations,
+    make_trees,
 )
+from sklearn_shag._kept import keep
+from sklearn_shag.encoding import check_allowed, check_heads, check_sentences, check_trees
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.parsing import (
     Batch,
@@ -33,6 +32,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import label_arcs, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
+from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,
@@ -40,7 +40,7 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray
 
-__all__ = ["BaseParser", "ChartParser", "keep", "object_array"]
+__all__ = ["BaseParser", "ChartParser"]
 
 
 class BaseParser(BaseEstimator, ABC):
@@ -56,7 +56,7 @@ class BaseParser(BaseEstimator, ABC):
     _takes_heads_of_trees = True  # of X, where there is no y
 
     _parameter_constraints = {
-        "decoder": [StrOptions({"mbr", "max_marginal", "viterbi"})],
+        "decoder": [StrOptions({"mbr", "max_marginal", "viterbi", "mst"})],
         "n_jobs": [
             None,
             Interval(Integral, 1, None, closed="left"),
@@ -103,12 +103,12 @@ class BaseParser(BaseEstimator, ABC):
         -------
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_tokens_i,): 1-based head positions, 0 for the
-            root. Always a projective tree with one root.
+            root. Always a tree with one root, and projective but with ``decoder="mst"``.
 
         Raises
         ------
         ValueError
-            If `allowed` has other shapes, or leaves a sentence no projective tree with one root.
+            If `allowed` has other shapes, or leaves a sentence no such tree.
 
         Notes
         -----
@@ -140,10 +140,14 @@ class BaseParser(BaseEstimator, ABC):
         Notes
         -----
         Theory, eq. 25. Marginals of signed operators may leave [0, 1]. They are clipped
-        at 1e-12 from below and each row is divided by its sum; ``decoder="mbr"`` and
-        ``"max_marginal"`` decode from exactly what is returned here. Where Z, the total
-        mass of the trees of a sentence, is zero, or it or a marginal is not finite, the
-        grammar in `fallback_operators_` is used.
+        at 1e-12 from below and each row is divided by its sum; all decoders but "viterbi"
+        decode from exactly what is returned here. Where Z, the total mass of the trees of
+        a sentence, is zero, or it or a marginal is not finite, the grammar in
+        `fallback_operators_` is used.
+
+        Z is a sum over projective trees. Where `allowed` leaves none but others, which is an
+        error but with ``decoder="mst"``, marginals are those without `allowed`: what it
+        forbids is set to 0, and each row is divided by its sum.
         """
 
     @abstractmethod
@@ -221,18 +225,21 @@ class BaseParser(BaseEstimator, ABC):
             )
         sentences, _ = check_sentences(X)
         if heads is None:
-            return self._predict_labelled(sentences, allowed)[1]
+            return self._predict_parts(sentences, allowed)[1]
         if allowed is not None:
             raise ValueError("Give heads, or the arcs allowed for heads to predict, but not both.")
         return self._label_sentences(sentences, heads)
 
-    def _predict_labelled(self, sentences, allowed):
-        """Predict heads, and the labels of their arcs: None for each sentence if none are known."""
+    def _predict_parts(self, sentences, allowed):
+        """Predict heads, the labels of their arcs, and tags by the name of their column.
+
+        Labels are None for each sentence if none are known.
+        """
         heads = self.predict(sentences, allowed=allowed)
         labels = (
             self._label_sentences(sentences, heads) if self._has_labels else [None] * len(heads)
         )
-        return heads, labels
+        return heads, labels, {}
 
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
@@ -282,14 +289,15 @@ class BaseParser(BaseEstimator, ABC):
         Returns
         -------
         trees : list of DependencyTree
-            The trees of X with predicted heads and, if the training trees had any, relations; for a
-            plain sequence of symbols a tree whose forms are the symbols.
+            The trees of X with predicted heads and, if the training trees had any, relations, and
+            tags if these were learned; for a plain sequence a tree whose forms are what is in it.
 
         Raises
         ------
         ValueError
-            As :meth:`predict`; or if no projective tree with one root has the heads to be kept, as
-            where they cross. The message names the sentence, and the arcs.
+            As :meth:`predict`; or if no tree that it could predict has the heads to be kept, as
+            where they cross and the decoder is not "mst". The message names the sentence, and the
+            arcs.
 
         Examples
         --------
@@ -300,21 +308,35 @@ class BaseParser(BaseEstimator, ABC):
         """
         sentences, _ = check_sentences(X)
         if keep_heads:
-            allowed = allow_kept_heads(sentences, allowed)
-        heads, labels = self._predict_labelled(sentences, allowed)
+            allowed = allow_kept_heads(sentences, allowed, self._projective)
+        heads, labels, tags = self._predict_parts(sentences, allowed)
         if keep_heads:
             labels = map(kept_relations, sentences, heads, labels)
-        return [
-            sentence.with_heads(its_heads, its_labels)
-            if isinstance(sentence, DependencyTree)
-            else DependencyTree(sentence, its_heads, deprels=its_labels)
-            for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)
-        ]
+        return make_trees(sentences, heads, labels, tags)
 
     @property
     def _needs_whole_trees(self):
         """What learns from whole trees alone, to be named in messages; None if nothing does."""
         return type(self).__name__
+
+    @property
+    def _projective(self):
+        """Whether predicted trees have no arcs that cross."""
+        return self.decoder != "mst"
+
+    def _check_allowed(self, allowed, lengths):
+        """Check which arcs of sentences are allowed, and that they make trees."""
+        if allowed is None:
+            return None
+        allowed = check_allowed(allowed, lengths)
+        impossible = find_impossible(allowed, self._projective)
+        if impossible is not None:
+            raise ValueError(
+                f"X[{impossible}] has no {'projective ' * self._projective}tree with one root "
+                f"whose arcs are all allowed: allow more of them in allowed[{impossible}]"
+                f"{advise_on_crossing(allowed[impossible])}."
+            )
+        return allowed
 
     def _check_ready(self):
         check_is_fitted(self)
@@ -401,12 +423,14 @@ class ChartParser(BaseParser):
     def _label_sentences(self, sentences, heads):
         return self._label_batch(self._batch(sentences), check_heads(sentences, heads, "heads"))
 
-    def _predict_labelled(self, sentences, allowed):
+    def _predict_parts(self, sentences, allowed):
         batch = self._batch(sentences, allowed)  # once for both
-        heads = object_array(over_chunks(self._decode(), batch, self.n_jobs, self.verbose))
+        heads = object_array(
+            over_chunks(self._decode(self._parsing_rungs()), batch, self.n_jobs, self.verbose)
+        )
         if not self._has_labels:
-            return heads, [None] * heads.size
-        return heads, self._label_batch(batch, np.concatenate(heads))
+            return heads, [None] * heads.size, {}
+        return heads, self._label_batch(batch, np.concatenate(heads)), {}
 
     def _label_batch(self, batch, heads):
         labels = self.labels_[self._label_arcs(batch, heads)]
@@ -416,14 +440,7 @@ class ChartParser(BaseParser):
         self._check_ready()
         sentences, symbols = check_sentences(X)
         codes, indptr = self._encode(sentences, symbols)
-        if allowed is not None:
-            allowed = check_allowed(allowed, np.diff(indptr).tolist())
-            impossible = find_impossible(allowed)
-            if impossible is not None:
-                raise ValueError(
-                    f"X[{impossible}] has no projective tree with one root whose arcs are all "
-                    f"allowed: allow more of them in allowed[{impossible}]."
-                )
+        allowed = self._check_allowed(allowed, np.diff(indptr).tolist())
         return Batch(sentences, codes, indptr, allowed)
 
     def _check_parsing(self):
@@ -437,17 +454,19 @@ class ChartParser(BaseParser):
 
     def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)
-        return object_array(over_chunks(self._decode(), batch, self.n_jobs, self.verbose))
+        return object_array(
+            over_chunks(self._decode(self._parsing_rungs()), batch, self.n_jobs, self.verbose)
+        )
 
-    def _decode(self):
+    def _decode(self, rungs):
         """Say how to find the trees of a chunk."""
         if self.decoder == "viterbi":
-            return partial(parse_derivations, log_rungs(self._parsing_rungs()))
-        return partial(parse_heads, self._parsing_rungs(), logarithm=self.decoder == "mbr")
+            return partial(parse_derivations, log_rungs(rungs))
+        return partial(parse_heads, rungs, decoder=self.decoder)
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         batch = self._batch(X, allowed)
-        task = partial(parse_marginals, self._parsing_rungs())
+        task = partial(parse_marginals, self._parsing_rungs(), decoder=self.decoder)
         return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
@@ -475,26 +494,5 @@ class ChartParser(BaseParser):
         return over_chunks(task, batch, self.n_jobs, self.verbose)
 
 
-# What parsers make of what they have learned, while they live, by the function that makes it. No
-# attributes, since prediction must not change what is copied and pickled.
-_KEPT = WeakKeyDictionary()
-
-
-def keep(parser, parts, make):
-    """Make something of parts of a parser, or take what was made of these very parts before."""
-    made = _KEPT.setdefault(parser, {})
-    kept = made.get(make)
-    if kept is None or any(map(is_not, kept[0], parts)):
-        kept = made[make] = parts, make(*parts)
-    return kept[1]
-
-
 def _tabulate_labels(counts, symbols):
     return tabulate_labels(counts, symbols.size)
-
-
-def object_array(arrays):
-    """Put arrays of different sizes into a 1-D object array."""
-    out = np.empty(len(arrays), dtype=object)
-    out[:] = arrays
-    return out

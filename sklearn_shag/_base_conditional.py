@@ -1,5 +1,6 @@
 """Parsers of the probability of trees given their sentences, and the trees they learn from."""
 
+from functools import partial
 from itertools import accumulate, compress
 from typing import NamedTuple
 
@@ -15,16 +16,24 @@ from sklearn_shag.encoding import (
     encode_sentences,
     list_labels,
 )
-from sklearn_shag.parsing import places_of, projectivize
+from sklearn_shag.parsing import arc_begins, over_chunks, places_of, projectivize
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._collections import is_collection, object_array
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import check_sample_weight
-from sklearn_shag.utils._typing import FloatArray
+from sklearn_shag.utils._typing import FloatArray, ObjectArray
 from sklearn_shag.utils._warnings import warn
 
-__all__ = ["ConditionalParser", "KnownTrees", "count_known_labels", "prepare_trees"]
+__all__ = [
+    "ArcParser",
+    "ConditionalParser",
+    "KnownTrees",
+    "best_labels",
+    "count_known_labels",
+    "mask_labels",
+    "prepare_trees",
+]
 
 
 class ConditionalParser(ChartParser):
@@ -48,6 +57,67 @@ class ConditionalParser(ChartParser):
             Those of :meth:`conditional_log_likelihood`.
         """
         return self.conditional_log_likelihood(X, y)
+
+
+class ArcParser(ConditionalParser):
+    """Conditional parser that knows no more than a score for each arc."""
+
+    def score_arcs(self, X: Sentences) -> ObjectArray:
+        """Score all arcs of sentences.
+
+        The probability of a projective tree with one root is proportional to the exponential of the
+        sum of the scores of its arcs.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        scores : object ndarray of shape (n_sentences,)
+            ``scores[i]`` has the shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
+            score of token m + 1 as the root, column h that of token h as its head. Those of tokens
+            as their own heads are -inf.
+
+        Raises
+        ------
+        ValueError
+            If X or a sentence is empty.
+        TypeError
+            If symbols are not strings, or columns are wanted of plain symbols.
+
+        See Also
+        --------
+        predict_marginals : The probabilities of arcs.
+        sklearn_shag.parsing.Potentials : Takes scores, with others added, in one flat array.
+
+        Examples
+        --------
+        The tree of the highest sum is the most probable one:
+
+        >>> import numpy as np
+        >>> from sklearn_shag import CRFParser
+        >>> from sklearn_shag.datasets import load_english
+        >>> from sklearn_shag.parsing import Potentials, best_trees
+        >>> trees = load_english().data
+        >>> parser = CRFParser(["upos"], decoder="viterbi", random_state=0).fit(trees)
+        >>> arcs = parser.score_arcs(trees[:1])[0]
+        >>> found, _ = best_trees(None, Potentials(np.array([0, len(arcs)]), arcs=arcs.ravel()))
+        >>> bool((found[0] == parser.predict(trees[:1])[0]).all())
+        True
+        """
+        batch = self._batch(X)
+        task = partial(_score_arcs, self._rungs()[0].make_potentials)
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+
+
+def _score_arcs(make_potentials, batch):
+    scores = np.split(make_potentials(batch).arcs, arc_begins(batch.indptr)[1:-1])
+    scores = [flat.reshape(n, n + 1) for flat, n in zip(scores, np.diff(batch.indptr), strict=True)]
+    for of_sentence in scores:
+        np.fill_diagonal(of_sentence[:, 1:], -np.inf)
+    return scores
 
 
 class KnownTrees(NamedTuple):
@@ -180,3 +250,33 @@ def _columns_of(sentence):
     """What parsers may read beside the symbols, in a form that can be sorted."""
     names = ("forms", "lemmas", "upos", "xpos", "feats")
     return [getattr(sentence, name, None) or () for name in names]
+
+
+def mask_labels(heads, labels, before):
+    """Say which labels arcs between tokens have, and which those from the root.
+
+    Parameters
+    ----------
+    heads, labels : int ndarrays of shape (n_tokens,)
+        -1 where they are not known.
+    before : bool ndarray of shape (2, n_labels)
+        What was seen before.
+
+    Returns
+    -------
+    mask : bool ndarray of shape (2, n_labels)
+        All of them, where arcs of a kind have none.
+    """
+    mask = before.copy()
+    known = (heads >= 0) & (labels >= 0)
+    mask[(heads[known] == 0).astype(int), labels[known]] = True
+    mask[~mask.any(axis=1)] = True
+    return mask
+
+
+def best_labels(scores, heads, mask):
+    """Choose the best labels of arcs, by scores of shape (n_arcs, n_labels), within a mask.
+
+    "root" is the relation of roots, and of nothing else: no score may say otherwise.
+    """
+    return np.where(mask[(heads == 0).astype(int)], scores, -np.inf).argmax(axis=1)

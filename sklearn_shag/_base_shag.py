@@ -2,8 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from sklearn_shag._base import ChartParser, keep
+from sklearn_shag._base import ChartParser
 from sklearn_shag._generative import GenerativeParser
+from sklearn_shag._kept import keep
 from sklearn_shag.encoding import decode_trees, encode_sentences
 from sklearn_shag.operators import Operators, sample_derivations
 from sklearn_shag.parsing import Rung, pack_grammar, potentials_of_codes

@@ -3,51 +3,32 @@
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import keep, object_array
-from sklearn_shag._base_conditional import ConditionalParser, prepare_trees
-from sklearn_shag._column_groups import list_sizes
-from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
-from sklearn_shag.encoding import EncodedSentences, collect_labels, encode_labels
+from sklearn_shag._base_conditional import ArcParser, mask_labels, prepare_trees
+from sklearn_shag._base_network import NetworkLearner, Start, read_tags
+from sklearn_shag._early_stopping import attachment_score, set_aside
+from sklearn_shag._network_tasks import label_batch, parse_batch, read_batch, rungs_of
+from sklearn_shag.encoding import collect_labels, encode_labels
 from sklearn_shag.features import (
-    TAGS,
-    Columns,
-    choose_columns,
-    cut_into_batches,
     encode_columns,
-    list_values,
-    make_columns,
-    split_features,
 )
 from sklearn_shag.network import (
     Examples,
     NetworkWeights,
-    Sizes,
-    Trainer,
-    initial_parameters,
     make_network,
-    predict_arcs,
-    predict_labels,
-    predict_tags,
 )
-from sklearn_shag.parsing import Rung, over_chunks, packed_unit_grammar, potentials_of_arcs
-from sklearn_shag.treebank import MISSING, Heads, Sentences
-from sklearn_shag.utils._parallel import one_blas_thread
+from sklearn_shag.parsing import over_chunks
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
-from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
 
-# What to do with how many training tokens: tokens of a batch, and passes.
-SCHEDULE = ((10_000, 300, 20), (100_000, 500, 10), (np.inf, 1000, 8))
-# Of tokens that carry nothing else.
-WITHOUT_TAGS = ("form", "prefix", "suffix", "shape")
 
-
-class BiaffineParser(ConditionalParser):
+class BiaffineParser(NetworkLearner, ArcParser):
     """Network with recurrent layers and biaffine scores of arcs.
 
     Tokens are embedded by their columns and read in both directions by simple recurrent units;
@@ -62,7 +43,8 @@ class BiaffineParser(ConditionalParser):
     hidden_layer_sizes : sequence of int, default=(100, 100)
         Of each recurrent layer the number of units per direction.
     tags : None or {"upos", "xpos"}, default=None
-        A column to be learned along, for :meth:`predict_tags`.
+        A column to be learned along, for :meth:`predict_tags`. :meth:`parse` fills it in, in place
+        of tags that are there, and of symbols if these are the tags, or forms for want of tags.
     labels : bool, default=True
         Whether relations are learned.
     dropout : float, default=0.1
@@ -78,6 +60,12 @@ class BiaffineParser(ConditionalParser):
         Strength of the L2 penalty, divided by the number of tokens of a batch.
     min_count : int, default=2
         Forms, lemmas, affixes and values of feats that were seen less often count as unknown.
+    embeddings : None, mapping, pair of words and vectors, or KeyedVectors, default=None
+        Vectors of words that were learned elsewhere, from raw text for example: a mapping from
+        words to vectors, a list of words and an array of shape (n_words, n_dimensions), or an
+        object that is used like those of gensim. Training leaves them as they are, so that words
+        it has not seen are read too. A word that there is none for is looked up in lower case.
+        Model files hold the vectors, but for this parameter None.
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
@@ -90,11 +78,13 @@ class BiaffineParser(ConditionalParser):
     n_iter_no_change : int, default=2
         See `early_stopping`.
     warm_start : bool, default=False
-        Whether `fit` continues from the weights of the last one, with its columns and values. The
-        steps of Adam begin anew.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+        Whether `fit` continues from the weights of the last one, with its columns, values, vectors
+        of words, relations and tags, whatever the parameters say of them now; but layers and `tags`
+        must be the same. The steps of Adam begin anew.
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or the largest probability.
+        sum of marginals (the expected number of right arcs), the largest probability, or as by
+        "mbr" of all trees, with arcs that may cross.
     random_state : int, RandomState instance or None, default=None
         Of initial weights, the order of sentences, what is replaced or dropped, and the sentences
         that are set aside.
@@ -114,6 +104,8 @@ class BiaffineParser(ConditionalParser):
         The relations of training, sorted; empty if the trees had none.
     tags_ : ndarray of shape (n_tags,), dtype object
         The tags of training, sorted; empty if none are learned.
+    tag_column_ : None or str
+        The column that they are of.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
     loss_curve_ : list of float
@@ -130,6 +122,7 @@ class BiaffineParser(ConditionalParser):
     See Also
     --------
     CRFParser : A linear model for the same objective, which can be inspected.
+    Tagger : The same network without arcs, for parsers that see tags.
     sklearn_shag.parsing.tree_loss : The objective, for other models.
 
     Notes
@@ -156,23 +149,16 @@ class BiaffineParser(ConditionalParser):
     """
 
     _parameter_constraints = {
-        **ConditionalParser._parameter_constraints,
+        **ArcParser._parameter_constraints,
+        **NetworkLearner._parameter_constraints,
         "columns": [StrOptions({"auto"}), list, tuple],
-        "hidden_layer_sizes": [list, tuple],
         "tags": [None, StrOptions({"upos", "xpos"})],
         "labels": ["boolean"],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
-        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "max_iter": [None, Interval(Integral, 1, None, closed="left")],
-        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "min_count": [Interval(Integral, 1, None, closed="left")],
         "nonprojective": [StrOptions({"lift", "drop"})],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     _deterministic = True
@@ -181,6 +167,7 @@ class BiaffineParser(ConditionalParser):
     vocabulary_: dict[str, list[str]]
     labels_: ObjectArray
     tags_: ObjectArray
+    tag_column_: str | None
     weights_: NetworkWeights
     loss_curve_: list[float]
     n_iter_: int
@@ -201,12 +188,13 @@ class BiaffineParser(ConditionalParser):
         learning_rate_init: float = 5e-3,
         alpha: float = 0.0,
         min_count: int = 2,
+        embeddings: Any = None,
         nonprojective: Literal["lift", "drop"] = "lift",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 2,
         warm_start: bool = False,
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -221,6 +209,7 @@ class BiaffineParser(ConditionalParser):
         self.learning_rate_init = learning_rate_init
         self.alpha = alpha
         self.min_count = min_count
+        self.embeddings = embeddings
         self.nonprojective = nonprojective
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -240,7 +229,8 @@ class BiaffineParser(ConditionalParser):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of symbols.
+            ``X[i]`` is a DependencyTree, or a sequence of symbols; of words if nothing but form,
+            prefix, suffix and shape is read.
         y : None or sequence of length n_sentences, default=None
             ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
             or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
@@ -279,30 +269,33 @@ class BiaffineParser(ConditionalParser):
             trees.indptr,
             trees.heads,
             encode_labels(trees.labels, start.labels),
-            encode_labels([_read_tags(self.tags, s) for s in trees.sentences], start.tags),
+            encode_labels([read_tags(self.tags, s) for s in trees.sentences], start.tags),
             trees.weights,
         )
-        with one_blas_thread():
-            values, history = self._learn(start, examples, trees, chosen, held_out, rng)
+
+        def validate(values):
+            part = examples.take(held_out)
+            rungs = rungs_of(make_network(start.sizes, values, start.vectors))
+            return attachment_score(rungs, part.codes, part.indptr, trees, held_out)
+
+        values, history = self._train(
+            *(start, examples, chosen, rng),
+            validate if held_out.size else None,
+            self.n_iter_no_change,
+        )
+        mask = mask_labels(examples.heads, examples.labels, start.label_mask)
         vars(self).update(
             columns_=start.columns.names,
             vocabulary_=start.vocabulary,
             labels_=start.labels,
             tags_=start.tags,
-            weights_=NetworkWeights(np.array(start.sizes.hidden), values),
+            tag_column_=self.tags,
+            weights_=NetworkWeights(np.array(start.sizes.hidden), values, mask, start.vectors),
             n_lifted_=trees.n_lifted,
             n_left_out_=trees.n_left_out,
             **history,
         )
         return self
-
-    def _check_sizes(self):
-        sizes = self.hidden_layer_sizes
-        if not sizes or not all(isinstance(n, Integral) and n > 0 for n in sizes):
-            raise ValueError(
-                f"hidden_layer_sizes must hold a positive whole number for each layer, at least "
-                f"one, got {sizes!r}."
-            )
 
     def _start(self, trees, chosen, rng):
         """Where training begins: with what sentences hold, or with what was learned before."""
@@ -313,154 +306,34 @@ class BiaffineParser(ConditionalParser):
                     f"warm_start continues from layers of {sizes.hidden} units, but "
                     f"hidden_layer_sizes={self.hidden_layer_sizes}. Leave them as they were."
                 )
-            parts = self.vocabulary_, self.labels_, self.tags_, sizes, self.weights_.values
-            return Start(columns, *parts)
+            if self.tags != self.tag_column_:
+                raise ValueError(
+                    f"warm_start continues with tags={self.tag_column_!r}, but tags={self.tags!r}. "
+                    f"Leave them as they were."
+                )
+            parts = self.vocabulary_, self.labels_, self.tags_, sizes
+            return Start(columns, *parts, *self.weights_[1:])
         sentences = [trees.sentences[s] for s in chosen]
-        vocabulary = list_values(self._choose_columns(sentences), sentences, self.min_count)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
-        tags = [_read_tags(self.tags, sentence) for sentence in sentences]
-        labels, tags = collect_labels(labels), collect_labels(tags)
-        if self.tags is not None and not tags.size:
-            raise ValueError(
-                f"tags={self.tags!r} is to be learned, but no tree of X has values in that column."
-            )
-        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, labels.size, tags.size)
-        values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
-        return Start(make_columns(vocabulary), vocabulary, labels, tags, sizes, values)
-
-    def _choose_columns(self, sentences):
-        """Say which columns are read, each feature for itself."""
-        columns = self.columns
-        if self.tags is not None:
-            if isinstance(columns, str):
-                columns = WITHOUT_TAGS
-            read = [name for name in columns if name in TAGS or str(name).startswith("feats")]
-            if read:
-                raise ValueError(
-                    f"tags={self.tags!r} is to be learned from words alone, but columns names "
-                    f"{', '.join(read)}. Leave tags and features out of columns, or tags=None."
-                )
-        return split_features(choose_columns(columns, sentences), sentences)
-
-    def _learn(self, start, examples, trees, chosen, held_out, rng):
-        n_tokens = int(np.diff(trees.indptr)[chosen].sum())
-        _, batch_size, max_iter = next(row for row in SCHEDULE if n_tokens < row[0])
-        batch_size = batch_size if self.batch_size == "auto" else self.batch_size
-        max_iter = max_iter if self.max_iter is None else self.max_iter
-        begins = trees.indptr + np.arange(trees.indptr.size)  # with a root for each sentence
-        trainer = Trainer(
-            start.sizes,
-            start.values,
-            learning_rate=self.learning_rate_init,
-            alpha=self.alpha,
-            dropout=self.dropout,
-            n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
-            rng=np.random.default_rng(rng.randint(2**31)),
-        )
-
-        def learn():
-            batches = cut_into_batches(begins, rng.permutation(chosen), batch_size)
-            losses = [trainer.learn(examples.take(batch))[0] for batch in batches]
-            loss = sum(losses) / trees.weights[chosen].sum()
-            if not (np.isfinite(loss) and trainer.is_finite()):
-                raise ValueError(
-                    f"Training has left the range of numbers; the loss is {loss}. Lower "
-                    f"learning_rate_init={self.learning_rate_init}, or the weights of sentences."
-                )
-            advance()
-            return float(loss)
-
-        def validate(values):
-            part = examples.take(held_out)
-            rungs = _rungs_of(make_network(start.sizes, values))
-            return attachment_score(rungs, part.codes, part.indptr, trees, held_out)
-
-        with progress("Training", max_iter, "iterations", self.verbose) as advance:
-            return repeat_passes(
-                learn,
-                trainer.average.copy,
-                validate if held_out.size else None,
-                max_iter,
-                self.n_iter_no_change,
-            )
-
-    def _kept(self):
-        """What is known of columns, and the network."""
-        return keep(self, (self.vocabulary_, self.labels_, self.tags_, self.weights_), _prepare)
-
-    def _encode(self, sentences, symbols):
-        columns, _, _ = self._kept()
-        indptr = np.cumsum([0, *map(len, symbols)])
-        return EncodedSentences(encode_columns(columns, sentences, indptr), indptr)
+        tags = [read_tags(self.tags, sentence) for sentence in sentences]
+        return self._new_start(sentences, collect_labels(labels), collect_labels(tags), rng)
 
     def _rungs(self):
-        return _rungs_of(self._kept()[2])
+        return rungs_of(self._kept()[2])
 
     def _label_arcs(self, batch, heads):
-        with one_blas_thread():
-            return predict_labels(self._kept()[2], batch.codes, batch.indptr, heads)
+        network, mask = self._kept()[2], self.weights_.label_mask
+        return label_batch(network, mask, read_batch(network, batch), batch, heads)
 
-    def predict_tags(self, X: Sentences) -> ObjectArray:
-        """Tag sentences.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`predict`.
-
-        Returns
-        -------
-        tags : object ndarray of shape (n_sentences,)
-            ``tags[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object: one of `tags_`
-            for each token.
-
-        Raises
-        ------
-        ValueError
-            If no tags were learned.
-        """
-        batch = self._batch(X)
-        if not self.tags_.size:
-            raise ValueError(
-                'This BiaffineParser has learned no tags. Fit it with tags="upos" or "xpos".'
-            )
-        codes = over_chunks(partial(_tag, self._kept()[2]), batch, self.n_jobs, self.verbose)
-        return object_array([self.tags_[of_sentence] for of_sentence in codes])
+    def _predict_parts(self, sentences, allowed):
+        batch = self._batch(sentences, allowed)
+        task = partial(parse_batch, self._kept()[2], self.weights_.label_mask, self._decode)
+        found = over_chunks(task, batch, self.n_jobs, self.verbose)
+        heads, labels, tags = map(object_array, zip(*found, strict=True))
+        labels = _look_up(self.labels_, labels) if self._has_labels else [None] * heads.size
+        tags = {self.tag_column_: _look_up(self.tags_, tags)} if self.tags_.size else {}
+        return heads, labels, tags
 
 
-class Start(NamedTuple):
-    """Where training begins."""
-
-    columns: Columns
-    vocabulary: dict
-    labels: np.ndarray
-    tags: np.ndarray
-    sizes: Sizes
-    values: np.ndarray
-
-
-def _read_tags(name, sentence):
-    """The tags to be learned of a sentence, ``_`` where there are none."""
-    values = getattr(sentence, name, None) if name else None
-    return (MISSING,) * len(sentence) if values is None else values
-
-
-def _prepare(vocabulary, labels, tags, weights):
-    sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, labels.size, tags.size)
-    return make_columns(vocabulary), sizes, make_network(sizes, weights.values)
-
-
-def _rungs_of(network):
-    return [Rung(packed_unit_grammar(), partial(_potentials, network))]
-
-
-def _potentials(network, batch):
-    with one_blas_thread():
-        scores = predict_arcs(network, batch.codes, batch.indptr)
-    return potentials_of_arcs(batch.indptr, scores.astype(np.float64))
-
-
-def _tag(network, batch):
-    with one_blas_thread():
-        tags = predict_tags(network, batch.codes, batch.indptr)
-    return np.split(tags, batch.indptr[1:-1])
+def _look_up(names, codes):
+    return object_array([names[of_sentence] for of_sentence in codes])

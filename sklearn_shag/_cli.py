@@ -34,6 +34,7 @@ examples:
   %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
   %(prog)s train.conllu -o model.npz --model first
   %(prog)s train.conllu -o model.npz --model crf
+  %(prog)s train.conllu -o model.npz --model biaffine --tags upos
 """,
     "parse": """\
 examples:
@@ -41,6 +42,7 @@ examples:
   %(prog)s model.npz - < test.conllu > parsed.conllu
   %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
   %(prog)s model.npz test.conllu -o parsed.conllu --confidence
+  %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
 """,
     "suggest": """\
 examples:
@@ -181,36 +183,52 @@ def _add_train(commands):
     )
     parser.add_argument(
         "--model",
-        choices=["spectral", "em", "single", "first", "sibling", "words", "crf"],
+        choices=["spectral", "em", "single", "first", "sibling", "words", "crf", "biaffine"],
         default="spectral",
         help="hidden states, from moments or by EM, a deterministic automaton, words (of the "
-        "column form) beside the symbols, or a linear model of whole columns, the most accurate "
-        "one (default: %(default)s)",
+        "column form) beside the symbols, a linear model of whole columns, or a network, the most "
+        "accurate one (default: %(default)s)",
     )
     parser.add_argument(
         "--symbols",
         metavar="COLUMNS",
-        help="columns that make up the symbols, such as upos,xpos; not of crf (default: upos)",
+        help="columns that make up the symbols, such as upos,xpos; not of crf and biaffine "
+        "(default: upos)",
     )
     parser.add_argument(
         "--columns",
         metavar="COLUMNS",
-        help="columns that crf reads, such as upos,form,suffix (default: all with values)",
+        help="columns that crf and biaffine read, such as upos,form,suffix (default: all with "
+        "values)",
+    )
+    parser.add_argument(
+        "--tags",
+        choices=["upos", "xpos"],
+        help="tags to be learned from words alone, so that the model parses text without any: by "
+        "biaffine along with trees, for others by a tagger in front of them (default: tags are "
+        "read)",
     )
     parser.add_argument(
         "--min-count",
         type=int,
         metavar="N",
-        help="replace symbols, of crf words, that were seen less often by one rare symbol "
-        "(default: 1, of crf 2)",
+        help="replace symbols, or the words that crf, biaffine and taggers read, that were seen "
+        "less often by one rare symbol (default: 1, of words 2)",
     )
     _add_learning(parser, smoothing="that of the model")
 
 
 def _add_parse(commands):
-    parser = _command(commands, "parse", "_cli_models", "parse CoNLL-U files")
+    parser = _command(commands, "parse", "_cli_models", "parse CoNLL-U files, or tokens alone")
     _add_model(parser)
     _add_files(parser, "file", "FILE", "sentences", nargs="+")
+    parser.add_argument(
+        "--input",
+        choices=["conllu", "horizontal"],
+        default="conllu",
+        help="CoNLL-U, or a sentence a line with spaces between its tokens, for models that need "
+        "no tags (default: %(default)s)",
+    )
     parser.add_argument(
         *("-o", "--output"),
         metavar="OUT",
@@ -219,9 +237,10 @@ def _add_parse(commands):
     )
     parser.add_argument(
         "--decoder",
-        choices=["mbr", "max_marginal", "viterbi"],
-        help="tree with the largest sum of log marginals or of marginals, or, of deterministic "
-        "automata only, the most probable one (default: that of the model)",
+        choices=["mbr", "max_marginal", "viterbi", "mst"],
+        help="tree with the largest sum of log marginals or of marginals; of deterministic "
+        "automata only, the most probable one; or as mbr, with arcs that may cross (default: that "
+        "of the model)",
     )
     parser.add_argument(
         "--keep-heads",

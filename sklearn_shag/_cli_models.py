@@ -8,6 +8,7 @@ import warnings
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag._base import BaseParser
+from sklearn_shag._biaffine import BiaffineParser
 from sklearn_shag._cli import N_STATES
 from sklearn_shag._cli_sentences import require_some
 from sklearn_shag._crf import CRFParser
@@ -17,8 +18,15 @@ from sklearn_shag._keep_heads import allow_kept_heads
 from sklearn_shag._lexicalized import LexicalizedSHAG
 from sklearn_shag._persistence import load_model, save_model
 from sklearn_shag._spectral import SpectralSHAG
+from sklearn_shag._tagger import Tagger
 from sklearn_shag.parsing import head_probabilities
-from sklearn_shag.treebank import TokenFeature, list_sources, read_conllu, write_conllu
+from sklearn_shag.treebank import (
+    TokenFeature,
+    list_sources,
+    read_conllu,
+    read_horizontal,
+    write_conllu,
+)
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 from sklearn_shag.utils._members import open_member
@@ -26,38 +34,59 @@ from sklearn_shag.utils._progress import progress
 
 __all__ = ["open_parser", "parse", "train"]
 
+# Models of columns: they see more than symbols.
+OF_COLUMNS = {"crf": CRFParser, "biaffine": BiaffineParser}
+
 
 def _make_model(options):
     """Make what is to be fitted on trees, not fitted, and name the learner in it."""
-    if options.model == "crf":
-        learner = _make_crf(options)
+    of_columns = options.model in OF_COLUMNS
+    learner = (_make_learner_of_columns if of_columns else _make_learner_of_symbols)(options)
+    if options.tags is not None and options.model != "biaffine":
+        return make_pipeline(_make_tagger(options), learner), learner
+    if of_columns:
         return learner, learner
-    if options.columns is not None:
-        raise ValueError(
-            f"--columns {options.columns} does not go with --model {options.model}, which sees "
-            f"symbols; give --symbols, or choose crf."
-        )
     feature, *others = ("upos" if options.symbols is None else options.symbols).split(",")
     n = 1 if options.min_count is None else options.min_count
-    learner = _make_learner(options.model, options)
     return make_pipeline(TokenFeature(feature, others or None, min_count=n), learner), learner
 
 
-def _make_crf(options):
+def _make_tagger(options):
+    if options.symbols is not None:
+        raise ValueError(
+            f"--symbols {options.symbols} does not go with --tags {options.tags}, which are the "
+            f"symbols then; give one of the two."
+        )
+    chosen = {} if options.min_count is None else {"min_count": options.min_count}
+    return Tagger(options.tags, random_state=0, n_jobs=options.n_jobs, **chosen)
+
+
+def _make_learner_of_columns(options):
     for name in ("symbols", "n_states", "smoothing"):
         value = getattr(options, name)
         if value is not None:
             raise ValueError(
-                f"--{name.replace('_', '-')} {value} does not go with --model crf, a linear model "
-                f"of --columns; leave it out, or choose another model."
+                f"--{name.replace('_', '-')} {value} does not go with --model {options.model}, a "
+                f"model of --columns; leave it out, or choose another model."
             )
     chosen = {} if options.min_count is None else {"min_count": options.min_count}
     if options.columns not in (None, "auto"):
         chosen["columns"] = options.columns.split(",")
-    return CRFParser(random_state=0, n_jobs=options.n_jobs, **chosen)
+    elif options.tags is not None and options.model == "crf":  # what text without tags has then
+        chosen["columns"] = [options.tags, "form", "suffix"]
+    if options.model == "biaffine":
+        chosen["tags"] = options.tags
+    kind = OF_COLUMNS[options.model]
+    return kind(random_state=0, n_jobs=options.n_jobs, **chosen)
 
 
-def _make_learner(name, options):
+def _make_learner_of_symbols(options):
+    name = options.model
+    if options.columns is not None:
+        raise ValueError(
+            f"--columns {options.columns} does not go with --model {name}, which sees symbols; "
+            f"give --symbols, or choose {' or '.join(OF_COLUMNS)}."
+        )
     chosen = {} if options.smoothing is None else {"smoothing": options.smoothing}
     if name not in ("spectral", "em") and options.n_states is not None:
         raise ValueError(
@@ -85,8 +114,8 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `file`, `output`, `model`, `symbols`, `columns`, `min_count`, `n_states`, `smoothing`
-        and `n_jobs`.
+        With `file`, `output`, `model`, `symbols`, `columns`, `tags`, `min_count`, `n_states`,
+        `smoothing` and `n_jobs`.
 
     Raises
     ------
@@ -99,10 +128,11 @@ def train(options):
         raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
     model, learner = _make_model(options)
-    trees = _read(files, with_heads=learner._needs_whole_trees is not None)
-    learner.set_params(verbose=_verbosity())
+    trees = _read(files, read_conllu, with_heads=learner._needs_whole_trees is not None)
+    watched = [name for name in model.get_params() if name.endswith("__verbose")] or ["verbose"]
+    model.set_params(**dict.fromkeys(watched, _verbosity()))
     model.fit(trees)
-    learner.set_params(verbose=0)  # that of this terminal, and no part of the model
+    model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
     print(
@@ -130,21 +160,22 @@ def parse(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `file`, `output`, `decoder`, `keep_heads`, `confidence` and `n_jobs`.
+        With `model`, `file`, `input`, `output`, `decoder`, `keep_heads`, `confidence` and `n_jobs`.
 
     Raises
     ------
     ValueError
         If the file holds no parser, there is nothing to parse, or heads to be kept make no
-        projective tree.
+        tree that the parser could predict.
     """
-    files = list_sources(options.file)
+    is_horizontal = options.input == "horizontal"
+    files = list_sources(options.file, ".txt" if is_horizontal else ".conllu")
     _check_output(options.output, [options.model, *files])
     transform, parser = open_parser(options, files)
     if options.decoder is not None:
         parser.set_params(decoder=options.decoder)
-    # Steps before the parser change symbols alone, and these are not written.
-    trees = transform(_read(files))
+    # Of what steps before the parser change, tags are written, and symbols are not.
+    trees = transform(_read(files, read_horizontal if is_horizontal else read_conllu))
     parsed = parser.parse(trees, keep_heads=options.keep_heads)
     if options.confidence:
         parsed = _add_confidence(parser, trees, parsed, options.keep_heads)
@@ -186,7 +217,7 @@ def open_parser(options, files):
 
 def _add_confidence(parser, trees, parsed, keep_heads):
     """Put the probability of each arc into MISC, given the heads that were kept."""
-    allowed = allow_kept_heads(trees, None) if keep_heads else None
+    allowed = allow_kept_heads(trees, None, parser._projective) if keep_heads else None
     marginals = parser.predict_marginals(trees, allowed=allowed)
     probabilities = head_probabilities(marginals, [tree.heads for tree in parsed])
     return [
@@ -200,25 +231,26 @@ def _verbosity():
     return int(sys.stderr.isatty())
 
 
-def _read(files, with_heads=False):
+def _read(files, read, with_heads=False):
     trees = []
     with progress("Reading", len(files), "files", _verbosity()) as advance:
         for path in files:
-            read = read_conllu(path)
-            n_bare = sum(tree.heads is None for tree in read)
+            found = read(path)
+            n_bare = sum(tree.heads is None for tree in found)
             if with_heads and n_bare:
                 raise ValueError(
-                    f"{path}: {n_bare} of {len(read)} sentences have no heads, from which to "
+                    f"{path}: {n_bare} of {len(found)} sentences have no heads, from which to "
                     f"learn. Leave them out, or take files with trees."
                 )
-            n_partial = sum(UNKNOWN in tree.heads for tree in read) if with_heads else 0
+            n_partial = sum(UNKNOWN in tree.heads for tree in found) if with_heads else 0
             if n_partial:
                 raise ValueError(
-                    f"{path}: {n_partial} of {len(read)} sentences have words without heads, and "
+                    f"{path}: {n_partial} of {len(found)} sentences have words without heads, and "
                     f"what is learned is learned from whole trees. Leave them out, complete "
-                    f"them with a model of other files: parse --keep-heads, or choose --model crf."
+                    f"them with a model of other files: parse --keep-heads, or choose --model "
+                    f"{' or '.join(OF_COLUMNS)}."
                 )
-            trees += read
+            trees += found
             advance()
     require_some(trees, files)
     return trees

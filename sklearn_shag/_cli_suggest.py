@@ -21,8 +21,8 @@ def suggest(options):
     Raises
     ------
     ValueError
-        If the file holds no parser, there are no sentences or no unknown heads, or no projective
-        tree has the known heads.
+        If the file holds no parser, there are no sentences or no unknown heads, or no tree that
+        the parser could predict has the known heads.
     """
     files = list_sources(options.file)
     transform, parser = open_parser(options, files)

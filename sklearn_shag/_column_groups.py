@@ -1,17 +1,19 @@
 """How columns of tokens are grouped to be embedded."""
 
-from sklearn_shag.features import FIRST, TAGS
-from sklearn_shag.network import Group, Sizes
+from sklearn_shag.features import FIRST, TAGS, VECTOR
+from sklearn_shag.network import ARC, Group, Sizes
 
-__all__ = ["list_sizes"]
+__all__ = ["VECTOR_GROUP", "list_sizes"]
 
 # By the kinds of columns in a group: the standard deviation of its embeddings at first, and how
 # often a value is replaced in training. Affixes are groups of their own where there are no tags.
 TAG_GROUP, WORD_GROUP = (1.0, 0.02), (0.3, 0.2)
 FORM_GROUP, AFFIX_GROUP = (0.3, 0.3), (0.5, 0.05)
+# Of vectors that were learned elsewhere the standard deviation is made that.
+VECTOR_GROUP = (0.3, 0.2)
 
 
-def list_sizes(vocabulary, hidden, n_labels, n_tags):
+def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0):
     """Group columns, and say how large everything in a network is.
 
     Parameters
@@ -20,7 +22,11 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags):
         The known values of each column.
     hidden : sequence of int
         Units per direction of each recurrent layer.
-    n_labels, n_tags : int
+    n_labels : int or None
+        None if arcs are not scored either.
+    n_tags : int
+    n_dimensions : int, default=0
+        Of the vectors of words that were learned elsewhere.
 
     Returns
     -------
@@ -31,11 +37,14 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags):
     for k, (name, values) in enumerate(vocabulary.items()):
         group = _group_of(name, tagged)
         members.setdefault(group, []).append((k, FIRST + len(values)))
-    groups = tuple(
+    groups = [
         Group(*zip(*of_group, strict=True), *settings)
         for (_, settings), of_group in members.items()
-    )
-    return Sizes(groups, tuple(map(int, hidden)), n_labels, n_tags)
+    ]
+    if VECTOR in vocabulary:  # a group of its own, and the last one
+        groups[-1] = groups[-1]._replace(width=n_dimensions, fixed=True)
+    arc = 0 if n_labels is None else ARC
+    return Sizes(tuple(groups), tuple(map(int, hidden)), n_labels or 0, n_tags, arc=arc)
 
 
 def _group_of(name, tagged):
@@ -43,6 +52,8 @@ def _group_of(name, tagged):
     kind = name.partition(".")[0]
     if kind in TAGS or kind == "feats":
         return "tags", TAG_GROUP
+    if kind == VECTOR:
+        return "vectors", VECTOR_GROUP
     if tagged:
         return "words", WORD_GROUP
     if kind in ("form", "lemma"):

@@ -26,14 +26,14 @@ from sklearn_shag.utils._param_validation import (
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
-__all__ = ["ComposedParser"]
+__all__ = ["ComposedParser", "Ensemble"]
 
 
 class ComposedParser(BaseComposition, BaseParser):
     """Parser made of named parsers, in the manner of scikit-learn's voting estimators.
 
     A subclass has the parameters `estimators` and `weights` beside those of BaseParser. It may
-    refuse more in `_check_members`. The first member that has a weight and knows labels gives them.
+    refuse more in `_check_members`.
     """
 
     _parameter_constraints = {
@@ -51,27 +51,6 @@ class ComposedParser(BaseComposition, BaseParser):
     def estimators_(self) -> list[Any]:
         """The fitted members."""
         return list(self.named_estimators_.values())
-
-    @property
-    def labels_(self) -> ObjectArray:
-        """The relations that the member knows that labels arcs: the first that knows any."""
-        place = self._labelling_member()
-        if place is None:
-            return np.empty(0, dtype=object)
-        return open_member(self.estimators_[place]).parser.labels_
-
-    @property
-    def _needs_whole_trees(self):
-        names = [
-            open_member(member).parser._needs_whole_trees
-            for _, member in self.estimators
-            if not isinstance(member, FrozenEstimator)
-        ]
-        return next(filter(None, names), None)
-
-    @property
-    def _takes_heads_of_trees(self):
-        return any(_takes_heads_of_trees(member) for _, member in self.estimators)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, by default those of the members too.
@@ -102,6 +81,86 @@ class ComposedParser(BaseComposition, BaseParser):
             The estimator itself.
         """
         return self._set_params("estimators", **params)
+
+    def _check_members(self):
+        """Check the members as they are given, and list them open."""
+        if not self.estimators:
+            raise ValueError("estimators is empty: give at least one pair of a name and a parser.")
+        for k, pair in enumerate(self.estimators):
+            if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
+                raise TypeError(
+                    f"estimators[{k}] must be a pair of a name and a parser, got {pair!r:.80}"
+                )
+            self._check_name(pair[0], [name for name, _ in self.estimators[:k]])
+        return [_check_member(*pair) for pair in self.estimators]
+
+    def _check_name(self, name, names_before):
+        problem = None
+        if name in names_before:
+            problem = "is there twice"
+        elif "__" in name:
+            problem = "holds __, which stands between names and parameters"
+        elif name in self.get_params(deep=False):
+            problem = f"is that of a parameter of {type(self).__name__}"
+        if problem is not None:
+            raise ValueError(f"The name {name!r} in estimators {problem}; choose another.")
+
+    def _member_weights(self, n_members):
+        """Check the weights, which set_params may have changed since fit, and make them an array.
+
+        It is of shape (n_members,); None gives ones.
+        """
+        if self.weights is None:
+            return np.ones(n_members)
+        try:
+            weights = np.array(self.weights, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"weights must be numbers, got {self.weights!r}: {error}") from None
+        if weights.shape != (n_members,):
+            raise ValueError(
+                f"weights must be one number for each of {n_members} estimators, got "
+                f"{self.weights!r}"
+            )
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if not np.isfinite(total) or weights.min() < 0 or total == 0:
+            raise ValueError(
+                f"weights must be finite, none of them negative, and not all zero, got "
+                f"{self.weights!r}"
+            )
+        return weights
+
+    def _sk_visual_block_(self):
+        names, members = zip(*self.estimators, strict=True)
+        return VisualBlock("parallel", members, names=names)
+
+
+class Ensemble(ComposedParser):
+    """Composed parser whose members learn each for itself.
+
+    The first member that has a weight and knows labels gives them.
+    """
+
+    @property
+    def labels_(self) -> ObjectArray:
+        """The relations that the member knows that labels arcs: the first that knows any."""
+        place = self._labelling_member()
+        if place is None:
+            return np.empty(0, dtype=object)
+        return open_member(self.estimators_[place]).parser.labels_
+
+    @property
+    def _needs_whole_trees(self):
+        names = [
+            open_member(member).parser._needs_whole_trees
+            for _, member in self.estimators
+            if not isinstance(member, FrozenEstimator)
+        ]
+        return next(filter(None, names), None)
+
+    @property
+    def _takes_heads_of_trees(self):
+        return any(_takes_heads_of_trees(member) for _, member in self.estimators)
 
     @fit_members_context
     def fit(
@@ -172,58 +231,6 @@ class ComposedParser(BaseComposition, BaseParser):
         members = map(open_member, self.estimators_)
         rows = enumerate(zip(members, weights.tolist(), strict=True))
         return next((k for k, (member, w) in rows if w and member.parser._has_labels), None)
-
-    def _check_members(self):
-        """Check the members as they are given, and list them open."""
-        if not self.estimators:
-            raise ValueError("estimators is empty: give at least one pair of a name and a parser.")
-        for k, pair in enumerate(self.estimators):
-            if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
-                raise TypeError(
-                    f"estimators[{k}] must be a pair of a name and a parser, got {pair!r:.80}"
-                )
-            self._check_name(pair[0], [name for name, _ in self.estimators[:k]])
-        return [_check_member(*pair) for pair in self.estimators]
-
-    def _check_name(self, name, names_before):
-        problem = None
-        if name in names_before:
-            problem = "is there twice"
-        elif "__" in name:
-            problem = "holds __, which stands between names and parameters"
-        elif name in self.get_params(deep=False):
-            problem = f"is that of a parameter of {type(self).__name__}"
-        if problem is not None:
-            raise ValueError(f"The name {name!r} in estimators {problem}; choose another.")
-
-    def _member_weights(self, n_members):
-        """Check the weights, which set_params may have changed since fit, and make them an array.
-
-        It is of shape (n_members,); None gives ones.
-        """
-        if self.weights is None:
-            return np.ones(n_members)
-        try:
-            weights = np.array(self.weights, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"weights must be numbers, got {self.weights!r}: {error}") from None
-        if weights.shape != (n_members,):
-            raise ValueError(
-                f"weights must be one number for each of {n_members} estimators, got "
-                f"{self.weights!r}"
-            )
-        with np.errstate(over="ignore"):
-            total = weights.sum()
-        if not np.isfinite(total) or weights.min() < 0 or total == 0:
-            raise ValueError(
-                f"weights must be finite, none of them negative, and not all zero, got "
-                f"{self.weights!r}"
-            )
-        return weights
-
-    def _sk_visual_block_(self):
-        names, members = zip(*self.estimators, strict=True)
-        return VisualBlock("parallel", members, names=names)
 
 
 def _check_member(name, member):

@@ -40,10 +40,10 @@ class ConcaveParser(OperatorParser, ConditionalParser):
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of sentences all heads of which are known, if arcs cross, as for
         :class:`ConditionalSHAG`.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="viterbi"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="viterbi"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or the largest product of
-        probabilities.
+        sum of marginals (the expected number of right arcs), the largest product of probabilities,
+        or as by "mbr" of all trees, with arcs that may cross.
     n_jobs : int or None, default=None
         Number of joblib workers, for parsing over chunks of sentences.
     verbose : int, default=0
@@ -125,7 +125,7 @@ class ConcaveParser(OperatorParser, ConditionalParser):
         max_iter: int = 100,
         tol: float = 0.0,
         nonprojective: Literal["lift", "drop"] = "lift",
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "viterbi",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "viterbi",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -61,10 +61,10 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
         that are known in part are never lifted.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or, for deterministic automata, the
-        largest probability.
+        sum of marginals (the expected number of right arcs), for deterministic automata the largest
+        probability, or as by "mbr" of all trees, with arcs that may cross.
     n_jobs : int or None, default=None
         Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
     verbose : int, default=0
@@ -137,7 +137,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         max_iter: int = 30,
         tol: float = 1e-5,
         nonprojective: Literal["lift", "drop"] = "lift",
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import keep
-from sklearn_shag._base_conditional import ConditionalParser, prepare_trees
+from sklearn_shag._base_conditional import ArcParser, best_labels, mask_labels, prepare_trees
 from sklearn_shag._early_stopping import attachment_score, repeat_passes, set_aside
+from sklearn_shag._kept import keep
 from sklearn_shag.encoding import EncodedSentences, collect_labels, encode_labels
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
@@ -45,7 +45,7 @@ SMALLEST_OF_ARCS, SMALLEST_OF_LABELS = 2e-3, 1e-3
 FASTER, FEWER = 2.0, 8
 
 
-class CRFParser(ConditionalParser):
+class CRFParser(ArcParser):
     """Linear conditional random field of dependency trees.
 
     The probability of a tree given its sentence is proportional to the exponential of the sum of
@@ -94,9 +94,10 @@ class CRFParser(ConditionalParser):
     warm_start : bool, default=False
         Whether `fit` continues from the weights of the last one, with its columns and values. The
         steps of AdaGrad begin anew.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or the largest probability.
+        sum of marginals (the expected number of right arcs), the largest probability, or as by
+        "mbr" of all trees, with arcs that may cross.
     random_state : int, RandomState instance or None, default=None
         Of the order of sentences, and of those that are set aside.
     n_jobs : int or None, default=None
@@ -117,7 +118,7 @@ class CRFParser(ConditionalParser):
         The relations of training, sorted; empty if the trees had none.
     weights_ : LinearWeights
         The weights of arcs and labels, a named tuple of arrays of shape (n_features, 1) and
-        (n_features // 8, n_labels).
+        (n_features // 8, n_labels), and which labels go with roots.
     loss_curve_ : list of float
         Of each iteration the mean of ``-log P(known heads | sentence)``, each before the step that
         it led to.
@@ -162,7 +163,7 @@ class CRFParser(ConditionalParser):
     """
 
     _parameter_constraints = {
-        **ConditionalParser._parameter_constraints,
+        **ArcParser._parameter_constraints,
         "columns": [StrOptions({"auto"}), list, tuple],
         "templates": [None, list, tuple],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -206,7 +207,7 @@ class CRFParser(ConditionalParser):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 2,
         warm_start: bool = False,
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -281,12 +282,13 @@ class CRFParser(ConditionalParser):
             of_labels = self._learn_labels(
                 start.weights.labels, templates, text, trees, labels, chosen, rng, advance
             )
+        mask = mask_labels(trees.heads, labels, start.weights.label_mask)
         vars(self).update(
             columns_=start.columns.names,
             vocabulary_=start.vocabulary,
             templates_=templates.texts,
             labels_=start.labels,
-            weights_=LinearWeights(arcs, of_labels),
+            weights_=LinearWeights(arcs, of_labels, mask),
             n_lifted_=trees.n_lifted,
             n_left_out_=trees.n_left_out,
             **history,
@@ -312,6 +314,7 @@ class CRFParser(ConditionalParser):
         weights = LinearWeights(
             np.zeros((self.n_features, 1), dtype=np.float32),
             np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
+            np.zeros((2, labels.size), dtype=bool),
         )
         return Start(make_columns(vocabulary), vocabulary, templates, labels, weights)
 
@@ -376,7 +379,8 @@ class CRFParser(ConditionalParser):
         _, templates = self._kept()
         text = Text(batch.codes, batch.indptr)
         arcs = arcs_of_heads(batch.indptr, heads)
-        return score_arcs(self.weights_.labels, templates, text, arcs).argmax(axis=1)
+        scores = score_arcs(self.weights_.labels, templates, text, arcs)
+        return best_labels(scores, heads, self.weights_.label_mask)
 
     def explain(
         self,
@@ -441,8 +445,8 @@ class CRFParser(ConditionalParser):
         if head is None:
             head = int(self.predict([sentence])[0][modifier - 1])
         if rival is None:
-            scores = self._rungs()[0].make_potentials(batch).arcs.reshape(n, n + 1)[modifier - 1]
-            scores[[head, modifier]] = -np.inf
+            scores = self.score_arcs([sentence])[0][modifier - 1]
+            scores[head] = -np.inf
             rival = int(scores.argmax())
         if head == rival:
             raise ValueError(f"head and rival are both {head}: there is nothing to compare.")

@@ -28,9 +28,10 @@ class DeterministicSHAG(StatisticsLearner):
     smoothing : float, default=0.0
         How many sequences of the pooled automaton of the same direction each head and direction
         sees beside its own. 0 is plain relative frequency.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or the largest probability.
+        sum of marginals (the expected number of right arcs), the largest probability, or as by
+        "mbr" of all trees, with arcs that may cross.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -88,7 +89,7 @@ class DeterministicSHAG(StatisticsLearner):
         automaton: Literal["single", "first", "sibling"] = "first",
         *,
         smoothing: float = 0.0,
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -89,10 +89,10 @@ class DMV(BaseSHAG):
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of sentences all heads of which are known, if arcs cross, as for
         :class:`ConditionalSHAG`.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), or, without hidden states, the largest
-        probability.
+        probability; or as by "mbr" of all trees, with arcs that may cross.
     random_state : int, RandomState instance or None, default=None
         Seeds random starts, and what tells split states apart.
     n_jobs : int or None, default=None
@@ -216,7 +216,7 @@ class DMV(BaseSHAG):
         max_iter: int = 100,
         tol: float = 1e-4,
         nonprojective: Literal["lift", "drop"] = "lift",
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,

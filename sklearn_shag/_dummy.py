@@ -34,7 +34,7 @@ class DummyParser(ChartParser):
         - "left": every token depends on the one before, and the first is the root;
         - "random": the best projective tree for scores of arcs that are drawn at random, always the
           same for the same sentence.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="viterbi"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="viterbi"
         How trees are chosen, as for other parsers: chains are always the same.
     random_state : int, RandomState instance or None, default=None
         Seeds random trees, in `fit`.
@@ -86,7 +86,7 @@ class DummyParser(ChartParser):
         self,
         strategy: Literal["right", "left", "random"] = "right",
         *,
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "viterbi",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "viterbi",
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,

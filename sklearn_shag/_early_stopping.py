@@ -55,7 +55,7 @@ def attachment_score(rungs, codes, indptr, trees, held_out):
     -------
     score : float
     """
-    heads = np.concatenate(parse_heads(rungs, Batch([], codes, indptr, None), logarithm=True))
+    heads = np.concatenate(parse_heads(rungs, Batch([], codes, indptr, None), decoder="mbr"))
     true = np.concatenate([trees.given[slice(*trees.indptr[[s, s + 1]])] for s in held_out])
     weighted = np.repeat(trees.weights[held_out], np.diff(indptr)) * (true >= 0)
     return float(weighted @ (heads == true) / weighted.sum())

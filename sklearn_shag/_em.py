@@ -70,9 +70,10 @@ class EMSHAG(TreeLearner):
         Iterations to wait for a better likelihood of the sequences held out.
     warm_start : bool, default=False
         Whether to start from the operators of the previous `fit`, if there was one.
-    decoder : {"mbr", "max_marginal"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper) or the
-        largest sum of marginals (the expected number of right arcs).
+    decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), or as by "mbr" of all trees, with arcs
+        that may cross.
     random_state : int, RandomState instance or None, default=None
         Seeds random starts and the choice of sequences held out.
     n_jobs : int or None, default=None
@@ -155,7 +156,7 @@ class EMSHAG(TreeLearner):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         warm_start: bool = False,
-        decoder: Literal["mbr", "max_marginal"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
         verbose: int = 0,

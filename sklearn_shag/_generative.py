@@ -128,7 +128,9 @@ class GenerativeParser(ChartParser):
         Raises
         ------
         ValueError
-            If `n_samples` is not positive, or sentences keep growing beyond `max_length`.
+            If `n_samples` is not positive, or sentences keep growing beyond `max_length`. Of
+            operators, the message tells whether their sentences end at all, see
+            :func:`~sklearn_shag.operators.branching_radius`.
 
         Notes
         -----

@@ -1,16 +1,24 @@
-"""What `parse` keeps of trees on request: the heads that they have, and the relations to these."""
+"""The trees that `parse` returns, and what it keeps of others on request: heads and relations."""
+
+from itertools import repeat
 
 import numpy as np
 
 from sklearn_shag.encoding import check_allowed, describe_sentence
 from sklearn_shag.parsing import find_impossible
-from sklearn_shag.treebank import MISSING, DependencyTree, arcs_left_by, unspecified_relation
+from sklearn_shag.treebank import (
+    MISSING,
+    DependencyTree,
+    arcs_left_by,
+    unspecified_relation,
+    with_tags,
+)
 from sklearn_shag.utils._heads import UNKNOWN
 
-__all__ = ["allow_kept_heads", "kept_relations"]
+__all__ = ["advise_on_crossing", "allow_kept_heads", "kept_relations", "make_trees"]
 
 
-def allow_kept_heads(sentences, allowed):
+def allow_kept_heads(sentences, allowed, projective):
     """Allow tokens that have a head no other, and all others what is allowed anyway.
 
     Parameters
@@ -19,6 +27,8 @@ def allow_kept_heads(sentences, allowed):
         Trees, whole or partial, or sequences of symbols, which have no heads.
     allowed : None or sequence of length n_sentences
         As users give it.
+    projective : bool
+        Whether trees must not have arcs that cross.
 
     Returns
     -------
@@ -27,29 +37,37 @@ def allow_kept_heads(sentences, allowed):
     Raises
     ------
     ValueError
-        If no projective tree with one root has the heads of a sentence, or none that is allowed.
+        If no tree with one root has the heads of a sentence, or none that is allowed.
     """
     known = list(map(_known_heads, sentences))
     kept = arcs_left_by(known)
-    impossible = find_impossible(kept)
+    kind = "projective tree" if projective else "tree"
+    impossible = find_impossible(kept, projective)
     if impossible is not None:
         raise ValueError(
-            f"{describe_sentence(sentences, impossible)} has heads that no projective tree with "
-            f"one root has: {_find_reason(sentences[impossible])}. Correct them, or give -1 (in a "
-            f"file _) for those that may change."
+            f"{describe_sentence(sentences, impossible)} has heads that no {kind} with one root "
+            f"has: {_find_reason(sentences[impossible], projective)}. Correct them, or give -1 (in "
+            f"a file _) for those that may change{advise_on_crossing(kept[impossible])}."
         )
     if allowed is None:
         return kept
     allowed = check_allowed(allowed, list(map(len, known)))
     both = [one & other for one, other in zip(allowed, kept, strict=True)]
-    impossible = find_impossible(both)
+    impossible = find_impossible(both, projective)
     if impossible is not None:
         raise ValueError(
-            f"{describe_sentence(sentences, impossible)} has no projective tree with one root that "
-            f"keeps its heads and whose arcs are all allowed: allow more in allowed[{impossible}], "
-            f"or keep fewer heads."
+            f"{describe_sentence(sentences, impossible)} has no {kind} with one root that keeps "
+            f"its heads and whose arcs are all allowed: allow more in allowed[{impossible}], or "
+            f"keep fewer heads{advise_on_crossing(both[impossible])}."
         )
     return both
+
+
+def advise_on_crossing(allowed):
+    """Say how to get a tree of allowed arcs that make no projective one, if they make any."""
+    if find_impossible([allowed], projective=False) is None:
+        return ", or take decoder='mst', which lets arcs cross"
+    return ""
 
 
 def kept_relations(sentence, heads, labels):
@@ -79,13 +97,40 @@ def kept_relations(sentence, heads, labels):
     return [deprel if is_kept else label for deprel, is_kept, label in rows]
 
 
+def make_trees(sentences, heads, labels, tags):
+    """Put what is predicted into trees.
+
+    Parameters
+    ----------
+    sentences : list
+        Trees, or sequences of symbols, which become the forms of trees.
+    heads : sequence of int ndarrays of shape (n_tokens_i,)
+    labels : iterable of sequences of str of length n_tokens_i, or None
+    tags : dict
+        By the name of their column, of each sentence.
+
+    Returns
+    -------
+    trees : list of DependencyTree
+    """
+    trees = [
+        sentence.with_heads(its_heads, its_labels)
+        if isinstance(sentence, DependencyTree)
+        else DependencyTree(sentence, its_heads, deprels=its_labels)
+        for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)
+    ]
+    for name, of_sentences in tags.items():
+        trees = list(map(with_tags, trees, repeat(name), of_sentences))
+    return trees
+
+
 def _known_heads(sentence):
     known = sentence.heads if isinstance(sentence, DependencyTree) else None
     return np.full(len(sentence), UNKNOWN) if known is None else known
 
 
-def _find_reason(tree):
-    crossing = tree.crossing_arcs()
+def _find_reason(tree, projective):
+    crossing = tree.crossing_arcs() if projective else ()
     if crossing:
         one, other = (f"{tree.heads[token - 1]} -> {token}" for token in crossing[0])
         return f"the arcs {one} and {other} cross"

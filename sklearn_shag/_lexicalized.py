@@ -8,8 +8,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from sklearn_shag._base import keep
 from sklearn_shag._generative import GenerativeParser
+from sklearn_shag._kept import keep
 from sklearn_shag.encoding import check_sentences, encode_sentences, encode_trees
 from sklearn_shag.lexical import (
     LexicalStatistics,
@@ -71,9 +71,10 @@ class LexicalizedSHAG(GenerativeParser):
         Those of punctuation marks: by default UD's "PUNCT" and the tags of the Penn treebank.
         Whoever has other symbols, such as those of several columns, has to name them here and in
         `coordination`; else "fcp" is no more than "first".
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or the largest probability.
+        sum of marginals (the expected number of right arcs), the largest probability, or as by
+        "mbr" of all trees, with arcs that may cross.
     n_jobs : int or None, default=None
         Number of joblib workers, for parsing over chunks of sentences.
     verbose : int, default=0
@@ -158,7 +159,7 @@ class LexicalizedSHAG(GenerativeParser):
         min_count: float = 1,
         coordination: Sequence[str] = ("CCONJ", "CC"),
         punctuation: Sequence[str] = ("PUNCT", ",", ".", ":", "``", "''", "-LRB-", "-RRB-"),
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -202,6 +202,7 @@ def _describe(model, key, contents, fitted=True):
     if cls is not Pipeline and cls not in _classes().values():
         raise TypeError(_describe_other(model))
     params = model.get_params(deep=False)
+    params |= dict.fromkeys(getattr(cls, "_unsaved_params", ()))
     described = {"class": cls.__name__}
     if cls is Pipeline:
         described["steps"] = [

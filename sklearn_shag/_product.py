@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sklearn_shag._base import ChartParser
-from sklearn_shag._composition import ComposedParser
+from sklearn_shag._composition import Ensemble
 from sklearn_shag._generative import GenerativeParser
 from sklearn_shag.encoding import check_sentences
 from sklearn_shag.operators import Operators
@@ -22,7 +22,7 @@ from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._typing import ArrayLike
 
 
-class ProductSHAG(ComposedParser, ChartParser):
+class ProductSHAG(Ensemble, ChartParser):
     r"""Product of grammars: their log-linear combination.
 
     A tree is as good as the product of its probabilities under all members. One of them may have
@@ -39,10 +39,11 @@ class ProductSHAG(ComposedParser, ChartParser):
     weights : None or array-like of shape (n_estimators,), default=None
         The power that each member's probabilities are raised to; None is 1 for all. That of a
         member with hidden states must be 1.
-    decoder : {"mbr", "max_marginal", "viterbi"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or the largest product, if all members
-        are deterministic. What members have for this parameter is not looked at.
+        sum of marginals (the expected number of right arcs), the largest product, if all members
+        are deterministic, or as by "mbr" of all trees, with arcs that may cross. What members have
+        for this parameter is not looked at.
     n_jobs : int or None, default=None
         Number of joblib workers, for fits over members, for parsing over chunks of sentences.
     verbose : int, default=0
@@ -102,7 +103,7 @@ class ProductSHAG(ComposedParser, ChartParser):
         estimators: list[tuple[str, Any]],
         *,
         weights: ArrayLike | None = None,
-        decoder: Literal["mbr", "max_marginal", "viterbi"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -17,13 +17,15 @@ __all__ = ["RawText", "check_root_symbols", "prepare_text"]
 class RawText(NamedTuple):
     """Sentences to learn from, checked."""
 
-    symbols: np.ndarray  # (n_symbols,), dtype object: all that occur, sorted
+    symbols: np.ndarray  # (n_symbols,), dtype object: those that are known, sorted
     text: Text  # sentences that are the same are one
     merged: KnownTrees  # what `text` was made of
     separate: KnownTrees  # the same, sentence by sentence
 
 
-def prepare_text(X, y, sample_weight, max_length, nonprojective, rules=None, rule_strength=0.0):
+def prepare_text(
+    X, y, sample_weight, max_length, nonprojective, rules=None, rule_strength=0.0, symbols=None
+):
     """Check sentences and known heads as users give them, and encode them.
 
     Parameters
@@ -39,6 +41,8 @@ def prepare_text(X, y, sample_weight, max_length, nonprojective, rules=None, rul
         As for :func:`prepare_trees`.
     rules, rule_strength
         As for :func:`score_rules`; no rules by default.
+    symbols : None or list of str, default=None
+        Those that are known, sorted; None takes all that occur.
 
     Returns
     -------
@@ -55,9 +59,9 @@ def prepare_text(X, y, sample_weight, max_length, nonprojective, rules=None, rul
         If sentences are left out since no projective tree with one root has their known heads.
     """
     X, y = (list(part) if is_collection(part) else part for part in (X, y))
-    _, symbols = check_sentences(X)
-    lengths = np.array([len(sentence) for sentence in symbols])
-    weights = check_sample_weight(sample_weight, symbols)
+    sentences, of_sentences = check_sentences(X)
+    lengths = np.array([len(sentence) for sentence in of_sentences])
+    weights = check_sample_weight(sample_weight, sentences)
     if y is None:
         y = [[UNKNOWN] * n_tokens for n_tokens in lengths]
     if max_length is not None:
@@ -69,7 +73,7 @@ def prepare_text(X, y, sample_weight, max_length, nonprojective, rules=None, rul
             )
         weights = np.where(lengths <= max_length, weights, 0.0)
     separate = prepare_trees(X, y, weights, nonprojective, raw=True)
-    known = sorted(set().union(*separate.symbols))
+    known = sorted(set().union(*separate.symbols)) if symbols is None else symbols
     encode_sentences(separate.symbols, known)  # tells if they say nothing, once
     merged = separate.merge()
     codes, indptr = encode_sentences(merged.symbols, known, check=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_shag._column_groups import list_sizes
 from sklearn_shag.encoding import RIGHT, Alphabet, pair_of
-from sklearn_shag.features import LinearWeights
+from sklearn_shag.features import FIRST, VECTOR, LinearWeights
 from sklearn_shag.lexical import LexicalStatistics
 from sklearn_shag.network import NetworkWeights, count_parameters
 from sklearn_shag.operators import Operators, grammar_shapes
@@ -118,7 +118,8 @@ def _check_words(statistics, others, key):
 
 def _check_linear(weights, others, key):
     """Kernels trust that each label has a weight."""
-    for field, array in weights._asdict().items():
+    _check_array(weights.label_mask, np.bool_, (2, others["labels_"].size), f"{key}/label_mask")
+    for field, array in (("arcs", weights.arcs), ("labels", weights.labels)):
         n_classes = 1 if field == "arcs" else others["labels_"].size
         shape = (array.shape[0] if array.ndim else 0, n_classes)
         _check_array(array, np.float32, shape, f"{key}/{field}")
@@ -132,8 +133,13 @@ def _check_network(weights, others, key):
     _check_array(hidden, np.int64, (hidden.size,), f"{key}/hidden_layer_sizes")
     if not hidden.size or hidden.min() < 1:
         raise ValueError(f"{key}/hidden_layer_sizes holds no layers, or some without units")
-    n_labels, n_tags = others["labels_"].size, others["tags_"].size
-    sizes = list_sizes(others["vocabulary_"], hidden, n_labels, n_tags)
+    n_labels = others["labels_"].size if "labels_" in others else None
+    _check_array(weights.label_mask, np.bool_, (2, n_labels or 0), f"{key}/label_mask")
+    vocabulary, vectors = others["vocabulary_"], weights.vectors
+    n_codes = FIRST + len(vocabulary[VECTOR]) if VECTOR in vocabulary else 0
+    n_dimensions = vectors.shape[-1] if n_codes else 0
+    _check_array(vectors, np.float32, (n_codes, n_dimensions), f"{key}/vectors")
+    sizes = list_sizes(vocabulary, hidden, n_labels, others["tags_"].size, n_dimensions)
     _check_array(weights.values, np.float32, (count_parameters(sizes),), f"{key}/values")
 
 

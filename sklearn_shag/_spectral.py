@@ -58,10 +58,11 @@ class SpectralSHAG(StatisticsLearner):
     mixing : float, default=0.1
         Weight of ``DeterministicSHAG("first")`` in a mixture with the spectral automaton. It gives
         sequences a positive probability to which the spectral estimate gives none.
-    decoder : {"mbr", "max_marginal"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper) or the
-        largest sum of marginals (the expected number of right arcs). "viterbi" is refused:
-        the most probable derivation of a grammar with hidden states is intractable.
+    decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), or as by "mbr" of all trees, with arcs
+        that may cross. "viterbi" is refused: the most probable derivation of a grammar with hidden
+        states is intractable.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -149,7 +150,7 @@ class SpectralSHAG(StatisticsLearner):
         scaling: float = 0.5,
         alpha: float = 1e-3,
         mixing: float = 0.1,
-        decoder: Literal["mbr", "max_marginal"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

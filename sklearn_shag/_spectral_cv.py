@@ -47,7 +47,7 @@ class SpectralSHAGCV(BaseSHAG):
         What is maximised: a callable ``scorer(estimator, X, y)``, such as
         :func:`~sklearn_shag.metrics.exact_match_scorer`, or None for the unlabelled attachment
         score. The names of scikit-learn's scorers are refused: none of them understands heads.
-    decoder : {"mbr", "max_marginal"}, default="mbr"
+    decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen, see :class:`SpectralSHAG`.
     n_jobs : int or None, default=None
         Number of joblib workers, for folds and values of `smoothing`, for parsing over chunks of
@@ -136,7 +136,7 @@ class SpectralSHAGCV(BaseSHAG):
         mixing: float = 0.1,
         cv: Any = None,
         scoring: Callable[..., float] | None = None,
-        decoder: Literal["mbr", "max_marginal"] = "mbr",
+        decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -11,7 +11,15 @@ from sklearn.base import clone
 
 from sklearn_shag.datasets import fetch_treebank, load_english
 from sklearn_shag.operators import Operators
-from tests.estimators import BLIND, COUNTING, ESTIMATORS, OF_RAW_TEXT, OF_SYMBOLS, ONE_BY_ONE
+from tests.estimators import (
+    BLIND,
+    COUNTING,
+    ESTIMATORS,
+    OF_RAW_TEXT,
+    OF_SYMBOLS,
+    ONE_BY_ONE,
+    with_labels,
+)
 
 # A time limit per example measures the machine: a busy one fails a test that compiles or waits.
 settings.register_profile("sklearn_shag", deadline=None)
@@ -46,6 +54,12 @@ def estimator_of_symbols(request):
 def of_trees(request):
     """Every estimator that takes the heads of X where there is no y."""
     return clone(ESTIMATORS[request.param])
+
+
+@pytest.fixture(params=[name for name in ESTIMATORS if name not in BLIND])
+def labelling(request):
+    """Every estimator that learns relations, if there are some in y."""
+    return with_labels(clone(ESTIMATORS[request.param]))
 
 
 @pytest.fixture(params=[n for n in ESTIMATORS if n not in ONE_BY_ONE and n not in BLIND])

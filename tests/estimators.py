@@ -1,5 +1,6 @@
 """All estimators, each listed once: the tests that all must pass draw from here."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +20,13 @@ from sklearn_shag import (
     DeterministicSHAG,
     DummyParser,
     LexicalizedSHAG,
+    MixtureSHAG,
     ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
+    Tagger,
 )
+from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import TokenFeature
 
 
@@ -49,10 +53,11 @@ OF_SYMBOLS = {
     "published": SpectralSHAG.published(3),
     "spectral CV": SpectralSHAGCV([1, 2], smoothing=[0, 5], cv=FoldsByLength()),
     "EM from moments": EMSHAG(2, init="moments", smoothing=1, tol=0.01, max_iter=100),
-    "EM from random": EMSHAG(2, smoothing=1, tol=0.01, max_iter=200, random_state=0),
+    "EM from random": EMSHAG(2, smoothing=1, tol=0.01, max_iter=200, decoder="mst", random_state=0),
     "average": AveragedSHAG(
         [("single", DeterministicSHAG("single", smoothing=1)), ("spectral", SpectralSHAG(2))],
         weights=[1, 2],
+        decoder="mst",
     ),
     "product": ProductSHAG(
         [("first", DeterministicSHAG(smoothing=1)), ("EM", EMSHAG(2, init="moments", tol=0.1))],
@@ -68,7 +73,12 @@ OF_SYMBOLS = {
     ),
     "CRF": CRFParser(["symbol"], n_features=2**12, random_state=0),
     "network": BiaffineParser(
-        ["symbol"], hidden_layer_sizes=[8], labels=False, max_iter=3, random_state=0
+        ["symbol"],
+        hidden_layer_sizes=[8],
+        labels=False,
+        max_iter=4,
+        decoder="mst",
+        random_state=0,
     ),
 }
 # Parsers that read columns of trees, and refuse plain sequences of symbols.
@@ -76,7 +86,11 @@ OF_TREES = {
     "lexicalized": LexicalizedSHAG(),
     "CRF of words": CRFParser(["symbol", "form", "suffix"], n_features=2**14, random_state=0),
     "network of words": BiaffineParser(
-        ["symbol", "form", "suffix"], hidden_layer_sizes=(8, 8), max_iter=3, random_state=0
+        ["symbol", "form", "suffix"],
+        hidden_layer_sizes=(8, 8),
+        batch_size=100,
+        max_iter=12,
+        random_state=0,
     ),
     "average of pipelines": AveragedSHAG(
         [
@@ -90,13 +104,32 @@ OF_TREES = {
             ("pipeline", make_pipeline(TokenFeature("symbol"), SpectralSHAG(2))),
             ("words", LexicalizedSHAG()),
         ],
+        decoder="mst",
     ),
 }
+
+
+def symbols_and_heads(trees):
+    return [list(tree.symbols) for tree in trees], [tree.heads for tree in trees]
+
+
+def _helper(automaton):
+    """A fitted grammar that knows no relations, and to which no tree is impossible."""
+    X, y = symbols_and_heads(load_english().data)
+    for head, modifier in itertools.product(sorted(set().union(*X)), repeat=2):
+        X += [[modifier, modifier, head], [head, modifier, modifier]]
+        y += [[3, 3, 0], [0, 1, 1]]
+    return FrozenEstimator(DeterministicSHAG(automaton).fit(X, y))
+
+
 # Parsers that learn from sentences alone: heads of X change nothing, and those of y need not.
 OF_RAW_TEXT = {
     "DMV": DMV(rules=[("VERB", "NOUN")], tol=0.01, max_length=None),
     "DMV with hidden states": DMV("concave", n_states=2, tol=0.01, max_length=None, random_state=0),
     "concave": ConcaveParser(("VERB",), max_iter=5, max_length=None),
+    "mixture": MixtureSHAG(
+        [("first", _helper("first")), ("single", _helper("single"))], tol=0.1, max_length=None
+    ),
 }
 # Those that learn nothing at all.
 BLIND = {
@@ -106,7 +139,10 @@ BLIND = {
 ESTIMATORS = OF_SYMBOLS | OF_TREES | OF_RAW_TEXT | BLIND
 # Those that go over sentences one by one, so that a weight is no repetition.
 ONE_BY_ONE = ("CRF", "CRF of words", "network", "network of words")
-TRANSFORMERS = {"token feature": TokenFeature("upos", ["xpos"], min_count=2)}
+TRANSFORMERS = {
+    "token feature": TokenFeature("upos", ["xpos"], min_count=2),
+    "tagger": Tagger("upos", hidden_layer_sizes=[8], max_iter=2, cv=2, random_state=0),
+}
 # Learners that see nothing of the trees but counts.
 COUNTING = {name: each for name, each in ESTIMATORS.items() if hasattr(each, "partial_fit")}
 
@@ -117,6 +153,11 @@ BY_SENTENCE = [
     "log_likelihood",
     "conditional_log_likelihood",
 ]
+
+
+def with_labels(estimator):
+    """Let an estimator learn relations; where they share weights with heads it was told not to."""
+    return estimator.set_params(labels=True) if hasattr(estimator, "labels") else estimator
 
 
 def with_methods(methods):
@@ -180,10 +221,6 @@ def symbols_of(model):
 
 def without_relations(tree):
     return tree.with_heads(tree.heads)
-
-
-def symbols_and_heads(trees):
-    return [list(tree.symbols) for tree in trees], [tree.heads for tree in trees]
 
 
 def repeat(sentences, weights):

@@ -26,6 +26,16 @@ def crosses(heads):
 
 
 @cache
+def trees(n_tokens):
+    """All trees with one root over n tokens, as tuples of heads."""
+    return [
+        heads
+        for heads in itertools.product(range(n_tokens + 1), repeat=n_tokens)
+        if heads.count(0) == 1 and is_tree(heads)
+    ]
+
+
+@cache
 def projective_trees(n_tokens, single_root=True):
     """All projective trees over n tokens, as tuples of heads."""
     return [
@@ -213,11 +223,13 @@ def of_sentence(arrays, indptr, s):
     return found
 
 
-def best_tree(scores):
-    """The heads of the single-root projective tree with the largest sum of scores[m - 1, h]."""
-    n_tokens = len(scores)
+def best_tree(scores, trees=None):
+    """The heads of the single-root tree with the largest sum of scores[m - 1, h].
+
+    It is a projective one, or one of those that are given.
+    """
     return max(
-        projective_trees(n_tokens),
+        projective_trees(len(scores)) if trees is None else trees,
         key=lambda heads: sum(scores[m][h] for m, h in enumerate(heads)),
     )
 

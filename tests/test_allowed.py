@@ -1,5 +1,7 @@
 """Known heads and forbidden arcs, and the probability of trees given their sentences."""
 
+import copy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -19,6 +21,7 @@ MODELS = {
     "first": DeterministicSHAG(),
     "viterbi": DeterministicSHAG(decoder="viterbi"),
     "em": EMSHAG(2, init="moments", max_iter=100),
+    "mst": SpectralSHAG(3, decoder="mst"),
 }
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 TEXT = [["NOUN", "VERB", "ADP", "NOUN"], ["PRON", "VERB"], ["DET", "NOUN", "VERB", "NUM", "<new>"]]
@@ -45,6 +48,10 @@ def random_constraints(seed, n_tokens, share):
     return allowed
 
 
+def possible_trees(parser, n_tokens):
+    return (oracles.trees if parser.decoder == "mst" else oracles.projective_trees)(n_tokens)
+
+
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
 def test_nothing_forbidden_is_predicted(parser, share):
     others = [["X"] * 5, ["<new>"] * 4]
@@ -60,7 +67,7 @@ def test_nothing_forbidden_is_predicted(parser, share):
     ):
         assert_array_equal(of_sentence[~arcs], 0.0)
         assert_allclose(of_sentence.sum(axis=1), 1.0, rtol=1e-12)
-        assert tuple(heads) in oracles.projective_trees(len(heads))
+        assert tuple(heads) in possible_trees(parser, len(heads))
         assert arcs[np.arange(heads.size), heads].all()
         assert_array_equal(tree.heads, heads)
 
@@ -80,8 +87,15 @@ def test_marginals_are_those_of_the_trees_that_are_left(model):
     assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-7, atol=1e-11)
 
 
-@pytest.mark.parametrize("transform", [np.log, np.asarray])
-def test_no_tree_has_an_arc_of_probability_zero(transform):
+@pytest.mark.parametrize(
+    ("decoder", "transform", "trees"),
+    [
+        ("mbr", np.log, oracles.projective_trees),
+        ("max_marginal", np.asarray, oracles.projective_trees),
+        ("mst", np.log, oracles.trees),
+    ],
+)
+def test_no_tree_has_an_arc_of_probability_zero(decoder, transform, trees):
     """However much the other arcs of such a tree are worth."""
     rng = np.random.default_rng(0)
     for seed in range(40):
@@ -90,8 +104,8 @@ def test_no_tree_has_an_arc_of_probability_zero(transform):
         marginals = np.where(allowed, rng.gamma(0.3, size=(4, 5)) + 1e-9, 0.0)
         with np.errstate(divide="ignore"):
             scores = np.where(allowed, transform(marginals), -np.inf)
-        (heads,) = decode_marginals(marginals.ravel(), np.array([0, 4]), transform is np.log)
-        assert tuple(heads) == oracles.best_tree(scores)
+        (heads,) = decode_marginals(marginals.ravel(), np.array([0, 4]), decoder)
+        assert tuple(heads) == oracles.best_tree(scores, trees(4))
 
 
 def test_all_arcs_allowed_is_no_constraint(parser):
@@ -129,9 +143,53 @@ def test_known_heads_are_kept(parser, english):
     ],
 )
 def test_constraints_that_are_none_are_refused(parser, allowed, message):
+    if parser.decoder == "mst":
+        message = message.replace("projective ", "")
     for method in (parser.predict, parser.predict_marginals, parser.parse):
         with pytest.raises(ValueError, match=message):
             method(TREES[:2], allowed=allowed)
+
+
+def allow(*trees):
+    """Allow the arcs of some trees over the same tokens."""
+    allowed = np.zeros((len(trees[0]), len(trees[0]) + 1), dtype=bool)
+    for tree in trees:
+        allowed[np.arange(len(tree)), tree] = True
+    return allowed
+
+
+def test_arcs_that_only_cross_are_found_by_one_decoder(parser):
+    """Of all trees with one root whose arcs are allowed, the best one of the free marginals."""
+    crossing = copy.copy(parser).set_params(decoder="mst")
+    first, second = [3, 4, 0, 3], [2, 4, 1, 0]
+    assert oracles.crosses(first)
+    assert oracles.crosses(second)
+    for allowed in (allow(first), allow(second), allow(first, second)):
+        trees = [t for t in oracles.trees(4) if allowed[np.arange(4), t].all()]
+        assert all(map(oracles.crosses, trees))
+        free = crossing.predict_marginals(TREES[:1])[0]
+        expected = np.where(allowed, free, 0.0)
+        expected /= expected.sum(axis=1, keepdims=True)
+        given = {"X": TREES[:2], "allowed": [allowed, None]}
+        assert_allclose(crossing.predict_marginals(**given)[0], expected, rtol=1e-12)
+        with np.errstate(divide="ignore"):
+            best = oracles.best_tree(np.log(expected), trees)
+        assert tuple(crossing.predict(**given)[0]) == best
+        assert tuple(crossing.parse(**given)[0].heads) == best
+        for decoder in ("mbr", "max_marginal"):
+            with pytest.raises(ValueError, match=r"X\[0\] has no projective.*decoder='mst'"):
+                copy.copy(parser).set_params(decoder=decoder).predict(**given)
+
+
+def test_where_projective_trees_are_left_marginals_are_theirs(parser):
+    """To the last bit, whatever other trees are left."""
+    allowed = [random_constraints(k, len(sentence), 0.5) for k, sentence in enumerate(TEXT)]
+    found = [
+        copy.copy(parser).set_params(decoder=decoder).predict_marginals(TREES, allowed=allowed)
+        for decoder in ("mst", "mbr")
+    ]
+    for one, other in zip(*found, strict=True):
+        assert_array_equal(one, other)
 
 
 def test_conditional_log_likelihood_is_the_share_of_a_tree(model):
@@ -153,8 +211,10 @@ def test_conditional_log_likelihood_is_the_share_of_a_tree(model):
 
 def test_trees_that_are_not_generated_have_no_probability(parser):
     two_roots, crossing = [0, 0, 2, 2], [3, 4, 0, 3]
-    found = parser.conditional_log_likelihood([TREES[0], TREES[0]], [two_roots, crossing])
-    assert_array_equal(found, -np.inf)
+    for decoder in ("mbr", "mst"):
+        parser = copy.copy(parser).set_params(decoder=decoder)
+        found = parser.conditional_log_likelihood([TREES[0], TREES[0]], [two_roots, crossing])
+        assert_array_equal(found, -np.inf)
 
 
 def test_signs_cancel():

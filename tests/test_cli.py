@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import warnings
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -23,11 +24,13 @@ import sklearn_shag
 from sklearn_shag import (
     EMSHAG,
     AveragedSHAG,
+    BiaffineParser,
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
     LexicalizedSHAG,
     SpectralSHAG,
+    Tagger,
     _cli,
     _cli_models,
     load_model,
@@ -49,6 +52,7 @@ from sklearn_shag.treebank import (
     TokenFeature,
     allowed_arcs,
     read_conllu,
+    read_horizontal,
     write_conllu,
 )
 from sklearn_shag.utils import _progress
@@ -67,6 +71,10 @@ def files(tmp_path_factory, english):
     model = make_pipeline(TokenFeature("upos"), SpectralSHAG(3)).fit(english[:80])
     save_model(model, folder / "model.npz")
     write_conllu(model[-1].parse(english[80:110]), folder / "parsed.conllu")
+    tagger = Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0)
+    tagging = make_pipeline(tagger, DeterministicSHAG()).fit(english[:80])
+    save_model(tagging, folder / "tagging.npz")
+    (folder / "tokens.txt").write_text("Dogs bark .\n", encoding="utf-8")
     partial = [
         tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in english[80:110]
     ]
@@ -256,6 +264,82 @@ class TestTrain:
         assert parameters(loaded) == parameters(model)
         run("parse", path, test, "-o", parsed)
         assert read_conllu(parsed) == model.parse(read_conllu(test))
+
+    @pytest.mark.parametrize(
+        ("options", "model"),
+        [
+            (["--model", "biaffine"], BiaffineParser(random_state=0)),
+            (
+                ["--model", "biaffine", "--columns", "xpos,suffix", "--min-count", "3"],
+                BiaffineParser(["xpos", "suffix"], min_count=3, random_state=0),
+            ),
+            (
+                ["--model", "biaffine", "--tags", "xpos", "--columns", "form,suffix.2"],
+                BiaffineParser(["form", "suffix.2"], tags="xpos", random_state=0),
+            ),
+            (
+                ["--tags", "upos", "--n-states", "3", "--min-count", "4"],
+                make_pipeline(Tagger("upos", min_count=4, random_state=0), SpectralSHAG(3)),
+            ),
+            (
+                ["--model", "crf", "--tags", "upos"],
+                make_pipeline(
+                    Tagger("upos", random_state=0),
+                    CRFParser(["upos", "form", "suffix"], random_state=0),
+                ),
+            ),
+            (
+                ["--model", "crf", "--tags", "xpos", "--columns", "xpos,form", "--min-count", "1"],
+                make_pipeline(
+                    Tagger("xpos", min_count=1, random_state=0),
+                    CRFParser(["xpos", "form"], min_count=1, random_state=0),
+                ),
+            ),
+        ],
+        ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    )
+    def test_networks_and_taggers(self, options, model):
+        """What is made of options; to fit it is a matter of the library."""
+        options = _cli._parser("").parse_args(["train", "x", "-o", "y", *options])
+        made, learner = _cli_models._make_model(options)
+        steps = [made] if made is learner else [step for _, step in made.steps]
+        expected = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+        assert list(map(parameters, steps)) == list(map(parameters, expected))
+        assert steps[-1] is learner
+
+    def test_tokens_alone(self, run, fail, train, test, tmp_path):
+        """From tokens to complete CoNLL-U, by a tagger in front and by tags learned along."""
+        trees = read_conllu(test)
+        text = "".join(" ".join(tree.forms) + "\n\n" for tree in trees)
+        tokens, gold = tmp_path / "tokens.txt", tmp_path / "gold.conllu"
+        tokens.write_text(text, encoding="utf-8")
+        write_conllu([DependencyTree(tree.forms) for tree in trees], gold)
+        for options in (["--model", "biaffine"], ["--model", "single"]):
+            path, out = tmp_path / "model.npz", tmp_path / "out.conllu"
+            run("train", train, "-o", path, "--tags", "upos", *options)
+            run("parse", path, tokens, "--input", "horizontal", "-o", out)
+            parsed, model = read_conllu(out), load_model(path)
+            expected = read_horizontal(tokens)
+            if isinstance(model, Pipeline):
+                expected = model[:-1].transform(expected)
+                model = model[-1]
+            write_conllu(model.parse(expected), tmp_path / "expected.conllu")
+            assert out.read_bytes() == (tmp_path / "expected.conllu").read_bytes()
+            assert all(tree.heads is not None and "_" not in tree.upos for tree in parsed)
+            assert all("_" not in tree.deprels for tree in parsed)
+            assert [tree.forms for tree in parsed] == [tree.forms for tree in trees]
+            assert run("parse", path, gold) == out.read_text(encoding="utf-8")
+        message = fail("parse", path, test, "--input", "horizontal")
+        assert f"{test}:3: the line holds a tab, as in CoNLL-U" in message
+        assert "--input horizontal" in fail("parse", path, tokens)
+
+    def test_models_of_tags_do_not_parse_tokens(self, fail, model, tmp_path):
+        (tmp_path / "tokens.txt").write_text("Dogs bark\n")
+        message = fail("parse", model, tmp_path / "tokens.txt", "--input", "horizontal")
+        assert "X[0]: DependencyTree('Dogs bark', heads=None) has no column 'upos'" in message
+        (tmp_path / "empty.txt").write_text("\n")
+        message = fail("parse", model, tmp_path / "empty.txt", "--input", "horizontal")
+        assert "There are no sentences in" in message
 
     def test_heads_here_and_there(self, run, fail, train, test, tmp_path):
         trees = read_conllu(train)
@@ -448,7 +532,16 @@ class TestParse:
         assert "X[1] ('a b c d') has heads that no projective tree" in err
         assert "the arcs 3 -> 1 and 4 -> 2 cross" in err
 
-    @pytest.mark.parametrize("decoder", ["mbr", "max_marginal", "viterbi"])
+    def test_heads_that_cross_are_kept_if_arcs_may(self, run, model, tmp_path):
+        tree = DependencyTree(["a", "b", "c", "d", "e"], [3, 4, 0, 3, -1], upos=["NOUN"] * 5)
+        write_conllu([tree], tmp_path / "in.conllu")
+        options = "--keep-heads", "--confidence", "--decoder", "mst"
+        out = run("parse", model, tmp_path / "in.conllu", *options)
+        (parsed,) = read_conllu(io.StringIO(out))
+        assert parsed.heads.tolist()[:4] == [3, 4, 0, 3]
+        assert out.count("Confidence=1.0000") == 4
+
+    @pytest.mark.parametrize("decoder", ["mbr", "max_marginal", "viterbi", "mst"])
     def test_decoder(self, run, train, test, tmp_path, decoder):
         run(
             *("train", train, "-o", tmp_path / "model.npz"),
@@ -1060,6 +1153,8 @@ class TestHelp:
             "test.conllu": "xx_small-ud-test.conllu",
             "test.conllu.gz": "packed.conllu.gz",
             "model.npz": "model.npz",
+            "tagging.npz": "tagging.npz",
+            "tokens.txt": "tokens.txt",
             "parsed.conllu": "parsed.conllu",
             "partial.conllu": "partial.conllu",
             "UD_English-EWT/en_ewt-ud-train.conllu": "xx_small-ud-train.conllu",
@@ -1322,6 +1417,16 @@ class TestErrors:
             (["--model", "crf", "--n-states", "8"], "--n-states 8 does not go with --model crf"),
             (["--model", "crf", "--smoothing", "0"], "--smoothing 0.0 does not go with --model"),
             (["--model", "crf", "--min-count", "0"], "min_count"),
+            (
+                ["--model", "biaffine", "--n-states", "8"],
+                "--n-states 8 does not go with --model biaffine",
+            ),
+            (["--model", "biaffine", "--tags", "upos", "--columns", "xpos"], "words alone"),
+            (
+                ["--tags", "upos", "--symbols", "xpos"],
+                "--symbols xpos does not go with --tags upos, which are the symbols then",
+            ),
+            (["--tags", "upos", "--columns", "form"], "--columns form does not go with --model"),
         ],
         ids=lambda value: " ".join(value) if isinstance(value, list) else "",
     )
@@ -1414,6 +1519,24 @@ class TestProgress:
         assert bars == (expected if shown else [])
         assert shown or sys.stderr.getvalue() == ""
         assert load_model(model)[-1].verbose == 0
+
+    def test_taggers_show_their_folds(self, monkeypatch, train, tmp_path):
+        """In the pipeline both show what they do, and neither file says so."""
+        small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
+        monkeypatch.setattr(_cli_models, "Tagger", small)
+        monkeypatch.setattr(_progress, "DELAY", 0.0)
+        monkeypatch.setattr(sys, "stderr", self.Terminal())
+        model = str(tmp_path / "model.npz")
+        assert main(["train", train, "-o", model, "--tags", "upos", "--model", "single"]) == 0
+        bars = re.findall(r"(\S+): 100%.*?(\d+)/\2", sys.stderr.getvalue())
+        bars = [bar for bar, _ in groupby(bars)]
+        assert bars == [("Reading", "1"), ("Cross-fitting", "2"), ("Training", "1")]
+        loaded = load_model(model)
+        assert loaded[0].verbose == loaded[1].verbose == 0
+        assert not loaded.verbose
+        assert main(["train", train, "-o", model, "--model", "crf"]) == 0
+        assert "Training: 100%" in sys.stderr.getvalue().rpartition("Reading")[2]
+        assert load_model(model).verbose == 0
 
 
 class TestStandardOutput:

@@ -23,7 +23,7 @@ import sklearn_shag
 from sklearn_shag import EMSHAG, BaseSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag._tree_learner import StatisticsLearner
 from sklearn_shag.sequences import count_treebank, merge_statistics
-from sklearn_shag.treebank import DependencyTree, TokenFeature
+from sklearn_shag.treebank import DependencyTree
 from tests.estimators import (
     BY_SENTENCE,
     COUNTING,
@@ -94,8 +94,10 @@ def test_checks_of_scikit_learn(anything, check):
     getattr(estimator_checks, check)(type(anything).__name__, anything)
 
 
-def test_unfitted_transformers_pass_the_check_of_scikit_learn():
-    estimator_checks.check_transformers_unfitted("TokenFeature", TokenFeature())
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_unfitted_transformers_pass_the_check_of_scikit_learn(name):
+    transformer = clone(TRANSFORMERS[name])
+    estimator_checks.check_transformers_unfitted(type(transformer).__name__, transformer)
 
 
 def test_check_estimator_passes_and_says_that_it_has_no_sentences(anything):
@@ -229,9 +231,10 @@ def test_pickle_and_joblib_keep_everything(estimator, english, tmp_path):
         assert same(copied.predict(english[100:150]), estimator.predict(english[100:150]))
 
 
-def test_pickled_transformers_do_the_same(trees):
-    feature = clone(TRANSFORMERS["token feature"]).fit(trees[:30])
-    assert pickle.loads(pickle.dumps(feature)).transform(trees) == feature.transform(trees)
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_pickled_transformers_do_the_same(trees, name):
+    transformer = clone(TRANSFORMERS[name]).fit(trees[:30])
+    assert pickle.loads(pickle.dumps(transformer)).transform(trees) == transformer.transform(trees)
 
 
 def test_lists_tuples_and_arrays_are_the_same(estimator_of_symbols, trees):
@@ -320,14 +323,16 @@ def test_other_joblib_backends_give_the_same(trees):
 # Output containers
 
 
-def test_default_output_can_be_asked_for(trees):
-    pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_default_output_can_be_asked_for(trees, name):
+    pipeline = make_pipeline(clone(TRANSFORMERS[name]), SpectralSHAG(2))
     expected = pipeline.fit(trees).score(trees)
     assert pipeline.set_output(transform="default").fit(trees).score(trees) == expected
 
 
-def test_trees_stay_trees_where_data_frames_are_the_rule(trees):
-    pipeline = make_pipeline(TokenFeature("xpos"), SpectralSHAG(2))
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_trees_stay_trees_where_data_frames_are_the_rule(trees, name):
+    pipeline = make_pipeline(clone(TRANSFORMERS[name]), SpectralSHAG(2))
     expected = pipeline.fit(trees).score(trees)
     with sklearn.config_context(transform_output="pandas"):
         assert pipeline.fit(trees).score(trees) == expected

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -64,6 +65,23 @@ def arc_scores(parser, tree):
 
 
 # A linear first-order projective CRF
+
+
+def test_scores_of_arcs_are_sums_of_weights(fitted, test):
+    """Each sentence has its own, whatever others it comes with, and in whatever chunk."""
+    chosen = [tree for tree in test if len(tree) >= 2][:3]
+    one_token = DependencyTree(["No"], upos=["INTJ"])
+    *found, alone = fitted.score_arcs([*chosen, one_token])
+    for tree, scores in zip(chosen, found, strict=True):
+        assert_allclose(scores, arc_scores(fitted, tree), atol=1e-6)
+    assert alone.shape == (1, 2)
+    assert alone[0, 1] == -np.inf
+    for scores, expected in zip(
+        fitted.score_arcs(test * 20), fitted.score_arcs(test), strict=False
+    ):
+        assert_array_equal(scores, expected)
+    with pytest.raises(NotFittedError):
+        Small().score_arcs(test)
 
 
 def test_probabilities_are_those_of_the_scores(fitted, english):

@@ -21,6 +21,7 @@ from sklearn_shag.parsing import (
     eisner,
     inside_outside,
     log_rungs,
+    maximum_arborescence,
     over_chunks,
     pack_grammar,
     parse_derivations,
@@ -406,8 +407,8 @@ class TestLadder:
         report = parse(report_marginals, *given)
         signs, share, mass, _ = map(np.array, zip(*report, strict=True))
         marginals = parse(parse_marginals, *given)
-        mbr = parse(parse_heads, *given, logarithm=True)
-        largest = parse(parse_heads, *given, logarithm=False)
+        mbr = parse(parse_heads, *given, decoder="mbr")
+        largest = parse(parse_heads, *given, decoder="max_marginal")
         for k, sentence in enumerate(sentences):
             scaled = inside_outside(operators, sentence)
             assert signs[k] == scaled.sign
@@ -570,7 +571,7 @@ class TestLadder:
         codes, indptr = encoded(sentences)
         marginals = parse(parse_marginals, operators, fallback, codes, indptr)[2]
         assert_allclose(marginals, (1 - np.eye(3, 4, 1)) / 3, rtol=1e-15)
-        heads = parse(parse_heads, operators, fallback, codes, indptr, logarithm=True)[2]
+        heads = parse(parse_heads, operators, fallback, codes, indptr, decoder="mbr")[2]
         assert tuple(heads) in oracles.projective_trees(3)
 
     @pytest.mark.parametrize("n_states", [1, 3])
@@ -590,7 +591,9 @@ def results_of(operators, fallback, sentences, n_jobs):
     given = operators, fallback, *encoded(sentences), n_jobs
     results = [parse(parse_log_partitions, *given), parse(report_marginals, *given)]
     results.append(parse(parse_marginals, *given))
-    results += [parse(parse_heads, *given, logarithm=logarithm) for logarithm in (True, False)]
+    results += [
+        parse(parse_heads, *given, decoder=decoder) for decoder in ("mbr", "max_marginal", "mst")
+    ]
     return [*results, parse(parse_derivations, *given)]
 
 
@@ -611,7 +614,7 @@ def bulk(n_states):
 @pytest.mark.parametrize("n_states", [1, 2])
 def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
     operators, fallback, sentences = bulk(n_states)
-    logs, reports, marginals, heads, largest, _ = results_of(*bulk(n_states), n_jobs)
+    logs, reports, marginals, heads, largest, crossing, _ = results_of(*bulk(n_states), n_jobs)
     n_impossible = 0
     for k, sentence in enumerate(sentences):
         scaled = inside_outside(operators, sentence)
@@ -624,7 +627,9 @@ def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
         expected = scaled.marginals if scaled.sign != 0 else np.ones_like(scaled.marginals)
         expected = repaired(expected)
         assert_allclose(marginals[k], expected, rtol=1e-7, atol=1e-11)
-        assert_array_equal(heads[k], eisner(np.log(np.maximum(marginals[k], 1e-300)))[0])
+        scores = np.log(np.maximum(marginals[k], 1e-300))
+        assert_array_equal(heads[k], eisner(scores)[0])
+        assert_array_equal(crossing[k], maximum_arborescence(scores)[0])
         assert_array_equal(largest[k], eisner(marginals[k])[0])
     assert 2 < n_impossible < len(sentences) - 2
 

@@ -159,8 +159,8 @@ class TestPrediction:
         predicted = model.predict_labels([tree], [tree.heads])[0]
         assert predicted.tolist() == [naive_label(counts, arc) for arc in arcs_of(tree)]
 
-    def test_of_every_estimator(self, estimator, english):
-        model = estimator.fit(english[:200])
+    def test_of_every_estimator(self, labelling, english):
+        model = labelling.fit(english[:200], english[:200])
         test = english[200:230]
         heads, labels = model.predict(test), model.predict_labels(test)
         assert set(model.labels_) <= {label for tree in english[:200] for label in tree.deprels}
@@ -178,8 +178,8 @@ class TestPrediction:
         right = np.concatenate(gold) == np.concatenate([tree.deprels for tree in test])
         assert right.mean() > 0.7
 
-    def test_needs_relations_in_training(self, estimator, english):
-        model = estimator.fit(list(map(without_relations, english[:50])))
+    def test_needs_relations_in_training(self, labelling, english):
+        model = labelling.fit(list(map(without_relations, english[:50])))
         assert model.labels_.size == 0
         with pytest.raises(ValueError, match=r"knows no relations: .* Fit it on trees with rel"):
             model.predict_labels(english[50:52])

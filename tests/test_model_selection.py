@@ -133,7 +133,7 @@ def test_cross_validation_fits_and_scores_each_fold(estimator, trees):
         model = clone(estimator).fit(take(trees, train))
         assert score == model.score(take(trees, test))
         assert same(predicted[test], model.predict(take(trees, test)))
-    assert scores.min() > 0.5
+    assert scores.min() > 0.5 or not estimator._takes_heads_of_trees
 
 
 def test_grid_search_fits_the_best_candidate_to_all_trees(trees):

@@ -14,10 +14,9 @@ from sklearn_shag.network import (
     Trainer,
     count_parameters,
     initial_parameters,
+    label_scores,
     make_network,
-    predict_arcs,
-    predict_labels,
-    predict_tags,
+    read,
 )
 from sklearn_shag.network._layers import (
     SILENCE,
@@ -28,6 +27,7 @@ from sklearn_shag.network._layers import (
     linear,
     linear_backward,
     rectify,
+    rectify_backward,
     recur,
     recur_backward,
     with_roots,
@@ -52,8 +52,11 @@ from tests.oracles import projective_trees
 # Four sentences, one of a single token and one beyond the last bucket of distances.
 INDPTR = np.array([0, 3, 4, 28, 33])
 BEGINS = INDPTR + np.arange(5)
-GROUPS = (Group((0, 2), (6, 5), 1.0, 0.3), Group((1,), (9,), 0.5, 0.5))
-SIZES = Sizes(GROUPS, (3, 2), 4, 3, embedded=5, arc=4, label=3)
+GROUPS = (Group((0, 2), (6, 5), 1.0, 0.3, width=5), Group((1,), (9,), 0.5, 0.5, width=5))
+GIVEN = Group((1,), (9,), 0.3, 0.2, width=2, fixed=True)
+SIZES = Sizes((*GROUPS, GIVEN), (3, 2), 4, 3, arc=4, label=3)
+# Without what was learned elsewhere.
+LEARNED = SIZES._replace(groups=GROUPS)
 
 
 @pytest.fixture
@@ -139,7 +142,9 @@ def test_linear_maps(rng):
 def test_rectified_units(rng):
     x, d_y = rng.normal(size=(6, 4)), rng.normal(size=(6, 4))
     y = x.copy()
-    d_x = rectify(y) * d_y
+    rectify(y)
+    d_x = d_y.copy()
+    rectify_backward(y, d_x)
     assert_array_equal(y, np.where(x > 0, x, 0.1 * x))
     assert_derivative(lambda: (np.maximum(x, 0.1 * x) * d_y).sum(), x, d_x)
 
@@ -233,7 +238,7 @@ def double_network(sizes, rng):
     """A network in double precision, none of whose parameters is 0."""
     flat = initial_parameters(sizes, rng).astype(np.float64)
     flat += rng.normal(0, 0.1, flat.size)
-    return flat, make_network(sizes, flat)
+    return flat, make_network(sizes, flat, rng.normal(size=(9, 2)))
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -343,13 +348,13 @@ def test_dropout_keeps_the_mean(rng):
 
 def trainer(rng, **options):
     settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.0, "n_steps": 40, **options}
-    return Trainer(SIZES, initial_parameters(SIZES, rng), rng=rng, **settings)
+    return Trainer(LEARNED, initial_parameters(LEARNED, rng), rng=rng, **settings)
 
 
 def test_training_lowers_the_loss(rng):
     learner, batch = trainer(rng, n_steps=200), examples(rng)
     groups = [group._replace(replaced=0.0) for group in GROUPS]
-    learner.network = learner.network._replace(sizes=SIZES._replace(groups=groups))
+    learner.network = learner.network._replace(sizes=LEARNED._replace(groups=groups))
     losses = [learner.learn(batch) for _ in range(200)]
     assert (np.array(losses[-1]) < 0.5 * np.array(losses[0])).all()
     assert learner.is_finite()
@@ -385,42 +390,42 @@ def test_the_penalty_pulls_towards_zero(rng):
     nothing = np.full(INDPTR[-1], -1)
     learner, batch = trainer(rng, alpha=2.0), examples(rng, nothing)
     learner.learn(batch._replace(labels=nothing, tags=nothing))
-    start = initial_parameters(SIZES, np.random.default_rng(0))
+    start = initial_parameters(LEARNED, np.random.default_rng(0))
     assert_allclose(learner.gradient, start * 2 / INDPTR[-1], rtol=1e-5, atol=1e-7)
 
 
 def test_a_start_is_not_changed(rng):
-    start = initial_parameters(SIZES, rng)
+    start = initial_parameters(LEARNED, rng)
     kept = start.copy()
     settings = {"learning_rate": 0.01, "alpha": 0.0, "dropout": 0.1, "n_steps": 4}
-    Trainer(SIZES, start, rng=rng, **settings).learn(examples(rng))
+    Trainer(LEARNED, start, rng=rng, **settings).learn(examples(rng))
     assert_array_equal(start, kept)
 
 
 def test_a_sentence_alone_is_as_in_a_text(rng):
     """To the last bit, in single precision and with sizes as in use."""
-    sizes = Sizes(GROUPS, (100, 100), 7, 5)
+    sizes = Sizes(tuple(group._replace(width=64) for group in GROUPS), (100, 100), 7, 5)
     flat = initial_parameters(sizes, rng)
     network = make_network(sizes, flat)
     lengths = rng.integers(1, 60, 150)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     codes = np.stack([rng.integers(0, high, indptr[-1]) for high in (6, 9, 5)], axis=1)
     heads = np.concatenate([np.arange(n) for n in lengths])
-    arcs = predict_arcs(network, codes, indptr)
-    labels = predict_labels(network, codes, indptr, heads)
-    tags = predict_tags(network, codes, indptr)
+    reading = read(network, codes, indptr)
+    arcs, tags = reading.arcs, reading.tags
+    labels = label_scores(network, reading, indptr, heads)
     assert arcs.dtype == np.float32
-    assert labels.max() < 7
+    assert labels.shape == (indptr[-1], 7)
     assert tags.max() < 5
-    assert min(np.unique(labels).size, np.unique(tags).size) > 1
+    assert min(np.unique(labels.argmax(axis=1)).size, np.unique(tags).size) > 1
     begin = 0
     for s, n in enumerate(lengths):
         part, alone = slice(indptr[s], indptr[s + 1]), np.array([0, n])
         expected = arcs[begin : begin + n * (n + 1)]
-        assert_array_equal(predict_arcs(network, codes[part], alone), expected)
-        of_sentence = predict_labels(network, codes[part], alone, heads[part])
-        assert_array_equal(of_sentence, labels[part])
-        assert_array_equal(predict_tags(network, codes[part], alone), tags[part])
+        of_sentence = read(network, codes[part], alone)
+        assert_array_equal(of_sentence.arcs, expected)
+        assert_array_equal(label_scores(network, of_sentence, alone, heads[part]), labels[part])
+        assert_array_equal(of_sentence.tags, tags[part])
         begin += n * (n + 1)
 
 
@@ -431,11 +436,11 @@ def test_prediction_is_what_is_trained(rng):
     rows = np.flatnonzero(~tokens.are_roots())
     heads = np.repeat(BEGINS[:-1], np.diff(INDPTR)) + batch.heads
     scores, _ = forward(network, tokens, (rows, heads), SILENCE)
-    assert_allclose(predict_arcs(network, batch.codes, INDPTR), scores.arcs, rtol=1e-10)
-    labels = predict_labels(network, batch.codes, INDPTR, batch.heads)
-    assert_array_equal(labels, scores.labels.argmax(axis=1))
-    tags = predict_tags(network, batch.codes, INDPTR)
-    assert_array_equal(tags, scores.tags[rows].argmax(axis=1))
+    reading = read(network, batch.codes, INDPTR)
+    assert_allclose(reading.arcs, scores.arcs, rtol=1e-10)
+    labels = label_scores(network, reading, INDPTR, batch.heads)
+    assert_allclose(labels, scores.labels, rtol=1e-10)
+    assert_array_equal(reading.tags, scores.tags[rows].argmax(axis=1))
 
 
 # Parameters

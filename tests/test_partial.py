@@ -1,5 +1,6 @@
 """Partial trees (-1 for an unknown head) in estimators and scores: what they read, and what not."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -28,7 +29,7 @@ from sklearn_shag.parsing import (
 from sklearn_shag.sequences import count_treebank
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, heads
 from tests import oracles
-from tests.estimators import BLIND, COUNTING, ESTIMATORS, learned
+from tests.estimators import BLIND, COUNTING, ESTIMATORS, learned, with_labels
 
 NAMES = ["NOUN", "VERB", "ADP", "NOUN"]
 SENTENCE = DependencyTree(["dogs", "sleep", "in", "baskets"], upos=NAMES)
@@ -49,15 +50,15 @@ def fits(tree, partial):
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
 def parser(request, english):
-    trees = english[:60]
-    return clone(ESTIMATORS[request.param]).fit(trees, trees)  # relations of y, of raw text too
+    trees = english[:60]  # as y, too: relations, where parsers learn from raw text
+    return with_labels(clone(ESTIMATORS[request.param])).fit(trees, trees)
 
 
 @pytest.fixture(scope="module", params=[name for name in ESTIMATORS if name not in BLIND])
-def labelling(request, english):
+def labelled(request, english):
     """A parser that knows relations."""
     trees = english[:60]
-    return clone(ESTIMATORS[request.param]).fit(trees, trees)
+    return with_labels(clone(ESTIMATORS[request.param])).fit(trees, trees)
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +70,8 @@ def text(english):
 # What is read of X
 
 
-def test_heads_of_sentences_change_nothing(labelling, text):
-    parser = labelling
+def test_heads_of_sentences_change_nothing(labelled, text):
+    parser = labelled
     gold = heads(text)
     others = [
         [tree.with_heads(None) for tree in text],
@@ -97,8 +98,8 @@ def test_heads_of_sentences_change_nothing(labelling, text):
             assert tuple(one) == tree.deprels
 
 
-def test_kept_heads_are_kept_and_the_rest_is_completed(labelling, text):
-    parser = labelling
+def test_kept_heads_are_kept_and_the_rest_is_completed(labelled, text):
+    parser = labelled
     partial = [hide(tree, seed) for seed, tree in enumerate(text)]
     completed = parser.parse(partial, keep_heads=True)
     predicted = parser.predict(text, allowed=allowed_arcs(partial))
@@ -108,7 +109,7 @@ def test_kept_heads_are_kept_and_the_rest_is_completed(labelling, text):
         known = before.heads != -1
         assert_array_equal(after.heads[known], before.heads[known])
         assert_array_equal(after.heads, expected)
-        assert after.is_projective
+        assert after.is_projective or parser.decoder == "mst"
         assert after.deprels == tuple(np.where(known, before.deprels, its_labels))
         assert after.with_heads(None) == before.with_heads(None)
     assert parser.parse(text, keep_heads=True) == text
@@ -141,7 +142,7 @@ def test_sequences_of_symbols_have_no_heads_to_keep(english):
     assert second.deprels == tuple(model.predict_labels([partial], [second.heads])[0])
 
 
-@pytest.mark.parametrize("decoder", ["viterbi", "mbr", "max_marginal"])
+@pytest.mark.parametrize("decoder", ["viterbi", "mbr", "max_marginal", "mst"])
 def test_completions_are_the_best_trees(english, decoder):
     model = DeterministicSHAG(smoothing=1, decoder=decoder).fit(english)
     trees = oracles.projective_trees(4)
@@ -158,7 +159,9 @@ def test_completions_are_the_best_trees(english, decoder):
                 )
                 / np.exp(values).sum()
             )
-            gains = np.log(np.maximum(marginals, 1e-12)) if decoder == "mbr" else marginals
+            gains = marginals if decoder == "max_marginal" else np.log(np.maximum(marginals, 1e-12))
+            if decoder == "mst":
+                possible = [tree for tree in oracles.trees(4) if fits(tree, partial)]
             scores = [gains[np.arange(4), tree].sum() for tree in possible]
         (completed,) = model.parse([SENTENCE.with_heads(partial)], keep_heads=True)
         assert tuple(completed.heads) == possible[int(np.argmax(scores))]
@@ -175,9 +178,21 @@ def test_completions_are_the_best_trees(english, decoder):
 )
 def test_heads_that_cannot_be_kept_are_named(parser, bad, message):
     good = SENTENCE.with_heads([-1, 0, -1, -1])
-    with pytest.raises(ValueError, match=message):
-        parser.parse([good, SENTENCE.with_heads(bad)], keep_heads=True)
-    assert len(parser.parse([good, SENTENCE.with_heads(bad)])) == 2
+    text = [good, SENTENCE.with_heads(bad)]
+    crossing = bad.count(0) < 2
+    for decoder in ("mbr", "mst"):
+        parser = copy.copy(parser).set_params(decoder=decoder)
+        assert len(parser.parse(text)) == 2
+        if decoder == "mst" and crossing:
+            first, second = parser.parse(text, keep_heads=True)
+            assert first.heads[1] == 0
+            assert fits(second.heads, bad)
+            assert sum(second.heads == 0) == 1
+            continue
+        with pytest.raises(ValueError, match=message) as raised:
+            parser.parse(text, keep_heads=True)
+        assert ("decoder='mst'" in str(raised.value)) == crossing
+        assert ("no projective tree with one root" in str(raised.value)) == (decoder == "mbr")
 
 
 def test_what_is_neither_kept_nor_allowed_is_named(parser):

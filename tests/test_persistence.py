@@ -993,8 +993,8 @@ class TestNotStorable:
         [
             (
                 None,
-                r"use joblib\.dump, or save one of EMSHAG, AveragedSHAG, CRFParser, .*"
-                r"SpectralSHAGCV, TokenFeature or a Pipeline",
+                r"use joblib\.dump, or save one of DMV, EMSHAG, AveragedSHAG, .*"
+                r"SpectralSHAGCV, Tagger, TokenFeature or a Pipeline",
             ),
             (1, r"use joblib\.dump"),
             ([], r"use joblib\.dump"),

@@ -40,9 +40,10 @@ def test_two_commands_each_start_from_nothing():
 
 
 def test_continuous_integration_runs_the_commands_of_the_readme():
-    script = ROOT / ".ci" / "run"
-    if not script.exists():
-        pytest.skip("the script is not part of this copy")
-    text = script.read_text(encoding="utf-8")
-    assert "readme_command 'python -m pytest'" in text
-    assert "readme_command 'sklearn_shag demo'" in text
+    run, beside = (ROOT / ".ci" / name for name in ("run", "beside"))
+    if not run.exists():
+        pytest.skip("the scripts are not part of this copy")
+    text = run.read_text(encoding="utf-8")
+    assert ".ci/beside &> " in text
+    assert "python -m pytest$' README.md" in text
+    assert "sklearn_shag demo$' README.md" in beside.read_text(encoding="utf-8")

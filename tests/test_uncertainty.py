@@ -142,6 +142,9 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"X\[2\] \('a b c d e'\) has heads that no projec"):
             function(first, [whole, ["NOUN"], tree])
         function(first, [whole, ["NOUN"]])
+        crossing = clone(first).set_params(decoder="mst").fit([whole])
+        found = function(crossing, [whole, ["NOUN"], tree])
+        assert set(found.sentences.tolist()) == {1, 2}
 
     @pytest.mark.parametrize("n", [0, -1, 2.5, "all"])
     def test_number(self, function, first, n):

@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag.parsing import Potentials, best_trees, eisner, tree_values
+from sklearn_shag.parsing import (
+    Potentials,
+    best_trees,
+    eisner,
+    maximum_arborescence,
+    tree_values,
+)
 from sklearn_shag.parsing._potentials import as_factors, check_grammar
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors, log_grammar
 from tests import oracles
@@ -133,8 +139,9 @@ def test_long_sentences(n_tokens):
     ],
 )
 def test_bad_scores_are_refused(scores, message):
-    with pytest.raises(ValueError, match=message):
-        eisner(scores)
+    for find in (eisner, maximum_arborescence):
+        with pytest.raises(ValueError, match=message):
+            find(scores)
 
 
 def best_path_value(operators, head, direction, symbols):

@@ -29,9 +29,11 @@ from sklearn_shag import (
     DeterministicSHAG,
     DummyParser,
     LexicalizedSHAG,
+    MixtureSHAG,
     ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
+    Tagger,
     load_model,
     save_model,
 )
@@ -85,6 +87,7 @@ from sklearn_shag.metrics import (
 from sklearn_shag.network import NetworkWeights
 from sklearn_shag.operators import (
     Operators,
+    branching_radius,
     change_basis,
     complete_grammar,
     exact_moments,
@@ -107,6 +110,7 @@ from sklearn_shag.parsing import (
     eisner,
     has_projective_completion,
     inside_outside,
+    maximum_arborescence,
     projectivize,
     tree_loss,
     tree_values,
@@ -139,6 +143,7 @@ from sklearn_shag.treebank import (
     is_projective,
     lift,
     read_conllu,
+    read_horizontal,
     remove_punctuation,
     write_conllu,
 )
@@ -161,6 +166,7 @@ def read_and_write(folder: Path) -> None:
         )
     assert len(read_conllu([path, path], ("upos", "feats.Number"))) == 2
     write_conllu(trees, io.StringIO())
+    assert_type(read_horizontal([io.StringIO("Dogs bark\n")]), list[DependencyTree])
     try:
         read_conllu(io.StringIO("Dogs bark\n"))
     except ConlluError as error:
@@ -358,6 +364,7 @@ def train_on_what_is_asked() -> None:
     assert_type(parser.n_lifted_, int)
     features = parser.explain(trees[0], 1, head=2, rival=0, n_features=3)
     assert_type(features, list[FeatureWeight])
+    assert_type(parser.score_arcs(trees[:2]), NDArray[np.object_])
     network = BiaffineParser("auto", hidden_layer_sizes=(8,), tags=None, max_iter=1)
     assert_type(network.fit(trees), BiaffineParser)
     assert_type(network.weights_, NetworkWeights)
@@ -395,6 +402,14 @@ def learn_from_raw_text() -> None:
     parser = ConcaveParser(("VERB", "AUX"), max_iter=5).fit(raw)
     assert_type(parser, ConcaveParser)
     assert_type(parser.log_likelihoods_, NDArray[np.float64])
+    helpers = [("near", FrozenEstimator(DMV(max_iter=5, tol=1).fit(trees, trees)))]
+    mixture = MixtureSHAG(helpers, weights="em", tied=True, tol=0.1)
+    assert_type(mixture.fit(raw), MixtureSHAG)
+    assert_type(mixture.weights_, NDArray[np.float64])
+    assert_type(mixture.log_likelihoods_, NDArray[np.float64])
+    assert_type(mixture.operators_, Operators)
+    assert_type(mixture.set_params(weights=[1.0]).fit(raw).converged_, bool)
+    assert_type(mixture.predict(raw), NDArray[np.object_])
     dummy = DummyParser("random", random_state=0)
     assert_type(dummy.fit(raw).predict(raw), NDArray[np.object_])
     assert_type(dummy.seed_, int)
@@ -476,6 +491,17 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(feature.rare_share_, float)
     assert_type(feature.set_output(transform="default"), TokenFeature)
 
+    tagger = Tagger("upos", ["form", "suffix"], hidden_layer_sizes=[4], max_iter=1, cv=2)
+    assert_type(tagger.fit(trees), Tagger)
+    assert_type(
+        tagger.fit_transform(trees, sample_weight=np.ones(len(trees))), list[DependencyTree]
+    )
+    assert_type(tagger.transform([["Dogs", "bark"]]), list[DependencyTree])
+    assert_type(tagger.predict_tags(trees), NDArray[np.object_])
+    assert_type(tagger.score(trees), float)
+    assert_type(tagger.loss_curve_, list[float])
+    make_pipeline(tagger, SpectralSHAG(2)).fit(trees)
+
     search = GridSearchCV(SpectralSHAG(), {"n_states": [1, 2]}, scoring=uas_scorer, cv=2)
     search.fit(trees)
     assert search.best_params_ == {"n_states": 2}
@@ -543,6 +569,7 @@ def count_and_learn() -> None:
     assert_type(log_values(grammar, sequences), NDArray[np.float64])
     rng = np.random.RandomState(0)
     codes, heads, indptr = sample_derivations(grammar, 1, 20, rng)
+    assert_type(branching_radius(grammar), float)
     for array in (codes, heads, indptr):
         assert_type(array, NDArray[np.int64])
 
@@ -554,6 +581,7 @@ def count_and_learn() -> None:
     assert_type(result.counts, Operators)
     assert_type(eisner(result.marginals), tuple[NDArray[np.int64], float])
     assert eisner([[0, 0, 2], [1, 0, 0]])[1] == 3.0
+    assert_type(maximum_arborescence([[0, 0, 2], [1, 0, 0]]), tuple[NDArray[np.int64], float])
 
     scores = np.array([0, 0, 2, 1, 0, 0], dtype=np.float64)
     sentence = Potentials(np.array([0, 2]), np.array([0, 1]), arcs=scores)

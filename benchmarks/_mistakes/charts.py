@@ -147,6 +147,10 @@ MISTAKES = [
     Mistake("eisner([[np.nan, 0, 0], [0, 0, 0]])", raises(ValueError, r"head 0 of token 1 is nan")),
     Mistake("eisner([[np.inf, 0, 0], [0, 0, 0]])", raises(ValueError, r"head 0 of token 1 is inf")),
     Mistake("eisner(None)", raises(ValueError, r"scores", r"\(n_tokens, n_tokens \+ 1\)")),
+    Mistake(
+        "maximum_arborescence(np.zeros((3, 3)))",
+        raises(ValueError, r"\(n_tokens, n_tokens \+ 1\)", r"\(3, 3\)"),
+    ),
     # Known heads and forbidden arcs.
     Mistake(
         "model.predict(tags[:1], allowed=True)", raises(ValueError, r"boolean array.*in a list")
@@ -182,6 +186,19 @@ MISTAKES = [
     Mistake(
         f"model.parse(tags[:1], allowed=[{FORBIDDEN}])",
         raises(ValueError, r"X\[0\] has no projective tree", r"allow more"),
+    ),
+    Mistake(
+        "model.predict([['NOUN'] * 4], allowed=[np.eye(5, dtype=bool)[[3, 4, 0, 3]]])",
+        raises(ValueError, r"X\[0\] has no projective tree", r"decoder='mst'"),
+    ),
+    Mistake(
+        "model.set_params(decoder='mst').predict([['NOUN'] * 4], "
+        "allowed=[np.eye(5, dtype=bool)[[3, 4, 0, 3]]])",
+        works("result[0].tolist() == [3, 4, 0, 3]"),
+    ),
+    Mistake(
+        f"model.set_params(decoder='mst').predict(tags[:1], allowed=[{FORBIDDEN}])",
+        raises(ValueError, r"X\[0\] has no tree with one root", r"allow more"),
     ),
     Mistake(
         "make_pipeline(TokenFeature(), model).fit(trees).predict(trees[:1], allowed=[None])",

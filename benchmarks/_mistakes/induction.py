@@ -48,6 +48,27 @@ MISTAKES = [
         "DMV(prior=0, prior_inference='variational').fit(trees)", raises(ValueError, r"positive")
     ),
     Mistake("DMV().predict(trees)", raises(ValueError, r"not fitted")),
+    # Helpers are fitted before, on trees of their own.
+    Mistake(
+        "MixtureSHAG([('fr', DeterministicSHAG())]).fit(tags)",
+        raises(ValueError, r"helper 'fr' is not frozen", r"fit it first", r"FrozenEstimator"),
+    ),
+    Mistake(
+        "MixtureSHAG([('fr', FrozenEstimator(DMV()))]).fit(tags)",
+        raises(ValueError, r"frozen DMV that is not fitted"),
+    ),
+    Mistake(
+        "MixtureSHAG([('fr', FrozenEstimator(SpectralSHAG(2).fit(trees)))]).fit(tags)",
+        raises(ValueError, r"negative operators", r"EMSHAG"),
+    ),
+    Mistake(
+        "MixtureSHAG([('fr', FrozenEstimator(model))], weights='mean').fit(tags)",
+        raises(ValueError, r"'weights' parameter", r"uniform"),
+    ),
+    Mistake(
+        "MixtureSHAG([('fr', FrozenEstimator(model))], weights=[1, 2]).fit(tags)",
+        raises(ValueError, r"weights.*of 1"),
+    ),
     Mistake("DummyParser('middle').fit(trees)", raises(ValueError, r"'strategy'", r"right")),
     Mistake("DummyParser().fit(tags[0])", raises(TypeError, r"X\[0\]", r"string")),
     Mistake(

@@ -1,8 +1,10 @@
 """Figures of the pages, drawn by the package itself when the site is built.
 
-They go to ``generated/figures``: a parse over a tree, an automaton, and the architecture.
+They go to ``generated/figures``: a parse over a tree, an automaton, the architecture, and accuracy
+over training time, which a benchmark has measured and saved.
 """
 
+import json
 from pathlib import Path
 
 import matplotlib
@@ -40,6 +42,14 @@ ARROWS = [
     ("operators", "chart"),
     ("chart", "heads"),
 ]
+# What estimators read, and their marks in the order of the measurements.
+READS = {
+    "tags": "#9fb3c8",
+    "tags, forms": "#f2c14e",
+    "all columns": "#d1495b",
+    "forms": "#66a182",
+}
+MARKERS = "os^Dv*PX<>h"
 WIDTH, HEIGHT, STEP, ROW = 1.5, 0.9, 2.0, 1.9
 
 
@@ -90,6 +100,32 @@ def draw_architecture(folder):
     _save(figure, folder / "architecture.svg")
 
 
+def draw_choice(folder):
+    """Accuracy over training time on five treebanks, by what an estimator reads."""
+    results = Path(__file__).parents[2] / "benchmarks" / "results"
+    rows = json.loads((results / "choosing.json").read_text())["tables"]["estimators"]
+    treebanks = list(dict.fromkeys(row["treebank"] for row in rows))
+    estimators = list(dict.fromkeys(row["estimator"] for row in rows))
+    figure, axes = plt.subplots(2, 3, figsize=(11, 7), layout="constrained")
+    handles = {}
+    for place, treebank in zip(axes.flat, treebanks, strict=False):
+        for row in rows:
+            if row["treebank"] == treebank:
+                color, marker = READS[row["reads"]], MARKERS[estimators.index(row["estimator"])]
+                handles[row["estimator"]] = place.scatter(
+                    row["CPU s"], row["UAS"], color=color, marker=marker, s=60, edgecolor=INK
+                )
+        place.set(xscale="log", title=treebank.removeprefix("UD_"))
+        place.grid(color=SHADE)
+    for place in axes[:, 0]:
+        place.set_ylabel("UAS, test set")
+    for place in (axes[1, 0], axes[1, 1], axes[0, 2]):
+        place.set_xlabel("CPU seconds of training")
+    axes[1, 2].axis("off")
+    axes[1, 2].legend(handles.values(), handles, loc="center", frameon=False)
+    _save(figure, folder / "choosing.svg")
+
+
 def _save(figure, path):
     """Write a figure that is the same whenever it is drawn."""
     with matplotlib.rc_context({"svg.hashsalt": "sklearn_shag"}):
@@ -112,7 +148,7 @@ def draw(app):
     """Draw all figures."""
     folder = Path(app.srcdir) / "generated" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw_figure in (draw_trees, draw_automaton, draw_architecture):
+    for draw_figure in (draw_trees, draw_automaton, draw_architecture, draw_choice):
         draw_figure(folder)
 
 

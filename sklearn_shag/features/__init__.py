@@ -2,9 +2,11 @@
 
 from sklearn_shag.features._columns import (
     FIRST,
+    OF_WORDS,
     ROOT,
     TAGS,
     UNKNOWN,
+    VECTOR,
     Columns,
     choose_columns,
     encode_columns,

@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.treebank import MISSING, DependencyTree, check_column_name, check_share
+from sklearn_shag.treebank import (
+    ATTRIBUTES,
+    MISSING,
+    DependencyTree,
+    check_column_name,
+    check_share,
+    get_feature,
+)
 
 # With the tags of neighbours fine ones are too rare to learn from: UPOS is worth more than XPOS,
 # by 0.3 points of attachment in English to 2 in Tamil, where there are words too.
@@ -17,8 +24,13 @@ _READ = ("upos", "xpos", "feats", "form", "lemma")  # from files, in the order o
 # How many letters affixes have, if their names do not tell: beside tags, and without.
 AFFIXES = {"prefix": ((2,), (1, 2, 3)), "suffix": ((3,), (1, 2, 3, 4))}
 LONGEST_SHAPE = 12
-# "For now ." has no features, and is no reason to refuse a text: they are missing from longer ones.
-LONGEST_WITHOUT_FEATS = 20
+# Not read from files: which of the words a token is whose vectors were learned elsewhere.
+VECTOR = "vector"
+# What words alone tell. Where nothing else is read, tokens of plain sequences are words.
+OF_WORDS = ("form", *AFFIXES, "shape")
+# "For now ." has no features, a line may be the word "_", and neither is a reason to refuse a text:
+# features, or words, are missing from longer ones.
+LONGEST_SILENCE = 20
 
 # Codes that every column has; its values follow.
 UNKNOWN, ROOT, OUTSIDE, FIRST = range(4)
@@ -91,12 +103,15 @@ def choose_columns(columns, sentences):
 
 
 def split_features(names, sentences):
-    """Put a column for each morphological feature of sentences in the place of "feats"."""
+    """Put a column for each morphological feature of sentences in the place of "feats".
+
+    Where there is none "feats" stays, to be refused as a column that says nothing.
+    """
     feats = set().union(*(getattr(s, "feats", None) or () for s in sentences)) - {MISSING}
     found = {pair.partition("=")[0] for value in feats for pair in value.split("|")}
     split = []
     for name in names:
-        split += [f"feats.{feature}" for feature in sorted(found)] if name == "feats" else [name]
+        split += [f"feats.{f}" for f in sorted(found)] if name == "feats" and found else [name]
     return tuple(dict.fromkeys(split))
 
 
@@ -110,23 +125,15 @@ def _find_columns(sentences):
     return (*([] if same else ["symbol"]), *found, *suffix)
 
 
-def _has_values(name, sentences):
-    """Tell whether any token has a value in a column, or in that which it is made of."""
-    kind = name.partition(".")[0]
-    source = kind if kind in ("symbol", *_READ) else "form"
-    for sentence in sentences:
-        values = _column(sentence, source) if isinstance(sentence, DependencyTree) else sentence
-        if set(values) != {MISSING}:
-            return True
-    return False
+def _has_values(name, trees):
+    """Tell whether any token has a value in a column of a file."""
+    return any(set(_column(tree, name)) != {MISSING} for tree in trees)
 
 
 def _column(tree, name):
-    """A column as the tree has it, without values if it does not."""
-    attribute, _ = check_column_name(name)
-    if getattr(tree, attribute) is None:
-        return (MISSING,) * len(tree)
-    return tree.column(name)
+    """A column of a file as the tree has it, without values if it does not."""
+    values = getattr(tree, ATTRIBUTES[name])
+    return (MISSING,) * len(tree) if values is None else values
 
 
 def check_name(name, parameter="columns"):
@@ -148,49 +155,87 @@ def check_name(name, parameter="columns"):
         )
 
 
-def read_column(sentence, name, index):
-    """Read a column of a sentence.
+def _read_columns(names, sentences):
+    """Yield of each column its distinct values, and of each token which of them it has.
+
+    Columns are made of those of a file, which are read once: affixes of forms, features of feats.
 
     Parameters
     ----------
-    sentence : DependencyTree or sequence of str
-    name : str
+    names : tuple of str
         From :func:`choose_columns`.
-    index : int
-        Of the sentence, for messages.
+    sentences : list
 
-    Returns
-    -------
-    values : sequence of str, length n_tokens
-        Forms and affixes in lower case. ``_`` where there is nothing.
+    Yields
+    ------
+    name : str
+    values : list of str
+        Forms and affixes in lower case. ``_`` where there is nothing. Some may be equal.
+    places : int ndarray of shape (n_tokens,)
+    says_something : bool
+        Whether there is anything but ``_`` in the file.
 
     Raises
     ------
     TypeError
-        If a column is wanted of plain symbols.
+        If sequences of str are among `sentences`, and columns neither are all made of words nor
+        are the symbol alone.
     """
-    if not isinstance(sentence, DependencyTree):
-        if name == "symbol":
-            return sentence
-        raise TypeError(
-            f"X[{index}] is a {type(sentence).__name__} of symbols, but the column {name!r} is "
-            f"wanted too: pass DependencyTrees, as read_conllu reads them, or choose "
-            f'columns=["symbol"].'
-        )
+    if {_derivation(name)[0] for name in names} not in ({"symbol"}, {"form"}):
+        _require_trees(names, sentences)
+    files = {}
+    for name in names:
+        source, derive = _derivation(name)
+        if source not in files:
+            tokens = chain.from_iterable(
+                _read(sentence, source) if isinstance(sentence, DependencyTree) else sentence
+                for sentence in sentences
+            )
+            place_of = {}
+            places = np.array([place_of.setdefault(value, len(place_of)) for value in tokens])
+            says_something = any(
+                (value[0] if source == "lemma" else value) != MISSING for value in place_of
+            )
+            files[source] = list(place_of), places, says_something
+        distinct, places, says_something = files[source]
+        yield name, [derive(value) for value in distinct], places, says_something
+
+
+def _derivation(name):
+    """Say which column of a file a column is made of, and how."""
     kind, _, detail = name.partition(".")
     if kind == "form":
-        return [form.lower() for form in sentence.forms]
+        return "form", str.lower
     if kind == "prefix":
-        return [form.lower()[: int(detail)] for form in sentence.forms]
+        return "form", lambda form: form.lower()[: int(detail)]
     if kind == "suffix":
-        return [form.lower()[-int(detail) :] for form in sentence.forms]
+        return "form", lambda form: form.lower()[-int(detail) :]
     if kind == "shape":
-        return list(map(_shape, sentence.forms))
-    values = _column(sentence, name)
-    if kind != "lemma":
-        return values
-    pairs = zip(values, sentence.forms, strict=True)
-    return [form.lower() if lemma == MISSING else lemma for lemma, form in pairs]
+        return "form", _shape
+    if kind == VECTOR:
+        return "form", str
+    if kind == "lemma":  # beside its form
+        return "lemma", lambda pair: pair[1].lower() if pair[0] == MISSING else pair[0]
+    _, feature = check_column_name(name)
+    return kind, str if feature is None else lambda feats: get_feature(feats, feature)
+
+
+def _require_trees(names, sentences):
+    """Refuse plain sequences: they are either symbols or words."""
+    for index, sentence in enumerate(sentences):
+        if not isinstance(sentence, DependencyTree):
+            raise TypeError(
+                f"X[{index}] is a {type(sentence).__name__} of str, but the columns "
+                f"{', '.join(names)} are wanted: pass DependencyTrees, as read_conllu reads them. "
+                f'Plain sequences do for columns=["symbol"], and for columns of words alone: '
+                f"{', '.join(OF_WORDS)}."
+            )
+
+
+def _read(tree, source):
+    """Read a column of a file, without values where the tree does not have it."""
+    values = _column(tree, source)
+    return zip(values, tree.forms, strict=True) if source == "lemma" else values
 
 
 def _shape(form):
@@ -219,22 +264,20 @@ def list_values(names, sentences, min_count):
         Of each column its values, sorted.
     """
     vocabulary = {}
-    for name in names:
-        counts = Counter(chain.from_iterable(_read_all(sentences, name)))
-        if not _has_values(name, sentences):
+    for name, values, places, says_something in _read_columns(names, sentences):
+        if not says_something or set(values) == {MISSING}:  # of a file, or of what is made of it
             if name == "symbol":  # refused as every parser of symbols does
-                check_share(counts.total(), counts.total(), [list(counts.elements())], [])
+                check_share(places.size, places.size, [[MISSING] * places.size], [])
             raise ValueError(
-                f"All values of the column {name!r} of X ({counts.total()} tokens) are "
+                f"All values of the column {name!r} of X ({places.size} tokens) are "
                 f"{MISSING!r}: it says nothing. Leave it out of columns, or tag the text first."
             )
+        counts = Counter()
+        for value, count in zip(values, np.bincount(places).tolist(), strict=True):
+            counts[value] += count
         least = min_count if name.partition(".")[0] in _OPEN else 1
         vocabulary[name] = sorted(value for value, count in counts.items() if count >= least)
     return vocabulary
-
-
-def _read_all(sentences, name):
-    return (read_column(sentence, name, index) for index, sentence in enumerate(sentences))
 
 
 def encode_columns(columns, sentences, indptr):
@@ -263,28 +306,28 @@ def encode_columns(columns, sentences, indptr):
         If more than 5 % of the tokens have unknown tags.
     """
     codes = np.empty((indptr[-1], len(columns.names)), dtype=np.int32)
-    for k, (name, code_of) in enumerate(zip(columns.names, columns.code_of, strict=True)):
-        values = list(_read_all(sentences, name))
-        flat = chain.from_iterable(values)
-        codes[:, k] = [code_of.get(value, UNKNOWN) for value in flat]
-        _require_values(name, sentences, len(codes))
-        if name in TAGS:
-            n_unknown = np.count_nonzero(
-                np.isin(codes[:, k], (UNKNOWN, code_of.get(MISSING, UNKNOWN)))
+    found = _read_columns(columns.names, sentences)
+    for k, (code_of, (name, values, places, says_something)) in enumerate(
+        zip(columns.code_of, found, strict=True)
+    ):
+        of_values = [code_of.get(value, UNKNOWN) for value in values]
+        if name == VECTOR:  # who has learned vectors may have kept capitals, or not
+            pairs = zip(of_values, values, strict=True)
+            of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
+        codes[:, k] = np.array(of_values, dtype=np.int32)[places]
+        of_words_or_feats = _derivation(name)[0] in ("form", "feats")
+        may_be_silent = of_words_or_feats and len(codes) <= LONGEST_SILENCE
+        if not (says_something or may_be_silent):
+            raise ValueError(
+                f"All values of the column {name!r} of X ({len(codes)} tokens) are {MISSING!r}, "
+                f"but not in training: what was learned of it cannot be used. Fill the column, or "
+                f"train a parser without it."
             )
-            check_share(n_unknown, len(codes), values, list(code_of))
+        if name in TAGS:
+            meaningless = np.isin(codes[:, k], (UNKNOWN, code_of.get(MISSING, UNKNOWN)))
+            symbols = [map(values.__getitem__, places.tolist())]
+            check_share(np.count_nonzero(meaningless), len(codes), symbols, list(code_of))
     return codes
-
-
-def _require_values(name, sentences, n_tokens):
-    """Refuse a text without values in a column that had some in training."""
-    may_have_none = name.startswith("feats") and n_tokens <= LONGEST_WITHOUT_FEATS
-    if not may_have_none and not _has_values(name, sentences):
-        raise ValueError(
-            f"All values of the column {name!r} of X ({n_tokens} tokens) are {MISSING!r}, but not "
-            f"in training: what was learned of it cannot be used. Fill the column, or train a "
-            f"parser without it."
-        )
 
 
 def name_of(columns, codes, position, column):

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn_shag.features._columns import OUTSIDE, ROOT
 from sklearn_shag.features._templates import BETWEEN, HEAD, MODIFIER
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
-from sklearn_shag.utils._typing import SingleArray
+from sklearn_shag.utils._typing import BoolArray, SingleArray
 
 # The shortest distance of each bucket but the first.
 BUCKETS = (2, 3, 4, 5, 6, 8, 11, 16, 26)
@@ -40,6 +40,8 @@ class LinearWeights(NamedTuple):
         What features add to the score of an arc.
     labels : float32 ndarray of shape (n_features // 8, n_labels)
         What they add to the score of each of its labels.
+    label_mask : bool ndarray of shape (2, n_labels)
+        Which labels training has between tokens, and which at roots; others do not go there.
 
     See Also
     --------
@@ -51,13 +53,14 @@ class LinearWeights(NamedTuple):
     >>> from sklearn_shag.datasets import load_english
     >>> trees = load_english().data
     >>> parser = CRFParser(["upos"], n_features=2**12, random_state=0).fit(trees)
-    >>> arcs, labels = parser.weights_
+    >>> arcs, labels, _ = parser.weights_
     >>> arcs.shape, labels.shape == (2**9, parser.labels_.size)
     ((4096, 1), True)
     """
 
     arcs: SingleArray
     labels: SingleArray
+    label_mask: BoolArray
 
 
 class Weights(NamedTuple):

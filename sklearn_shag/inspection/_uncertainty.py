@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn_shag.encoding import check_sentences, describe_sentence
 from sklearn_shag.inspection._grammars import open_parser
 from sklearn_shag.inspection._text import table_text
-from sklearn_shag.parsing import has_projective_completion, head_probabilities
+from sklearn_shag.parsing import find_impossible, head_probabilities
 from sklearn_shag.treebank import DependencyTree, Sentences, allowed_arcs, list_known_heads
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import Interval, validate_params
@@ -142,7 +142,7 @@ def least_certain_arcs(
         If the estimator is no parser.
     ValueError
         If X is not valid, all heads in it are known, or no projective tree with one root has the
-        known heads of a sentence. The message names it.
+        known heads of a sentence and the decoder is not "mst". The message names it.
 
     See Also
     --------
@@ -278,14 +278,14 @@ def _predict_rest(estimator, X):
             f"tree.with_heads(None) takes all away."
         )
     known = [known[s] for s in chosen]
-    possible = has_projective_completion(known)
-    if not possible.all():
-        sentence = describe_sentence(sentences, chosen[np.argmin(possible)])
-        raise ValueError(
-            f"{sentence} has heads that no projective tree with one root has, so the parser cannot "
-            f"predict the others. Leave the sentence out, or give -1 (in a file _) for some."
-        )
     part, allowed = transform([sentences[s] for s in chosen]), allowed_arcs(known)
+    impossible = find_impossible(allowed, parser.decoder != "mst")
+    if impossible is not None:
+        raise ValueError(
+            f"{describe_sentence(sentences, chosen[impossible])} has heads that no projective tree "
+            f"with one root has, so the parser cannot predict the others. Leave the sentence out, "
+            f"or give -1 (in a file _) for some, or take decoder='mst', which lets arcs cross."
+        )
     heads = list(parser.predict(part, allowed=allowed))
     marginals = list(parser.predict_marginals(part, allowed=allowed))
     unknown = [of_sentence == UNKNOWN for of_sentence in known]

@@ -3,8 +3,9 @@
 What the estimator uses of it is listed here; users see the weights alone.
 """
 
-from sklearn_shag.network._network import make_network, predict_arcs, predict_labels, predict_tags
+from sklearn_shag.network._network import label_scores, make_network, read
 from sklearn_shag.network._parameters import (
+    ARC,
     Group,
     NetworkWeights,
     Sizes,

@@ -70,22 +70,25 @@ SILENCE = Noise(0.0, None)
 
 def embed(tables, groups, tokens):
     """Look up the vectors of the values of tokens, add up those of a group, and join the groups."""
-    width = tables[0].shape[1]
-    x = np.empty((len(tokens.codes), len(groups) * width), dtype=tables[0].dtype)
+    ends = np.cumsum([table.shape[1] for table in tables])
+    x = np.empty((len(tokens.codes), ends[-1]), dtype=tables[0].dtype)
     rows = []
-    for k, (table, group) in enumerate(zip(tables, groups, strict=True)):
+    for table, group, part in zip(tables, groups, np.split(x, ends[:-1], axis=1), strict=True):
         offsets = np.cumsum([0, *group.n_codes[:-1]])
         rows.append(np.ascontiguousarray(tokens.codes[:, list(group.columns)] + offsets))
-        _add_up(table, rows[-1], x[:, k * width : (k + 1) * width])
+        _add_up(table, rows[-1], part)
     return x, rows
 
 
 def embed_backward(rows, d_x, d_tables):
-    """Take the derivative by the tables."""
-    width = d_tables[0].shape[1]
-    for k, (of_group, d_table) in enumerate(zip(rows, d_tables, strict=True)):
-        d_table.fill(0)
-        _add_to_rows(of_group, d_x[:, k * width : (k + 1) * width], d_table)
+    """Take the derivative by the tables, but for those without rows, which are not learned."""
+    ends = np.cumsum([table.shape[1] for table in d_tables])
+    for of_group, d_part, d_table in zip(
+        rows, np.split(d_x, ends[:-1], axis=1), d_tables, strict=True
+    ):
+        if d_table.size:
+            d_table.fill(0)
+            _add_to_rows(of_group, d_part, d_table)
 
 
 @table_kernel
@@ -137,10 +140,13 @@ def linear_backward(layer, x, d_y, d_layer):
 
 
 def rectify(x):
-    """Compute leaky rectified units, in place, and return the factors of all."""
-    factors = np.where(x > 0, x.dtype.type(1), x.dtype.type(SLOPE))
-    x *= factors
-    return factors
+    """Compute leaky rectified units, in place."""
+    np.maximum(x, SLOPE * x, out=x)
+
+
+def rectify_backward(y, d_y):
+    """Multiply the derivative by the outputs, which have the signs of inputs, by the slopes."""
+    d_y *= np.where(y > 0, y.dtype.type(1), y.dtype.type(SLOPE))
 
 
 def recur(layer, x, begins, alone=None):

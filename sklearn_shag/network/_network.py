@@ -12,6 +12,7 @@ from sklearn_shag.network._layers import (
     linear,
     linear_backward,
     rectify,
+    rectify_backward,
     recur,
     recur_backward,
     with_roots,
@@ -39,6 +40,7 @@ class Network(NamedTuple):
 
     sizes: Sizes
     parameters: Parameters
+    tables: list  # of each group the vectors of values, learned or given
 
 
 class Scores(NamedTuple):
@@ -59,37 +61,39 @@ class Vectors(NamedTuple):
     label_heads: np.ndarray  # (n_rows, label)
 
 
-def make_network(sizes, flat):
-    """See a flat vector of parameters as a network."""
-    return Network(sizes, view_parameters(sizes, flat))
+def make_network(sizes, flat, vectors=None):
+    """See a flat vector of parameters, beside given vectors of words, as a network."""
+    parameters = view_parameters(sizes, flat)
+    both = zip(sizes.groups, parameters.embeddings, strict=True)
+    return Network(sizes, parameters, [vectors if g.fixed else table for g, table in both])
 
 
 def encode(network, tokens, noise, alone=None):
     """Compute the vectors of tokens."""
     parameters, groups = network.parameters, network.sizes.groups
-    x, rows = embed(parameters.embeddings, groups, noise.replace(tokens, groups))
+    x, rows = embed(network.tables, groups, noise.replace(tokens, groups))
     factors, caches = [noise.drop(x)], []
     for layer in parameters.layers:
         x, of_layer = recur(layer, x, tokens.begins, alone)
         caches.append(of_layer)
         factors.append(noise.drop(x))
     y, of_vectors = linear(parameters.vectors, x, alone)
-    slopes = rectify(y)
+    rectify(y)
     factors.append(noise.drop(y))
     arc, label = vector_sizes(network.sizes)
     parts = np.split(y, np.cumsum([arc, arc, label]), axis=1)
     vectors = Vectors(x, *map(np.ascontiguousarray, parts))
-    return vectors, (rows, factors, caches, of_vectors, slopes)
+    return vectors, (rows, factors, caches, of_vectors, y)
 
 
 def encode_backward(network, cache, d_vectors, gradient):
     """Take the derivatives by the parameters of the encoder."""
-    rows, factors, caches, of_vectors, slopes = cache
+    rows, factors, caches, of_vectors, y = cache
     parameters = network.parameters
     *of_layers, of_last = factors
     d_y = np.hstack(d_vectors[1:])
     d_y *= of_last
-    d_y *= slopes
+    rectify_backward(y, d_y)
     d_x = linear_backward(parameters.vectors, of_vectors, d_y, gradient.vectors)
     d_x += d_vectors.encoded
     for k in reversed(range(len(caches))):
@@ -100,21 +104,7 @@ def encode_backward(network, cache, d_vectors, gradient):
 
 
 def forward(network, tokens, arcs, noise):
-    """Score the arcs of sentences, the labels of given ones, and the tags of tokens.
-
-    Parameters
-    ----------
-    network : Network
-    tokens : Tokens
-    arcs : tuple of int ndarrays of shape (n_given,)
-        The rows of modifiers, no row twice, and of heads, whose labels are to be scored.
-    noise : Noise
-
-    Returns
-    -------
-    scores : Scores
-    cache : tuple
-    """
+    """Score arcs, labels of given ones (rows of modifiers, none twice, and of heads), and tags."""
     parameters = network.parameters
     vectors, encoder = encode(network, tokens, noise)
     of_arcs, arc_cache = score_all_arcs(
@@ -142,62 +132,45 @@ def backward(network, cache, d_scores, gradient):
     encode_backward(network, encoder, d_vectors, gradient)
 
 
-def _predict_vectors(network, codes, indptr):
-    """Yield the vectors of some sentences after the other, and where these begin."""
+class Reading(NamedTuple):
+    """What a network makes of the tokens of sentences, whatever their trees."""
+
+    arcs: np.ndarray  # (n_arcs,), scores in the layout of marginals
+    label_modifiers: np.ndarray  # (n_rows, label)
+    label_heads: np.ndarray  # (n_rows, label), the root first in each sentence
+    tags: np.ndarray  # (n_tokens,), the best ones; none if it knows no tags
+
+
+def read(network, codes, indptr):
+    """Read sentences, each as if it were alone, of codes of shape (n_tokens, n_columns)."""
     ends = indptr + np.arange(indptr.size)
     cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART)))
-    for first, last in pairwise([*cuts.tolist(), indptr.size - 1]):
-        part, places = places_of(indptr, np.arange(first, last))
-        tokens = with_roots(codes[places], part)
-        vectors, _ = encode(network, tokens, SILENCE, tokens.begins)
-        yield vectors, tokens, places
+    parts = pairwise([*cuts.tolist(), indptr.size - 1])
+    found = [_read_part(network, codes, indptr, np.arange(*part)) for part in parts]
+    return Reading(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def predict_arcs(network, codes, indptr):
-    """Score the arcs of sentences, each as if it were alone.
-
-    Parameters
-    ----------
-    network : Network
-    codes : int ndarray of shape (n_tokens, n_columns)
-    indptr : int ndarray of shape (n_sentences + 1,)
-
-    Returns
-    -------
-    scores : ndarray of shape (n_arcs,)
-        In the layout of marginals.
-    """
-    weights = network.parameters.arcs
-    return np.concatenate(
-        [
-            score_all_arcs(weights, vectors.heads, vectors.modifiers, begins, begins)[0]
-            for vectors, (_, begins), _ in _predict_vectors(network, codes, indptr)
-        ]
-    )
+def _read_part(network, codes, indptr, chosen):
+    parameters = network.parameters
+    indptr, places = places_of(indptr, chosen)
+    tokens = with_roots(codes[places], indptr)
+    begins = tokens.begins
+    vectors, _ = encode(network, tokens, SILENCE, begins)
+    arcs, _ = score_all_arcs(parameters.arcs, vectors.heads, vectors.modifiers, begins, begins)
+    tags, _ = linear(parameters.tags, vectors.encoded, begins)
+    tags = tags.argmax(axis=1)[~tokens.are_roots()] if tags.size else np.arange(0)
+    return Reading(arcs, vectors.label_modifiers, vectors.label_heads, tags)
 
 
-def predict_labels(network, codes, indptr, heads):
-    """Choose the labels, (n_tokens,), of the arcs of whole trees, as :func:`predict_arcs` does."""
-    chosen = np.empty(len(codes), dtype=np.int64)
-    for vectors, tokens, places in _predict_vectors(network, codes, indptr):
-        begin = places[0]
-        for first, last in pairwise(tokens.begins.tolist()):
-            rows, end = slice(first, last), begin + last - first - 1
-            scores, _ = score_labels(
-                network.parameters.labels,
-                vectors.label_modifiers[rows],
-                vectors.label_heads[rows],
-                (np.arange(1, last - first), heads[begin:end]),
-            )
-            chosen[begin:end] = scores.argmax(axis=1)
-            begin = end
-    return chosen
-
-
-def predict_tags(network, codes, indptr):
-    """Choose the tags of tokens, (n_tokens,), as :func:`predict_arcs` does."""
-    chosen = []
-    for vectors, tokens, _ in _predict_vectors(network, codes, indptr):
-        scores, _ = linear(network.parameters.tags, vectors.encoded, tokens.begins)
-        chosen.append(scores.argmax(axis=1)[~tokens.are_roots()])
-    return np.concatenate(chosen)
+def label_scores(network, reading, indptr, heads):
+    """Score the labels, (n_tokens, n_labels), of the arcs of whole trees over what was read."""
+    scores = np.empty_like(reading.label_heads, shape=(indptr[-1], network.sizes.n_labels))
+    for s, (begin, end) in enumerate(pairwise(indptr.tolist())):
+        rows = slice(begin + s, end + s + 1)
+        scores[begin:end], _ = score_labels(
+            network.parameters.labels,
+            reading.label_modifiers[rows],
+            reading.label_heads[rows],
+            (np.arange(1, end - begin + 1), heads[begin:end]),
+        )
+    return scores

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_shag.utils._typing import IntArray
+from sklearn_shag.utils._typing import BoolArray, IntArray
 
-# Token vectors of each group of columns, the vectors of heads and modifiers, those for labels.
+# Token vectors of a group of columns, the vectors of heads and modifiers, those for labels.
 EMBEDDED, ARC, LABEL = 64, 100, 50
 # The shortest distance of each bucket but the first; each side has its own.
 BUCKETS = (2, 3, 4, 5, 7, 11, 21)
@@ -23,6 +23,8 @@ class Group(NamedTuple):
     n_codes: tuple  # of each of them
     deviation: float  # of the embeddings, at the start
     replaced: float  # how often a value becomes unknown, in training
+    width: int = EMBEDDED
+    fixed: bool = False  # whether the embeddings were learned elsewhere, and are no parameters
 
 
 class Sizes(NamedTuple):
@@ -32,7 +34,6 @@ class Sizes(NamedTuple):
     hidden: tuple  # units per direction of each recurrent layer
     n_labels: int
     n_tags: int
-    embedded: int = EMBEDDED
     arc: int = ARC
     label: int = LABEL
 
@@ -48,6 +49,11 @@ class NetworkWeights(NamedTuple):
         Units per direction of each recurrent layer.
     values : float32 ndarray of shape (n_parameters,)
         The parameters of all layers, one after the other.
+    label_mask : bool ndarray of shape (2, n_labels)
+        Which relations training has between tokens, and which at roots; others do not go there.
+    vectors : float32 ndarray of shape (n_codes, n_dimensions)
+        The given vectors of words, which training leaves as they are, below those that stand for
+        no word. Empty if there are none.
 
     See Also
     --------
@@ -63,6 +69,8 @@ class NetworkWeights(NamedTuple):
 
     hidden_layer_sizes: IntArray
     values: NDArray[np.float32]
+    label_mask: BoolArray
+    vectors: NDArray[np.float32]
 
 
 class Linear(NamedTuple):
@@ -92,7 +100,7 @@ class LabelWeights(NamedTuple):
 class Parameters(NamedTuple):
     """All of them; their shapes and gradients look the same."""
 
-    embeddings: tuple  # of each group the tables of its columns, one below the other
+    embeddings: tuple  # of each group the tables of its columns, one below the other, if learned
     layers: tuple  # Linear, of each layer its candidates, forget and output gates
     vectors: Linear  # of arcs for heads and modifiers, of labels for modifiers and heads
     arcs: ArcWeights
@@ -102,8 +110,10 @@ class Parameters(NamedTuple):
 
 def parameter_shapes(sizes):
     """Say which shapes arrays have; without labels or tags they are empty."""
-    embeddings = tuple((sum(group.n_codes), sizes.embedded) for group in sizes.groups)
-    width, layers = len(embeddings) * sizes.embedded, []
+    embeddings = tuple(
+        (0 if group.fixed else sum(group.n_codes), group.width) for group in sizes.groups
+    )
+    width, layers = sum(group.width for group in sizes.groups), []
     for hidden in sizes.hidden:
         layers.append(Linear((width, 6 * hidden), (6 * hidden,)))
         width = 2 * hidden

@@ -1,6 +1,6 @@
 """Training of the network: the loss of known trees, and Adam along its gradient."""
 
-from math import cos, pi, sqrt
+from math import cos, isfinite, nan, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -57,8 +57,7 @@ def learn_batch(network, batch, noise, gradient):
     roots = np.repeat(tokens.begins[:-1], np.diff(batch.indptr))
     arcs = rows[labelled], (roots + batch.heads)[labelled]
     scores, cache = forward(network, tokens, arcs, noise)
-    potentials = potentials_of_arcs(batch.indptr, scores.arcs.astype(np.float64))
-    losses, d_arcs = sum_up_losses(packed_unit_grammar(), potentials, batch.heads, batch.weights)
+    losses, d_arcs = _tree_losses(scores.arcs.astype(np.float64), batch)
     label_loss, d_labels = _cross_entropy(
         scores.labels, batch.labels[labelled], of_tokens[labelled]
     )
@@ -74,6 +73,14 @@ def learn_batch(network, batch, noise, gradient):
     )
     backward(network, cache, d_scores, gradient)
     return float(losses @ batch.weights), label_loss, tag_loss
+
+
+def _tree_losses(scores, batch):
+    """Compute -log P(heads | sentence) of sentences, and the derivative of the weighted sum."""
+    if batch.heads.max() < 0:  # all trees are as good
+        return np.zeros(batch.weights.size), np.zeros_like(scores)
+    potentials = potentials_of_arcs(batch.indptr, scores)
+    return sum_up_losses(packed_unit_grammar(), potentials, batch.heads, batch.weights)
 
 
 def _cross_entropy(scores, known, weights):
@@ -102,15 +109,17 @@ class Trainer:
     n_steps : int
         How many there will be, about.
     rng : Generator
+    vectors : float32 ndarray of shape (n_codes, n_dimensions)
+        Of words, which stay as they are.
     """
 
-    def __init__(self, sizes, start, *, learning_rate, alpha, dropout, n_steps, rng):
+    def __init__(self, sizes, start, *, learning_rate, alpha, dropout, n_steps, rng, vectors=None):
         self.learning_rate, self.alpha, self.n_steps = learning_rate, alpha, n_steps
         self.noise, self.n_taken = Noise(dropout, rng), 0
         self.values, self.average = start.copy(), start.copy()
         self.gradient = np.zeros_like(start)
         self.first, self.second = np.zeros_like(start), np.zeros_like(start)
-        self.network = make_network(sizes, self.values)
+        self.network = make_network(sizes, self.values, vectors)
         self.views = make_network(sizes, self.gradient).parameters
 
     def learn(self, batch):
@@ -123,7 +132,7 @@ class Trainer:
         self.n_taken += 1
         settings = np.array(
             [
-                min(1.0, LARGEST_NORM / norm) if norm else 1.0,
+                LARGEST_NORM / max(norm, LARGEST_NORM) if isfinite(norm) else nan,
                 rate / (1 - BETA_1**self.n_taken),
                 1 - BETA_2**self.n_taken,
                 decay,

@@ -1,5 +1,6 @@
 """Operator models: values of sequences, algebra, and the grammar that they make up."""
 
+from sklearn_shag.operators._branching import branching_radius
 from sklearn_shag.operators._grammar import (
     complete_grammar,
     grammar_shapes,
@@ -21,6 +22,7 @@ from sklearn_shag.operators._values import log_values, sequence_values, signed_l
 
 __all__ = [
     "Operators",
+    "branching_radius",
     "change_basis",
     "complete_grammar",
     "exact_moments",

@@ -5,6 +5,7 @@ from functools import cache, partial
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
+from sklearn_shag.operators._branching import branching_radius
 from sklearn_shag.operators._grammar import pair_automaton
 from sklearn_shag.operators._operators import Operators
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
@@ -78,10 +79,12 @@ def sample_derivations(
     Raises
     ------
     ValueError
-        If 1000 sentences in a row are longer than `max_length`.
+        If 1000 sentences in a row are longer than `max_length`. The message says whether
+        sentences of the grammar end at all.
 
     See Also
     --------
+    branching_radius : Whether sentences of a grammar end.
     sklearn_shag.BaseSHAG.sample : Draws trees.
     sklearn_shag.datasets.make_treebank : Draws a grammar, and trees from it.
 
@@ -100,11 +103,41 @@ def sample_derivations(
     root_masses = root.alpha_inf @ root.A @ root.alpha_1
     sampler = partial(_SequenceSampler, operators)
     return draw_derivations(
-        root_masses, sampler, alphabet.n_symbols, n_sentences, max_length, random_state
+        *(root_masses, sampler, alphabet.n_symbols, n_sentences, max_length, random_state),
+        explain=partial(_explain, operators),
     )
 
 
-def draw_derivations(root_masses, make_sampler, n_symbols, n_sentences, max_length, rng):
+def _explain(operators):
+    """Why sentences are too long, and what to do."""
+    radius = branching_radius(operators)
+    what = f"The branching radius of the grammar (operators.branching_radius) is {radius:.3g}"
+    if radius < 1.0:
+        return f"{what}, below 1: its sentences end, but most are longer. Raise max_length."
+    if np.isinf(radius) and min(part.min() for part in operators) < 0:
+        return (
+            f"{what}: noise in signed operators keeps sums over sequences from converging. Learn "
+            f"fewer states, or with more smoothing."
+        )
+    return (
+        f"{what}, not below 1: its sentences are long without bound, or never end. Raising "
+        f"max_length helps little; use a grammar whose heads take fewer modifiers."
+    )
+
+
+def _explain_in_general():
+    return "Raise max_length, or use a grammar whose heads take fewer modifiers."
+
+
+def draw_derivations(
+    root_masses,
+    make_sampler,
+    n_symbols,
+    n_sentences,
+    max_length,
+    rng,
+    explain=_explain_in_general,
+):
     """Draw derivations: what :func:`sample_derivations` does, whatever draws their sequences.
 
     Parameters
@@ -118,6 +151,8 @@ def draw_derivations(root_masses, make_sampler, n_symbols, n_sentences, max_leng
         Larger than all symbols that are drawn.
     n_sentences, max_length, rng
         As for :func:`sample_derivations`.
+    explain : callable
+        Says why sentences keep growing beyond `max_length`, and what to do; called if they do.
 
     Returns
     -------
@@ -125,7 +160,15 @@ def draw_derivations(root_masses, make_sampler, n_symbols, n_sentences, max_leng
         As of :func:`sample_derivations`.
     """
     sampler = cache(make_sampler)
-    drawn = [_draw_sentence(root_masses, sampler, max_length, rng) for _ in range(n_sentences)]
+    drawn = []
+    for _ in range(n_sentences):
+        sentence = _draw_sentence(root_masses, sampler, max_length, rng)
+        if sentence is None:
+            raise ValueError(
+                f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} tokens. "
+                f"{explain()}"
+            )
+        drawn.append(sentence)
     modifiers = np.array([token for tokens, _ in drawn for token in tokens], dtype=np.int64)
     indptr = _cumulate(len(tokens) for tokens, _ in drawn)
     sequence_indptr = _cumulate(length for _, lengths in drawn for length in lengths)
@@ -134,7 +177,7 @@ def draw_derivations(root_masses, make_sampler, n_symbols, n_sentences, max_leng
 
 
 def _draw_sentence(root_masses, sampler, max_length, rng):
-    """One derivation breadth-first: its tokens and the lengths of its sequences."""
+    """One derivation breadth-first, its tokens and the lengths of its sequences; or None."""
     for _ in range(MAX_REJECTED):
         tokens, lengths = [choose(root_masses, rng)], [1]
         for head in tokens:  # grows while it is read
@@ -146,10 +189,7 @@ def _draw_sentence(root_masses, sampler, max_length, rng):
                 break
         else:
             return tokens, lengths
-    raise ValueError(
-        f"{MAX_REJECTED} sentences in a row grew beyond max_length={max_length} tokens. Raise "
-        f"max_length, or use a grammar whose heads take fewer modifiers."
-    )
+    return None
 
 
 def _cumulate(lengths):

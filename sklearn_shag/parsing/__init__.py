@@ -1,5 +1,6 @@
 """Charts: inside-outside sums, arc marginals, best trees and the values of given ones."""
 
+from sklearn_shag.parsing._arborescence import maximum_arborescence
 from sklearn_shag.parsing._best_trees import best_trees
 from sklearn_shag.parsing._chart import chart
 from sklearn_shag.parsing._chunks import Batch, over_chunks, take_batch
@@ -12,12 +13,14 @@ from sklearn_shag.parsing._packed_grammar import pack_grammar
 from sklearn_shag.parsing._parse import (
     decode_marginals,
     find_impossible,
+    forbid,
     head_probabilities,
     log_rungs,
     parse_derivations,
     parse_heads,
     parse_log_partitions,
     parse_marginals,
+    permit_projective,
     report_marginals,
 )
 from sklearn_shag.parsing._potentials import (
@@ -46,6 +49,7 @@ __all__ = [
     "eisner",
     "has_projective_completion",
     "inside_outside",
+    "maximum_arborescence",
     "projectivize",
     "tree_loss",
     "tree_values",

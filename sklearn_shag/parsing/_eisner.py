@@ -37,6 +37,7 @@ def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
     See Also
     --------
     best_trees : The best trees of many sentences, and of grammars.
+    maximum_arborescence : The best tree if arcs may cross.
 
     References
     ----------
@@ -47,6 +48,20 @@ def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
     >>> from sklearn_shag.parsing import eisner
     >>> eisner([[0, 0, 2, 0], [1, 0, 0, 3], [2, 0, 1, 0]])
     (array([2, 3, 0]), 7.0)
+    """
+    scores = as_scores(scores)
+    heads = np.empty(scores.shape[0], dtype=np.int64)
+    score = best_tree(scores, heads)
+    return heads, float(score)
+
+
+def as_scores(scores):
+    """Make the array for kernels of the scores of arcs of a sentence, as users give them.
+
+    Raises
+    ------
+    ValueError
+        If they have another shape than (n_tokens, n_tokens + 1), or contain NaN or +inf.
     """
     scores = as_floats(scores, "scores, those of one sentence,")
     if scores.ndim != 2 or scores.size == 0 or scores.shape[1] != scores.shape[0] + 1:
@@ -61,9 +76,7 @@ def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
             f"The score of head {head} of token {token + 1} is {scores[token, head]}; scores are "
             f"numbers, or -inf for an arc that is forbidden."
         )
-    heads = np.empty(scores.shape[0], dtype=np.int64)
-    score = best_tree(np.ascontiguousarray(scores), heads)
-    return heads, float(score)
+    return np.ascontiguousarray(scores)
 
 
 @kernel(fastmath=_without_nan)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_shag.parsing._arborescence import best_arborescence
 from sklearn_shag.parsing._chunks import take_batch
 from sklearn_shag.parsing._eisner import best_tree
 from sklearn_shag.parsing._ladder import Rung, climb
@@ -19,7 +20,7 @@ def _split(flat, indptr):
     return list(map(flat.__getitem__, map(slice, ends, ends[1:])))
 
 
-def parse_marginals(rungs, batch):
+def parse_marginals(rungs, batch, decoder="mbr"):
     """List arc marginals: positive where arcs are allowed, rows sum to 1.
 
     Parameters
@@ -27,26 +28,74 @@ def parse_marginals(rungs, batch):
     rungs : sequence of Rung
         The second and further ones are for sentences that those before have no mass for.
     batch : Batch
+        With allowed arcs of which the decoder can make a tree.
+    decoder : str, default="mbr"
+        With "mst" arcs of trees may cross.
 
     Returns
     -------
     marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
     """
-    factors, results = climb(rungs, batch)
-    repair(results.arcs, factors)
     lengths = np.diff(batch.indptr).tolist()
-    parts = _split(results.arcs, factors.begins)
+    parts = _split(_repaired_marginals(rungs, batch, decoder), arc_begins(batch.indptr))
     return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths, strict=True)]
 
 
-def parse_heads(rungs, batch, logarithm):
+def parse_heads(rungs, batch, decoder):
     """List the heads of the trees that :func:`decode_marginals` finds."""
-    factors, results = climb(rungs, batch)
+    return decode_marginals(_repaired_marginals(rungs, batch, decoder), batch.indptr, decoder)
+
+
+def _repaired_marginals(rungs, batch, decoder):
+    """The marginals of all sentences, one after the other, of shape (n_arcs,)."""
+    possible = permit_projective(batch.allowed, decoder)
+    factors, results = climb(rungs, batch._replace(allowed=possible))
     repair(results.arcs, factors)
-    return decode_marginals(results.arcs, batch.indptr, logarithm)
+    if possible is not batch.allowed:
+        forbid(results.arcs, batch.allowed)
+    return results.arcs
 
 
-def decode_marginals(marginals, indptr, logarithm):
+def permit_projective(allowed, decoder):
+    """Allow all arcs of sentences whose trees all cross, of which a chart knows nothing.
+
+    Parameters
+    ----------
+    allowed : None or list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+        Of which the decoder can make a tree.
+    decoder : str
+
+    Returns
+    -------
+    permitted : None or list of bool ndarrays
+        `allowed` itself but with the decoder "mst". What else is not allowed, :func:`forbid` takes
+        away from the marginals.
+    """
+    if allowed is None or decoder != "mst":
+        return allowed
+    return [arcs if has_tree(arcs) else np.ones_like(arcs) for arcs in allowed]
+
+
+def forbid(marginals, allowed):
+    """Set marginals of arcs that are not allowed to 0, and divide their rows by what is left.
+
+    Parameters
+    ----------
+    marginals : ndarray of shape (n_arcs,)
+        Of all sentences, one after the other: of what :func:`permit_projective` permits. Changed.
+    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+        Some head of every token.
+    """
+    begin = 0
+    for arcs in allowed:
+        of_sentence = marginals[begin : begin + arcs.size].reshape(arcs.shape)
+        begin += arcs.size
+        if of_sentence[~arcs].any():  # else they are what they should be, to the last bit
+            of_sentence[~arcs] = 0.0
+            of_sentence /= of_sentence.sum(axis=1, keepdims=True)
+
+
+def decode_marginals(marginals, indptr, decoder):
     """List the heads of the trees with the largest sum of marginals, or of their logarithms.
 
     Parameters
@@ -54,19 +103,20 @@ def decode_marginals(marginals, indptr, logarithm):
     marginals : array of shape (n_arcs,)
         Of all sentences, one after the other: 0 where arcs are forbidden, else positive.
     indptr : int ndarray of shape (n_sentences + 1,)
-    logarithm : bool
+    decoder : {"mbr", "max_marginal", "mst"}
 
     Returns
     -------
     heads : list of int ndarrays of shape (n_tokens_i,)
     """
-    if logarithm:
+    if decoder == "max_marginal":
+        scores = np.where(marginals > 0, marginals, -np.inf)
+    else:
         with np.errstate(divide="ignore"):  # what is forbidden, and no token is its own head
             scores = np.log(marginals)
-    else:
-        scores = np.where(marginals > 0, marginals, -np.inf)
     heads = np.empty(indptr[-1], dtype=np.int64)
-    _decode(scores, arc_begins(indptr), indptr, heads)
+    decode = _decode_arborescences if decoder == "mst" else _decode
+    decode(scores, arc_begins(indptr), indptr, heads)
     return _split(heads, indptr)
 
 
@@ -126,15 +176,26 @@ def report_marginals(rungs, batch):
     return report
 
 
-def find_impossible(allowed):
-    """Find the first sentence whose allowed arcs make no projective tree with one root, or None."""
-    return next((s for s, arcs in enumerate(allowed) if not has_tree(arcs)), None)
+def find_impossible(allowed, projective):
+    """Find the first sentence whose allowed arcs make no tree, as :func:`has_tree` tells; or None.
+
+    Parameters
+    ----------
+    allowed : sequence of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+    projective : bool
+
+    Returns
+    -------
+    impossible : None or int
+    """
+    return next((s for s, arcs in enumerate(allowed) if not has_tree(arcs, projective)), None)
 
 
-def has_tree(allowed):
-    """Tell whether the allowed arcs of a sentence make a projective tree with one root."""
+def has_tree(allowed, projective=True):
+    """Tell whether allowed arcs of a sentence make a tree with one root, by default projective."""
     heads = np.empty(allowed.shape[0], dtype=np.int64)
-    return best_tree(np.where(allowed, 0.0, -np.inf), heads) > -np.inf
+    find = best_tree if projective else best_arborescence
+    return find(np.where(allowed, 0.0, -np.inf), heads) > -np.inf
 
 
 @kernel
@@ -172,3 +233,12 @@ def _decode(scores, begins, indptr, heads):
         n = indptr[s + 1] - indptr[s]
         of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
         best_tree(of_sentence, heads[indptr[s] : indptr[s + 1]])
+
+
+@kernel
+def _decode_arborescences(scores, begins, indptr, heads):
+    """The same, of trees whose arcs may cross."""
+    for s in range(indptr.size - 1):
+        n = indptr[s + 1] - indptr[s]
+        of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
+        best_arborescence(of_sentence, heads[indptr[s] : indptr[s + 1]])

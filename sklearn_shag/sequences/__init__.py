@@ -11,6 +11,7 @@ from sklearn_shag.sequences._labels import (
     LabelCounts,
     count_labels,
     label_arcs,
+    merge_labels,
     tabulate_labels,
 )
 from sklearn_shag.sequences._moments import pair_moments

@@ -3,16 +3,23 @@
     read_conllu -> [DependencyTree, ...] -> TokenFeature -> estimator -> write_conllu
 
 A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`read_conllu` and
-:func:`write_conllu` exchange lists of them with CoNLL-U files without loss;
+:func:`write_conllu` exchange lists of them with CoNLL-U files without loss,
+:func:`read_horizontal` reads sentences of tokens alone;
 :class:`TokenFeature` chooses in a pipeline which columns make up the symbols. :func:`heads` gives
 the y of trees to tools of scikit-learn that ask for one. Heads may be known in part:
 :func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective,
 :func:`remove_punctuation` trees of the words alone.
 """
 
-from sklearn_shag.treebank._columns import check_column_name, unspecified_relation
+from sklearn_shag.treebank._columns import (
+    ATTRIBUTES,
+    check_column_name,
+    get_feature,
+    unspecified_relation,
+)
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._drawing import arc_levels, display_width
+from sklearn_shag.treebank._horizontal import read_horizontal
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,
@@ -22,8 +29,10 @@ from sklearn_shag.treebank._projectivity import (
 )
 from sklearn_shag.treebank._punctuation import marks_punctuation, remove_punctuation
 from sklearn_shag.treebank._sources import list_sources
+from sklearn_shag.treebank._tags import with_tags
 from sklearn_shag.treebank._text import ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
+from sklearn_shag.treebank._transformer import TreeTransformer
 from sklearn_shag.treebank._tree import DependencyTree, fill_unknown, heads
 from sklearn_shag.treebank._typing import Heads, Sentence, Sentences
 from sklearn_shag.treebank._unknown import MISSING, UnknownSymbolWarning, check_share
@@ -38,6 +47,7 @@ __all__ = [
     "is_projective",
     "lift",
     "read_conllu",
+    "read_horizontal",
     "remove_punctuation",
     "write_conllu",
 ]

@@ -1,7 +1,6 @@
 """The columns of a sentence: their names, their checks, and the symbols they make up."""
 
 import re
-from functools import lru_cache
 
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, as_heads, find_head_error
@@ -84,8 +83,6 @@ def join_columns(tree, names, separator="|"):
     return tuple(map(separator.join, zip(*columns, strict=True)))
 
 
-# A language has some thousand different feats, and they are looked into feature by feature.
-@lru_cache(2**16)
 def get_feature(feats, feature):
     """The value of a morphological feature in "Case=Nom|Number=Sing", "_" without it."""
     for pair in feats.split("|"):

@@ -90,6 +90,7 @@ def read_conllu(
     See Also
     --------
     write_conllu : The inverse.
+    read_horizontal : Reads tokens alone.
 
     Examples
     --------

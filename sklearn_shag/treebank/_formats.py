@@ -86,6 +86,7 @@ def _guess_without_tabs(line):
     if re.fullmatch(r"\S*[,;]\S*[,;]\S*", line):
         return "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
     return (
-        "plain text; split it into words and tag them first, with a tagger that writes CoNLL-U, "
-        "such as Stanza or UDPipe"
+        "plain text; with a sentence a line and spaces between its words, read_horizontal reads it "
+        "(on the command line parse --input horizontal), for parsers that need no tags; else tag "
+        "it first, with a tagger that writes CoNLL-U, such as Stanza or UDPipe"
     )

@@ -46,6 +46,14 @@ def replace_heads(text, heads, deprels):
     return "".join(pieces)
 
 
+def replace_column(text, number, values):
+    """Replace one of the columns between ID and HEAD, which follow the numbers from 0 to 4."""
+    word = re.compile(rf"^([0-9]+(?:\t[^\t]+){{{number}}}\t)[^\t]+", flags=re.MULTILINE)
+    pieces = word.split(text)  # each second one is the beginning of a word's line
+    pieces[1::2] = map("{}{}".format, pieces[1::2], values)
+    return "".join(pieces)
+
+
 def replace_misc(text, name, values):
     """Give each word ``name=value`` in MISC, in place of what it has there of that name.
 

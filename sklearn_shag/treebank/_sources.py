@@ -6,10 +6,8 @@ import os
 from sklearn_shag.utils._io import STANDARD, expand_user
 from sklearn_shag.utils._messages import shorten
 
-_SUFFIXES = (".conllu", ".conllu.gz")
 
-
-def list_sources(path_or_file):
+def list_sources(path_or_file, suffix=".conllu"):
     """List what :func:`read_conllu` reads one after the other.
 
     Parameters
@@ -17,6 +15,8 @@ def list_sources(path_or_file):
     path_or_file : str, os.PathLike, text file, or list or tuple of them
         ``-`` is standard input. A folder stands for its ``.conllu`` and ``.conllu.gz`` files, a
         pattern such as ``UD_*/*-train.conllu`` for the files it matches, sorted by name.
+    suffix : str, default=".conllu"
+        What the names of files in folders end in, before ``.gz``.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def list_sources(path_or_file):
     if isinstance(path_or_file, list | tuple):
         if not path_or_file:
             raise ValueError("No file is given: the list of files is empty.")
-        sources = [source for item in path_or_file for source in list_sources(item)]
+        sources = [source for item in path_or_file for source in list_sources(item, suffix)]
         if sources.count(STANDARD) > 1:
             raise ValueError("Standard input, '-', can be read only once.")
         return sources
@@ -53,26 +53,27 @@ def list_sources(path_or_file):
     if path == STANDARD:
         return [path]
     if os.path.isdir(path):
-        return _list_folder(path)
+        return _list_folder(path, suffix)
     if os.path.exists(path):  # so that a name with brackets is no pattern
         return [path]
     if "\n" in path or "\t" in path:
         raise ValueError(
-            f"What is given as a path is text, which begins with {path[:40]!r}. Wrap CoNLL-U text "
-            f"in a file: read_conllu(io.StringIO(text))."
+            f"What is given as a path is text, which begins with {path[:40]!r}. Wrap text in a "
+            f"file: read_conllu(io.StringIO(text)), or read_horizontal likewise."
         )
     matches = sorted(glob.glob(path))
     if not matches:
         raise FileNotFoundError(_describe_missing(path))
-    return [source for match in matches for source in list_sources(match)]
+    return [source for match in matches for source in list_sources(match, suffix)]
 
 
-def _list_folder(folder):
-    names = sorted(name for name in os.listdir(folder) if name.endswith(_SUFFIXES))
+def _list_folder(folder, suffix):
+    suffixes = suffix, f"{suffix}.gz"
+    names = sorted(name for name in os.listdir(folder) if name.endswith(suffixes))
     if not names:
         raise FileNotFoundError(
-            f"The folder {folder} holds no .conllu or .conllu.gz file. Name the files, or a "
-            f"pattern that matches them, such as {os.path.join(folder, '*', '*.conllu')}."
+            f"The folder {folder} holds no {suffix} or {suffix}.gz file. Name the files, or a "
+            f"pattern that matches them, such as {os.path.join(folder, '*', f'*{suffix}')}."
         )
     for name in names:
         if f"{name}.gz" in names:

@@ -12,7 +12,7 @@ _CHUNK = 1 << 20  # bytes of a compressed file that are read at once
 
 
 class ConlluError(ValueError):
-    """A file is not valid CoNLL-U.
+    """A file is not valid CoNLL-U, or no horizontal text.
 
     Its message begins with the file and the line.
 
@@ -38,6 +38,7 @@ class ConlluError(ValueError):
     See Also
     --------
     read_conllu : Raises it, or leaves out what it would be raised for.
+    read_horizontal : Raises it for lines with tabs.
 
     Examples
     --------

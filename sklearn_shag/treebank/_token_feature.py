@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from numbers import Integral
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
+from sklearn_shag.treebank._transformer import TreeTransformer
 from sklearn_shag.treebank._tree import DependencyTree
 from sklearn_shag.treebank._typing import Trees
 from sklearn_shag.treebank._unknown import (
@@ -26,7 +25,7 @@ from sklearn_shag.utils._typing import StrArray
 from sklearn_shag.utils._warnings import warn
 
 
-class TokenFeature(TransformerMixin, BaseEstimator):
+class TokenFeature(TreeTransformer):
     """Make the symbols of trees from one or more columns.
 
     It stands before the parser in a pipeline: of a token, a grammar sees nothing but its symbol.
@@ -63,6 +62,7 @@ class TokenFeature(TransformerMixin, BaseEstimator):
     See Also
     --------
     DependencyTree.with_symbols : Set any symbols.
+    sklearn_shag.Tagger : Learns tags, and makes them the symbols.
 
     Examples
     --------
@@ -152,31 +152,6 @@ class TokenFeature(TransformerMixin, BaseEstimator):
         )
         return self
 
-    def set_output(self, *, transform: Literal["default"] | None = None) -> Self:
-        """Accept the default output; trees are no table.
-
-        Parameters
-        ----------
-        transform : {"default", None}, default=None
-            What scikit-learn's other transformers would put into a data frame.
-
-        Returns
-        -------
-        self : object
-            The estimator itself.
-
-        Raises
-        ------
-        ValueError
-            If a data frame is asked for.
-        """
-        if transform not in (None, "default"):
-            raise ValueError(
-                f"set_output(transform={transform!r}): a {type(self).__name__} returns a list of "
-                f"trees, which has no place in a data frame. Use transform='default'."
-            )
-        return self
-
     def transform(self, X: Trees) -> list[DependencyTree]:
         """Replace the symbols.
 
@@ -255,12 +230,6 @@ class TokenFeature(TransformerMixin, BaseEstimator):
             symbol if symbol in kept else replacement
             for symbol, replacement in zip(symbols, replacements, strict=True)
         ]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
 
 def _check_trees(X):

@@ -1,7 +1,9 @@
-"""What can be meant as a sequence of items, and what is one item, or none."""
+"""What can be meant as a sequence of items, and what is one item, or none; arrays of items."""
 
 import io
 import os
+
+import numpy as np
 
 
 def is_collection(value):
@@ -20,3 +22,10 @@ def is_collection(value):
     if isinstance(value, str | bytes | os.PathLike | dict | io.IOBase):
         return False
     return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0
+
+
+def object_array(arrays):
+    """Put arrays of different sizes into a 1-D object array."""
+    out = np.empty(len(arrays), dtype=object)
+    out[:] = arrays
+    return out

@@ -1,0 +1,103 @@
+"""Parsers trained for trees, and taggers: columns, tags, vectors of words, layers, text."""
+
+from _mistakes._replay import Mistake, raises, stops, usage, works
+
+PARSER = "BiaffineParser(hidden_layer_sizes=[4], max_iter=1, random_state=0"
+TAGGER = "Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0"
+TRAIN = "train train.conllu -o new.npz --model biaffine"
+FEW = "trees[:20]"
+
+MISTAKES = [
+    Mistake(f"BiaffineParser(100).fit({FEW})", raises(ValueError, r"'columns'", r"'auto'")),
+    Mistake(
+        f"BiaffineParser('upos').fit({FEW})", raises(ValueError, r"'columns'", r"'auto'", r"list")
+    ),
+    Mistake(
+        f"BiaffineParser(['pos']).fit({FEW})", raises(ValueError, r"'pos'", r"upos", r"suffix")
+    ),
+    Mistake(
+        f"BiaffineParser(hidden_layer_sizes=100).fit({FEW})",
+        raises(ValueError, r"'hidden_layer_sizes'", r"100"),
+    ),
+    Mistake(
+        f"BiaffineParser(hidden_layer_sizes=[]).fit({FEW})",
+        raises(ValueError, r"hidden_layer_sizes", r"at least one"),
+    ),
+    Mistake(
+        f"BiaffineParser(hidden_layer_sizes=[100, 0]).fit({FEW})",
+        raises(ValueError, r"hidden_layer_sizes", r"positive"),
+    ),
+    Mistake(f"BiaffineParser(dropout=1).fit({FEW})", raises(ValueError, r"'dropout'", r"\[0")),
+    Mistake(f"BiaffineParser(max_iter=0).fit({FEW})", raises(ValueError, r"'max_iter'", r"\[1")),
+    Mistake(
+        f"BiaffineParser(learning_rate_init=1e30, max_iter=3).fit({FEW})",
+        raises(ValueError, r"range of numbers", r"Lower learning_rate_init"),
+    ),
+    Mistake(f"{PARSER}).fit(trees, tags)", raises(ValueError, r"y\[0\]")),
+    Mistake(f"{PARSER}).fit(tags)", raises(ValueError, r"heads|y")),
+    Mistake(f"{PARSER}).fit({FEW}).predict(tags)", raises(TypeError, r"DependencyTrees")),
+    Mistake(
+        f"{PARSER}, tags='upos', columns=['upos', 'form']).fit({FEW})",
+        raises(ValueError, r"to be learned from words alone", r"upos", r"tags=None"),
+    ),
+    Mistake(
+        f"{PARSER}, tags='pos').fit({FEW})", raises(ValueError, r"'tags'", r"'upos'", r"'xpos'")
+    ),
+    Mistake(f"{PARSER}, tags=True).fit({FEW})", raises(ValueError, r"'tags'", r"'upos'")),
+    Mistake(
+        f"{PARSER}, tags='upos').fit(read_conllu('untagged.conllu'))",
+        raises(ValueError, r"tags='upos'", r"no tree of X has values"),
+    ),
+    Mistake(
+        f"{PARSER}).fit({FEW}).predict_tags(test)", raises(ValueError, r"learned no tags", r"upos")
+    ),
+    Mistake(
+        f"{PARSER}, tags='upos').fit({FEW}).parse([['She', 'sleeps', '.']])[0].upos",
+        works("len(result) == 3"),
+    ),
+    Mistake(
+        f"{PARSER}, tags='upos').fit({FEW}).parse(['She sleeps .'])",
+        raises(TypeError, r"X\[0\]", r"str"),
+    ),
+    Mistake(
+        f"{PARSER}, labels=False).fit({FEW}).predict_labels(test)",
+        raises(ValueError, r"knows no relations"),
+    ),
+    Mistake(
+        f"{PARSER}, embeddings='vectors.txt').fit({FEW})",
+        raises(ValueError, r"embeddings", r"mapping from words to vectors", r"gensim"),
+    ),
+    Mistake(
+        f"{PARSER}, embeddings=np.ones((5, 3))).fit({FEW})",
+        raises(ValueError, r"embeddings", r"pair of words and an array"),
+    ),
+    Mistake(
+        f"{PARSER}, embeddings={{'dogs': [1.0], 'cats': [1.0, 2.0]}}).fit({FEW})",
+        raises(ValueError, r"embeddings", r"all of one size"),
+    ),
+    Mistake(f"{PARSER}, decoder='viterbi').fit({FEW}).predict(test)", works("len(result) == 10")),
+    Mistake(
+        f"{PARSER}).fit({FEW}).log_likelihood(test)",
+        raises(AttributeError, r"log_likelihood", by="line"),
+    ),
+    Mistake(f"{PARSER}).fit({FEW}).sample(3)", raises(AttributeError, r"sample", by="line")),
+    Mistake(
+        f"{PARSER}, warm_start=True).fit({FEW}).set_params(hidden_layer_sizes=[5]).fit({FEW})",
+        raises(ValueError, r"warm_start", r"hidden_layer_sizes=\[5\]"),
+    ),
+    Mistake(f"{TAGGER}).fit(tags)", raises(ValueError, r"tags='upos'", r"no tree of X")),
+    Mistake(f"{TAGGER}).fit_transform(trees[:1])", raises(ValueError, r"folds|splits|cv")),
+    Mistake(f"{TAGGER}, columns=['upos']).fit({FEW})", raises(ValueError, r"from words alone")),
+    Mistake(f"{TAGGER}, columns='form').fit({FEW})", raises(ValueError, r"'columns'", r"list")),
+    Mistake(
+        f"make_pipeline({TAGGER}), SpectralSHAG(2)).fit({FEW}).predict([['She', 'sleeps']])",
+        works("len(result[0]) == 2"),
+    ),
+    Mistake(f"{TRAIN} --n-states 4", stops(r"--n-states 4", r"--model biaffine", r"leave it out")),
+    Mistake(f"{TRAIN} --symbols upos", stops(r"--symbols upos", r"--model biaffine")),
+    Mistake(f"{TRAIN} --columns pos", stops(r"'pos'", r"upos")),
+    Mistake(f"{TRAIN} --tags pos", usage(r"'pos'", r"upos")),
+    Mistake(f"{TRAIN} --tags upos --columns upos", stops(r"from words alone", r"upos")),
+    Mistake("parse model.npz test.conllu --input horizontal", stops(r"test\.conllu", r"tab")),
+    Mistake("parse model.npz test.conllu --input vertical", usage(r"'vertical'", r"horizontal")),
+]

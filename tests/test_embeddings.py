@@ -1,0 +1,171 @@
+"""Vectors of words that were learned elsewhere: what a network makes of them."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from sklearn_shag import BiaffineParser, Tagger, load_model, save_model
+from sklearn_shag.treebank import DependencyTree
+from tests.estimators import assert_same_model, same
+
+N_DIMENSIONS = 6
+
+
+class KeyedVectors:
+    """What there is to those of gensim: no mapping, nothing to go through."""
+
+    def __init__(self, vectors):
+        self.index_to_key = list(vectors)
+        self._vectors = vectors
+
+    def __getitem__(self, word):
+        return self._vectors[word]
+
+    __iter__ = None
+
+
+def small(embeddings, **settings):
+    settings = {"hidden_layer_sizes": [8], "max_iter": 6, "batch_size": 100, **settings}
+    return BiaffineParser(["upos"], embeddings=embeddings, random_state=0, **settings)
+
+
+@pytest.fixture(scope="module")
+def vectors(english):
+    words = sorted({form for tree in english[:200] for form in tree.forms})
+    table = np.random.default_rng(0).normal(size=(len(words), N_DIMENSIONS))
+    return dict(zip(words, table, strict=True))
+
+
+@pytest.fixture(scope="module")
+def fitted(english, vectors):
+    return small(vectors).fit(english[:100])
+
+
+def renamed(tree, rename):
+    return DependencyTree(
+        list(map(rename, tree.forms)), tree.heads, upos=tree.upos, deprels=tree.deprels
+    )
+
+
+def test_however_they_are_given_they_are_the_same(english, vectors, fitted):
+    pair = list(vectors), np.array(list(vectors.values()), dtype=np.float32)
+    for given in (pair, list(pair), KeyedVectors(vectors)):
+        assert_same_model(small(given).fit(english[:100]), fitted)
+
+
+def test_training_leaves_them_as_they_are_but_for_their_scale(vectors, fitted):
+    table = fitted.weights_.vectors
+    assert table.dtype == np.float32
+    assert not table[:3].any()  # of what is no word
+    expected = np.array(list(vectors.values()))
+    np.testing.assert_allclose(table[3:] / table[3:].std(), expected / expected.std(), rtol=1e-5)
+    assert fitted.vocabulary_["vector"] == list(vectors)
+    assert fitted.columns_ == ("upos", "vector")
+
+
+def test_words_of_the_same_vector_are_the_same_seen_in_training_or_not(english, vectors, fitted):
+    text = english[:20]
+    before = fitted.predict_marginals(text)
+    twins = {f"{word}-twin": vector for word, vector in vectors.items()}
+    both = small(vectors | twins).fit(english[:100])
+    # The scale of all is that of the twins.
+    assert same(both.predict_marginals(text), before)
+    twin_text = [renamed(tree, lambda form: f"{form}-twin") for tree in text]
+    assert same(both.predict_marginals(twin_text), before)
+    unknown = [renamed(tree, lambda form: f"{form}-stranger") for tree in text]
+    assert not same(both.predict_marginals(unknown), before)
+
+
+def test_words_are_looked_up_as_they_are_and_then_in_lower_case(english):
+    table = {"bill": [1.0, 0.0], "Bill": [0.0, 1.0], "dogs": [-1.0, -1.0]}
+    parser = small(table, learning_rate_init=0.05).fit(english[:50])
+    tags = ["NOUN", "VERB"]
+
+    def marginals(*forms):
+        return parser.predict_marginals([DependencyTree(forms, upos=tags)])[0]
+
+    assert not np.array_equal(marginals("Bill", "x"), marginals("bill", "x"))
+    assert_array_equal(marginals("BILL", "x"), marginals("bill", "x"))
+    assert_array_equal(marginals("Dogs", "x"), marginals("dogs", "x"))
+    assert not np.array_equal(marginals("cats", "x"), marginals("dogs", "x"))
+
+
+def test_files_hold_them_but_not_the_parameter(english, fitted, tmp_path):
+    save_model(fitted, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert loaded.embeddings is None
+    assert_array_equal(loaded.weights_.vectors, fitted.weights_.vectors)
+    assert same(
+        loaded.predict_marginals(english[200:220]), fitted.predict_marginals(english[200:220])
+    )
+
+
+def test_files_with_other_vectors_are_refused(fitted, tmp_path):
+    damaged = clone(fitted)
+    vars(damaged).update(vars(fitted))
+    damaged.weights_ = fitted.weights_._replace(vectors=fitted.weights_.vectors[1:])
+    save_model(damaged, tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="weights_/vectors"):
+        load_model(tmp_path / "model.npz")
+
+
+def test_warm_start_and_searches(english, vectors):
+    parser = small(vectors, warm_start=True, max_iter=2).fit(english[:60])
+    table = parser.weights_.vectors
+    assert_array_equal(parser.fit(english[:60]).weights_.vectors, table)
+    search = GridSearchCV(small(None, max_iter=1), {"embeddings": [None, vectors]}, cv=2)
+    assert search.fit(english[:60]).best_params_["embeddings"] in (None, vectors)
+
+
+def test_taggers_learn_from_them(english):
+    """From vectors that tell what words are like, as those of raw text do."""
+    counts = Counter(pair for tree in english for pair in zip(tree.forms, tree.upos, strict=True))
+    tag_of = {form: tag for (form, tag), _ in reversed(counts.most_common())}
+    tags = sorted(set(tag_of.values()))
+    vectors = {form: np.eye(len(tags))[tags.index(tag)] for form, tag in tag_of.items()}
+    tagger = Tagger(
+        *("upos", ["shape"]),
+        embeddings=vectors,
+        hidden_layer_sizes=[16],
+        batch_size=100,
+        max_iter=15,
+        random_state=0,
+    )
+    without = clone(tagger).set_params(embeddings=None)
+    train, test = english[:150], english[150:200]
+    scores = [
+        np.mean(
+            [
+                np.mean(np.equal(found, tree.upos))
+                for found, tree in zip(each.fit(train).predict_tags(test), test, strict=True)
+            ]
+        )
+        for each in (without, tagger)
+    ]
+    assert scores[1] > scores[0] + 0.2
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "message"),
+    [
+        ({}, "0 words need vectors"),
+        ({"a": [1.0], "b": [1.0, 2.0]}, "all of one size"),
+        ({"a": [1.0], "b": "x"}, "arrays of numbers"),
+        ({"a": [1.0], "b": [np.nan]}, "vector of 'b' holds numbers that are not finite"),
+        ({1: [1.0]}, "1 is a int, but words are str"),
+        ((["a", "a"], np.ones((2, 3))), "a word comes twice"),
+        ((["a"], np.ones((2, 3))), r"1 words need vectors of shape \(1, n_dimensions\)"),
+        ((["a"], np.ones(1)), r"got \(1,\)"),
+        ((["a", "b"],), "a pair of words and an array"),
+        (({"a", "b"}, np.ones((2, 3))), "a pair of words and an array"),
+        ("vectors.txt", "mapping from words to vectors"),
+        (3, "embeddings"),
+    ],
+)
+def test_what_is_refused(english, embeddings, message):
+    with pytest.raises(ValueError, match=message):
+        small(embeddings).fit(english[:20])

@@ -1,0 +1,425 @@
+"""Mixtures of helpers: their operators, EM of their weights, what they take and refuse."""
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import (
+    DMV,
+    EMSHAG,
+    CRFParser,
+    DeterministicSHAG,
+    LexicalizedSHAG,
+    MixtureSHAG,
+    SpectralSHAG,
+    load_model,
+    save_model,
+)
+from sklearn_shag.metrics import uas_scorer, unlabeled_attachment_score
+from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
+from tests import oracles
+from tests.estimators import assert_same_model, same
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+LEFT, RIGHT = 0, 1
+
+
+def mirror(tree):
+    """A tree of the mirrored language."""
+    heads = [0 if head == 0 else len(tree) + 1 - head for head in tree.heads[::-1]]
+    deprels = [f"{deprel}'" for deprel in tree.deprels[::-1]]
+    return DependencyTree(list(tree.symbols[::-1]), heads, deprels=deprels)
+
+
+def em(trees, seed=0, **params):
+    return EMSHAG(2, smoothing=1, tol=0.1, random_state=seed, **params).fit(trees)
+
+
+def freeze(**helpers):
+    return [(name, FrozenEstimator(helper)) for name, helper in helpers.items()]
+
+
+@pytest.fixture(scope="module")
+def raw(english):
+    return [list(tree.symbols) for tree in english[200:300] if len(tree) <= 10]
+
+
+@pytest.fixture(scope="module")
+def helpers(english):
+    """A model of the target, one of the mirrored language, and one of another form."""
+    trees = english[:200]
+    return freeze(
+        target=em(trees),
+        mirrored=em([mirror(tree) for tree in trees]),
+        first=DeterministicSHAG(smoothing=1).fit([mirror(tree) for tree in trees[:50]]),
+    )
+
+
+# Small grammars over two or three symbols, to be enumerated.
+SMALL = {
+    "ab": ([["a", "b"], ["b", "a", "b"], ["b"]], [[2, 0], [2, 0, 2], [0]]),
+    "ba": ([["b", "a", "a"], ["a"], ["a", "b"]], [[2, 0, 2], [0], [0, 1]]),
+    "bc": ([["c", "c"], ["c", "b", "c"], ["c"]], [[2, 0], [2, 0, 2], [0]]),
+    "abc": ([["a", "c"], ["b", "c", "a"], ["c", "b"]], [[2, 0], [2, 0, 2], [0, 1]]),
+}
+
+
+def small(*names):
+    return freeze(**{name: DeterministicSHAG(smoothing=1).fit(*SMALL[name]) for name in names})
+
+
+def sequence_value(model, head, direction, sequence):
+    return oracles.sequence_value(model.operators_, head, direction, sequence)
+
+
+# The mixture
+
+
+@pytest.mark.parametrize("weights", ["uniform", [3, 1]])
+def test_values_of_sequences_are_means_of_those_of_helpers(weights):
+    members = small("ab", "ba")
+    model = MixtureSHAG(members, weights=weights).fit([["a", "b"], ["b"]])
+    shares = [0.5, 0.5] if weights == "uniform" else [0.75, 0.25]
+    assert_array_equal(model.symbols_, ["a", "b"])
+    for head, direction in itertools.product(range(3), (LEFT, RIGHT)):
+        for length in range(4):
+            for sequence in itertools.product(range(3), repeat=length):
+                values = [
+                    sequence_value(member, head, direction, sequence) for _, member in members
+                ]
+                found = sequence_value(model, head, direction, sequence)
+                assert_allclose(found, np.dot(shares, values), rtol=1e-12)
+    for root in range(2):
+        values = [sequence_value(member, 3, RIGHT, [root]) for _, member in members]
+        assert_allclose(sequence_value(model, 3, RIGHT, [root]), np.dot(shares, values), rtol=1e-12)
+
+
+def mixed_tree_value(model, members, codes, heads):
+    """The probability of a tree: each sequence is drawn by a helper of its own."""
+    product = 1.0
+    for head, direction, sequence in oracles.tree_sequences(heads):
+        code = codes[head - 1] if head else 3
+        values = [
+            sequence_value(member, code, direction, [codes[m - 1] for m in sequence])
+            for _, member in members
+        ]
+        product *= model.weights_[:, code, direction] @ values
+    return product
+
+
+def test_sentences_against_enumeration():
+    members = small("ab", "ba")
+    model = MixtureSHAG(members, max_iter=3).fit([["a", "b"], ["b"], ["b", "a", "b"]])
+    for codes in ([0], [1, 0], [0, 1, 1], [1, 0, 0, 1]):
+        symbols = [[["a", "b"][code] for code in codes]]
+        values = {
+            heads: mixed_tree_value(model, members, codes, heads)
+            for heads in map(tuple, oracles.projective_trees(len(codes)))
+        }
+        total = sum(values.values())
+        assert_allclose(model.log_likelihood(symbols), np.log(total), rtol=1e-10)
+        for heads, value in values.items():
+            found = np.exp(model.score_samples(symbols, [heads]))
+            assert_allclose(found, value, rtol=1e-10)
+
+
+def test_symbols_that_a_helper_does_not_know_have_their_share_of_the_text():
+    members = small("ab", "abc")
+    text = [["a", "b"], ["c", "b"], ["b"], ["c"], ["b"]]
+    model = MixtureSHAG(members, weights=[1, 0]).fit(text)
+    assert_array_equal(model.symbols_, ["a", "b", "c"])
+    shares = np.array([1, 4, 2]) + 1.0
+    shares /= shares.sum()
+    helper = members[0][1]
+    for direction in (LEFT, RIGHT):
+        for symbol in range(2):
+            known = sequence_value(helper, 0, direction, [symbol])
+            found = sequence_value(model, 0, direction, [symbol])
+            assert_allclose(found, known * (1 - shares[2]), rtol=1e-12)
+        any_of_them = sequence_value(helper, 0, direction, [2])
+        found = sequence_value(model, 0, direction, [2])
+        assert_allclose(found, any_of_them * shares[2], rtol=1e-12)
+        # As a head, it is an unknown one; a symbol that nobody knows is any symbol.
+        below = sequence_value(model, 2, direction, [])
+        assert_allclose(below, sequence_value(helper, 2, direction, []), rtol=1e-12)
+        found = sequence_value(model, 0, direction, [3])
+        assert_allclose(found, any_of_them, rtol=1e-12)
+    total = sum(sequence_value(model, 4, RIGHT, [symbol]) for symbol in range(3))
+    assert_allclose(total, 1.0, rtol=1e-12)
+    assert_allclose(sequence_value(model, 4, RIGHT, [2]) / total, shares[2], rtol=1e-12)
+
+
+def test_symbols_have_their_own_codes_in_each_helper():
+    members = small("ab", "bc")
+    model = MixtureSHAG(members, weights=[0, 1]).fit([["a", "b"], ["c", "b"]])
+    known = 1 - (1 + 1) / (1 + 2 + 1 + 3)  # the share of all but a
+    for head, own_head in ((0, 2), (1, 0), (2, 1), (3, 2)):  # a is an unknown head
+        for direction in (LEFT, RIGHT):
+            for modifier in (1, 2):
+                found = sequence_value(model, head, direction, [modifier])
+                own = sequence_value(members[1][1], own_head, direction, [modifier - 1])
+                assert_allclose(found, known * own, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*no helper has a tree")
+def test_one_helper_alone_is_the_helper(helpers, raw):
+    for name, frozen in helpers:
+        model, helper = MixtureSHAG([(name, frozen)]).fit(raw), frozen.estimator
+        assert same(model.predict(raw), helper.predict(raw))
+        assert_allclose(model.log_likelihood(raw), helper.log_likelihood(raw), rtol=1e-9)
+        assert model.n_iter_ == 1
+        assert (model.weights_ == 1).all()
+
+
+def test_signed_helpers_are_mixed_too(english, raw):
+    members = freeze(one=SpectralSHAG(2).fit(english[:200]), other=SpectralSHAG(3).fit(english))
+    model = MixtureSHAG(members, weights="uniform").fit(raw)
+    widths = [helper.operators_.A.shape[-1] for _, helper in members]
+    assert model.operators_.A.shape[-1] == sum(widths)
+    assert unlabeled_attachment_score(english, model.predict(english)) > 0.75
+    with pytest.raises(ValueError, match=r"'one' has negative operators, as SpectralSHAG.*EMSHAG"):
+        model.set_params(weights="em").fit(raw)
+
+
+# EM
+
+
+def test_the_target_s_own_model_gets_nearly_all(helpers, raw):
+    model = MixtureSHAG(helpers, tied=True, max_iter=500, tol=1e-7).fit(raw)
+    assert model.weights_[0, 0, 0] > 0.99
+    assert (model.weights_ == model.weights_[:, :1, :1]).all()
+
+
+def test_of_its_own_sentences_each_head_has_the_model(helpers):
+    sentences = helpers[0][1].estimator.sample(4000, random_state=0, max_length=10)
+    model = MixtureSHAG(helpers[:2], max_iter=1000, tol=1e-6).fit(sentences)
+    assert_allclose(model.weights_.sum(axis=0), 1.0, rtol=1e-12)
+    # Where the mirrored language is most different.
+    noun, verb = map(model.symbols_.tolist().index, ("NOUN", "VERB"))
+    assert model.weights_[0, noun, RIGHT] > 0.99
+    assert model.weights_[0, verb].min() > 0.99
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("with_heads", [False, True])
+def test_no_iteration_lowers_the_likelihood(helpers, english, tied, with_heads):
+    trees = [tree for tree in english[200:300] if len(tree) <= 10]
+    y = [np.where(np.arange(len(tree)) % 3 == 0, tree.heads, -1) for tree in trees]
+    model = MixtureSHAG(helpers, tied=tied, max_iter=15, tol=0)
+    model.fit(trees, y if with_heads else None)
+    assert np.diff(model.log_likelihoods_).min() > -1e-9
+    assert model.log_likelihoods_[-1] > model.log_likelihoods_[0] + 1
+    if not with_heads:
+        found = model.log_likelihood(trees).sum()
+        assert_allclose(model.log_likelihoods_[-1], found, rtol=1e-12)
+
+
+def test_an_iteration_shares_sequences_out_among_helpers():
+    members = small("ab", "ba")
+    text = [["a", "b"], ["b"], ["b", "a", "b"]]
+    model = MixtureSHAG(members, max_iter=1, tol=0).fit(text)
+    start = MixtureSHAG(members, weights="uniform").fit(text)
+    uses = np.zeros((2, 4, 2))
+    for sentence in text:
+        codes = ["ab".index(symbol) for symbol in sentence]
+        trees = list(oracles.projective_trees(len(codes)))
+        values = [mixed_tree_value(start, members, codes, heads) for heads in trees]
+        for heads, value in zip(trees, values, strict=True):
+            for head, direction, sequence in oracles.tree_sequences(heads):
+                if value == 0:
+                    continue
+                code = codes[head - 1] if head else 3
+                modifiers = [codes[m - 1] for m in sequence]
+                each = [sequence_value(m, code, direction, modifiers) for _, m in members]
+                uses[:, code, direction] += value / sum(values) * np.array(each) / sum(each)
+    expected = uses / np.maximum(uses.sum(axis=0), 1e-300)
+    assert_allclose(model.weights_[:, :2], expected[:, :2], rtol=1e-9)
+    assert_allclose(model.weights_[:, 3, RIGHT], expected[:, 3, RIGHT], rtol=1e-9)
+    # A head that is not there has the weights of all.
+    pool = uses[:, :2].sum(axis=1)
+    assert_allclose(model.weights_[:, 2], pool / pool.sum(axis=0), rtol=1e-9)
+
+
+def test_heads_of_training_sentences_change_nothing(helpers, english):
+    trees = english[200:300]
+    model = MixtureSHAG(helpers, max_iter=5)
+    without = clone(model).fit([list(tree.symbols) for tree in trees])
+    assert_same_model(clone(model).fit(trees), without)
+    chains = [tree.with_heads(np.arange(len(tree))) for tree in trees]
+    assert_same_model(clone(model).fit(chains), without)
+    assert not same(clone(model).fit(trees, trees).weights_, without.weights_)
+
+
+def test_long_sentences_and_weights(helpers, raw, english):
+    model = MixtureSHAG(helpers, max_iter=5)
+    weights = np.arange(len(raw)) % 3
+    repeated = [s for s, w in zip(raw, weights, strict=True) for _ in range(w)]
+    one, other = clone(model).fit(raw, sample_weight=weights), clone(model).fit(repeated)
+    assert_allclose(one.weights_, other.weights_, rtol=1e-9)
+    long = [tree for tree in english if len(tree) > 10][:5]
+    assert_same_model(clone(model).fit(raw + long), clone(model).fit(raw))
+    with pytest.raises(ValueError, match="max_length=10"):
+        model.fit(long)
+
+
+def test_convergence_is_told(helpers, raw):
+    model = MixtureSHAG(helpers, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        model.fit(raw)
+    assert (model.converged_, model.n_iter_, model.log_likelihoods_.shape) == (False, 2, (3,))
+    model.set_params(weights="uniform").fit(raw)
+    assert (model.converged_, model.n_iter_, model.log_likelihoods_.shape) == (True, 0, (1,))
+
+
+def test_sentences_that_no_helper_has_a_tree_for():
+    hard = DeterministicSHAG().fit([["a", "b"], ["b"]], [[2, 0], [0]])
+    members, text = freeze(hard=hard), [["a", "b"], ["b"], ["b", "a"]]
+    with pytest.warns(UserWarning, match="1 of 3 different sentences are left out"):
+        model = MixtureSHAG(members).fit(text)
+    assert_allclose(model.log_likelihoods_[0], hard.log_likelihood(text[:2]).sum(), rtol=1e-9)
+    with pytest.raises(ValueError, match="No sentence of X has a tree"):
+        MixtureSHAG(members).fit([["b", "a"], ["a"]])
+    assert list(map(len, model.predict(text))) == [2, 1, 2]
+    # Weights that are compared must be so on the same sentences.
+    assert MixtureSHAG(members, weights="uniform").fit(text).log_likelihoods_.tolist() == [-np.inf]
+
+
+def test_the_better_helper_has_the_higher_likelihood(helpers, raw):
+    worth = [
+        MixtureSHAG(helpers[:2], weights=weights).fit(raw).log_likelihoods_[0]
+        for weights in ([1, 0], [0, 1])
+    ]
+    each = [helper.log_likelihood(raw).sum() for _, helper in helpers[:2]]
+    assert_allclose(worth, each, rtol=1e-9)
+    assert worth[0] > worth[1] + 10
+
+
+# Helpers
+
+
+def test_relations_are_those_of_all_helpers_or_of_known_trees(helpers, english):
+    trees = english[200:260]
+    model = MixtureSHAG(helpers, max_iter=2, max_length=None).fit(trees)
+    known = {str(label) for _, helper in helpers for label in helper.estimator.labels_}
+    assert set(model.labels_) == known
+    assert "nsubj'" in known
+    one = MixtureSHAG(helpers[:1], max_length=None).fit(trees)
+    assert same(one.predict_labels(trees, trees), helpers[0][1].predict_labels(trees, trees))
+    model.fit(trees, trees)
+    assert not any(label.endswith("'") for label in model.labels_)
+    assert "nsubj" in model.labels_
+
+
+def test_mixtures_are_helpers(helpers, raw):
+    inner = MixtureSHAG(helpers[:2], weights="uniform").fit(raw)
+    outer = MixtureSHAG([*freeze(both=inner), helpers[2]], weights=[2, 1]).fit(raw)
+    flat = MixtureSHAG(helpers, weights="uniform").fit(raw)
+    assert_allclose(outer.log_likelihood(raw), flat.log_likelihood(raw), rtol=1e-9)
+
+
+def not_fitted(_):
+    return FrozenEstimator(EMSHAG(2))
+
+
+def not_frozen(trees):
+    return EMSHAG(2, init="moments", tol=1).fit(trees)
+
+
+def of_words(trees):
+    return FrozenEstimator(LexicalizedSHAG().fit(trees))
+
+
+def of_arcs(trees):
+    return FrozenEstimator(CRFParser(["symbol"], n_features=2**8, max_iter=1).fit(trees))
+
+
+def in_a_pipeline(trees):
+    return FrozenEstimator(make_pipeline(TokenFeature("upos"), DeterministicSHAG()).fit(trees))
+
+
+def in_a_pipeline_outside(trees):
+    return make_pipeline(TokenFeature("upos"), FrozenEstimator(DeterministicSHAG().fit(trees)))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (not_fitted, NotFittedError, "'helper' has a frozen EMSHAG that is not fitted"),
+        (not_frozen, ValueError, r"'helper' is not frozen.*FrozenEstimator\(helper\)"),
+        (of_words, TypeError, "'helper' must be a grammar of operators, got LexicalizedSHAG"),
+        (of_arcs, TypeError, "'helper' must be a grammar of operators, got CRFParser"),
+        (in_a_pipeline, TypeError, "got Pipeline.*a pipeline goes around the mixture"),
+        (in_a_pipeline_outside, ValueError, "'helper' is not frozen"),
+    ],
+)
+def test_what_is_no_helper_is_refused(english, raw, make, error, message):
+    model = MixtureSHAG([("helper", make(english[:30]))])
+    with pytest.raises(error, match=message):
+        model.fit(raw)
+    assert not hasattr(model, "weights_")
+
+
+@pytest.mark.parametrize("weights", [[1], [1, -1, 1], [0, 0, 0], "best", None])
+def test_weights_that_are_none_are_refused(helpers, raw, weights):
+    with pytest.raises(ValueError, match="weights"):
+        MixtureSHAG(helpers, weights=weights).fit(raw)
+
+
+def test_another_tag_set_is_told(helpers):
+    with pytest.warns(UnknownSymbolWarning):
+        MixtureSHAG(helpers, max_iter=1).fit([["NN", "VBZ"], ["VBZ", "NN", "RB"]])
+
+
+# An estimator
+
+
+def test_it_can_be_searched_and_saved(helpers, english, raw, tmp_path):
+    trees = english[200:260]
+    model = MixtureSHAG(helpers, max_iter=3, max_length=None)
+    assert clone(model).get_params()["mirrored"] is not None
+    grid = {"weights": ["uniform", "em", [1, 0, 0]], "tied": [False, True]}
+    search = GridSearchCV(model, grid, cv=2, scoring=uas_scorer, error_score="raise")
+    search.fit(trees, trees)
+    found = search.best_estimator_
+    save_model(found, tmp_path / "mixture.npz")
+    loaded = load_model(tmp_path / "mixture.npz")
+    assert_same_model(loaded, found)
+    assert same(loaded.predict(raw), found.predict(raw))
+    assert same(loaded.predict_labels(raw), found.predict_labels(raw))
+    assert [len(tree) for tree in loaded.sample(3, random_state=0)]
+
+
+def test_helpers_can_be_exchanged(helpers, raw):
+    model = MixtureSHAG(helpers, weights="uniform").set_params(first=helpers[0][1])
+    model.fit(raw)
+    assert model.named_estimators_["first"] is helpers[0][1]
+    assert model.estimators_[2] is helpers[0][1]
+
+
+def test_workers_change_nothing(helpers, raw):
+    model = MixtureSHAG(helpers, max_iter=3)
+    assert_same_model(clone(model).fit(raw), clone(model).set_params(n_jobs=2).fit(raw))
+
+
+def test_four_languages_help_the_fifth(treebank):
+    """The figure of the guide, of the smallest target: helpers against their uniform mixture."""
+    names = ["UD_French-Sequoia", "UD_Turkish-IMST", "UD_Afrikaans-AfriBooms"]
+    tamil, fit = treebank("UD_Tamil-TTB"), partial(DMV, max_length=10, tol=1e-2)
+    others = [treebank(name).train[:1500] for name in names]
+    members = [(f"helper{k}", FrozenEstimator(fit().fit(t, t))) for k, t in enumerate(others)]
+    scores = [
+        unlabeled_attachment_score(
+            tamil.test, MixtureSHAG(members, weights=weights).fit(tamil.train).predict(tamil.test)
+        )
+        for weights in ("em", "uniform")
+    ]
+    assert scores[0] > scores[1] + 0.03

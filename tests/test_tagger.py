@@ -1,0 +1,368 @@
+"""Tagger: what it reads and learns, cross-fitting, and its place before parsers of tags."""
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import BiaffineParser, SpectralSHAG, Tagger, load_model, save_model
+from sklearn_shag._column_groups import list_sizes
+from sklearn_shag.network import Sizes, count_parameters, initial_parameters
+from sklearn_shag.network import make_network as network_of
+from sklearn_shag.network._layers import SILENCE
+from sklearn_shag.network._training import learn_batch
+from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+from tests.estimators import assert_same_model
+from tests.test_network import GROUPS, examples
+
+
+def small(tags="upos", columns=("form", "suffix"), **parameters):
+    """A tagger that is trained in a moment."""
+    settings = {"hidden_layer_sizes": [8], "max_iter": 2, "random_state": 0, "cv": 2}
+    return Tagger(tags, columns, **(settings | parameters))
+
+
+def bare(trees):
+    """The same sentences without anything but forms."""
+    return [DependencyTree(tree.forms) for tree in trees]
+
+
+@pytest.fixture
+def trees(english):
+    return english[:60]
+
+
+@pytest.fixture(scope="module")
+def fitted(english):
+    settings = {"hidden_layer_sizes": [32], "batch_size": 100, "max_iter": 12}
+    return small(columns=("form", "prefix", "suffix", "shape"), **settings).fit(english[:300])
+
+
+# What is learned
+
+
+def test_tags_of_text_without_any(fitted, english):
+    test = english[300:]
+    tags = fitted.predict_tags(bare(test))
+    right = [np.array(tree.upos) == of_tree for tree, of_tree in zip(test, tags, strict=True)]
+    assert np.concatenate(right).mean() == fitted.score(test) > 0.8
+    assert fitted.tags_.tolist() == sorted({tag for tree in english[:300] for tag in tree.upos})
+    assert fitted.loss_curve_[-1] < 0.1 * fitted.loss_curve_[0]
+    assert fitted.n_iter_ == len(fitted.loss_curve_) == 12
+
+
+def test_the_loss_is_that_of_tags(trees):
+    """Before the first step all tags are about as probable: their logarithm, for each token."""
+    still = small(max_iter=1, dropout=0.0, learning_rate_init=1e-12).fit(trees)
+    n_tokens = np.mean([len(tree) for tree in trees])
+    assert_allclose(still.loss_curve_[0], n_tokens * np.log(still.tags_.size), rtol=0.1)
+
+
+@pytest.mark.parametrize("arc", [0, 4])
+def test_the_gradient_of_tags_alone(arc):
+    """By finite differences, in double precision; where no head is known, arcs are free."""
+    rng = np.random.default_rng(0)
+    sizes = Sizes(GROUPS, (3, 2), 0, 3, arc=arc, label=3)
+    batch = examples(rng)
+    unknown = np.full(batch.heads.size, -1)
+    batch = batch._replace(heads=unknown, labels=unknown)
+    values = initial_parameters(sizes, rng).astype(np.float64)
+    gradient = np.full_like(values, np.nan)
+    losses = learn_batch(network_of(sizes, values), batch, SILENCE, network_of(sizes, gradient)[1])
+    assert losses[:2] == (0.0, 0.0)
+
+    def loss(changed):
+        scratch = network_of(sizes, np.empty_like(values))[1]
+        return learn_batch(network_of(sizes, changed), batch, SILENCE, scratch)[2]
+
+    direction = rng.normal(size=values.size)
+    slope = (loss(values + 1e-5 * direction) - loss(values - 1e-5 * direction)) / 2e-5
+    assert_allclose(gradient @ direction * batch.indptr[-1], slope, rtol=1e-6)
+
+
+def test_a_network_without_arcs_is_smaller():
+    vocabulary = {"form": ["a", "b"]}
+    with_arcs, without = (list_sizes(vocabulary, [4], n, 3) for n in (0, None))
+    assert (with_arcs.arc, without.arc) == (100, 0)
+    assert count_parameters(without) < count_parameters(with_arcs) - 2 * 100 * 8
+
+
+def test_no_other_tags_are_read(trees, fitted):
+    """Neither of training sentences nor of others; and heads are not needed."""
+    odd = [
+        DependencyTree(tree.forms, upos=tree.upos, xpos=["X"] * len(tree), symbols=tree.forms)
+        for tree in trees
+    ]
+    one = small().fit(trees)
+    assert_same_model(one, small().fit(odd))
+    for some, other in zip(fitted.predict_tags(odd), fitted.predict_tags(trees), strict=True):
+        assert_array_equal(some, other)
+    xpos = small("xpos").fit(trees)
+    assert xpos.tags_.tolist() == sorted({tag for tree in trees for tag in tree.xpos})
+
+
+@pytest.mark.parametrize("columns", [["upos"], ["form", "xpos"], ["symbol"], ["feats.Case"]])
+def test_tags_are_refused_as_columns(trees, columns):
+    with pytest.raises(ValueError, match="tags='upos' is to be learned from words alone"):
+        small(columns=columns).fit(trees)
+
+
+def test_tags_that_are_not_known(trees):
+    """They teach nothing, and are not scored; sentences without any drop out."""
+    n = len(trees[0])
+    half = DependencyTree(trees[0].forms, upos=["_", *trees[0].upos[1:]])
+    empty = DependencyTree(["Unheard"] * 3, upos=["_"] * 3)
+    one = small(min_count=1).fit([half, *trees[1:], empty, DependencyTree(["Unheard"])])
+    assert "_" not in one.tags_
+    assert "unheard" not in one.vocabulary_["form"]
+    assert_same_model(one, small(min_count=1).fit([half, *trees[1:]]))
+    right = one.predict_tags([trees[0]])[0] == np.array(trees[0].upos)
+    assert one.score([half]) == right[1:].mean()
+    assert one.score([trees[0]]) == right.sum() / n
+    for method in (one.fit, one.score):
+        with pytest.raises(ValueError, match=r"no tree of X has values|no known tags"):
+            method([empty])
+
+
+def test_order_and_weight_zero_change_nothing(trees):
+    one = small().fit(trees)
+    assert_same_model(one, small().fit(trees[::-1]))
+    odd = DependencyTree(["Unheard"] * 3, upos=["X"] * 3)
+    assert_same_model(one, small().fit([odd, *trees], sample_weight=[0] + [1] * len(trees)))
+    weights = np.arange(len(trees)) % 3 + 1
+    assert not np.array_equal(
+        one.weights_.values, small().fit(trees, sample_weight=weights).weights_.values
+    )
+    repeated = [tree for tree, n in zip(trees, weights, strict=True) for _ in range(n)]
+    assert one.score(trees, sample_weight=weights) == one.score(repeated) != one.score(trees)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tags": "xpos"},
+        {"columns": ["form"]},
+        {"hidden_layer_sizes": [4, 4]},
+        {"dropout": 0.5},
+        {"batch_size": 50},
+        {"max_iter": 3},
+        {"learning_rate_init": 1e-3},
+        {"alpha": 1.0},
+        {"min_count": 4},
+        {"random_state": 1},
+    ],
+)
+def test_every_parameter_counts(trees, change):
+    one, other = small().fit(trees), small(**change).fit(trees)
+    assert not np.array_equal(one.weights_.values, other.weights_.values)
+
+
+# What comes out
+
+
+def test_trees_keep_all_but_tags(fitted, english):
+    tree = english[310].with_symbols(["odd"] * len(english[310]))
+    (tagged,) = fitted.transform([tree])
+    assert tagged.symbols == tagged.upos == tuple(fitted.predict_tags([tree])[0])
+    assert tagged.xpos == tree.xpos
+    assert tagged.deprels == tree.deprels
+    assert_array_equal(tagged.heads, tree.heads)
+    assert tree.symbols == ("odd",) * len(tree)  # that of the caller stays as it is
+
+
+LINES = """\
+# sent_id = a
+1-2\tIsn't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tIs\tbe\tAUX\tVBZ\tMood=Ind\t3\tcop\t3:cop\t_
+2\tn't\tnot\t_\tRB\t_\t3\tadvmod\t_\tSpaceAfter=No
+2.1\tgone\t_\tVERB\tVBN\t_\t_\t_\t_\t_
+3\tgood\tgood\tADJ\tJJ\tDegree=Pos\t0\troot\t_\t_
+
+"""
+
+
+@pytest.mark.parametrize(("name", "place"), [("upos", 3), ("xpos", 4)])
+def test_files_keep_all_but_tags(english, name, place):
+    tagger = small(name).fit(english[:60])
+    (tree,) = read_conllu(io.StringIO(LINES))
+    written = io.StringIO()
+    write_conllu(tagger.transform([tree]), written)
+    tags = iter(tagger.predict_tags([tree])[0])
+    expected = []
+    for line in LINES.split("\n"):
+        columns = line.split("\t")
+        if columns[0].isdigit():
+            columns[place] = next(tags)
+        expected.append("\t".join(columns))
+    assert written.getvalue() == "\n".join(expected)
+    assert written.getvalue() != LINES
+
+
+@pytest.mark.parametrize("tags", ["xpos", None])
+def test_tags_go_into_their_column_whatever_is_set_since(trees, tags):
+    tagger = small().fit(trees)
+    expected, score = tagger.transform(trees), tagger.score(trees)
+    tagger.set_params(tags=tags)
+    assert tagger.transform(trees) == expected
+    assert tagger.score(trees) == score
+
+
+def test_plain_tokens_are_words(fitted, english):
+    forms = [list(tree.forms) for tree in english[300:310]]
+    assert fitted.transform(forms) == fitted.transform(bare(english[300:310]))
+    assert fitted.transform([np.array(forms[0])]) == fitted.transform(forms[:1])
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_sentence_alone_is_as_in_a_text(fitted, english, n_jobs):
+    tagger = pickle.loads(pickle.dumps(fitted)).set_params(n_jobs=n_jobs)
+    together = tagger.transform(english[300:340])
+    assert [tagger.transform([tree])[0] for tree in english[300:340]] == together
+
+
+def test_nothing_comes_before_fit(trees):
+    for method in ("transform", "predict_tags", "score"):
+        with pytest.raises(NotFittedError):
+            getattr(Tagger(), method)(trees)
+
+
+# Cross-fitting
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_folds_are_tagged_by_others(trees, shift):
+    """As by hand, with the folds of a splitter."""
+    folds = KFold(3, shuffle=True, random_state=shift)
+    tagger = small(cv=folds, random_state=5)
+    found = tagger.fit_transform(trees)
+    seeds = np.random.RandomState(5).randint(2**31, size=3)
+    for (train, test), seed in zip(folds.split(trees), seeds, strict=True):
+        other = small(random_state=seed).fit([trees[s] for s in train])
+        assert [found[s] for s in test] == other.transform([trees[s] for s in test])
+    assert_same_model(tagger, small(random_state=5).fit(trees))
+    assert found != tagger.transform(trees)
+
+
+def test_a_tag_of_one_fold_alone_is_not_learned_there(trees):
+    """Each sentence has a tag of its own, which only its own fold knows."""
+    own = [
+        DependencyTree(tree.forms, upos=[f"T{k % 4}"] * len(tree)) for k, tree in enumerate(trees)
+    ]
+    folds = [(np.flatnonzero(np.arange(60) % 4 != k), np.arange(k, 60, 4)) for k in range(4)]
+    for k, tree in enumerate(small(cv=folds).fit_transform(own)):
+        assert f"T{k % 4}" not in tree.upos
+
+
+def test_folds_of_an_int_are_drawn(trees, monkeypatch):
+    made = []
+
+    class Kept(KFold):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(list(super().split(trees)))
+
+    monkeypatch.setattr("sklearn.model_selection.KFold", Kept)
+    one = small(cv=3).fit_transform(trees)
+    assert one == small(cv=3, n_jobs=2).fit_transform(trees)
+    small(cv=3, random_state=1).fit_transform(trees)
+    first, again, other = ([test.tolist() for _, test in folds] for folds in made)
+    assert first == again != other
+    assert sorted(map(len, first)) == [20, 20, 20]
+    assert first[0] != list(range(20))  # neighbours are of one document
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (61, r"tags 61 folds, but X holds 60 sentences.*lower cv=61, or use fit and transform"),
+        (ShuffleSplit(2), r"The folds of cv=ShuffleSplit.* do not hold each sentence of X once"),
+        ([([0, 1], [2, 3])], r"The folds of cv=\[.*KFold"),
+        ([], r"The folds of cv=\[\] do not hold"),
+        (GroupKFold(2), "groups"),
+        (1, "'cv' parameter of Tagger"),
+        ("five", "'cv' parameter of Tagger"),
+    ],
+)
+def test_folds_that_do_not_do(trees, cv, message):
+    tagger = small(cv=cv)
+    with pytest.raises(ValueError, match=message):
+        tagger.fit_transform(trees)
+    assert not hasattr(tagger, "weights_")
+
+
+def test_folds_may_come_from_a_generator_and_vectors_are_not_copied(trees):
+    class Vectors(dict):
+        def __deepcopy__(self, memo):
+            raise AssertionError("copied")
+
+    folds = list(KFold(2).split(trees))
+    vectors = Vectors(the=[1.0, 2.0])
+    found = small(cv=iter(folds), embeddings=vectors).fit_transform(trees)
+    assert found == small(cv=folds, embeddings=dict(vectors)).fit_transform(trees)
+
+
+def test_weights_go_to_the_folds(trees):
+    weights = np.arange(60) % 2
+    tagger = small(cv=KFold(2), min_count=1)
+    odd = [
+        DependencyTree(["Unheard"], upos=["ODD"]) if k % 2 == 0 else t for k, t in enumerate(trees)
+    ]
+    found = tagger.fit_transform(odd, sample_weight=weights)
+    assert not any("ODD" in tree.upos for tree in found)
+
+
+# In pipelines
+
+
+def test_parsers_learn_from_predicted_tags(english):
+    pipeline = make_pipeline(small(), SpectralSHAG(2)).fit(english[:100])
+    crossed = small().fit_transform(english[:100])
+    assert_same_model(pipeline[-1], SpectralSHAG(2).fit(crossed))
+    test = english[300:]
+    untagged = [DependencyTree(tree.forms, tree.heads) for tree in test]
+    assert pipeline.score(test) == pipeline.score(untagged)
+    tagged = pipeline[0].transform(untagged)
+    assert pipeline.score(test) == pipeline[-1].score(tagged)
+
+
+def test_grid_search(trees):
+    search = GridSearchCV(
+        make_pipeline(small(), SpectralSHAG()),
+        {"tagger__max_iter": [1, 2], "spectralshag__n_states": [1, 2]},
+        cv=2,
+        error_score="raise",
+    ).fit(trees)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    alone = GridSearchCV(small(), {"max_iter": [1, 2]}, cv=2, error_score="raise").fit(trees)
+    assert alone.best_score_ > 0
+
+
+def test_files_of_pipelines(english, tmp_path):
+    pipeline = make_pipeline(small(), SpectralSHAG(2)).fit(english[:60])
+    save_model(pipeline, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    for one, other in zip(loaded, pipeline, strict=True):
+        assert_same_model(one, other)
+    assert loaded[0].transform(english[60:70]) == pipeline[0].transform(english[60:70])
+
+
+def test_files_with_other_sizes_are_refused(fitted, tmp_path):
+    damaged = clone(fitted)
+    vars(damaged).update(vars(fitted))
+    damaged.weights_ = fitted.weights_._replace(values=fitted.weights_.values[:-1])
+    save_model(damaged, tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="weights_/values"):
+        load_model(tmp_path / "model.npz")
+
+
+def test_the_tags_of_a_parser_that_learns_them_are_the_same_kind(fitted, english):
+    """One mechanism: the method of both, with the same words to read."""
+    parser = BiaffineParser(tags="upos", hidden_layer_sizes=[4], max_iter=1).fit(english[:30])
+    assert type(parser).predict_tags is Tagger.predict_tags
+    assert tuple(parser.vocabulary_) == tuple(fitted.vocabulary_)
