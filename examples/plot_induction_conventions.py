@@ -12,6 +12,8 @@ arcs a grammar from raw text turns round.
 # ------------
 # Undirected attachment accepts an arc either way. The neutral edge direction of Schwartz et al.
 # (2011) also accepts the grandparent, which is what the turned arc makes of the word below it.
+# Beside them stands the log likelihood of the sentences that were learned from, those of at most
+# ten words. The last model learned from their trees.
 
 import warnings
 from collections import Counter
@@ -20,7 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_shag import DMV
+from sklearn_shag import DMV, DummyParser
 from sklearn_shag.datasets import load_english
 from sklearn_shag.metrics import (
     neutral_edge_direction_score,
@@ -35,12 +37,29 @@ models = {
     "harmonic start": DMV("harmonic", tol=1e-3),
     "uniform start": DMV("uniform", tol=1e-3),
     "uniform start, rules": DMV("uniform", rules="ud", tol=1e-3),
+    "from trees": DMV(),
 }
+short = [tree for tree in trees if len(tree) <= 10]
 metrics = (unlabeled_attachment_score, undirected_attachment_score, neutral_edge_direction_score)
-predicted = {name: model.fit(trees).predict(trees) for name, model in models.items()}
-for name, heads in predicted.items():
+predicted = {}
+
+
+def report(name, heads, of_text=""):
+    """Print the scores of a parser."""
     scores = [f"{100 * metric(trees, heads):5.1f}" for metric in metrics]
-    print(f"{name:<21}directed {scores[0]}, undirected {scores[1]}, neutral {scores[2]}")
+    print(f"{name:<21}directed {scores[0]}, undirected {scores[1]}, neutral {scores[2]}{of_text}")
+
+
+for name, model in models.items():
+    model.fit(trees, trees if name == "from trees" else None)
+    predicted[name] = model.predict(trees)
+    report(name, predicted[name], f", likelihood {model.log_likelihood(short).sum():.0f}")
+report("chain", DummyParser("right").fit(trees).predict(trees))
+
+# %%
+# The likeliest of these grammars has the lowest directed score, and the grammar of the trees, with
+# the highest, is the least likely. So likelihood cannot choose between conventions, nor between
+# grammars.
 
 # %%
 # Right, turned round, and elsewhere
@@ -48,10 +67,15 @@ for name, heads in predicted.items():
 # Of the most frequent arcs of the treebank, head before modifier: how often does the grammar have
 # them, and how often the other way round?
 #
-# From the harmonic start nearly every determiner governs its noun, and most auxiliaries their verb.
-# As likelihood goes, that is as good a grammar as the treebank's. From the uniform start it is the
-# nouns that govern, by chance. Rules settle it. What is neither right nor turned round is wrong by
-# any convention: the nouns and clauses of verbs, and most of that only rules mend.
+# From the harmonic start nearly every determiner governs its noun, 596 of 604, and most auxiliaries
+# their verb: two thirds of the arcs that it finds, it turns round. From the uniform start nouns
+# govern, and auxiliaries do too. Rules settle it.
+#
+# But conventions do not explain all. What is neither right nor turned round is wrong by any
+# convention: the nouns and clauses of verbs, most of which only rules mend. With directions
+# forgiven the harmonic start is hardly above a chain, in which every word depends on the next one,
+# and the uniform start is below it. So look at both scores: one that is low in both has learned
+# little.
 
 
 def count(heads):
@@ -67,7 +91,7 @@ def count(heads):
     return gold, right, turned
 
 
-figure, panels = plt.subplots(1, 3, figsize=(10, 4), sharey=True, layout="constrained")
+figure, panels = plt.subplots(1, 4, figsize=(11, 4), sharey=True, layout="constrained")
 for axes, (name, heads) in zip(panels, predicted.items(), strict=True):
     gold, right, turned = count(heads)
     kinds = [tags for tags, _ in gold.most_common(9)]
