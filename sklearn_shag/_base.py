@@ -425,9 +425,7 @@ class ChartParser(BaseParser):
 
     def _predict_parts(self, sentences, allowed):
         batch = self._batch(sentences, allowed)  # once for both
-        heads = object_array(
-            over_chunks(self._decode(self._parsing_rungs()), batch, self.n_jobs, self.verbose)
-        )
+        heads = self._parse(batch)
         if not self._has_labels:
             return heads, [None] * heads.size, {}
         return heads, self._label_batch(batch, np.concatenate(heads)), {}
@@ -453,10 +451,11 @@ class ChartParser(BaseParser):
             )
 
     def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
-        batch = self._batch(X, allowed)
-        return object_array(
-            over_chunks(self._decode(self._parsing_rungs()), batch, self.n_jobs, self.verbose)
-        )
+        return self._parse(self._batch(X, allowed))
+
+    def _parse(self, batch):
+        task = self._decode(self._parsing_rungs())
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def _decode(self, rungs):
         """Say how to find the trees of a chunk."""

@@ -11,7 +11,7 @@ from sklearn_shag._column_groups import list_sizes
 from sklearn_shag._early_stopping import repeat_passes
 from sklearn_shag._embeddings import tabulate_embeddings
 from sklearn_shag._kept import keep
-from sklearn_shag._network_tasks import tag_batch
+from sklearn_shag._network_tasks import look_up, tag_batch
 from sklearn_shag.encoding import EncodedSentences
 from sklearn_shag.features import (
     OF_WORDS,
@@ -34,7 +34,6 @@ from sklearn_shag.network import (
 )
 from sklearn_shag.parsing import over_chunks
 from sklearn_shag.treebank import MISSING, Sentences
-from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._parallel import one_blas_thread
 from sklearn_shag.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn_shag.utils._progress import progress
@@ -206,7 +205,7 @@ class NetworkLearner(BaseEstimator):
                 f'"upos" or "xpos".'
             )
         codes = over_chunks(partial(tag_batch, self._kept()[2]), batch, self.n_jobs, self.verbose)
-        return object_array([self.tags_[of_sentence] for of_sentence in codes])
+        return look_up(self.tags_, codes)
 
 
 def read_tags(name, sentence):

@@ -11,16 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn_shag._base_conditional import ArcParser, mask_labels, prepare_trees
 from sklearn_shag._base_network import NetworkLearner, Start, read_tags
 from sklearn_shag._early_stopping import attachment_score, set_aside
-from sklearn_shag._network_tasks import label_batch, parse_batch, read_batch, rungs_of
+from sklearn_shag._network_tasks import label_batch, look_up, parse_batch, read_batch, rungs_of
 from sklearn_shag.encoding import collect_labels, encode_labels
-from sklearn_shag.features import (
-    encode_columns,
-)
-from sklearn_shag.network import (
-    Examples,
-    NetworkWeights,
-    make_network,
-)
+from sklearn_shag.features import encode_columns
+from sklearn_shag.network import Examples, NetworkWeights, make_network
 from sklearn_shag.parsing import over_chunks
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import object_array
@@ -330,10 +324,6 @@ class BiaffineParser(NetworkLearner, ArcParser):
         task = partial(parse_batch, self._kept()[2], self.weights_.label_mask, self._decode)
         found = over_chunks(task, batch, self.n_jobs, self.verbose)
         heads, labels, tags = map(object_array, zip(*found, strict=True))
-        labels = _look_up(self.labels_, labels) if self._has_labels else [None] * heads.size
-        tags = {self.tag_column_: _look_up(self.tags_, tags)} if self.tags_.size else {}
+        labels = look_up(self.labels_, labels) if self._has_labels else [None] * heads.size
+        tags = {self.tag_column_: look_up(self.tags_, tags)} if self.tags_.size else {}
         return heads, labels, tags
-
-
-def _look_up(names, codes):
-    return object_array([names[of_sentence] for of_sentence in codes])

@@ -5,17 +5,15 @@ from numbers import Integral, Real
 from typing import Literal, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag._base_conditional import ConditionalParser, count_known_labels
 from sklearn_shag._base_shag import OperatorParser
-from sklearn_shag._raw_text import check_root_symbols, prepare_text
+from sklearn_shag._raw_text import check_root_symbols, prepare_text, warn_of_limit
 from sklearn_shag.induction import as_grammar, learn_concave
 from sklearn_shag.learning import fallback_from_uses
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
-from sklearn_shag.utils._warnings import warn
 
 
 class ConcaveParser(OperatorParser, ConditionalParser):
@@ -182,11 +180,7 @@ class ConcaveParser(OperatorParser, ConditionalParser):
         limits = {"max_iter": self.max_iter, "tol": self.tol}
         found = learn_concave(raw.text, raw.symbols, roots, **limits)
         if self.tol > 0 and not found.converged:
-            warn(
-                f"EM has not converged after max_iter={self.max_iter} iterations. Raise max_iter "
-                f"or tol.",
-                ConvergenceWarning,
-            )
+            warn_of_limit(self.max_iter)
         uses = found.expected.counts[:-1]  # nobody stops
         uses = np.concatenate([uses, np.zeros_like(uses[:, :, :1])], axis=2)
         vars(self).update(

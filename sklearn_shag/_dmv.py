@@ -6,12 +6,11 @@ from numbers import Integral, Real
 from typing import Literal, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sklearn_shag._base_conditional import count_known_labels
 from sklearn_shag._base_shag import BaseSHAG
-from sklearn_shag._raw_text import check_root_symbols, prepare_text
+from sklearn_shag._raw_text import check_root_symbols, prepare_text, warn_of_limit
 from sklearn_shag.encoding import RIGHT, name_sentence
 from sklearn_shag.induction import (
     Form,
@@ -30,7 +29,6 @@ from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
-from sklearn_shag.utils._warnings import warn
 
 
 class DMV(BaseSHAG):
@@ -293,11 +291,7 @@ class DMV(BaseSHAG):
         distributions, form, found = self._learn(raw, check_random_state(self.random_state))
         n_iter = len(found.objectives) - 1
         if not found.converged:
-            warn(
-                f"EM has not converged after max_iter={self.max_iter} iterations. Raise max_iter "
-                f"or tol; scores need not gain.",
-                ConvergenceWarning,
-            )
+            warn_of_limit(self.max_iter, "; scores need not gain")
         roots = found.expected.counts.A[-1, RIGHT, :-1, 0, 0]
         vars(self).update(
             symbols_=raw.symbols,

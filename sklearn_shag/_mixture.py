@@ -4,14 +4,13 @@ from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch
 
 from sklearn_shag._base_conditional import count_known_labels
 from sklearn_shag._base_shag import BaseSHAG
 from sklearn_shag._composition import ComposedParser
-from sklearn_shag._raw_text import prepare_text
+from sklearn_shag._raw_text import prepare_text, warn_of_limit
 from sklearn_shag.encoding import encode_sentences
 from sklearn_shag.induction import align_grammar, learn_weights, mix_grammars
 from sklearn_shag.parsing import chart
@@ -244,11 +243,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         )
         found = self._learn(grammars, text)
         if not found.converged:
-            warn(
-                f"EM has not converged after max_iter={self.max_iter} iterations. Raise max_iter "
-                f"or tol; scores need not gain.",
-                ConvergenceWarning,
-            )
+            warn_of_limit(self.max_iter, "; scores need not gain")
         named = Bunch()  # its __init__ would refuse the name self
         named.update(self.estimators)
         vars(self).update(

@@ -7,9 +7,10 @@ import numpy as np
 from sklearn_shag._base_conditional import best_labels
 from sklearn_shag.network import label_scores, read
 from sklearn_shag.parsing import Rung, packed_unit_grammar, potentials_of_arcs
+from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._parallel import one_blas_thread
 
-__all__ = ["label_batch", "parse_batch", "read_batch", "rungs_of", "tag_batch"]
+__all__ = ["label_batch", "look_up", "parse_batch", "read_batch", "rungs_of", "tag_batch"]
 
 
 def rungs_of(network):
@@ -18,7 +19,11 @@ def rungs_of(network):
 
 
 def _potentials(network, batch):
-    return potentials_of_arcs(batch.indptr, read_batch(network, batch).arcs.astype(np.float64))
+    return _potentials_of(read_batch(network, batch), batch)
+
+
+def _potentials_of(reading, batch):
+    return potentials_of_arcs(batch.indptr, reading.arcs.astype(np.float64))
 
 
 def read_batch(network, batch):
@@ -30,7 +35,7 @@ def read_batch(network, batch):
 def parse_batch(network, label_mask, decode, batch):
     """List heads, labels and tags of sentences, which the network reads once."""
     reading = read_batch(network, batch)
-    potentials = potentials_of_arcs(batch.indptr, reading.arcs.astype(np.float64))
+    potentials = _potentials_of(reading, batch)
     # There is a single rung, which has mass for every sentence, so it is asked for all of them.
     heads = decode([Rung(packed_unit_grammar(), lambda _: potentials)])(batch)
     labels = label_batch(network, label_mask, reading, batch, np.concatenate(heads))
@@ -50,3 +55,8 @@ def label_batch(network, label_mask, reading, batch, heads):
 def tag_batch(network, batch):
     """List the tags of sentences."""
     return np.split(read_batch(network, batch).tags, batch.indptr[1:-1])
+
+
+def look_up(names, codes):
+    """List the names of the codes of each sentence."""
+    return object_array([names[of_sentence] for of_sentence in codes])

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag._base_conditional import KnownTrees, prepare_trees
 from sklearn_shag.encoding import check_sentences, encode_sentences
@@ -10,8 +11,9 @@ from sklearn_shag.induction import Text, list_arcs, observed_arcs, score_by_rule
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._warnings import warn
 
-__all__ = ["RawText", "check_root_symbols", "prepare_text"]
+__all__ = ["RawText", "check_root_symbols", "prepare_text", "warn_of_limit"]
 
 
 class RawText(NamedTuple):
@@ -95,3 +97,12 @@ def check_root_symbols(root_symbols, symbols):
             f"{', '.join(map(repr, list(symbols)[:10]))}, ... Name some of these."
         )
     return root_symbols
+
+
+def warn_of_limit(max_iter, remark=""):
+    """Warn that EM ended before it had converged."""
+    warn(
+        f"EM has not converged after max_iter={max_iter} iterations. Raise max_iter or tol"
+        f"{remark}.",
+        ConvergenceWarning,
+    )
