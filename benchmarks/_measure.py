@@ -65,6 +65,18 @@ def _seconds(function, n_calls, clock):
     return (clock() - started) / n_calls
 
 
+def seconds_of(function):
+    """Call a function once; return its result, and the CPU seconds of all threads."""
+    started = time.process_time()
+    result = function()
+    return result, time.process_time() - started
+
+
+def load(name):
+    """Load a treebank of SKLEARN_SHAG_DATA."""
+    return fetch_treebank(name, download_if_missing=False)
+
+
 def make_dgemm(order=512):
     """A product of two matrices in double precision, and how many operations it takes."""
     a, b = np.random.default_rng(0).random((2, order, order))

@@ -22,16 +22,14 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, make_dgemm, measured, minima
+from _measure import Report, load, make_dgemm, measured, minima, seconds_of
 from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, save_model
-from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.metrics import labeled_attachment_score
 
 ENGLISH = "UD_English-EWT"
@@ -76,10 +74,6 @@ N_SEEDS = 3
 OF_FEW_TREES = {"max_iter": 40, "batch_size": 100, "dropout": 0.3}
 
 
-def load(name):
-    return fetch_treebank(name, download_if_missing=False)
-
-
 def make_parser(what, name, seed):
     settings = SETTINGS[what].get(name, {})
     if what == "tags":
@@ -87,12 +81,6 @@ def make_parser(what, name, seed):
     if what == "tokens":
         settings = {"tags": "upos"} | settings
     return BiaffineParser(random_state=seed, **settings)
-
-
-def seconds_of(function):
-    started = time.process_time()
-    result = function()
-    return result, time.process_time() - started
 
 
 def score(parser, trees):

@@ -14,13 +14,14 @@ import time
 
 import numpy as np
 import torch
-from _measure import Report
-from biaffine import ENGLISH, load, make_parser
+from _measure import Report, load, seconds_of
+from biaffine import ENGLISH, make_parser
 from threadpoolctl import threadpool_limits
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from sklearn_shag._base_network import SCHEDULE
 from sklearn_shag.features import encode_columns, make_columns
 from sklearn_shag.metrics import labeled_attachment_score
 from sklearn_shag.parsing import eisner
@@ -137,9 +138,7 @@ def compare(treebank_name, part):
     treebank = load(treebank_name)
     parser = make_parser(part, treebank_name, 0)
     parser.fit(treebank.train[:20]).predict(treebank.test[:20])  # compiles
-    started = time.process_time()
-    parser.fit(treebank.train)
-    seconds = time.process_time() - started
+    _, seconds = seconds_of(lambda: parser.fit(treebank.train))
     rows = [scores_of("BiaffineParser", seconds, parser.parse(treebank.test), treebank, part)]
 
     columns, (_, sizes, _) = make_columns(parser.vocabulary_), parser._kept()
@@ -157,7 +156,7 @@ def compare(treebank_name, part):
     model = BiLSTM(groups, n_codes, len(places))
     heads = [tree.heads for tree in treebank.train]
     n_tokens = sum(map(len, treebank.train))
-    batch_size = 300 if n_tokens < 10_000 else 500 if n_tokens < 100_000 else 1000
+    batch_size = next(size for limit, size, _ in SCHEDULE if n_tokens < limit)
     seconds = train(
         model, rows_of(treebank.train), heads, labels, batch_size, len(parser.loss_curve_)
     )

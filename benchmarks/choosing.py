@@ -9,11 +9,10 @@ time of `fit`, after compiling. The figure of the user guide is drawn from the s
 """
 
 import argparse
-import time
 
 import numpy as np
-from _measure import Report
-from biaffine import NAMES, load
+from _measure import Report, load, seconds_of
+from biaffine import NAMES
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag import (
@@ -49,9 +48,7 @@ ESTIMATORS = {
 
 def measure(estimator, treebank):
     """Train once; return CPU seconds and scores in percent."""
-    started = time.process_time()
-    estimator.fit(treebank.train)
-    seconds = time.process_time() - started
+    _, seconds = seconds_of(lambda: estimator.fit(treebank.train))
     parsed = estimator.parse(treebank.test)
     pairs = list(zip(treebank.test, parsed, strict=True))
     uas = np.concatenate([tree.heads == other.heads for tree, other in pairs]).mean()

@@ -16,14 +16,12 @@ import argparse
 import resource
 import subprocess
 import sys
-import time
 
 import numpy as np
-from _measure import Report, make_dgemm, measured, minima
+from _measure import Report, load, make_dgemm, measured, minima, seconds_of
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag import EMSHAG, ConditionalSHAG, CRFParser, DeterministicSHAG
-from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.metrics import labeled_attachment_score
 from sklearn_shag.treebank import is_projective
 
@@ -38,16 +36,6 @@ BARS = {
 }
 SECONDS = {ENGLISH: 40, "UD_French-Sequoia": 8}
 N_SEEDS = 3
-
-
-def load(name):
-    return fetch_treebank(name, download_if_missing=False)
-
-
-def seconds_of(function):
-    started = time.process_time()
-    result = function()
-    return result, time.process_time() - started
 
 
 def measure_parser(name, columns):

@@ -9,11 +9,10 @@ one thread.
 """
 
 import argparse
-import time
 import warnings
 
 import numpy as np
-from _measure import Report, make_dgemm, measured, minima
+from _measure import Report, make_dgemm, measured, minima, seconds_of
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
@@ -96,12 +95,6 @@ def score(test, predicted):
         for metric in (unlabeled_attachment_score, undirected_attachment_score)
         for length in (10, None)
     ]
-
-
-def seconds_of(function):
-    started = time.process_time()
-    result = function()
-    return result, time.process_time() - started
 
 
 def report_models(report, name, train, test, bars):
