@@ -4,9 +4,10 @@ Usage: python benchmarks/mutants.py [--number N] [--seed N] [--modules PREFIX...
 
 Needs cosmic-ray (pip install cosmic-ray), which makes the changes. They are made in a copy of the
 last commit, and met by the tests of the changed module, in the order of TESTS until one fails;
-kernels run as plain Python where they are what is changed. Locations are drawn with equal chances, and then a change there. What
-is no change of behaviour is not drawn: annotations, decorators that compile, and operators that no
-one takes for each other (+ for <<). Survivors are printed as differences, to be explained.
+kernels run as plain Python where they are what is changed. Locations are drawn with equal chances,
+and then a change there. What is no change of behaviour is not drawn: annotations, decorators that
+compile, and operators that no one takes for each other (+ for <<). Survivors are printed as
+differences, to be explained.
 """
 
 import argparse
