@@ -1,0 +1,1 @@
+"""Inputs made by chance, many of them: `python -m tests.fuzz --help`."""
