@@ -23,6 +23,7 @@ from sklearn_shag.operators._scales import (
     LOG2_BASE,
     LOG_BASE,
     ScaledOperators,
+    root_masses,
     scale_operators,
 )
 from sklearn_shag.operators._values import log_values, sequence_values, signed_log_values

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding import RIGHT
+from sklearn_shag.operators._grammar import pair_automaton
 from sklearn_shag.operators._operators import Operators
 
 LOG2_BASE = 256
@@ -43,6 +45,32 @@ def scale_operators(operators):
     return ScaledOperators(*scaled, Operators(*exponents))
 
 
+def root_masses(operators):
+    """Compute how probable known symbols are as the root, up to a factor.
+
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar.
+
+    Returns
+    -------
+    masses : ndarray of shape (n_symbols,)
+    """
+    root = pair_automaton(operators, operators.A.shape[0] - 1, RIGHT)
+    alpha_1, alpha_inf, A, exponents = scale_operators(root)
+    masses = alpha_inf @ A @ alpha_1
+    some = masses != 0
+    if some.any():
+        masses = _shift(masses, exponents.A - exponents.A[some].max())
+    return masses
+
+
+def _shift(numbers, exponents):
+    """Multiply by ``BASE ** exponents``."""
+    return np.ldexp(numbers, (LOG2_BASE * exponents).astype(np.int32))
+
+
 def _scale(part, n_axes):
     """Scale vectors, in one last axis, or matrices, in two."""
     axes = tuple(range(-n_axes, 0))
@@ -50,6 +78,5 @@ def _scale(part, n_axes):
     # In steps of the base. (A power of two that is 0 has the exponent 0.)
     exponents = np.rint(np.frexp(largest)[1] / LOG2_BASE).astype(np.int64)
     if exponents.any():
-        shifts = (-LOG2_BASE * exponents).astype(np.int32)
-        part = np.ldexp(part, np.expand_dims(shifts, axes))
+        part = _shift(part, -np.expand_dims(exponents, axes))
     return part, exponents
