@@ -38,7 +38,7 @@ class InsideOutside(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_shag.operators import LOG_BASE, Operators, scale_operators
+    >>> from sklearn_shag.operators import Operators
     >>> from sklearn_shag.parsing import inside_outside
     >>> ones = np.ones((3, 2, 1))
     >>> result = inside_outside(Operators(ones, ones, np.ones((3, 2, 2, 1, 1))), [0, 0])
@@ -111,7 +111,7 @@ def inside_outside(
     With all operators 1 the chart counts trees; three words have 7 with one root:
 
     >>> import numpy as np
-    >>> from sklearn_shag.operators import LOG_BASE, Operators, scale_operators
+    >>> from sklearn_shag.operators import Operators
     >>> from sklearn_shag.parsing import inside_outside
     >>> ones = np.ones((3, 2, 1))
     >>> counting = Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
