@@ -36,6 +36,10 @@ def test_long_text_loses_its_middle(length, character):
     assert text[0] + text[-1] == "<>"
 
 
+def test_whole_numbers_of_any_size():
+    assert shorten([10**5000, -7]) == "[<int of 16610 bits>, -7]"
+
+
 def test_what_an_object_says_of_itself_is_escaped():
     class Evil:
         def __repr__(self):

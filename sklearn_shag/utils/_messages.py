@@ -3,7 +3,14 @@
 import re
 from reprlib import Repr
 
-_repr = Repr()
+
+class _Repr(Repr):
+    def repr_int(self, value, level):  # int's own refuses to write more than 4,300 digits
+        n_bits = value.bit_length()
+        return f"<int of {n_bits} bits>" if n_bits > 1000 else super().repr_int(value, level)
+
+
+_repr = _Repr()
 _repr.maxlist = _repr.maxtuple = _repr.maxarray = 12
 _repr.maxstring = _repr.maxother = 80
 # What a terminal acts on, or what changes the order or the lines in which it shows the rest:
