@@ -7,7 +7,6 @@ import pathlib
 import pickle
 import re
 import secrets
-import stat
 import sys
 import time
 import tracemalloc
@@ -24,7 +23,6 @@ from sklearn_shag.treebank import (
     read_horizontal,
     write_conllu,
 )
-from sklearn_shag.utils._io import atomic_write
 
 
 def lines(text):
@@ -778,90 +776,6 @@ class TestWrite:
         path.write_bytes(TEXT.encode())
         write_conllu((tree.with_heads(None) for tree in read_conllu(path)), path)
         assert [tree.heads for tree in read_conllu(path)] == [None] * 4
-
-
-class TestAtomicWrite:
-    def test_text_and_bytes(self, tmp_path):
-        with atomic_write(tmp_path / "text") as file:
-            file.write("\u00e9\n")
-        assert (tmp_path / "text").read_bytes() == b"\xc3\xa9\n"
-        with atomic_write(str(tmp_path / "bytes"), "wb") as file:
-            file.write(b"\xff\r\n")
-        assert (tmp_path / "bytes").read_bytes() == b"\xff\r\n"
-
-    def test_nothing_is_seen_before_the_end(self, tmp_path):
-        path = tmp_path / "file"
-        with atomic_write(path) as file:
-            file.write("new")
-            file.flush()
-            assert not path.exists()
-        assert path.read_text() == "new"
-
-    @pytest.mark.parametrize("mode", ["r", "a", "x", "r+b", ""])
-    def test_bad_mode(self, mode, tmp_path):
-        with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "f", mode):
-            pass
-
-    def test_missing_folder_names_the_path(self, tmp_path):
-        path = tmp_path / "missing" / "file"
-        folder = re.escape(str(path.parent))
-        message = rf"^{re.escape(str(path))} cannot be written: there is no folder {folder};"
-        with pytest.raises(FileNotFoundError, match=message), atomic_write(path):
-            pass
-
-    def test_folder(self, tmp_path):
-        message = rf"^{re.escape(str(tmp_path))} cannot be written: it is a folder"
-        with pytest.raises(IsADirectoryError, match=message), atomic_write(tmp_path):
-            pass
-        assert os.listdir(tmp_path) == []
-
-    @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-    def test_permissions(self, tmp_path):
-        old, new, plain = tmp_path / "old", tmp_path / "new", tmp_path / "plain"
-        old.touch()
-        old.chmod(0o640)
-        plain.touch()
-        for path in (old, new):
-            with atomic_write(path) as file:
-                file.write("x")
-        assert stat.S_IMODE(old.stat().st_mode) == 0o640
-        assert new.stat().st_mode == plain.stat().st_mode
-
-    @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
-    def test_symbolic_link_is_followed(self, tmp_path):
-        (tmp_path / "target").write_text("old")
-        (tmp_path / "link").symlink_to("target")
-        with atomic_write(tmp_path / "link") as file:
-            file.write("new")
-        assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "target").read_text() == "new"
-
-    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-    def test_full_disk(self, tmp_path, monkeypatch):
-        """The path that the user knows is named, and not the temporary file."""
-
-        def open_full(path, mode, **options):
-            open(path, mode).close()
-            return open("/dev/full", mode.replace("x", "w"), **options)
-
-        monkeypatch.setattr("sklearn_shag.utils._io.open", open_full, raising=False)
-        path = tmp_path / "file"
-        message = rf"^{re.escape(str(path))} cannot be written: No space left on device\.$"
-        with pytest.raises(OSError, match=message), atomic_write(path) as file:
-            file.write("x")
-        assert os.listdir(tmp_path) == []
-
-    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-    def test_full_device(self):
-        message = r"^/dev/full cannot be written: No space left on device\.$"
-        with pytest.raises(OSError, match=message), atomic_write("/dev/full") as file:
-            file.write("x")
-
-    @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
-    def test_devices_are_written_directly(self):
-        with atomic_write("/dev/null") as file:
-            file.write("x")
-        assert not os.path.isfile("/dev/null")
 
 
 @pytest.fixture(scope="module")
