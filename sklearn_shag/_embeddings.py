@@ -88,5 +88,7 @@ def read_embeddings(embeddings):
         )
     if not np.isfinite(vectors).all():
         worst = words[int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])]
-        raise ValueError(f"embeddings: the vector of {worst!r} holds numbers that are not finite.")
+        raise ValueError(
+            f"embeddings: the vector of {shorten(worst)} holds numbers that are not finite."
+        )
     return words, vectors

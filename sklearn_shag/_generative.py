@@ -99,7 +99,7 @@ class GenerativeParser(ChartParser):
         """Sign and logarithm of the value of each tree."""
         rung = self._rungs()[0]
         potentials = rung.make_potentials(batch)
-        return value_trees(rung.grammar.operators, potentials, np.concatenate(heads))
+        return value_trees(rung.grammar.scaled, potentials, np.concatenate(heads))
 
     def _score_partial_trees(self, batch, heads):
         """Sign and logarithm of the summed value of the trees that have the known heads."""

@@ -193,7 +193,7 @@ class _Factor(NamedTuple):
         potentials = self.rung.make_potentials(self.batch_of(batch))
         if potentials.arc_memory is not None:
             return potentials
-        return as_memory(self.rung.grammar.operators, potentials.codes, batch.indptr)
+        return as_memory(self.rung.grammar.scaled, potentials.codes, batch.indptr)
 
 
 def _take_column(batch, column):

@@ -7,16 +7,22 @@ import pathlib
 import pickle
 import re
 import secrets
-import stat
 import sys
+import time
+import tracemalloc
 import warnings
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu, write_conllu
-from sklearn_shag.utils._io import atomic_write
+from sklearn_shag.treebank import (
+    ConlluError,
+    DependencyTree,
+    read_conllu,
+    read_horizontal,
+    write_conllu,
+)
 
 
 def lines(text):
@@ -330,6 +336,122 @@ class TestErrors:
         path.write_bytes(data)
         with pytest.raises(ConlluError, match="CRC check failed"):
             read_conllu(path)
+
+
+HUGE = {
+    "9" * 4301: "ID '9999.*is out of place",
+    "1-" + "9" * 4301: "ID '1-999.*is out of place",
+    "0." + "9" * 4301: "ID '0.999.*is out of place",
+    "9" * 10**7: "ID '9999.*is out of place",
+    "x" * 10**7: "'xxx.* is not a valid ID",
+    "\x1b]0;owned\x07\u202e": r"'\\x1b\]0;owned\\x07\\u202e' is not a valid ID",
+}
+
+
+class TestHostileFiles:
+    """Whatever is in a file: an error in one line, soon, and without much memory."""
+
+    @pytest.mark.parametrize(("token_id", "message"), HUGE.items(), ids=range(len(HUGE)))
+    def test_ids(self, token_id, message):
+        with pytest.raises(ConlluError, match=message) as caught:
+            read(WORD.format(token_id, 0))
+        assert len(str(caught.value)) <= 500
+        assert len(pickle.dumps(caught.value)) < 1000
+        assert str(caught.value).isprintable()
+
+    @pytest.mark.parametrize("head", ["9" * 4299, "9" * 4301, "-" + "9" * 4301, "x" * 10**7])
+    def test_heads(self, head):
+        with pytest.raises(ConlluError, match="head") as caught:
+            read(WORD.format(1, head))
+        assert len(str(caught.value)) <= 500
+
+    def test_names(self, tmp_path):
+        path = tmp_path / "a\nb\x1b[2J\u202e.conllu"
+        path.write_text("x\n")
+        with pytest.raises(
+            ConlluError, match=r"/a\\nb\\x1b\[2J\\u202e\.conllu:1: 10 col"
+        ) as caught:
+            read_conllu(path)
+        assert str(caught.value).isprintable()
+        assert caught.value.path == str(path)
+
+    # A hundred thousand bytes, of which to read more than a few times takes seconds.
+    @pytest.mark.parametrize(
+        "text",
+        [
+            " " * 10**5,
+            " " * 10**5 + "x",
+            "\n" * 10**5,
+            " \n" * 50_000,
+            "," * 10**5 + " x",
+            "(" + " " * 10**5,
+            "[" + " " * 10**5 + "x",
+            "\t" * 10**5,
+            "\r" * 10**5,
+            "#\n" * 50_000,
+            "x\n\n" * 33_000,
+            "".join(WORD.format(k, k - 1) for k in range(1, 4500)),
+            "".join(WORD.format(k, k % 4499 + 1) for k in range(1, 4500)),
+        ],
+        ids=range(13),
+    )
+    def test_time(self, text):
+        start = time.process_time()
+        for tree in read(text, on_error="skip"):
+            assert str(tree)
+            assert tree.to_svg()
+        assert time.process_time() - start < 1
+
+    @pytest.mark.parametrize("reader", [read_conllu, read_horizontal])
+    def test_what_unpacks_to_more(self, tmp_path, reader):
+        path = tmp_path / "bomb.conllu"
+        path.write_bytes(gzip.compress(b"\n" * 10**7, 1))
+        assert reader(path) == []
+        assert reader(path, max_bytes=10**7) == []
+        message = r"bomb\.conllu:\d+: up to here the text has more than max_bytes=9999999 bytes"
+        tracemalloc.start()
+        with pytest.raises(ConlluError, match=message):
+            reader(path, max_bytes=10**7 - 1)
+        with pytest.raises(ConlluError):
+            reader(path, max_bytes=10**6)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 2 * 10**7
+
+    def test_open_files_and_wide_characters(self):
+        text = "# \N{GRINNING FACE}\n" + words(0)
+        n_bytes = len(text.encode())
+        assert len(read(text, max_bytes=n_bytes)) == 1
+        with pytest.raises(ConlluError, match=f"more than max_bytes={n_bytes - 1} bytes"):
+            read(text, max_bytes=n_bytes - 1)
+
+    @pytest.mark.parametrize("max_bytes", [0, -1, 1.5, "1"])
+    def test_bad_limits(self, max_bytes):
+        for reader in (read_conllu, read_horizontal):
+            with pytest.raises(ValueError, match="'max_bytes' parameter of read_"):
+                reader(io.StringIO(words(0)), max_bytes=max_bytes)
+
+    def test_memory_of_usual_text(self, tmp_path):
+        """The text once, pieces of it, and the trees."""
+        columns = "{0}\tword{0}\tlemma{0}\tNOUN\tNNS\tCase=Nom|Number=Plur\t0\troot\t_\t_\n"
+        text = ("".join(map(columns.format, range(1, 26))) + "\n") * 2000
+        path = tmp_path / "usual.conllu"
+        path.write_bytes(gzip.compress(text.encode()))
+        tracemalloc.start()
+        trees = read_conllu(path)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert len(trees) == 2000
+        assert peak < 4 * len(text)
+
+    def test_blank_lines(self):
+        """They are lines of spaces, and whatever ends the file."""
+        for end in ("", "\n", "\n\n", "\n  ", "\n  \n", "\n \n\n  "):
+            for start in ("", "\n", "  \n", "\n \n\n"):
+                trees = read(start + words(0) + "  \n\n   \n" + words(0, 1) + end[1:])
+                assert [tree._source for tree in trees] == [words(0)[:-1], words(0, 1)[:-1]]
+        with pytest.raises(ConlluError, match="<text>:5: 10 columns"):
+            read("\n  \n" + words(0) + " \n  x\n")
 
 
 class TestRoundTrip:
@@ -650,90 +772,6 @@ class TestWrite:
         path.write_bytes(TEXT.encode())
         write_conllu((tree.with_heads(None) for tree in read_conllu(path)), path)
         assert [tree.heads for tree in read_conllu(path)] == [None] * 4
-
-
-class TestAtomicWrite:
-    def test_text_and_bytes(self, tmp_path):
-        with atomic_write(tmp_path / "text") as file:
-            file.write("\u00e9\n")
-        assert (tmp_path / "text").read_bytes() == b"\xc3\xa9\n"
-        with atomic_write(str(tmp_path / "bytes"), "wb") as file:
-            file.write(b"\xff\r\n")
-        assert (tmp_path / "bytes").read_bytes() == b"\xff\r\n"
-
-    def test_nothing_is_seen_before_the_end(self, tmp_path):
-        path = tmp_path / "file"
-        with atomic_write(path) as file:
-            file.write("new")
-            file.flush()
-            assert not path.exists()
-        assert path.read_text() == "new"
-
-    @pytest.mark.parametrize("mode", ["r", "a", "x", "r+b", ""])
-    def test_bad_mode(self, mode, tmp_path):
-        with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "f", mode):
-            pass
-
-    def test_missing_folder_names_the_path(self, tmp_path):
-        path = tmp_path / "missing" / "file"
-        folder = re.escape(str(path.parent))
-        message = rf"^{re.escape(str(path))} cannot be written: there is no folder {folder};"
-        with pytest.raises(FileNotFoundError, match=message), atomic_write(path):
-            pass
-
-    def test_folder(self, tmp_path):
-        message = rf"^{re.escape(str(tmp_path))} cannot be written: it is a folder"
-        with pytest.raises(IsADirectoryError, match=message), atomic_write(tmp_path):
-            pass
-        assert os.listdir(tmp_path) == []
-
-    @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-    def test_permissions(self, tmp_path):
-        old, new, plain = tmp_path / "old", tmp_path / "new", tmp_path / "plain"
-        old.touch()
-        old.chmod(0o640)
-        plain.touch()
-        for path in (old, new):
-            with atomic_write(path) as file:
-                file.write("x")
-        assert stat.S_IMODE(old.stat().st_mode) == 0o640
-        assert new.stat().st_mode == plain.stat().st_mode
-
-    @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
-    def test_symbolic_link_is_followed(self, tmp_path):
-        (tmp_path / "target").write_text("old")
-        (tmp_path / "link").symlink_to("target")
-        with atomic_write(tmp_path / "link") as file:
-            file.write("new")
-        assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "target").read_text() == "new"
-
-    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-    def test_full_disk(self, tmp_path, monkeypatch):
-        """The path that the user knows is named, and not the temporary file."""
-
-        def open_full(path, mode, **options):
-            open(path, mode).close()
-            return open("/dev/full", mode.replace("x", "w"), **options)
-
-        monkeypatch.setattr("sklearn_shag.utils._io.open", open_full, raising=False)
-        path = tmp_path / "file"
-        message = rf"^{re.escape(str(path))} cannot be written: No space left on device\.$"
-        with pytest.raises(OSError, match=message), atomic_write(path) as file:
-            file.write("x")
-        assert os.listdir(tmp_path) == []
-
-    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-    def test_full_device(self):
-        message = r"^/dev/full cannot be written: No space left on device\.$"
-        with pytest.raises(OSError, match=message), atomic_write("/dev/full") as file:
-            file.write("x")
-
-    @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
-    def test_devices_are_written_directly(self):
-        with atomic_write("/dev/null") as file:
-            file.write("x")
-        assert not os.path.isfile("/dev/null")
 
 
 @pytest.fixture(scope="module")

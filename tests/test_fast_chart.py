@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag.operators import Operators
+from sklearn_shag.operators import Operators, scale_operators
 from sklearn_shag.parsing import (
     Batch,
     Potentials,
@@ -248,7 +248,7 @@ def assert_tables_are_those_of_the_scaled_chart(operators, codes, vectors, numbe
     shapes = (n, n, 1), (n, 2, 1)
     ones = [_scaled_chart.Table(np.ones(s), np.zeros(s, dtype=np.int64)) for s in shapes]
     sentence = _scaled_chart.Sentence(with_root(codes), np.zeros(n, dtype=np.int64), *ones)
-    scaled, _, _ = _scaled_chart.inside(operators, sentence, True)
+    scaled, _, _ = _scaled_chart.inside(scale_operators(operators), sentence, True)
     assert (scaled.closed.exponent[1:, 1:] == 0).all()  # its numbers are what they say
     complete, incomplete = vectors[:, 1:n, 1 : n + 1]
     scaled_complete = scaled.complete.values[1:, 1:, 0]

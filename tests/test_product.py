@@ -18,7 +18,7 @@ from sklearn_shag import (
     ProductSHAG,
     SpectralSHAG,
 )
-from sklearn_shag.operators import Operators, product
+from sklearn_shag.operators import Operators, product, scale_operators
 from sklearn_shag.parsing import as_memory, chart, inside_outside
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.oracles import projective_trees
@@ -123,7 +123,7 @@ def test_operators_as_memory_have_their_values(automaton):
     model = random_deterministic(automaton, 5)
     _, codes = random_sentences(2)
     indptr = np.cumsum([0, *map(len, codes)])
-    potentials = as_memory(model.operators_, np.concatenate(codes), indptr)
+    potentials = as_memory(scale_operators(model.operators_), np.concatenate(codes), indptr)
     found = chart(None, potentials._replace(codes=None))
     expected = [inside_outside(model.operators_, each).log_abs_z for each in codes]
     assert_allclose(found.log_abs_z, expected, rtol=1e-12)
@@ -132,7 +132,7 @@ def test_operators_as_memory_have_their_values(automaton):
 def test_other_operators_are_no_memory(random_grammar):
     for operators in (random_grammar(0, n_states=2), random_deterministic("sibling", 0).operators_):
         with pytest.raises(ValueError, match="remember more than that"):
-            as_memory(operators, np.zeros(2, dtype=np.int64), np.array([0, 2]))
+            as_memory(scale_operators(operators), np.zeros(2, dtype=np.int64), np.array([0, 2]))
 
 
 def test_memories_multiply_without_classes_that_cannot_be(members, english):

@@ -175,6 +175,27 @@ GUESSES = {
 }
 
 
+def test_links_that_lead_nowhere(tmp_path):
+    (tmp_path / "none.conllu").symlink_to(tmp_path / "nowhere")
+    for source in (tmp_path / "none.conllu", tmp_path / "*.conllu", tmp_path):
+        with pytest.raises(FileNotFoundError, match=r"none\.conllu cannot be read"):
+            read_conllu(source)
+
+
+@pytest.mark.parametrize(
+    "name", ["\x1b[2J", "\u202e", "x" * 10_000, "\0", "\udc80", "a\x07*", "://\x1b"]
+)
+def test_names_in_messages(tmp_path, monkeypatch, name):
+    folder = tmp_path / "\x1b[31m"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for source in (name, folder / name, folder):
+        with pytest.raises(FileNotFoundError) as caught:
+            read_conllu(source)
+        assert str(caught.value).isprintable()
+        assert len(str(caught.value)) <= 500
+
+
 class TestFormats:
     @pytest.mark.parametrize("name", GUESSES)
     def test_guess(self, name, tmp_path):

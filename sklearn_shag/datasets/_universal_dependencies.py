@@ -13,6 +13,7 @@ from pathlib import Path
 from sklearn.utils import Bunch
 
 from sklearn_shag.treebank import DependencyTree, read_conllu
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import FilePath
 
 # The repositories of the project itself; every release is a tag of each.
@@ -123,9 +124,9 @@ def fetch_treebank(
     12544
     """
     if not _is_like(name, r"UD_\w+-\w+"):
-        raise ValueError(f"A treebank has a name such as 'UD_English-EWT', got {name!r}.")
+        raise ValueError(f"A treebank has a name such as 'UD_English-EWT', got {shorten(name)}.")
     if version is not None and not _is_like(version, r"\d+\.\d+"):
-        raise ValueError(f"A release has a version such as '2.16', a str; got {version!r}.")
+        raise ValueError(f"A release has a version such as '2.16', a str; got {shorten(version)}.")
     home = get_data_home(data_home)
     if home.exists() and not home.is_dir():
         raise NotADirectoryError(

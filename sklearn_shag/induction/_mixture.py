@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.learning import Expected, climb_to_the_end
-from sklearn_shag.operators import Operators, complete_grammar
+from sklearn_shag.operators import Operators, complete_grammar, root_masses
 from sklearn_shag.parsing import chart
 
 
@@ -35,11 +35,11 @@ def align_grammar(operators, codes, shares):
     missing = codes == unknown
     factors = np.where(missing, shares, 1.0 - shares[missing].sum())
     heads = np.append(codes, unknown)
-    of_root = [part[-1, RIGHT] for part in operators]
     alpha_1, alpha_inf, A = (part[heads] for part in operators)
+    roots = root_masses(operators)
     return complete_grammar(
         Operators(alpha_1, alpha_inf, A[:, :, codes] * factors[:, None, None]),
-        (of_root[2][codes] @ of_root[0] @ of_root[1]) * factors,
+        np.append(roots, roots.sum())[codes] * factors,
     )
 
 

@@ -139,8 +139,8 @@ def approximate_dfa(
     n_sequences = sequences.heads.size
     if n_sequences < min_count:
         raise ValueError(
-            f"The head {head!r} occurs {n_sequences} times in X, and min_count={min_count} asks "
-            f"for more. Pass more trees, or a smaller min_count."
+            f"The head {shorten(head)} occurs {n_sequences} times in X, and min_count={min_count} "
+            f"asks for more. Pass more trees, or a smaller min_count."
         )
     tree = build_prefix_trees(sequences, symbols.size)[pair_of(code, side)]
     passing = _passing(tree)
@@ -149,8 +149,8 @@ def approximate_dfa(
     nodes = np.flatnonzero(vectors.any(axis=1))
     if 0 not in nodes:
         raise ValueError(
-            f"The automaton of {head!r}, {direction}, starts with a vector of zeros: it generates "
-            f"no sequence, and has no states to show. Fit it, or smooth it."
+            f"The automaton of {shorten(head)}, {direction}, starts with a vector of zeros: it "
+            f"generates no sequence, and has no states to show. Fit it, or smooth it."
         )
     clusters = _cluster(vectors[nodes], n_clusters)
     parent, symbol = np.searchsorted(nodes, tree.parent[nodes[1:]]), tree.symbol[nodes[1:]]

@@ -1,5 +1,6 @@
 """Deterministic automata as text, as graphs, and in the language of Graphviz."""
 
+from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._networkx import new_graph
 
 _SHOWN = 3  # prefixes of a state
@@ -22,7 +23,7 @@ def draw_text(dfa):
             for source, symbol, target, _, probability in zip(*dfa.transitions, strict=True)
             if source == state
         )
-    return "\n".join(lines)
+    return "\n".join(printable(line, max_length=None) for line in lines)
 
 
 def make_graph(dfa):

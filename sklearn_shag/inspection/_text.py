@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sklearn_shag.utils._messages import printable
+
 _SHOWN = 5  # of the values of a column that has several in each row
 
 
@@ -31,4 +33,4 @@ def _cell(value):
     if isinstance(value, np.ndarray):
         dots = " ..." if value.size > _SHOWN else ""
         return " ".join(map(_cell, value[:_SHOWN])) + dots
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else printable(value, max_length=None)

@@ -18,6 +18,14 @@ from sklearn_shag.operators._operators import (
     total_mass,
 )
 from sklearn_shag.operators._sampling import choose, draw_derivations, sample_derivations
+from sklearn_shag.operators._scales import (
+    BASE,
+    LOG2_BASE,
+    LOG_BASE,
+    ScaledOperators,
+    root_masses,
+    scale_operators,
+)
 from sklearn_shag.operators._values import log_values, sequence_values, signed_log_values
 
 __all__ = [

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from sklearn_shag.encoding import RIGHT, Alphabet
+from sklearn_shag.encoding import Alphabet
 from sklearn_shag.operators._operators import Operators
+from sklearn_shag.operators._scales import root_masses
 
 
 def branching_radius(operators: Operators) -> float:
@@ -60,24 +61,25 @@ def branching_radius(operators: Operators) -> float:
     >>> [round(branching_radius(one_sided(q)), 6) for q in (0.8, 0.5, 0.2)]
     [0.25, 1.0, 4.0]
     """
-    alphabet = Alphabet(operators.A.shape[2] - 1)
-    heads, root = slice(0, alphabet.n_symbols), alphabet.root
+    heads = slice(0, Alphabet(operators.A.shape[2] - 1).n_symbols)
     alpha_1, alpha_inf, A = (part[heads] for part in operators)
     A = A[:, :, :-1]
-    roots = operators.A[root, RIGHT, :-1] @ operators.alpha_1[root, RIGHT]
     arcs = (A != 0).any(axis=(1, 3, 4))
-    occurs = _reached((roots @ operators.alpha_inf[root, RIGHT]) != 0, arcs.T)
+    occurs = _reached(root_masses(operators) != 0, arcs.T)
     alpha_1, alpha_inf, A = alpha_1[occurs], alpha_inf[occurs], A[occurs][:, :, occurs]
-    moves = A.sum(axis=2)
+    with np.errstate(over="ignore"):  # what is no double is infinite
+        moves = A.sum(axis=2)
     states = _reached(alpha_1 != 0, moves != 0)
     moves = moves * states[..., None, :]
-    if _radius(moves) >= 1.0:
+    if not np.isfinite(moves).all() or _radius(moves) >= 1.0:
         return np.inf
     # alpha_inf (I - S)^-1 A[a] (I - S)^-1 alpha_1, S the sum of all A[a], summed over directions
     identity = np.eye(moves.shape[-1])
     passing = np.linalg.solve(identity - moves, alpha_1[..., None])[..., 0]
     ending = np.linalg.solve(identity - np.swapaxes(moves, -1, -2), alpha_inf[..., None])[..., 0]
-    return _radius(np.einsum("hdi,hdaij,hdj->ha", ending, A, passing))
+    with np.errstate(over="ignore", invalid="ignore"):
+        modifiers = np.einsum("hdi,hdaij,hdj->ha", ending, A, passing)
+    return _radius(modifiers) if np.isfinite(modifiers).all() else np.inf
 
 
 def _reached(start, moves):

@@ -73,13 +73,21 @@ def _new_grammar(n_symbols, n_states):
 
 
 def _with_root(grammar, root_counts):
-    """Fill in the root symbol and the unknown modifier."""
+    """Fill in the root symbol and the unknown modifier; without roots that of no mass."""
     alphabet = Alphabet(root_counts.size)
     root, unknown = alphabet.root, alphabet.unknown_modifier
     grammar.alpha_1[root, RIGHT, 0] = 1.0
     grammar.alpha_inf[root, RIGHT, 0] = 1.0
-    grammar.A[root, RIGHT, :unknown, 0, 0] = root_counts / root_counts.sum()
-    grammar.A[:, :, unknown] = grammar.A[:, :, :unknown].sum(axis=2)
+    total = root_counts.sum()
+    if total != 0:
+        grammar.A[root, RIGHT, :unknown, 0, 0] = root_counts / total
+    with np.errstate(over="ignore"):
+        grammar.A[:, :, unknown] = grammar.A[:, :, :unknown].sum(axis=2)
+    if not np.isfinite(grammar.A[:, :, unknown]).all():
+        raise ValueError(
+            "Operators are so large that those of all symbols sum to more than 1.8e308, where "
+            "doubles end. Divide them, and the probabilities of sequences, by a constant."
+        )
     return grammar
 
 

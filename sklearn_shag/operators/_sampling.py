@@ -8,6 +8,7 @@ from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
 from sklearn_shag.operators._branching import branching_radius
 from sklearn_shag.operators._grammar import pair_automaton
 from sklearn_shag.operators._operators import Operators
+from sklearn_shag.operators._scales import BASE, root_masses, scale_operators
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
 from sklearn_shag.utils._typing import IntArray
 
@@ -24,21 +25,26 @@ class _SequenceSampler:
     """Draws sequences of one automaton of a grammar, head outwards."""
 
     def __init__(self, operators, head, direction):
-        self.automaton = pair_automaton(operators, head, direction)
+        automaton = pair_automaton(operators, head, direction)
+        # Masses are compared: those of what there is at a place may be multiplied by anything, and
+        # so may the vectors. Matrices are divided by what would let their sums overflow.
+        self.alpha_1, self.alpha_inf, _, exponents = scale_operators(automaton)
+        self.unit = BASE ** -float(max(exponents.A.max(), 0))
+        self.A = self.unit * automaton.A
         # mass @ state is the mass of all ways to go on: the solution of
         # mass = alpha_inf + mass S, S the sum of the operators, all ones for a proper automaton.
         # Of a learned one S may have eigenvalues of noise beyond 1. Then the sum over all ways
         # diverges, but the equation still has its solution.
-        transitions = self.automaton.A.sum(axis=0)
-        equation = np.eye(transitions.shape[0]) - transitions.T
-        self.mass = np.linalg.lstsq(equation, self.automaton.alpha_inf)[0]
+        transitions = self.A.sum(axis=0)
+        equation = self.unit * np.eye(transitions.shape[0]) - transitions.T
+        self.mass = np.linalg.lstsq(equation, self.alpha_inf)[0]
 
     def draw(self, rng, max_length):
         """One sequence; it ends early, and so too long for a sentence, after `max_length`."""
-        state, modifiers = self.automaton.alpha_1, []
+        state, modifiers = self.alpha_1, []
         while len(modifiers) < max_length:
-            moved = self.automaton.A @ state
-            masses = np.append(moved @ self.mass, self.automaton.alpha_inf @ state)
+            moved = self.A @ state
+            masses = np.append(moved @ self.mass, self.alpha_inf @ state)
             outcome = choose(masses, rng)
             if outcome >= moved.shape[0]:
                 break
@@ -80,7 +86,7 @@ def sample_derivations(
     ------
     ValueError
         If 1000 sentences in a row are longer than `max_length`. The message says whether
-        sentences of the grammar end at all.
+        sentences of the grammar end at all. Or if no symbol has any mass as the root.
 
     See Also
     --------
@@ -99,11 +105,9 @@ def sample_derivations(
     (array([0, 0]), array([0, 0]), array([0, 1, 2]))
     """
     alphabet = Alphabet(operators.A.shape[2] - 1)
-    root = pair_automaton(operators, alphabet.root, RIGHT)
-    root_masses = root.alpha_inf @ root.A @ root.alpha_1
-    sampler = partial(_SequenceSampler, operators)
+    masses, sampler = root_masses(operators), partial(_SequenceSampler, operators)
     return draw_derivations(
-        *(root_masses, sampler, alphabet.n_symbols, n_sentences, max_length, random_state),
+        *(masses, sampler, alphabet.n_symbols, n_sentences, max_length, random_state),
         explain=partial(_explain, operators),
     )
 
@@ -159,6 +163,8 @@ def draw_derivations(
     codes, heads, indptr : int ndarrays
         As of :func:`sample_derivations`.
     """
+    if not np.any(root_masses > 0):
+        raise ValueError("The grammar gives no symbol any mass as the root: nothing can be drawn.")
     sampler = cache(make_sampler)
     drawn = []
     for _ in range(n_sentences):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_shag.operators._operators import Operators
+from sklearn_shag.operators._scales import LOG_BASE, scale_operators
 from sklearn_shag.sequences import HeadModifierSequences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import FloatArray
@@ -10,15 +11,17 @@ from sklearn_shag.utils._typing import FloatArray
 
 @kernel
 def _signed_log_values(operators, sequences, signs, logs):
-    n_states = operators.alpha_1.shape[2]
+    n_states, exponents = operators.alpha_1.shape[2], operators.exponents
     state, moved = np.empty(n_states), np.empty(n_states)
     for k in range(sequences.heads.size):
         head, direction = sequences.heads[k], sequences.directions[k]
         state[:] = operators.alpha_1[head, direction]
+        exponent = exponents.alpha_1[head, direction] + exponents.alpha_inf[head, direction]
         log_scale = 0.0
         for symbol in sequences.modifiers[sequences.indptr[k] : sequences.indptr[k + 1]]:
             # alpha <- A[x] alpha, kept at unit length                                  (eq. 2)
             matrix = operators.A[head, direction, symbol]
+            exponent += exponents.A[head, direction, symbol]
             largest = 0.0
             for i in range(n_states):
                 moved[i] = 0.0
@@ -33,11 +36,23 @@ def _signed_log_values(operators, sequences, signs, logs):
         for i in range(n_states):
             value += operators.alpha_inf[head, direction, i] * state[i]
         signs[k] = np.sign(value)
+        log_scale += LOG_BASE * exponent
         logs[k] = log_scale + np.log(abs(value)) if value != 0.0 else -np.inf
 
 
 def signed_log_values(operators, sequences):
-    """Compute the sign of every value, and the logarithm of its absolute value: 0 and -inf of 0."""
+    """Compute the sign of every value, and the logarithm of its absolute value: 0 and -inf of 0.
+
+    Parameters
+    ----------
+    operators : ScaledOperators
+        Of a grammar.
+    sequences : HeadModifierSequences
+
+    Returns
+    -------
+    signs, logs : ndarrays of shape (n_sequences,)
+    """
     signs, logs = np.empty(sequences.heads.size), np.empty(sequences.heads.size)
     _signed_log_values(operators, sequences, signs, logs)
     return signs, logs
@@ -57,7 +72,7 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     -------
     values : ndarray of shape (n_sequences,)
         Probabilities under a probabilistic grammar; under one learned spectrally estimates of
-        them, which may be negative.
+        them, which may be negative. inf or -inf beyond 1.8e308, 0 within 5e-324.
 
     See Also
     --------
@@ -76,8 +91,9 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     >>> sequence_values(coin, tree)
     array([0.125, 0.125, 0.5  , 0.5  , 0.5  ])
     """
-    signs, logs = signed_log_values(operators, sequences)
-    return signs * np.exp(logs)
+    signs, logs = signed_log_values(scale_operators(operators), sequences)
+    with np.errstate(over="ignore"):  # such values are no doubles
+        return signs * np.exp(logs)
 
 
 def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatArray:
@@ -93,7 +109,7 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
     Returns
     -------
     log_values : ndarray of shape (n_sequences,)
-        In nats; finite also where the value itself underflows.
+        In nats; finite also where the value itself over- or underflows.
 
     See Also
     --------
@@ -111,5 +127,5 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
     >>> log_values(coin, tree).round(3)
     array([-2.079, -0.693, -0.693])
     """
-    signs, logs = signed_log_values(operators, sequences)
+    signs, logs = signed_log_values(scale_operators(operators), sequences)
     return np.where(signs > 0, logs, -np.inf)

@@ -4,14 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.operators import Operators
+from sklearn_shag.operators import LOG_BASE, Operators, scale_operators
 from sklearn_shag.parsing._potentials import as_codes, check_operators, check_range
-from sklearn_shag.parsing._scaled_chart import (
-    LOG_BASE,
-    Sentence,
-    Table,
-    normalise_scores,
-)
+from sklearn_shag.parsing._scaled_chart import Sentence, Table, normalise_scores
 from sklearn_shag.parsing._scaled_outside import sum_over_trees
 from sklearn_shag.utils._param_validation import as_floats
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
@@ -95,7 +90,7 @@ def inside_outside(
     ------
     ValueError
         If the sentence is empty, a code is not one of the grammar's, scores have another shape,
-        or a number is not finite or so large that sums overflow.
+        or a number is not finite; or expected uses are not, where large values cancel.
     TypeError
         If `operators` are none.
 
@@ -133,15 +128,17 @@ def inside_outside(
     operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
     sentence = _check_sentence(operators, codes, arc_scores, stop_scores)
     counts = Operators(*(np.zeros_like(part) for part in operators))
-    z, exponent, arcs, _ = sum_over_trees(operators, sentence, single_root, True, counts)
-    if not np.isfinite(z):
-        raise ValueError(
-            "The sum over all trees overflows: entries of the operators or scores are too large. "
-            "Divide the operators of each symbol by a constant; the marginals stay the same."
-        )
+    scaled = scale_operators(operators)
+    z, exponent, arcs, _ = sum_over_trees(scaled, sentence, single_root, True, counts)
     if z == 0:
         counts = Operators(*(np.full_like(part, np.nan) for part in operators))
         return InsideOutside(0.0, -np.inf, arcs[:, :, 0], counts)
+    if not all(np.isfinite(part).all() for part in (arcs, *counts)):
+        raise ValueError(
+            "Expected uses overflow: operators of both signs cancel until Z is some 300 orders of "
+            "magnitude smaller than their products, which no double can tell from 0. Parsers then "
+            "take another grammar."
+        )
     log_abs_z = np.log(abs(z)) + exponent * LOG_BASE
     return InsideOutside(float(np.sign(z)), float(log_abs_z), arcs[:, :, 0], counts)
 

@@ -74,8 +74,8 @@ def climb(rungs, batch, with_uses=True, of_memory=False, weights=None, counts=NO
         if pending.size:
             # Out of range, or without mass, which only this chart is sure of.
             done = np.empty(pending.size, dtype=bool)
-            operators = grammar.operators
-            run_scaled(operators, factors, pending, results, done, weights, counts.scaled)
+            scaled = grammar.scaled
+            run_scaled(scaled, factors, pending, results, done, weights, counts.scaled)
             pending = _take_route("scaled", done, pending, results)
         for s in pending:
             of_arcs = slice(factors.begins[s], factors.begins[s + 1])

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 
+from sklearn_shag.operators import LOG_BASE
 from sklearn_shag.parsing._potentials import Potentials
 from sklearn_shag.sequences import LEFT, RIGHT
 
@@ -13,7 +14,7 @@ def as_memory(operators, codes, indptr):
 
     Parameters
     ----------
-    operators : Operators
+    operators : ScaledOperators
         Of a grammar. Automata start in state 0, and every modifier leads to the last state.
     codes : int ndarray of shape (n_tokens,)
     indptr : int ndarray of shape (n_sentences + 1,)
@@ -22,14 +23,14 @@ def as_memory(operators, codes, indptr):
     -------
     potentials : Potentials
         Memory alone: under the grammar that gives every tree the value 1, trees have the values
-        that they have under these operators.
+        that they have under these operators. What is of no ordinary size is in `arcs`.
 
     Raises
     ------
     ValueError
         If the automata are others.
     """
-    alpha_1, alpha_inf, A = operators
+    alpha_1, alpha_inf, A, exponents = operators
     n_states = alpha_1.shape[-1]
     if n_states > 2 or np.any(alpha_1[..., 1:]) or np.any(A[:-1, ..., :-1, :]):
         raise ValueError(
@@ -47,10 +48,17 @@ def as_memory(operators, codes, indptr):
     directions = np.where(places < heads, LEFT, RIGHT)
     head_codes = codes[np.maximum(begins[modifiers] + heads - 1, 0)]
     head_codes[heads == 0] = alpha_1.shape[0] - 1
+    arcs = None
+    if any(part.any() for part in exponents):
+        # Every token has one arc, and stops on both sides.
+        stops = (exponents.alpha_1 + exponents.alpha_inf)[codes].sum(axis=1)
+        of_root = exponents.alpha_1[-1, RIGHT] + exponents.alpha_inf[-1, RIGHT]
+        arcs = exponents.A[head_codes, directions, codes[modifiers]] + stops[modifiers]
+        arcs = LOG_BASE * (arcs + np.where(heads == 0, of_root, 0))
     return Potentials(
         indptr,
         np.zeros_like(codes),
-        None,
+        arcs,
         np.full(codes.size, n_states - 1),
         uses[head_codes, directions, codes[modifiers]],
         alpha_inf[codes] * alpha_1[codes, :, :1],
@@ -66,7 +74,7 @@ def multiply_potentials(members, weights):
     Parameters
     ----------
     members : list of Potentials
-        Memory alone.
+        As of :func:`as_memory`.
     weights : sequence of float
         The power that the factors of each are raised to; not negative.
 
@@ -89,6 +97,9 @@ def multiply_potentials(members, weights):
             # are; of stops, of which every tree has one for each side of a token, it is left out.
             of_arcs, logs = _raise(of_arcs, weight)
             of_stops, _ = _raise(of_stops, weight)
+            arcs = logs if arcs is None else arcs + logs
+        if part.arcs is not None:
+            logs = weight * part.arcs
             arcs = logs if arcs is None else arcs + logs
         # Indexing would leave another layout, which kernels do not expect.
         arc_memory = arc_memory * of_arcs.take(chosen, axis=-1)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.operators import Operators
+from sklearn_shag.operators import Operators, ScaledOperators, scale_operators
 from sklearn_shag.parsing._fast_range import LARGEST_IN_RANGE
 from sklearn_shag.sequences import RIGHT
 from sklearn_shag.utils._simd import LANES, aligned
@@ -29,6 +29,7 @@ class PackedGrammar(NamedTuple):
     """Operators in the layouts of both charts."""
 
     operators: Operators
+    scaled: ScaledOperators  # for the scaled chart
     fast: FastGrammar | None  # None where entries are so large that the fast chart cannot take them
 
 
@@ -48,15 +49,16 @@ def pack_grammar(operators):
     # Contiguous, for kernels that are compiled for this layout.
     operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
     alpha_1, alpha_inf, A = operators
+    scaled = scale_operators(operators)
     if not all(np.all(np.abs(part) <= LARGEST_IN_RANGE) for part in operators):
-        return PackedGrammar(operators, None)
+        return PackedGrammar(operators, scaled, None)
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
     in_arcs = np.empty((0, 2, 0))
     if alpha_1.shape[2] == 1:
         in_arcs, A = A.reshape(A.shape[:3]), np.ones((1, 2, 1, 1, 1))
     parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
     parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
-    return PackedGrammar(operators, FastGrammar(*parts, in_arcs, roots))
+    return PackedGrammar(operators, scaled, FastGrammar(*parts, in_arcs, roots))
 
 
 def writable(grammar):

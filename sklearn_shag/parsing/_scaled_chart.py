@@ -25,14 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.operators import BASE, LOG2_BASE
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
 
-LOG2_BASE = 256
-LOG_BASE = LOG2_BASE * float(np.log(2.0))
-BASE = 2.0**LOG2_BASE
-# Entries are normalised into [1/sqrt(BASE), sqrt(BASE)]: a product of three of them, or of two and
-# an operator of 1e-200 to 1e200, still fits a double.
+# Entries are normalised into [1/sqrt(BASE), sqrt(BASE)], as operators are: a product of three still
+# fits a double.
 LARGEST_NORMALISED = 2.0 ** (LOG2_BASE // 2)
 SMALLEST_NORMALISED = 2.0 ** (-LOG2_BASE // 2)
 # The exponent of an empty sum: below that of every other entry.
@@ -207,23 +205,26 @@ def outermost(chart, head, boundary, low, high, j):
 
 
 @inner_table_kernel
-def _start(table, row, column, alpha_1):
+def _start(table, row, column, operators, code, direction):
     # C_0[h, h] = C_0[h, h + 1] = alpha_1, the others are 0; likewise g of the root  (eqs. 15, 23)
+    alpha_1 = operators.alpha_1[code, direction]
     for q in range(alpha_1.size):
         table.values[row, column, 0, q] = alpha_1[q]
-    table.exponent[row, column, 0] = _normalise(table.values[row, column, 0])
+    excess = _normalise(table.values[row, column, 0])
+    table.exponent[row, column, 0] = operators.exponents.alpha_1[code, direction] + excess
 
 
 @inner_table_kernel
 def _close(chart, operators, sentence, head, boundary):
     # closed[h, b] = alpha_inf . S[h, b]                                               (eq. 14)
-    direction = RIGHT if boundary > head else LEFT
+    code, direction = sentence.codes[head], RIGHT if boundary > head else LEFT
     exponent = sum_up(stopping(chart, sentence, head, boundary), chart.sum)
     value = 0.0
     for q in range(chart.sum.size):
-        value += operators.alpha_inf[sentence.codes[head], direction, q] * chart.sum[q]
+        value += operators.alpha_inf[code, direction, q] * chart.sum[q]
     excess = excess_of(abs(value))
-    value, exponent = divide(value, excess), exponent + excess
+    exponent += operators.exponents.alpha_inf[code, direction] + excess
+    value = divide(value, excess)
     chart.closed.values[head, boundary] = value
     chart.closed.exponent[head, boundary] = exponent
     chart.closed_by_boundary.values[boundary, head] = value
@@ -235,12 +236,14 @@ def _emit(chart, operators, sentence, head, modifier):
     # I[h, m] = A[h, m] g[h, m]                                                        (eq. 17)
     direction = RIGHT if modifier > head else LEFT
     exponent = sum_up(emitting(chart, sentence, head, modifier), chart.sum)
-    matrix = operators.A[sentence.codes[head], direction, sentence.codes[modifier]]
+    code, symbol = sentence.codes[head], sentence.codes[modifier]
+    matrix = operators.A[code, direction, symbol]
     out = chart.incomplete.values[head, modifier]
     for i in range(out.size):
         for j in range(out.size):
             out[i] += matrix[i, j] * chart.sum[j]
-    chart.incomplete.exponent[head, modifier] = exponent + _normalise(out)
+    exponent += operators.exponents.A[code, direction, symbol] + _normalise(out)
+    chart.incomplete.exponent[head, modifier] = exponent
 
 
 @inner_kernel
@@ -269,7 +272,7 @@ def inside(operators, sentence, single_root):
 
     Parameters
     ----------
-    operators : Operators
+    operators : ScaledOperators
         Of a grammar: `alpha_1` and `alpha_inf` (n_heads, 2, n), `A` (n_heads, 2, n_symbols, n, n).
     sentence : Sentence
     single_root : bool
@@ -297,8 +300,7 @@ def _fill(chart, operators, sentence, single_root):
     first = 1 if single_root else 0
     for h in range(first, n_tokens + 1):
         for direction in range(LEFT if h > 0 else RIGHT, RIGHT + 1):
-            alpha_1 = operators.alpha_1[sentence.codes[h], direction]
-            _start(chart.complete, h, h + direction, alpha_1)
+            _start(chart.complete, h, h + direction, operators, sentence.codes[h], direction)
             _close(chart, operators, sentence, h, h + direction)
     for width in range(1, n_tokens + 1):
         for i in range(first, n_tokens + 1 - width):
@@ -331,7 +333,7 @@ def _single_root(chart, operators, sentence):
     n_tokens, root = sentence.codes.size - 1, np.int64(0)
     z, z_exponent = 0.0, ZERO_EXPONENT
     for m in range(1, n_tokens + 1):
-        _start(chart.awaiting, root, m, operators.alpha_1[sentence.codes[0], RIGHT])
+        _start(chart.awaiting, root, m, operators, sentence.codes[0], RIGHT)
         _emit(chart, operators, sentence, root, m)
         value, exponent = root_term(chart, operators, sentence, m)
         if value != 0.0:
@@ -358,6 +360,7 @@ def root_weight(chart, operators, sentence, m):
     """Value and exponent of w(m) = stop(0) alpha_inf . I[0, m], and what was divided out."""
     stop = sentence.stop_scores.values[0, RIGHT, sentence.memory[m]]
     exponent = sentence.stop_scores.exponent[0, RIGHT, sentence.memory[m]]
+    exponent += operators.exponents.alpha_inf[sentence.codes[0], RIGHT]
     alpha_inf, weight = operators.alpha_inf[sentence.codes[0], RIGHT], 0.0
     for q in range(alpha_inf.size):
         weight += alpha_inf[q] * chart.incomplete.values[0, m, q]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from sklearn_shag.operators import Operators
+from sklearn_shag.operators import LOG_BASE, Operators
 from sklearn_shag.parsing._potentials import classes_of
-from sklearn_shag.parsing._scaled_chart import LOG_BASE, Sentence, Table, normalise_scores
+from sklearn_shag.parsing._scaled_chart import Sentence, Table, normalise_scores
 from sklearn_shag.parsing._scaled_outside import sum_over_trees
 from sklearn_shag.utils._kernel import inner_kernel, kernel
 
@@ -19,7 +19,7 @@ def run_scaled(operators, factors, which, results, done, weights, counts):
 
     Parameters
     ----------
-    operators : Operators
+    operators : ScaledOperators
         Of a grammar.
     factors : Factors
         Of the chunk.

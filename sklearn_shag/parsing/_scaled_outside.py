@@ -65,7 +65,7 @@ def sum_over_trees(operators, sentence, single_root, with_uses, counts):
 
     Parameters
     ----------
-    operators : Operators
+    operators : ScaledOperators
         Of a grammar.
     sentence : Sentence
     single_root : bool
@@ -185,6 +185,7 @@ def _close_adjoint(chart, adjoint, operators, sentence, head, boundary, counts):
     exponent = sum_up(terms, chart.sum)
     # What was divided out of closed[h, b] beyond the scale of S[h, b] comes back here.
     excess = chart.closed.exponent[head, boundary] - exponent
+    excess -= operators.exponents.alpha_inf[code, direction]
     for q in range(chart.sum.size):
         stop = operators.alpha_inf[code, direction, q]
         adjoint.sum[q] = divide(adjoint.closed[head, boundary] * stop, excess)
@@ -204,6 +205,7 @@ def _emit_adjoint(chart, adjoint, operators, sentence, head, modifier, counts):
     terms = emitting(chart, sentence, head, modifier)
     exponent = sum_up(terms, chart.sum)
     excess = chart.incomplete.exponent[head, modifier] - exponent
+    excess -= operators.exponents.A[code, direction, symbol]
     for j in range(chart.sum.size):
         adjoint.sum[j] = 0.0
         for i in range(chart.sum.size):

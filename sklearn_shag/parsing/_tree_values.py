@@ -66,11 +66,11 @@ def tree_values(
             f"heads must hold the heads of {len(sentences)} sentences, as many as indptr says; got "
             f"those of {len(heads)}."
         )
-    return value_trees(packed.operators, potentials, check_heads(sentences, heads, "heads"))
+    return value_trees(packed.scaled, potentials, check_heads(sentences, heads, "heads"))
 
 
 def value_trees(operators, potentials, heads):
-    """Compute the values of trees that have been checked; `heads` is flat.
+    """Compute the values of trees that have been checked; `operators` are scaled, `heads` flat.
 
     Returns
     -------

@@ -43,8 +43,8 @@ def check_column_name(name):
     column, dot, feature = name.partition(".") if isinstance(name, str) else ("", "", "")
     if column not in ATTRIBUTES or (dot and (column != "feats" or not feature)):
         raise ValueError(
-            f"unknown column {name!r}; choose from {', '.join(ATTRIBUTES)}, or a morphological "
-            "feature such as 'feats.Case'"
+            f"unknown column {shorten(name)}; choose from {', '.join(ATTRIBUTES)}, or a "
+            "morphological feature such as 'feats.Case'"
         )
     return ATTRIBUTES[column], feature or None
 
@@ -114,7 +114,9 @@ def check_strings(name, values, n_tokens):
         raise ValueError(f"{name} has length {len(column)}, but the sentence has {n_tokens} tokens")
     for token, value in enumerate(column, start=1):
         if not isinstance(value, str):
-            raise TypeError(f"{name} must be a sequence of str, got {value!r} for token {token}")
+            raise TypeError(
+                f"{name} must be a sequence of str, got {shorten(value)} for token {token}"
+            )
     return tuple(map(str, column))  # numpy's strings become Python's
 
 
@@ -126,7 +128,7 @@ def check_column(name, values, n_tokens):
     for token, value in enumerate(column, start=1):
         if not value or _SEPARATORS.search(value):
             raise ValueError(
-                f"{name} has {value!r} for token {token}: CoNLL-U can hold neither an empty "
+                f"{name} has {shorten(value)} for token {token}: CoNLL-U can hold neither an empty "
                 "string nor a tab or line end"
             )
     return column
@@ -142,7 +144,7 @@ def check_misc(name, values, n_tokens):
     for token, value in enumerate(column, start=1):
         if "|" in value:
             raise ValueError(
-                f"{name} has {value!r} for token {token}: in MISC '|' stands between values"
+                f"{name} has {shorten(value)} for token {token}: in MISC '|' stands between values"
             )
     return column
 
@@ -157,5 +159,6 @@ def check_heads(heads, forms):
     error = find_head_error(heads.tolist())
     if error is not None:
         token, message = error
-        raise ValueError(f"heads is not a tree: token {token} ({forms[token - 1]!r}): {message}")
+        form = shorten(forms[token - 1])
+        raise ValueError(f"heads is not a tree: token {token} ({form}): {message}")
     return heads

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from numbers import Integral
 from typing import Literal, TextIO
 
 import numpy as np
@@ -17,19 +18,20 @@ from sklearn_shag.treebank._columns import check_column_name, join_columns
 from sklearn_shag.treebank._formats import guess_format
 from sklearn_shag.treebank._lines import format_columns, replace_heads
 from sklearn_shag.treebank._sources import list_sources
-from sklearn_shag.treebank._text import ConlluError, read_text
+from sklearn_shag.treebank._text import MAX_BYTES, NOT_UTF8, ConlluError, read_text
 from sklearn_shag.treebank._tree import DependencyTree, make_tree
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
 from sklearn_shag.utils._io import atomic_write
-from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._param_validation import StrOptions, validate_params
+from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FilePath
 from sklearn_shag.utils._warnings import warn
 
 # Attributes of a tree, and the columns that they come from.
 _KEPT = {"forms": 1, "lemmas": 2, "upos": 3, "xpos": 4, "feats": 5, "deprels": 7}
-_SENTENCE = re.compile(r"(?: *[^ \n].*\n?)+")  # lines that hold more than spaces
+_VISIBLE = re.compile(rb"[^ \n]")  # what a line holds that is not blank
+_BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # and the line end before it
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
 
@@ -37,12 +39,15 @@ _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers a
     {
         "symbols": [str, list, tuple],
         "on_error": [StrOptions({"raise", "skip", "warn"})],
+        "max_bytes": [Interval(Integral, 1, None, closed="left"), None],
     }
 )
 def read_conllu(
     path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
     symbols: str | Sequence[str] = "upos",
     on_error: Literal["raise", "skip", "warn"] = "raise",
+    *,
+    max_bytes: int | None = MAX_BYTES,
 ) -> list[DependencyTree]:
     """Read the sentences of CoNLL-U files.
 
@@ -66,6 +71,11 @@ def read_conllu(
         leave it out with a `UserWarning` that holds the message. A file that breaks off (bad gzip)
         or is no text is an error in any case.
 
+    max_bytes : int or None, default=2**30
+        The largest size of a file, in bytes, after it is unpacked: a megabyte can unpack to a
+        thousand. None for any size. Trees come in addition to the text: those of usual sentences
+        take two to three times as much memory, those of a word or two up to thirty times.
+
     Returns
     -------
     trees : list of DependencyTree
@@ -78,8 +88,9 @@ def read_conllu(
     ------
     ConlluError
         If a line does not have 10 columns separated by tabs, a column is empty, the IDs are not
-        consecutive, the heads are not a tree or part of one, a sentence has no word, or a line is
-        not UTF-8. The message guesses what a file is that is not CoNLL-U.
+        consecutive, the heads are not a tree or part of one, a sentence has no word, a line is
+        not UTF-8, or there is more than `max_bytes`. The message guesses what a file is that is not
+        CoNLL-U.
     OSError
         If there is no such file, or it cannot be read.
     ValueError
@@ -113,7 +124,7 @@ def read_conllu(
         check_column_name(name)
     trees = []
     for source in list_sources(path_or_file):
-        for tree in _parse_text(*read_text(source), on_error):
+        for tree in _parse_text(*read_text(source, max_bytes), on_error):
             default = names == ("upos",)
             trees.append(tree if default else tree.with_symbols(join_columns(tree, names)))
     return trees
@@ -189,7 +200,7 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
 
 
 def _write_open_file(file, blocks):
-    name = getattr(file, "name", "The file")
+    name = printable(getattr(file, "name", "The file"))
     try:
         file.writelines(blocks)
     except io.UnsupportedOperation:
@@ -208,26 +219,34 @@ def _write_open_file(file, blocks):
 
 def _parse_text(path, text, on_error):
     """Yield the trees of a file."""
-    first_line, end = 1, 0
-    for match in _SENTENCE.finditer(text):
-        first_line += text.count("\n", end, match.start())
+    for first_line, block in _split_sentences(text):
         try:
-            yield _parse_sentence(path, first_line, match.group().removesuffix("\n"))
+            yield _parse_sentence(path, first_line, block)
         except ConlluError as error:
             if on_error == "raise":
                 raise
             if on_error == "warn":
                 warn(f"{error}; the sentence is left out", UserWarning)
-        first_line += text.count("\n", match.start(), end := match.end())
 
 
-def _parse_sentence(path, first_line, source):
+def _split_sentences(text):
+    """Yield the number of the first line, and the lines, of what stands between blank lines."""
+    line, end = 1, 0
+    while visible := _VISIBLE.search(text, end):
+        start = max(end, text.rfind(b"\n", end, visible.start()) + 1)
+        line += text.count(b"\n", end, start)
+        blank = _BLANK_LINE.search(text, start)
+        end = blank.start() if blank else len(text)
+        yield line, text[start:end]
+        line += text.count(b"\n", start, end)
+
+
+def _parse_sentence(path, first_line, block):
     try:
-        source.encode()
-    except UnicodeEncodeError as error:
-        line = first_line + source.count("\n", 0, error.start)
-        message = "a character is not valid UTF-8; convert the file to UTF-8"
-        raise ConlluError(path, line, message) from None
+        source = block.decode()
+    except UnicodeDecodeError as error:
+        line = first_line + block.count(b"\n", 0, error.start)
+        raise ConlluError(path, line, NOT_UTF8) from None
     words, line_numbers = _parse_words(path, first_line, source.split("\n"))
     columns = list(zip(*words, strict=True))
     heads = _parse_heads(path, columns[6], line_numbers)
@@ -272,7 +291,10 @@ def _parse_other_id(text, n_words, range_end):
     Range 3-4 stands before word 3, outside the range before it, and empty node 3.1 after word 3;
     `n_words` is the number of words so far.
     """
-    token_id = parse_id_value(text)
+    try:
+        token_id = parse_id_value(text)
+    except ValueError:  # it has more digits than Python takes
+        token_id = None
     if isinstance(token_id, tuple):
         number, kind, end = token_id
         if kind == "." and number == n_words:
@@ -280,7 +302,7 @@ def _parse_other_id(text, n_words, range_end):
         if kind == "-" and number == n_words + 1 and number > range_end:
             return end
     message = (
-        f"ID {text!r} is out of place: the next word is {n_words + 1}, words are numbered "
+        f"ID {shorten(text)} is out of place: the next word is {n_words + 1}, words are numbered "
         "consecutively from 1, and multiword tokens do not overlap"
     )
     if text == "1":
@@ -304,8 +326,8 @@ def _parse_heads(path, column, line_numbers):
     try:
         for text in column:
             heads.append(_parse_head(text))
-    except ParseException:
-        message = f"bad head {text!r}; HEAD is an integer, 0 for the root, or '_'"
+    except (ParseException, ValueError):  # a ValueError of more digits than Python takes
+        message = f"bad head {shorten(text)}; HEAD is an integer, 0 for the root, or '_'"
         raise ConlluError(path, line_numbers[len(heads)], message) from None
     if heads.count(None) == len(heads):
         return None

@@ -4,7 +4,10 @@ import re
 import unicodedata
 from html import escape
 
+import numpy as np
+
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
+from sklearn_shag.utils._messages import printable
 
 _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 
@@ -35,15 +38,16 @@ def draw_text(forms, symbols, heads=None, deprels=None):
     Returns
     -------
     text : str
-        One line for each token.
+        One line for each token; control characters in it are escaped.
     """
+    forms, symbols = map(_make_printable, (forms, symbols))
     if heads is None:
         columns = [forms, symbols]
     else:
         branches = _draw_branches(heads)
         columns = [[branch + form for branch, form in zip(branches, forms, strict=True)], symbols]
         if deprels is not None:
-            columns.append(deprels)
+            columns.append(_make_printable(deprels))
         if UNKNOWN in heads or not is_projective(heads):
             names = ["?" if head == UNKNOWN else head for head in heads]
             columns.append([f"{token} <- {name}" for token, name in enumerate(names, start=1)])
@@ -52,21 +56,21 @@ def draw_text(forms, symbols, heads=None, deprels=None):
 
 def _draw_branches(heads):
     depths = _depths(heads)
-    rows = [[" "] * (_INDENT * depth) for depth in depths]
+    rows = [bytearray(b" ") * (_INDENT * depth) for depth in depths]
     for head, dependents in _dependents(heads).items():
         column = _INDENT * depths[head - 1]
         for token in range(min(head, dependents[0]), max(head, dependents[-1]) + 1):
             if column < len(rows[token - 1]):  # else a word of a crossing arc stands there
-                rows[token - 1][column] = "|"
+                rows[token - 1][column] = ord("|")
     # The arms come last: where arcs cross, they must not be hidden by lines that pass.
     for head, dependents in _dependents(heads).items():
         column = _INDENT * depths[head - 1]
         for token in dependents:
             is_top = token < head and token == dependents[0]
             is_bottom = token > head and token == dependents[-1]
-            corner = "," if is_top else "`" if is_bottom else "|"
-            rows[token - 1][column : column + 3] = [corner, "-", "-"]
-    return ["".join(row) for row in rows]
+            corner = b"," if is_top else b"`" if is_bottom else b"|"
+            rows[token - 1][column : column + 3] = corner + b"--"
+    return [row.decode() for row in rows]
 
 
 def _dependents(heads):
@@ -90,6 +94,11 @@ def _depths(heads):
         for below, visited in enumerate(reversed(path), start=1):
             depths[visited] = depths[token] + below
     return depths[1:]
+
+
+def _make_printable(column):
+    """Nothing in a file may move the cursor of a terminal, or the words of a drawing."""
+    return [printable(text, max_length=None) for text in column]
 
 
 def _pad(column):
@@ -201,15 +210,13 @@ def arc_levels(arcs):
     -------
     levels : dict of (int, int) to int
     """
-    levels = {}
-    for arc in sorted(arcs, key=lambda arc: abs(arc[0] - arc[1])):
-        inside = [
-            level
-            for other, level in levels.items()
-            if min(arc) <= min(other) and max(other) <= max(arc)
-        ]
-        levels[arc] = 1 + max(inside, default=0)
-    return levels
+    arcs = sorted(arcs, key=lambda arc: abs(arc[0] - arc[1]))
+    starts, ends = np.sort(np.reshape(arcs, (-1, 2)), axis=1).T
+    levels = np.zeros(len(arcs), dtype=int)
+    for k in range(len(arcs)):  # those inside are shorter and have their levels
+        inside = (starts[k] <= starts[:k]) & (ends[:k] <= ends[k])
+        levels[k] = 1 + levels[:k].max(initial=0, where=inside)
+    return dict(zip(arcs, levels.tolist(), strict=True))
 
 
 def make_displacy(forms, symbols, heads, deprels=None):

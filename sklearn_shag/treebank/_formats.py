@@ -83,7 +83,7 @@ def _guess_without_tabs(line):
         return "XML or HTML; if it was saved from a web page, download the raw file in its place"
     if re.match(r"[\[{]\s*([\"{\[]|$)", line):
         return "JSON; convert it to CoNLL-U first"
-    if re.fullmatch(r"\S*[,;]\S*[,;]\S*", line):
+    if len(words) == 1 and line.count(",") + line.count(";") > 1:
         return "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
     return (
         "plain text; with a sentence a line and spaces between its words, read_horizontal reads it "

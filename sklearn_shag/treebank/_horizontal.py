@@ -1,11 +1,14 @@
 """Read horizontal text: a sentence a line, with spaces between its tokens."""
 
+import re
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TextIO
 
 from sklearn_shag.treebank._sources import list_sources
-from sklearn_shag.treebank._text import ConlluError, read_text
+from sklearn_shag.treebank._text import MAX_BYTES, NOT_UTF8, ConlluError, read_text
 from sklearn_shag.treebank._tree import DependencyTree
+from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
 
 # What has no place between tokens, and what a file with it probably is.
@@ -14,10 +17,14 @@ _SIGNS = {
     "between tokens there are spaces",
     "\r": "a line end of old Macs; convert them to '\\n'",
 }
+_TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
 
 
+@validate_params({"max_bytes": [Interval(Integral, 1, None, closed="left"), None]})
 def read_horizontal(
     path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
+    *,
+    max_bytes: int | None = MAX_BYTES,
 ) -> list[DependencyTree]:
     """Read sentences of tokens: a sentence a line, with spaces between its tokens.
 
@@ -28,6 +35,9 @@ def read_horizontal(
         spaces are as one, also at the ends of lines; lines without tokens are left out. Nothing is
         a comment. Other white space, such as a no-break space, is part of its token.
 
+    max_bytes : int or None, default=2**30
+        As for :func:`read_conllu`.
+
     Returns
     -------
     trees : list of DependencyTree
@@ -36,7 +46,7 @@ def read_horizontal(
     Raises
     ------
     ConlluError
-        If a line is not UTF-8, or has a tab.
+        If a line is not UTF-8 or has a tab, or there is more than `max_bytes`.
     OSError
         If there is no such file, or it cannot be read.
     ValueError
@@ -58,21 +68,24 @@ def read_horizontal(
     """
     trees = []
     for source in list_sources(path_or_file, suffix=".txt"):
-        path, text = read_text(source)
-        for number, line in enumerate(text.split("\n"), start=1):
-            tokens = [token for token in line.split(" ") if token]
-            if tokens:
-                _check_line(path, number, line)
-                trees.append(DependencyTree(tokens))
+        trees += _parse_lines(*read_text(source, max_bytes))
     return trees
 
 
-def _check_line(path, number, line):
+def _parse_lines(path, text):
+    number, end = 1, 0
+    for match in _TOKENS.finditer(text):
+        number += text.count(b"\n", end, match.start())
+        end = match.start()
+        yield DependencyTree(_split_tokens(path, number, match.group()))
+
+
+def _split_tokens(path, number, line):
+    try:
+        line = line.decode()
+    except UnicodeDecodeError:
+        raise ConlluError(path, number, NOT_UTF8) from None
     for sign, meaning in _SIGNS.items():
         if sign in line:
             raise ConlluError(path, number, f"the line holds {meaning}")
-    try:
-        line.encode()
-    except UnicodeEncodeError:
-        message = "a character is not valid UTF-8; convert the file to UTF-8"
-        raise ConlluError(path, number, message) from None
+    return [token for token in line.split(" ") if token]

@@ -4,7 +4,7 @@ import glob
 import os
 
 from sklearn_shag.utils._io import STANDARD, expand_user
-from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._messages import printable, shorten
 
 
 def list_sources(path_or_file, suffix=".conllu"):
@@ -63,24 +63,30 @@ def list_sources(path_or_file, suffix=".conllu"):
         )
     matches = sorted(glob.glob(path))
     if not matches:
-        raise FileNotFoundError(_describe_missing(path))
-    return [source for match in matches for source in list_sources(match, suffix)]
+        raise FileNotFoundError(printable(_describe_missing(path)))
+    return [
+        source
+        for match in matches
+        for source in (_list_folder(match, suffix) if os.path.isdir(match) else [match])
+    ]
 
 
 def _list_folder(folder, suffix):
     suffixes = suffix, f"{suffix}.gz"
     names = sorted(name for name in os.listdir(folder) if name.endswith(suffixes))
     if not names:
-        raise FileNotFoundError(
+        message = (
             f"The folder {folder} holds no {suffix} or {suffix}.gz file. Name the files, or a "
             f"pattern that matches them, such as {os.path.join(folder, '*', f'*{suffix}')}."
         )
+        raise FileNotFoundError(printable(message))
     for name in names:
         if f"{name}.gz" in names:
-            raise ValueError(
+            message = (
                 f"The folder {folder} holds {name} and {name}.gz, the same sentences twice as it "
                 f"seems. Name the files to read."
             )
+            raise ValueError(printable(message))
     return [os.path.join(folder, name) for name in names]
 
 

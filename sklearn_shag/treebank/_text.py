@@ -1,12 +1,16 @@
 """The text of a file, and the error that names one of its lines."""
 
+import codecs
 import gzip
 import io
 import zlib
 
 from sklearn_shag.treebank._formats import describe_binary
 from sklearn_shag.utils._io import STANDARD, read_bytes
+from sklearn_shag.utils._messages import printable
 
+MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely an attack
+NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
 _GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
 _CHUNK = 1 << 20  # bytes of a compressed file that are read at once
 
@@ -25,7 +29,7 @@ class ConlluError(ValueError):
         The line of the file, counted from 1.
 
     message : str
-        What is wrong.
+        What is wrong. Control characters are escaped, and what is long loses its middle.
 
     Attributes
     ----------
@@ -48,71 +52,88 @@ class ConlluError(ValueError):
     """
 
     def __init__(self, path: str, line: int, message: str) -> None:
+        message = printable(message)  # it may quote megabytes of a file
         super().__init__(path, line, message)  # all three, so that the exception can be pickled
         self.path = path
         self.line = line
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.args[2]}"
+        return printable(f"{self.path}:{self.line}: {self.args[2]}")
 
 
-def read_text(path_or_file):
+def read_text(path_or_file, max_bytes):
     """Read a whole file of text.
 
     Parameters
     ----------
     path_or_file : str or text file
         What is compressed with gzip, whatever its name, is decompressed; ``-`` is standard input.
+    max_bytes : int or None
+        The largest size of the text, not compressed; None for any.
 
     Returns
     -------
     path : str
         The name of the file, for messages.
 
-    text : str
-        Its text without byte order mark and with "\\n" as line end; bytes that are not UTF-8 have
-        become lone surrogates, so that only the sentence they are in is lost.
+    text : bytes or bytearray
+        Its text without byte order mark and with "\\n" as line end, in UTF-8 as it seems: whether
+        it is can be told sentence by sentence, so that only those that it is not in are lost.
 
     Raises
     ------
     ConlluError
-        If compressed data cannot be decompressed, the file is no text, or the encoding of an open
-        file is not right.
+        If the file is too large, compressed data cannot be decompressed, the file is no text, or
+        the encoding of an open file is not right.
     OSError
         If the file cannot be read.
     """
     if hasattr(path_or_file, "read"):
         path = str(getattr(path_or_file, "name", "<text>"))
-        text = _read_open_file(path, path_or_file)
+        data = _gather(path, _encode_lines(path, path_or_file), max_bytes)
     else:
         path = "<stdin>" if path_or_file == STANDARD else path_or_file
-        data = _decompress(path, read_bytes(path_or_file))
+        data = read_bytes(path_or_file)
+        if data.startswith(_GZIP):
+            with gzip.open(io.BytesIO(data)) as file:
+                # `read` would lose what comes before an error.
+                data = _gather(path, iter(lambda: file.read1(_CHUNK), b""), max_bytes)
         if problem := describe_binary(data):
             raise ConlluError(path, 1, problem)
-        text = data.decode("utf-8", errors="surrogateescape")
-    return path, text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if data.startswith(codecs.BOM_UTF8):  # `removeprefix` of a bytearray would always copy it
+        data = data[len(codecs.BOM_UTF8) :]
+    return path, data.replace(b"\r\n", b"\n") if b"\r\n" in data else data
 
 
-def _read_open_file(path, file):
-    try:
-        text = file.read()
-    except UnicodeDecodeError as error:
-        line = 1 + error.object.count(b"\n", 0, error.start)
-        raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
-    if not isinstance(text, str):
-        raise TypeError(f"{path} is open in binary mode; open it as text, with encoding='utf-8'")
-    return text
+def _encode_lines(path, file):
+    """Yield the lines of an open file, of which very long ones come in pieces."""
+    while line := file.readline(_CHUNK):
+        if not isinstance(line, str):
+            raise TypeError(
+                f"{printable(path)} is open in binary mode; open it as text, with encoding='utf-8'"
+            )
+        yield line.encode(errors="surrogatepass")
 
 
-def _decompress(path, compressed):
-    if not compressed.startswith(_GZIP):
-        return compressed
+def _gather(path, pieces, max_bytes):
+    """Put the pieces of a file together, up to its largest size."""
     data = bytearray()
-    with gzip.open(io.BytesIO(compressed)) as file:
-        try:
-            while chunk := file.read1(_CHUNK):  # read would lose what comes before the error
-                data += chunk
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            line = 1 + data.count(b"\n")
-            raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
-    return bytes(data)
+    try:
+        for piece in pieces:
+            data += piece
+            if max_bytes is not None and len(data) > max_bytes:
+                raise ConlluError(path, 1 + data.count(b"\n"), _describe_size(max_bytes))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        line = 1 + data.count(b"\n")
+        raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
+    except UnicodeDecodeError as error:  # of an open file, which knows of the lines not yet given
+        line = 1 + data.count(b"\n") + error.object.count(b"\n", 0, error.start)
+        raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
+    return data
+
+
+def _describe_size(max_bytes):
+    return (
+        f"up to here the text has more than max_bytes={max_bytes} bytes. If you trust the file, "
+        f"pass a larger max_bytes, or None; else read a part of it"
+    )

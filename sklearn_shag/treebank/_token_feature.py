@@ -215,11 +215,12 @@ class TokenFeature(TreeTransformer):
         rare = [symbol for symbols in all_symbols for symbol in symbols if symbol not in kept]
         n_tokens = sum(map(len, all_symbols))
         if len(rare) > (2 * self.rare_share_ + LARGEST_SHARE) * n_tokens:
+            most_frequent = Counter(rare).most_common(1)[0][0]
             warn_of_tokens(
                 len(rare),
                 n_tokens,
                 f"have symbols that are rare or absent in the training trees, where they make up "
-                f"{100 * self.rare_share_:.0f} %, such as {Counter(rare).most_common(1)[0][0]!r}. "
+                f"{100 * self.rare_share_:.0f} %, such as {shorten(most_frequent)}. "
                 f"Tag the text as the training trees were.",
             )
 

@@ -18,6 +18,7 @@ from sklearn_shag.treebank._lines import format_columns, replace_misc
 from sklearn_shag.treebank._structure import TreeStructure
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike
 
 _MAX_REPR_TEXT = 60
@@ -188,7 +189,7 @@ class DependencyTree(TreeStructure):
         values = getattr(self, attribute)
         if values is None:
             present = [key for key, attribute in ATTRIBUTES.items() if getattr(self, attribute)]
-            raise ValueError(f"{self!r} has no column {name!r}, only {', '.join(present)}")
+            raise ValueError(f"{self!r} has no column {shorten(name)}, only {', '.join(present)}")
         if feature is None:
             return values
         return tuple(get_feature(feats, feature) for feats in values)

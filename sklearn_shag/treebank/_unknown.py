@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import chain
 
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._warnings import warn
 
 MISSING = "_"  # CoNLL-U's sign for a column without a value
@@ -78,11 +79,11 @@ def check_share(n_meaningless, n_tokens, symbols, known):
             f"the grammar. Tag the text first, or choose a column that has values."
         )
     else:
-        examples = [f"{symbol!r} ({count})" for symbol, count in counts.most_common()]
+        examples = [f"{shorten(symbol)} ({count})" for symbol, count in counts.most_common()]
         problem = (
             f"have symbols that say nothing to the grammar: {_join(examples)}. It knows "
-            f"{_join(list(map(repr, known)))}. Tag the text as the training trees were, or choose "
-            f"the same columns."
+            f"{_join(list(map(shorten, known)))}. Tag the text as the training trees were, or "
+            f"choose the same columns."
         )
     warn_of_tokens(n_meaningless, n_tokens, problem)
 

@@ -2,14 +2,23 @@
 
 import contextlib
 import errno
+import hashlib
 import io
 import os
 import secrets
+import stat
 import sys
 
-from sklearn_shag.utils._messages import shorten
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+from sklearn_shag.utils._messages import printable, shorten
 
 STANDARD = "-"  # a path that stands for standard input or output
+_CHUNK = 1 << 20  # bytes that are read at once
+_SHOWN = 200  # characters of a path in messages
 
 
 def expand_user(path):
@@ -27,22 +36,31 @@ def expand_user(path):
     ------
     TypeError
         If it is something else.
+    OSError
+        If no file can have it: it holds the character of number 0.
     """
     if not isinstance(path, str | bytes | os.PathLike):  # os.fsdecode says it without `path`
         raise TypeError(
             f"The path of a file must be a str or os.PathLike, got {type(path).__name__}: "
             f"{shorten(path)}"
         )
-    return os.path.expanduser(os.fsdecode(path))
+    path = os.fsdecode(path)
+    if "\0" in path:
+        raise OSError(
+            errno.EINVAL, f"the path {shorten(path)} holds the character \\0; leave it out"
+        )
+    return os.path.expanduser(path)
 
 
-def read_bytes(path):
+def read_bytes(path, max_bytes=None):
     """Read a whole file.
 
     Parameters
     ----------
     path : str or os.PathLike
         ``-`` is standard input, ``~`` the home folder.
+    max_bytes : None or int, default=None
+        The largest file that is read; of a larger one no more than that. None is no limit.
 
     Returns
     -------
@@ -51,16 +69,14 @@ def read_bytes(path):
     Raises
     ------
     OSError
-        If the file cannot be read; the message says why in words.
+        If the file cannot be read, or is larger (EFBIG); the message says why in words.
     """
     path = expand_user(path)
-    if path == STANDARD:
-        stream = getattr(sys.stdin, "buffer", sys.stdin)
-        data = stream.read()
-        return data.encode() if isinstance(data, str) else data
     try:
+        if path == STANDARD:
+            return _read_up_to(getattr(sys.stdin, "buffer", sys.stdin), max_bytes)
         with open(path, "rb") as file:
-            return file.read()
+            return _read_up_to(file, max_bytes)
     except OSError as error:
         reason = _describe(error)
         if os.path.isdir(path):
@@ -69,7 +85,20 @@ def read_bytes(path):
             reason = "there is no such file"
             if not os.path.isabs(path):
                 reason += f" in {os.getcwd()}"
-        raise type(error)(f"{path} cannot be read: {reason}.") from None
+        raise _name(error, "<stdin>" if path == STANDARD else path, "read", reason) from None
+
+
+def _read_up_to(stream, max_bytes):
+    size = -1 if stream.isatty() else _CHUNK  # who types would have to end it twice
+    data = io.BytesIO()
+    while chunk := stream.read(size):
+        data.write(chunk.encode() if isinstance(chunk, str) else chunk)
+        if max_bytes is not None and data.tell() > max_bytes:
+            raise OSError(
+                errno.EFBIG,
+                f"it has more than {max_bytes:,} bytes; if you trust it, give a larger max_bytes",
+            )
+    return data.getvalue()
 
 
 def check_target(path):
@@ -88,18 +117,23 @@ def check_target(path):
     path = expand_user(path)
     if path == STANDARD:
         return
-    folder = os.path.dirname(os.path.realpath(path))
     if not path:
         raise FileNotFoundError("The path of the file to write is empty.")
+    folder, shown = os.path.dirname(os.path.realpath(path)), printable(path, _SHOWN)
     if os.path.isdir(path):
-        raise IsADirectoryError(f"{path} cannot be written: it is a folder; name a file in it.")
+        raise IsADirectoryError(f"{shown} cannot be written: it is a folder; name a file in it.")
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise NotADirectoryError(
-            f"{path} cannot be written: {folder} is a file, and not a folder; name another folder."
+            f"{shown} cannot be written: {printable(folder, _SHOWN)} is a file, and not a folder; "
+            f"name another folder."
         )
+    # Links in a circle, and names that are too long, have no folder either.
+    with _naming(path, "written"), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.stat(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(
-            f"{path} cannot be written: there is no folder {folder}; make it first."
+            f"{shown} cannot be written: there is no folder {printable(folder, _SHOWN)}; make it "
+            f"first."
         )
 
 
@@ -108,7 +142,10 @@ def atomic_write(path, mode="w"):
     """Open a file for writing that takes the place of `path` only once it is complete.
 
     The content goes to a temporary file in the same folder, which is renamed when the block ends
-    and removed when the block raises: `path` holds the old content or the new, never a part.
+    and removed when the block raises: `path` holds the old content or the new, never a part. That
+    holds for a loss of power too: the file is on the disk before it gets its name, and (POSIX) the
+    name when this returns. What a killed process has left is removed by whoever next writes
+    `path` (POSIX).
 
     Parameters
     ----------
@@ -129,7 +166,8 @@ def atomic_write(path, mode="w"):
     ValueError
         If `mode` is neither of the two.
     OSError
-        If the file cannot be written; the message says why in words.
+        If the file cannot be written; the message says why in words. Other errors of the block
+        pass as they are.
 
     Examples
     --------
@@ -150,48 +188,163 @@ def atomic_write(path, mode="w"):
             _write_standard_output(file.getvalue())
         return
     check_target(path)
-    text_options = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
-        with _naming_a_full(path), open(target, mode, **text_options) as file:
+        with _open_output(target, "w", path) as raw, _wrap(raw, mode) as file:
             yield file
         return
-    temporary = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
-    try:
-        file = open(temporary, mode.replace("w", "x"), **text_options)  # noqa: SIM115
-    except OSError as error:
-        raise type(error)(f"{path} cannot be written: {_describe(error)}.") from None
-    try:
-        with _naming_a_full(path), file:
+    _remove_stale(target)
+    with _open_temporary(target, path) as raw:
+        with _wrap(raw, mode) as file:
             yield file
-        if os.path.exists(target):
-            os.chmod(temporary, os.stat(target).st_mode)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+            file.flush()
+            with _naming(path, "written"):
+                os.fsync(raw.fileno())
+        with _naming(path, "written"):
+            if os.path.exists(target):
+                os.chmod(raw.name, os.stat(target).st_mode)
+            os.replace(raw.name, target)
+            _sync_folder(os.path.dirname(target))
+
+
+class _Output(io.FileIO):
+    """A file whose errors name the path that the user knows."""
+
+    def __init__(self, file, mode, path):
+        super().__init__(file, mode)
+        self._path = path
+
+    def write(self, data):
+        with _naming(self._path, "written"):
+            return super().write(data)
+
+    def close(self):
+        with _naming(self._path, "written"):
+            super().close()
+
+
+def _open_output(file, mode, path):
+    with _naming(path, "written"):
+        return _Output(file, mode, path)
+
+
+def _wrap(raw, mode):
+    file = io.BufferedWriter(raw)
+    return file if mode == "wb" else io.TextIOWrapper(file, encoding="utf-8", newline="\n")
 
 
 @contextlib.contextmanager
-def _naming_a_full(path):
-    """Where the disk is full, name the file that the user knows."""
+def _open_temporary(target, path):
+    """Open a file beside the target, which is gone at the end if it has not been renamed."""
+    while True:
+        raw = _open_output(f"{_prefix(target)}{secrets.token_hex(8)}.tmp", "x", path)
+        with _lock(raw):
+            if not os.fstat(raw.fileno()).st_nlink and os.name == "posix":
+                raw.close()  # `_remove_stale` was faster than the lock
+                continue
+            try:
+                yield raw
+            finally:
+                raw.close()
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(raw.name)
+            return
+
+
+def _prefix(target):
+    """Begin the names of temporary files of one target, which may have a long name itself."""
+    folder, name = os.path.split(target)
+    digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    return os.path.join(folder, f".sklearn_shag-{digest}-")
+
+
+@contextlib.contextmanager
+def _lock(raw):
+    """Hold a lock on an open file, also when that is closed, until it is renamed.
+
+    The system drops it when the process ends, however that ends: who can lock a temporary file
+    knows that nobody writes it. Numbers of processes would not say that, as those of containers
+    and of machines that share a folder are given twice.
+    """
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.dup(raw.fileno())
+    try:
+        # Where there are no locks, nobody gets one and removes the file.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_stale(target):
+    """Remove temporary files of a target that killed processes have left."""
+    if fcntl is None:
+        return
+    folder, prefix = os.path.split(_prefix(target))
+    # What is locked is being written; what may not be listed, opened or removed stays.
+    with contextlib.suppress(OSError):
+        names = [entry.name for entry in os.scandir(folder) if entry.name.startswith(prefix)]
+        for name in names:
+            with contextlib.suppress(OSError):
+                _remove_unlocked(os.path.join(folder, name))
+
+
+def _remove_unlocked(path):
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder):
+    """Let a new name in a folder outlast a loss of power."""
+    if os.name != "posix":
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # one in which files may be made, but not listed
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # file systems that cannot do it for folders
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _naming(path, done):
+    """Let the errors of a block name the file that the user knows, and no other."""
     try:
         yield
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        raise OSError(f"{path} cannot be written: {_describe(error)}.") from None
+        raise _name(error, path, done, _describe(error)) from None
 
 
 def _write_standard_output(data):
     """CoNLL-U is UTF-8 with ``\\n`` as line end, whatever the terminal's encoding is."""
     binary = getattr(sys.stdout, "buffer", None)
-    if binary is None:  # a notebook's takes text alone
-        sys.stdout.write(data if isinstance(data, str) else data.decode())
-        return
-    sys.stdout.flush()
-    binary.write(data.encode() if isinstance(data, str) else data)
-    binary.flush()
+    with _naming("<stdout>", "written"):
+        if binary is None:  # a notebook's takes text alone
+            sys.stdout.write(data if isinstance(data, str) else data.decode())
+            return
+        sys.stdout.flush()
+        binary.write(data.encode() if isinstance(data, str) else data)
+        binary.flush()
+
+
+def _name(error, path, done, reason):
+    """The same error with a message that names the file as the user knows it."""
+    named = type(error)(f"{printable(path, _SHOWN)} cannot be {done}: {reason}.")
+    named.errno = error.errno
+    return named
 
 
 def _describe(error):

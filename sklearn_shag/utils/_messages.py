@@ -1,10 +1,53 @@
 """What users gave, as messages show it."""
 
+import re
 from reprlib import Repr
 
-_repr = Repr()
+
+class _Repr(Repr):
+    def repr_int(self, value, level):  # int's own refuses to write more than 4,300 digits
+        n_bits = value.bit_length()
+        return f"<int of {n_bits} bits>" if n_bits > 1000 else super().repr_int(value, level)
+
+
+_repr = _Repr()
 _repr.maxlist = _repr.maxtuple = _repr.maxarray = 12
 _repr.maxstring = _repr.maxother = 80
+# What a terminal acts on, or what changes the order or the lines in which it shows the rest:
+# control characters, marks of direction, line and paragraph separators, halves of characters.
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_DOTS = " ... "
+
+
+def printable(text, max_length=500):
+    r"""Make text safe for a terminal or a log: signs that act are escaped, long text is cut.
+
+    Parameters
+    ----------
+    text : object
+        What its str has.
+    max_length : None or int, default=500
+        Of the result, in characters; what is longer loses its middle. None leaves all.
+
+    Returns
+    -------
+    text : str
+        Without control characters, line ends, marks of direction and lone surrogates, which are
+        written as in Python.
+
+    Examples
+    --------
+    >>> from sklearn_shag.utils._messages import printable
+    >>> print(printable("a\x1b[2J\nb"))
+    a\x1b[2J\nb
+    >>> printable("0123456789" * 1000, max_length=15)
+    '01234 ... 56789'
+    """
+    # Cut twice: escapes take time and room, and there may be megabytes.
+    text = _ACTING.sub(_escape, _cut(str(text), max_length))
+    return _cut(text, max_length)
 
 
 def shorten(value):
@@ -26,4 +69,15 @@ def shorten(value):
     >>> shorten(list(range(100)))
     '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...]'
     """
-    return " ".join(_repr.repr(value).split())
+    return printable(" ".join(_repr.repr(value).split()))
+
+
+def _cut(text, max_length):
+    if max_length is None or len(text) <= max_length:
+        return text
+    kept = max_length - len(_DOTS)
+    return text[: kept - kept // 2] + _DOTS + text[-(kept // 2) :]
+
+
+def _escape(match):
+    return match[0].encode("unicode_escape").decode()

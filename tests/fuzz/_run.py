@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import tests.fuzz
 
-SECONDS = 1.0  # of CPU that one input may take
+SECONDS = 1.0  # of CPU that one input may take, if a target says nothing else
 HANG = 120.0  # seconds without a report after which a worker is stopped
 REPORT = 1.0  # seconds between the reports of a worker
 
@@ -24,6 +24,7 @@ class Target(NamedTuple):
     make: Callable[[Random], Any]  # all that is left to chance comes from the argument
     run: Callable[[Any], str]  # what came out, to be counted; raises if something does not hold
     describe: Callable[[Any], str | bytes] = repr  # an input, to be looked at
+    seconds: float = SECONDS  # of CPU that one input may take
 
 
 class Failure(NamedTuple):
@@ -71,9 +72,9 @@ def try_input(target, seed, number):
 def try_twice(target, seed, number):
     """Like `try_input`; slow twice is a failure, slow once may be compilation."""
     outcome, failure, seconds = try_input(target, seed, number)
-    if failure is None and seconds > SECONDS:
+    if failure is None and seconds > target.seconds:
         outcome, failure, seconds = try_input(target, seed, number)
-        if failure is None and seconds > SECONDS:
+        if failure is None and seconds > target.seconds:
             failure = Failure(number, f"{seconds:.1f} CPU seconds")
     return outcome, failure, seconds
 

@@ -1,0 +1,218 @@
+"""What tests do not see: small changes of the source, sampled, and those that all tests pass.
+
+Usage: python benchmarks/mutants.py [--number N] [--seed N] [--modules PREFIX...] [--json FILE]
+
+Needs cosmic-ray (pip install cosmic-ray), which makes the changes. They are made in a copy of the
+last commit, and met by the tests of the changed module, in the order of TESTS until one fails;
+kernels run as plain Python where they are what is changed. Locations are drawn with equal chances,
+and then a change there. What is no change of behaviour is not drawn: annotations, decorators that
+compile, and operators that no one takes for each other (+ for <<). Survivors are printed as
+differences, to be explained.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter, defaultdict
+from difflib import unified_diff
+from pathlib import Path
+
+PACKAGE = "sklearn_shag"
+SECONDS = 400  # until a mutant counts as one that does not end
+# The tests of a module: those of the first prefix that fits, the quick ones first.
+TESTS = {
+    "treebank/_drawing": ("tree", "displays"),
+    "treebank/_token_feature": ("token_feature",),
+    "treebank/_punctuation": ("punctuation",),
+    "treebank/_unknown": ("token_feature", "unknown_symbols"),
+    "treebank/_tags": ("tagger", "tree"),
+    "treebank/_transformer": ("token_feature",),
+    "treebank/_horizontal": ("horizontal",),
+    "treebank/": (
+        *("conllu", "tree", "tree_structure", "partial_trees", "horizontal", "token_feature"),
+        *("sources", "displays"),
+    ),
+    "operators/_branching": ("branching",),
+    "operators/": ("operators", "branching", "sequences", "chart"),
+    "parsing/_arborescence": ("arborescence",),
+    "parsing/_viterbi": ("viterbi",),
+    "parsing/_scaled": ("scaled_chart", "tree_values", "chart"),
+    "parsing/_fast": ("fast_chart", "chart"),
+    "parsing/_tree_values": ("tree_values",),
+    "parsing/_tree_loss": ("tree_loss",),
+    "parsing/_grammar_loss": ("tree_loss", "conditional"),
+    "parsing/_ladder": ("scaled_chart", "fast_chart", "chart"),
+    "parsing/_eisner": ("chart",),
+    "parsing/_parse": ("tree_values", "scaled_chart", "chart", "lexicalized"),
+    "parsing/_potentials": ("tree_values", "scaled_chart", "chart", "lexicalized"),
+    "parsing/": ("chart", "scaled_chart", "product", "partial", "calibration"),
+    "": ("persistence",),
+}
+# Pairs of operators that a programmer may take for each other.
+ALIKE = [
+    *({"Add", "Sub"}, {"Mul", "Div"}, {"Mul", "Add"}, {"FloorDiv", "Div"}, {"Pow", "Mul"}),
+    *({"Mod", "FloorDiv"}, {"BitAnd", "BitOr"}, {"LShift", "RShift"}, {"Lt", "LtE"}, {"Gt", "GtE"}),
+    *({"Lt", "Gt"}, {"LtE", "GtE"}, {"Eq", "NotEq"}, {"Is", "IsNot"}, {"Eq", "GtE"}, {"Eq", "LtE"}),
+]
+# What the copies of the process share, since to import it takes longer than most tests.
+SHARED = ["numpy", "scipy.optimize", "numba", "sklearn.model_selection", "sklearn.utils.validation"]
+SHARED += ["hypothesis", "pytest", "conllu", "networkx", "joblib", "numpydoc.docscrape"]
+
+
+def main():
+    args = _parse_arguments()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["git", "clone", "-q", ".", folder], check=True)
+        mutants = sample(list_mutants(Path(folder, PACKAGE), args.modules), args.number, args.seed)
+        for module in SHARED:
+            importlib.import_module(module)
+        for module in sorted({find_tests(mutant[0]): mutant[0] for mutant in mutants}.values()):
+            if not args.trust and (outcome := _run_tests(module, Path(folder))) != "survived":
+                sys.exit(f"Tests of {module} as it is: {outcome}")
+        results, start = [], time.monotonic()
+        for index, mutant in enumerate(mutants):
+            results.append(result := try_mutant(mutant, Path(folder)))
+            n_left = f"{index + 1}/{len(mutants)}, {time.monotonic() - start:.0f} s"
+            print(f"{result['outcome']:9} {result['seconds']:4.0f} s  {mutant[:3]}  ({n_left})")
+            if result["outcome"] == "survived":
+                print(result["diff"])
+            if args.json:
+                args.json.write_text(json.dumps(results, indent=1))
+    counts = Counter(result["outcome"] for result in results)
+    print(f"Of {len(results)} mutants (seed {args.seed}): {dict(counts)}")
+
+
+def list_mutants(package, prefixes):
+    """All mutants by location: module, line, operator's name and occurrence."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    locations = defaultdict(list)
+    for path in sorted(package.rglob("*.py")):
+        module = str(path.relative_to(package))
+        if not module.startswith(tuple(prefixes)) or module.endswith("__init__.py"):
+            continue
+        tree = get_ast(path.read_text())
+        lines = path.read_text().splitlines()
+        for name in filter(_is_likely, operator_names()):
+            operator = get_operator(name)()
+            positions = (
+                where for node in ast_nodes(tree) for where in operator.mutation_positions(node)
+            )
+            for occurrence, ((line, column), _) in enumerate(positions):
+                if not re.match(r"\s*(def|@)|.*\) -> |\s+\w+: [^=]*( \||,$)", lines[line - 1]):
+                    locations[module, line, column].append((module, line, name, occurrence))
+    return locations
+
+
+def _is_likely(name):
+    match = re.fullmatch(r"core/Replace(?:Binary|Comparison)Operator_(\w+)_(\w+)", name)
+    if match:
+        return set(match.groups()) in ALIKE
+    return name not in ("core/VariableReplacer", "core/VariableInserter", "core/RemoveDecorator")
+
+
+def sample(locations, number, seed):
+    """Draw locations, and a mutant at each."""
+    rng = random.Random(seed)
+    chosen = rng.sample(sorted(locations), min(number, len(locations)))
+    return [rng.choice(locations[location]) for location in sorted(chosen)]
+
+
+def try_mutant(mutant, folder):
+    """Change the source, run the tests, and put the source back."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    module, _, name, occurrence = mutant
+    path = folder / PACKAGE / module
+    source = path.read_text()
+    mutated = mutate_code(source, get_operator(name)(), occurrence)
+    diff = unified_diff(source.splitlines(), mutated.splitlines(), module, module, "", "", 2, "")
+    start = time.monotonic()
+    path.write_text(mutated)
+    try:
+        outcome = _run_tests(module, folder)
+    finally:
+        path.write_text(source)
+    seconds = time.monotonic() - start
+    return {"mutant": mutant, "outcome": outcome, "seconds": seconds, "diff": "\n".join(diff)}
+
+
+def find_tests(module):
+    return next(tests for prefix, tests in TESTS.items() if module.startswith(prefix))
+
+
+def _run_tests(module, folder):
+    files = [f"tests/test_{name}.py" for name in find_tests(module)]
+    cache = folder / "caches" / re.sub(r"\W", "_", module)
+    options = ["-q", "-x", "--ff", "-o", f"cache_dir={cache}", "-o", "addopts="]
+    # What was imported before the fork has its assertions as they are.
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    process = os.fork()
+    if not process:
+        status = 9
+        try:
+            status = _test([*options, "-m", "not exhaustive", *files], folder, module)
+        finally:  # whatever happens, what is after the fork is for the other process
+            traceback.print_exc()
+            os._exit(status)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            status = os.waitstatus_to_exitcode(status)
+            # 2 and 4: modules of tests, or what they share, cannot be imported.
+            return {0: "survived", 1: "killed", 2: "killed", 4: "killed"}.get(status, f"{status}")
+        time.sleep(0.05)
+    os.killpg(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return "no end"
+
+
+def _test(arguments, folder, module):
+    """In a process of its own, which has imported nothing of the package."""
+    import numba
+    import pytest
+
+    os.setpgid(0, 0)
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    os.environ["PYTHONPATH"] = str(folder)
+    sys.dont_write_bytecode = True
+    source = Path(PACKAGE, module).read_text()
+    if "_kernel" in source or "_simd" in source:  # to compile them again would take minutes
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+        numba.config.DISABLE_JIT = True
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    return int(pytest.main(arguments))
+
+
+def _parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--number", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--modules",
+        nargs="+",
+        default=["treebank/", "operators/", "parsing/", "_persistence", "_records"],
+        help="beginnings of their paths",
+    )
+    parser.add_argument("--trust", action="store_true", help="that tests pass without a change")
+    parser.add_argument("--json", type=Path, help="file for the results")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,312 @@
+"""Files that are either complete or not there, limits of reading, errors that name files."""
+
+import errno
+import io
+import os
+import re
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from sklearn_shag.utils import _io
+from sklearn_shag.utils._io import atomic_write, check_target, read_bytes
+
+
+class TestReadBytes:
+    def test_up_to_the_limit(self, tmp_path):
+        path = tmp_path / "file"
+        path.write_bytes(b"x" * 1000)
+        assert read_bytes(path) == read_bytes(path, max_bytes=1000) == b"x" * 1000
+        message = (
+            rf"^{re.escape(str(path))} cannot be read: it has more than 999 bytes; if you trust "
+            r"it, give a larger max_bytes\.$"
+        )
+        with pytest.raises(OSError, match=message) as caught:
+            read_bytes(path, max_bytes=999)
+        assert caught.value.errno == errno.EFBIG
+
+    @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no /dev/zero")
+    def test_no_more_than_the_limit(self):
+        with pytest.raises(OSError, match="/dev/zero cannot be read: it has more than 1,000,000"):
+            read_bytes("/dev/zero", max_bytes=1_000_000)
+
+    @pytest.mark.parametrize("wrap", [io.BytesIO, lambda data: io.StringIO(data.decode())])
+    def test_standard_input(self, wrap, monkeypatch):
+        data = "é".encode() * 1_500_000
+        monkeypatch.setattr(sys, "stdin", wrap(data))
+        assert read_bytes("-", max_bytes=len(data)) == data
+        monkeypatch.setattr(sys, "stdin", wrap(data))
+        with pytest.raises(OSError, match=r"^<stdin> cannot be read: it has more than 2,999,999"):
+            read_bytes("-", max_bytes=len(data) - 1)
+
+    def test_message_is_short_and_plain(self, tmp_path):
+        for name in ("x" * 3000, "a\x1b[2J", "a\0"):
+            with pytest.raises(OSError, match=r"cannot be read|holds the character") as caught:
+                read_bytes(tmp_path / name)
+            assert len(str(caught.value)) <= 500
+            assert str(caught.value).isprintable()
+
+
+class TestAtomicWrite:
+    def test_text_and_bytes(self, tmp_path):
+        with atomic_write(tmp_path / "text") as file:
+            file.write("\u00e9\n")
+        assert (tmp_path / "text").read_bytes() == b"\xc3\xa9\n"
+        with atomic_write(str(tmp_path / "bytes"), "wb") as file:
+            file.write(b"\xff\r\n")
+        assert (tmp_path / "bytes").read_bytes() == b"\xff\r\n"
+
+    def test_nothing_is_seen_before_the_end(self, tmp_path):
+        path = tmp_path / "file"
+        with atomic_write(path) as file:
+            file.write("new")
+            file.flush()
+            assert not path.exists()
+        assert path.read_text() == "new"
+
+    @pytest.mark.parametrize("mode", ["r", "a", "x", "r+b", ""])
+    def test_bad_mode(self, mode, tmp_path):
+        with pytest.raises(ValueError, match="mode must be"), atomic_write(tmp_path / "f", mode):
+            pass
+
+    def test_missing_folder_names_the_path(self, tmp_path):
+        path = tmp_path / "missing" / "file"
+        folder = re.escape(str(path.parent))
+        message = rf"^{re.escape(str(path))} cannot be written: there is no folder {folder};"
+        with pytest.raises(FileNotFoundError, match=message), atomic_write(path):
+            pass
+
+    def test_folder(self, tmp_path):
+        message = rf"^{re.escape(str(tmp_path))} cannot be written: it is a folder"
+        with pytest.raises(IsADirectoryError, match=message), atomic_write(tmp_path):
+            pass
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+    def test_permissions(self, tmp_path):
+        old, new, plain = tmp_path / "old", tmp_path / "new", tmp_path / "plain"
+        old.touch()
+        old.chmod(0o640)
+        plain.touch()
+        for path in (old, new):
+            with atomic_write(path) as file:
+                file.write("x")
+        assert stat.S_IMODE(old.stat().st_mode) == 0o640
+        assert new.stat().st_mode == plain.stat().st_mode
+
+    @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
+    def test_symbolic_link_is_followed(self, tmp_path):
+        (tmp_path / "target").write_text("old")
+        (tmp_path / "link").symlink_to("target")
+        with atomic_write(tmp_path / "link") as file:
+            file.write("new")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "target").read_text() == "new"
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+    @pytest.mark.parametrize("n_bytes", [1, 1_000_000])
+    def test_full_disk(self, n_bytes, tmp_path, monkeypatch):
+        """The path that the user knows is named, and not the temporary file."""
+
+        class Full(_io._Output):
+            def __init__(self, *args):
+                super().__init__(*args)
+                full = os.open("/dev/full", os.O_WRONLY)
+                os.dup2(full, self.fileno())
+                os.close(full)
+
+        monkeypatch.setattr(_io, "_Output", Full)
+        path = tmp_path / "file"
+        message = rf"^{re.escape(str(path))} cannot be written: No space left on device\.$"
+        with pytest.raises(OSError, match=message) as caught, atomic_write(path) as file:
+            file.write("x" * n_bytes)
+        assert caught.value.errno == errno.ENOSPC
+        assert os.listdir(tmp_path) == []
+
+    def test_file_that_grows_too_large(self, tmp_path):
+        resource = pytest.importorskip("resource")
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        path = tmp_path / "file"
+        path.write_text("old")
+        message = rf"^{re.escape(str(path))} cannot be written: File too large\.$"
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+        try:
+            with pytest.raises(OSError, match=message) as caught, atomic_write(path) as file:
+                file.write("x" * 2000)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert caught.value.errno == errno.EFBIG
+        assert path.read_text() == "old"
+        assert os.listdir(tmp_path) == ["file"]
+
+    @pytest.mark.parametrize("number", [errno.EIO, errno.EDQUOT])
+    @pytest.mark.parametrize("function", ["fsync", "replace"])
+    def test_errors_after_writing(self, function, number, tmp_path, monkeypatch):
+        def fail(path, *_):
+            raise OSError(number, os.strerror(number), path)
+
+        monkeypatch.setattr(os, function, fail)
+        path = tmp_path / "file"
+        message = rf"^{re.escape(str(path))} cannot be written: {os.strerror(number)}\.$"
+        with pytest.raises(OSError, match=message) as caught, atomic_write(path) as file:
+            file.write("x")
+        assert caught.value.errno == number
+        assert os.listdir(tmp_path) == []
+
+    def test_other_errors_pass(self, tmp_path):
+        """An input that cannot be read is not the fault of the output."""
+        with (
+            pytest.raises(OSError, match=r"^\[Errno 5\] .*'input'$"),
+            atomic_write(tmp_path / "file"),
+        ):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), "input")
+
+    @pytest.mark.skipif(os.name != "posix", reason="synchronisation of folders")
+    def test_on_the_disk_before_it_has_its_name(self, tmp_path, monkeypatch):
+        done = []
+
+        def note(name, function):
+            def noted(first, *args):
+                done.append((name, first))
+                if name == "fsync" and stat.S_ISREG(os.fstat(first).st_mode):
+                    assert os.fstat(first).st_size == 4
+                return function(first, *args)
+
+            monkeypatch.setattr(os, name, noted)
+
+        note("fsync", os.fsync)
+        note("replace", os.replace)
+        with atomic_write(tmp_path / "file") as file:
+            file.write("text")
+        assert [name for name, _ in done] == ["fsync", "replace", "fsync"]
+
+    def test_name_that_is_too_long(self, tmp_path):
+        path = tmp_path / ("x" * 300)
+        with pytest.raises(OSError, match="cannot be written: File name too long") as caught:
+            check_target(path)
+        assert "tmp'" not in str(caught.value)
+        assert len(str(caught.value)) <= 500
+        with pytest.raises(OSError, match="cannot be written: File name too long"):
+            atomic_write(path).__enter__()
+        assert os.listdir(tmp_path) == []
+
+    def test_longest_name(self, tmp_path):
+        path = tmp_path / ("x" * 255)
+        with atomic_write(path) as file:
+            file.write("x")
+        assert path.read_text() == "x"
+
+    @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
+    def test_circle_of_links(self, tmp_path):
+        (tmp_path / "a").symlink_to("b")
+        (tmp_path / "b").symlink_to("a")
+        message = r"/a cannot be written: Too many levels of symbolic links\.$"
+        with pytest.raises(OSError, match=message), atomic_write(tmp_path / "a") as file:
+            file.write("x")
+        assert (tmp_path / "a").is_symlink()
+        assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+    @pytest.mark.skipif(os.name != "posix", reason="symbolic links of POSIX")
+    def test_link_to_a_file_that_is_not_there(self, tmp_path):
+        (tmp_path / "link").symlink_to("target")
+        with atomic_write(tmp_path / "link") as file:
+            file.write("new")
+        assert (tmp_path / "target").read_text() == "new"
+
+    def test_control_characters_in_names(self, tmp_path):
+        with pytest.raises(OSError, match=r"/a\\x1b\[2J/b cannot be written: there is no folder"):
+            check_target(tmp_path / "a\x1b[2J" / "b")
+        with pytest.raises(OSError, match=r"holds the character \\0"):
+            check_target("a\0b")
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+    def test_full_device(self):
+        message = r"^/dev/full cannot be written: No space left on device\.$"
+        with pytest.raises(OSError, match=message), atomic_write("/dev/full") as file:
+            file.write("x")
+
+    @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="there is no /dev/null")
+    def test_devices_are_written_directly(self):
+        with atomic_write("/dev/null") as file:
+            file.write("x")
+        assert not os.path.isfile("/dev/null")
+
+
+# Writes for ever, and says when it has begun.
+WRITER = """
+import sys, time
+from sklearn_shag.utils._io import atomic_write
+with atomic_write(sys.argv[1]) as file:
+    file.write("half")
+    file.flush()
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+class TestStaleFiles:
+    @pytest.fixture
+    def writer(self, tmp_path):
+        """A process that writes a file."""
+        command = [sys.executable, "-c", WRITER, str(tmp_path / "file")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout.readline() == "begun\n"
+                yield process
+            finally:
+                process.kill()
+
+    def test_what_a_killed_process_has_left_is_removed(self, writer, tmp_path):
+        (tmp_path / "other.tmp").touch()
+        (temporary,) = [name for name in os.listdir(tmp_path) if name.startswith(".sklearn_shag-")]
+        with atomic_write(tmp_path / "file") as file:
+            file.write("mine")
+        assert sorted(os.listdir(tmp_path)) == [temporary, "file", "other.tmp"]  # it lives
+        writer.kill()
+        writer.wait()
+        with atomic_write(tmp_path / "another file") as file:
+            file.write("another's temporary files are not its own")
+        assert temporary in os.listdir(tmp_path)
+        with atomic_write(tmp_path / "file") as file:
+            file.write("mine")
+        assert sorted(os.listdir(tmp_path)) == ["another file", "file", "other.tmp"]
+
+    def test_nobody_removes_between_creation_and_lock(self, tmp_path, monkeypatch):
+        """A file that was removed before it was locked is made again."""
+        lock, removed = _io._lock, []
+
+        def lock_late(raw):
+            if not removed:
+                _io._remove_stale(str(tmp_path / "file"))
+                removed.append(raw.name)
+            return lock(raw)
+
+        monkeypatch.setattr(_io, "_lock", lock_late)
+        with atomic_write(tmp_path / "file") as file:
+            file.write("x")
+        assert removed
+        assert os.listdir(tmp_path) == ["file"]
+
+    def test_locked_until_renamed(self, tmp_path, monkeypatch):
+        replace = os.replace
+
+        def remove_and_replace(*args):
+            _io._remove_stale(str(tmp_path / "file"))
+            replace(*args)
+
+        monkeypatch.setattr(os, "replace", remove_and_replace)
+        with atomic_write(tmp_path / "file") as file:
+            file.write("x")
+        assert (tmp_path / "file").read_text() == "x"
+
+    def test_what_cannot_be_removed_stays(self, tmp_path):
+        prefix = os.path.basename(_io._prefix(str(tmp_path / "file")))
+        (tmp_path / f"{prefix}folder.tmp").mkdir()
+        (tmp_path / f"{prefix}link.tmp").symlink_to("file")
+        os.mkfifo(tmp_path / f"{prefix}pipe.tmp")
+        with atomic_write(tmp_path / "file") as file:
+            file.write("x")
+        assert len(os.listdir(tmp_path)) == 4
