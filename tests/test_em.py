@@ -25,6 +25,7 @@ from sklearn_shag.sequences import (
     pair_moments,
 )
 from sklearn_shag.sequences._prefixes import take_sequences
+from tests.estimators import assert_same_model
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank
 from tests.test_treebanks import TREEBANKS
