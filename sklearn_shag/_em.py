@@ -241,11 +241,13 @@ class EMSHAG(TreeLearner):
         if checkpoint is not None:
             # Else what it takes to go on is gone: starts that were not the best so far, iterations
             # behind the one that was kept, and, as long as the pools move, the objective.
-            best_is_last = not self.early_stopping and (self.n_init == 1 or self.init != "random")
-            if best_is_last and (self.smoothing == 0 or checkpoint.converged[-2:].all()):
+            is_restarted = checkpoint.seed == NO_SEED  # with one start
+            one_start = self.n_init == 1 or self.init != "random" or is_restarted
+            same_objective = self.smoothing == 0 or checkpoint.converged[-2:].all()
+            if one_start and same_objective and not self.early_stopping:
                 ended = Ended(checkpoint, self.operators_, self.log_likelihoods_)
                 return Plan(digest, self.init, int(checkpoint.seed), self.max_iter, ended)
-            if checkpoint.seed != NO_SEED:
+            if not is_restarted:
                 max_iter = int(checkpoint.max_iter) + self.max_iter
                 return Plan(digest, self.init, int(checkpoint.seed), max_iter, None)
         return Plan(digest, init, seed, self.max_iter, None)

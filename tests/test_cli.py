@@ -153,6 +153,11 @@ def environment(**variables):
     return {**kept, "PYTHONPATH": path, **variables}
 
 
+def telling():
+    """The environment of a command that warns, whatever the tests have made an error."""
+    return environment(PYTHONWARNINGS="default::UserWarning")
+
+
 def start(*arguments, env=None, **options):
     return subprocess.Popen(
         [sys.executable, "-m", "sklearn_shag", *map(str, arguments)],
@@ -821,7 +826,7 @@ class TestEvaluate:
             ]
 
     def test_file_compared_with_itself(self, test):
-        process = start("evaluate", test, test, stdout=subprocess.PIPE)
+        process = start("evaluate", test, test, env=telling(), stdout=subprocess.PIPE)
         status, out, err = finish(process)
         assert status == 0
         assert printed_scores(out.decode())["UAS"] == 100.0
@@ -903,6 +908,7 @@ class TestSeveralFiles:
         """As in the folder of a treebank of Universal Dependencies."""
         process = start(
             *("train", files / "xx_small-ud-*.conllu", "-o", tmp_path / "m"),
+            env=telling(),
             stdout=subprocess.PIPE,
         )
         status, out, err = finish(process)
