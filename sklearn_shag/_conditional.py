@@ -208,9 +208,9 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             warnings.simplefilter("ignore", UnknownSymbolWarning)
             start = self._fit_start(trees)
         free, known = _potentials(trees, start.symbols_)
-        losses, _ = grammar_loss(
-            pack_grammar(start.operators_), free, known, trees.weights, self.n_jobs
-        )
+        space = _space_of(start.operators_)
+        grammar = pack_grammar(space.operators(space.start))
+        losses, _ = grammar_loss(grammar, free, known, trees.weights, self.n_jobs)
         weights = np.where(np.isfinite(losses), trees.weights, 0.0)
         n_impossible = int(np.count_nonzero(weights == 0))
         if n_impossible == weights.size:
@@ -225,7 +225,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
                 f"probability. Raise its smoothing.",
                 UserWarning,
             )
-        operators, losses = self._tune(start.operators_, free, known, weights, trees.heads)
+        operators, losses = self._tune(space, free, known, weights, trees.heads)
         vars(self).update(
             symbols_=start.symbols_,
             operators_=operators,
@@ -258,14 +258,8 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         _check_operators(estimator.operators_, type(estimator).__name__)
         return estimator
 
-    def _tune(self, start, free, known, weights, heads):
+    def _tune(self, space, free, known, weights, heads):
         """Minimise the loss over logarithms of operators; list also the loss of each iteration."""
-        log_start = [
-            np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
-            for part, smallest in zip(start, SMALLEST, strict=True)
-        ]
-        log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
-        space = LogOperators(log_start)
         # The search forms squares. A power of two rounds nothing.
         unit = 2.0 ** (math.frexp(weights.max())[1] - 1)
         unit = max(unit, 1.0) if self.alpha > 0 else unit
@@ -287,6 +281,16 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
                 objective, space.start, jac=True, method="L-BFGS-B", callback=note, options=options
             )
         return space.operators(result.x), [losses[0], *curve]
+
+
+def _space_of(start):
+    """The logarithms of operators to begin with."""
+    log_start = [
+        np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
+        for part, smallest in zip(start, SMALLEST, strict=True)
+    ]
+    log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
+    return LogOperators(log_start)
 
 
 class LogOperators:
