@@ -218,7 +218,10 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             warnings.simplefilter("ignore", UnknownSymbolWarning)
             start = self._start(trees)
         free, known = _potentials(trees, start.symbols)
-        losses, _ = grammar_loss(pack_grammar(start.tuned), free, known, trees.weights, self.n_jobs)
+        space = _space_of(start.first)
+        begin = space.start if start.tuned is start.first else space.vector(start.tuned)
+        grammar = pack_grammar(space.operators(begin))
+        losses, _ = grammar_loss(grammar, free, known, trees.weights, self.n_jobs)
         weights = np.where(np.isfinite(losses), trees.weights, 0.0)
         n_impossible = int(np.count_nonzero(weights == 0))
         if n_impossible == weights.size:
@@ -233,7 +236,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
                 f"probability. Raise its smoothing.",
                 UserWarning,
             )
-        operators, losses = self._tune(start, free, known, weights, trees.heads)
+        operators, losses = self._tune(space, begin, free, known, weights, trees.heads)
         vars(self).update(
             symbols_=start.symbols,
             operators_=operators,
@@ -277,15 +280,8 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         _check_operators(estimator.operators_, type(estimator).__name__)
         return estimator
 
-    def _tune(self, start, free, known, weights, heads):
+    def _tune(self, space, begin, free, known, weights, heads):
         """Minimise the loss over logarithms of operators; list also the loss of each iteration."""
-        log_start = [
-            np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
-            for part, smallest in zip(start.first, SMALLEST, strict=True)
-        ]
-        log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
-        space = LogOperators(log_start)
-        begin = space.start if start.tuned is start.first else space.vector(start.tuned)
         # The search forms squares. A power of two rounds nothing.
         unit = 2.0 ** (math.frexp(weights.max())[1] - 1)
         unit = max(unit, 1.0) if self.alpha > 0 else unit
@@ -316,6 +312,16 @@ class Start(NamedTuple):
     fallback: Operators
     first: Operators  # from which the penalty measures
     tuned: Operators  # the same, or what they have become
+
+
+def _space_of(start):
+    """The logarithms of operators to begin with."""
+    log_start = [
+        np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
+        for part, smallest in zip(start, SMALLEST, strict=True)
+    ]
+    log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
+    return LogOperators(log_start)
 
 
 class LogOperators:
