@@ -177,6 +177,8 @@ def _number(random, array):
         return random.choice(NUMBERS)
     if array.dtype == bool:
         return random.random() < 0.5
+    if array.dtype.kind not in "iu":  # after another change
+        return array.ravel()[:1]
     value = random.choice((*WHOLE_NUMBERS, array.size, *array.ravel()[:1].tolist()))
     return int(np.clip(value, np.iinfo(array.dtype).min, np.iinfo(array.dtype).max))
 
