@@ -3,7 +3,7 @@
 import warnings
 from functools import partial
 from numbers import Integral, Real
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -57,6 +57,10 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         Of L-BFGS.
     tol : float, default=1e-5
         Training ends where no derivative is larger, as a share of the number of known heads.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the operators of the last one, with its symbols and the same
+        penalty, on how far they are from where they began; `estimator` is not fitted again. The
+        steps of L-BFGS begin anew.
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
@@ -79,6 +83,8 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         As those of `estimator`, and not normalised.
     fallback_operators_ : Operators
         A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+    start_operators_ : Operators
+        Those of `estimator`, where tuning began.
     loss_curve_ : list of float
         Of each iteration the mean of ``-log P(known heads | sentence)``; the first is that of the
         start.
@@ -121,9 +127,11 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
         "nonprojective": [StrOptions({"lift", "drop"})],
     }
 
+    start_operators_: Operators
     loss_curve_: list[float]
     n_iter_: int
     n_lifted_: int
@@ -136,6 +144,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         alpha: float = 1.0,
         max_iter: int = 30,
         tol: float = 1e-5,
+        warm_start: bool = False,
         nonprojective: Literal["lift", "drop"] = "lift",
         decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         n_jobs: int | None = None,
@@ -145,6 +154,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
+        self.warm_start = warm_start
         self.nonprojective = nonprojective
         self.decoder = decoder
         self.n_jobs = n_jobs
@@ -203,11 +213,9 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         encode_sentences(separate.symbols, sorted(set().union(*separate.symbols)))  # tells, once
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownSymbolWarning)
-            start = self._fit_start(trees)
-        free, known = _potentials(trees, start.symbols_)
-        losses, _ = grammar_loss(
-            pack_grammar(start.operators_), free, known, trees.weights, self.n_jobs
-        )
+            start = self._start(trees)
+        free, known = _potentials(trees, start.symbols)
+        losses, _ = grammar_loss(pack_grammar(start.tuned), free, known, trees.weights, self.n_jobs)
         weights = np.where(np.isfinite(losses), trees.weights, 0.0)
         n_impossible = int(np.count_nonzero(weights == 0))
         if n_impossible == weights.size:
@@ -222,18 +230,29 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
                 f"probability. Raise its smoothing.",
                 UserWarning,
             )
-        operators, losses = self._tune(start.operators_, free, known, weights, trees.heads)
+        operators, losses = self._tune(start, free, known, weights, trees.heads)
         vars(self).update(
-            symbols_=start.symbols_,
+            symbols_=start.symbols,
             operators_=operators,
-            fallback_operators_=start.fallback_operators_,
-            **count_known_labels(separate, start.symbols_),
+            fallback_operators_=start.fallback,
+            start_operators_=start.first,
+            **count_known_labels(separate, start.symbols),
             loss_curve_=losses,
             n_iter_=len(losses) - 1,
             n_lifted_=trees.n_lifted,
             n_left_out_=trees.n_left_out + n_impossible,
         )
         return self
+
+    def _start(self, trees):
+        """Where tuning begins: with a grammar that is fitted, or with what was learned before."""
+        if self.warm_start and hasattr(self, "operators_"):
+            return Start(
+                *(self.symbols_, self.fallback_operators_, self.start_operators_, self.operators_)
+            )
+        fitted = self._fit_start(trees)
+        parts = fitted.symbols_, fitted.fallback_operators_, fitted.operators_, fitted.operators_
+        return Start(*parts)
 
     def _fit_start(self, trees):
         """Fit the grammar to begin with."""
@@ -259,10 +278,11 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         """Minimise the loss over logarithms of operators; list also the loss of each iteration."""
         log_start = [
             np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
-            for part, smallest in zip(start, SMALLEST, strict=True)
+            for part, smallest in zip(start.first, SMALLEST, strict=True)
         ]
         log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
         space = LogOperators(log_start)
+        begin = space.start if start.tuned is start.first else space.vector(start.tuned)
         objective = partial(
             _objective, space, free, known, weights, self.alpha, n_jobs=self.n_jobs, losses=[]
         )
@@ -279,9 +299,18 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
                 "gtol": self.tol * np.count_nonzero(heads != UNKNOWN),
             }
             result = minimize(
-                objective, space.start, jac=True, method="L-BFGS-B", callback=note, options=options
+                objective, begin, jac=True, method="L-BFGS-B", callback=note, options=options
             )
         return space.operators(result.x), [losses[0], *curve]
+
+
+class Start(NamedTuple):
+    """Where tuning begins."""
+
+    symbols: np.ndarray
+    fallback: Operators
+    first: Operators  # from which the penalty measures
+    tuned: Operators  # the same, or what they have become
 
 
 class LogOperators:
@@ -298,6 +327,11 @@ class LogOperators:
         flat = np.concatenate([part.ravel() for part in logs])
         self.places = np.flatnonzero(flat > -np.inf)
         self.start = flat[self.places]
+
+    def vector(self, operators):
+        """Make the vector of operators; `operators` is the inverse."""
+        flat = np.concatenate([part.ravel() for part in operators])
+        return np.log(np.maximum(flat[self.places], np.finfo(float).tiny))
 
     def operators(self, vector):
         """Make operators; that of the unknown modifier is the sum of all others."""

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from sklearn_shag._base_conditional import count_known_labels
 from sklearn_shag._base_shag import BaseSHAG
@@ -15,6 +14,7 @@ from sklearn_shag.encoding import RIGHT, name_sentence
 from sklearn_shag.induction import (
     Form,
     count_uses,
+    from_operators,
     improve,
     make_start,
     score_by_rules,
@@ -22,13 +22,24 @@ from sklearn_shag.induction import (
     split_states,
     to_grammar,
 )
-from sklearn_shag.learning import fallback_from_uses
+from sklearn_shag.learning import (
+    NO_SEED,
+    Checkpoint,
+    digest_of,
+    draw_seed,
+    fallback_from_uses,
+    find_checkpoint,
+    make_checkpoint,
+)
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
+
+# What an estimator keeps that goes on, but has converged.
+LEARNED = ("operators_", "fallback_operators_", "counts_", "objectives_", "n_iter_", "converged_")
 
 
 class DMV(BaseSHAG):
@@ -84,6 +95,11 @@ class DMV(BaseSHAG):
     tol : float, default=1e-4
         EM has converged when an iteration raises the objective by no more than this a sentence, in
         nats.
+    warm_start : bool, default=False
+        Whether to go on where the previous `fit` ended, if there was one. On the same sentences,
+        with the same parameters, fits of k iterations each are one fit of all their iterations, to
+        the last bit. On others the operators are where a new run starts. States that were split
+        before EM had converged are split again, where it now ends.
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of sentences all heads of which are known, if arcs cross, as for
         :class:`ConditionalSHAG`.
@@ -123,6 +139,11 @@ class DMV(BaseSHAG):
         The number of iterations.
     converged_ : bool
         Whether EM converged within `max_iter` iterations.
+    counts_ : Operators
+        How often each entry of `operators_` is used by the training sentences, in expectation or in
+        the best trees: where `warm_start` goes on.
+    checkpoint_ : named tuple of ndarrays
+        What else that needs to know of the fit, for this package alone.
 
     See Also
     --------
@@ -182,6 +203,7 @@ class DMV(BaseSHAG):
         "max_length": [None, Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
         "nonprojective": [StrOptions({"lift", "drop"})],
         "random_state": ["random_state"],
     }
@@ -196,6 +218,8 @@ class DMV(BaseSHAG):
     objectives_: FloatArray
     n_iter_: int
     converged_: bool
+    counts_: Operators
+    checkpoint_: Checkpoint
 
     def __init__(
         self,
@@ -213,6 +237,7 @@ class DMV(BaseSHAG):
         max_length: int | None = 10,
         max_iter: int = 100,
         tol: float = 1e-4,
+        warm_start: bool = False,
         nonprojective: Literal["lift", "drop"] = "lift",
         decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         random_state: RandomSeed = None,
@@ -232,6 +257,7 @@ class DMV(BaseSHAG):
         self.max_length = max_length
         self.max_iter = max_iter
         self.tol = tol
+        self.warm_start = warm_start
         self.nonprojective = nonprojective
         self.decoder = decoder
         self.random_state = random_state
@@ -270,8 +296,8 @@ class DMV(BaseSHAG):
         ValueError
             If X is empty, all sentences are too long, heads are not those of part of a tree, a
             sentence has no tree that is possible under the start, no rule is about symbols of X,
-            weights are negative or all zero, or parameters are invalid or do not go together. The
-            message names the sentence.
+            `warm_start` meets other symbols, weights are negative or all zero, or parameters are
+            invalid or do not go together. The message names the sentence.
         TypeError
             If symbols are not strings.
 
@@ -288,20 +314,11 @@ class DMV(BaseSHAG):
             *(X, y, sample_weight, self.max_length, self.nonprojective),
             *(self.rules, self.rule_strength),
         )
-        distributions, form, found = self._learn(raw, check_random_state(self.random_state))
-        n_iter = len(found.objectives) - 1
-        if not found.converged:
-            warn_of_limit(self.max_iter, "; scores need not gain")
-        roots = found.expected.counts.A[-1, RIGHT, :-1, 0, 0]
-        vars(self).update(
-            symbols_=raw.symbols,
-            **count_known_labels(raw.separate, raw.symbols),
-            operators_=to_grammar(distributions, form),
-            fallback_operators_=fallback_from_uses(count_uses(found.expected.counts), roots),
-            objectives_=np.array(found.objectives),
-            n_iter_=n_iter,
-            converged_=found.converged,
-        )
+        learned = self._learn(raw)
+        if not learned["converged_"]:
+            warn_of_limit(int(learned["checkpoint_"].max_iter), "; scores need not gain")
+        known = count_known_labels(raw.separate, raw.symbols)
+        vars(self).update(symbols_=raw.symbols, **known, **learned)
         return self
 
     def _check_combination(self):
@@ -316,32 +333,85 @@ class DMV(BaseSHAG):
                 "prior_inference='variational' needs a prior: set prior to a positive number."
             )
 
-    def _learn(self, raw, rng):
-        """Run EM from the start, and again from split states if these are wanted."""
-        form = Form(2, self.tied, False, self.prior, self.prior_inference)
+    def _learn(self, raw):
+        """Run EM: on from where the last fit ended, or from the start; return what was learned."""
+        digest = digest_of(raw.symbols, raw.text, self._path())
+        checkpoint = find_checkpoint(self, digest)
+        before = 0 if checkpoint is None else int(checkpoint.max_iter)
+        n_runs = 1 if self.n_states is None else 2
+        with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
+            run = partial(improve, raw.text, tol=self.tol, n_jobs=self.n_jobs, advance=advance)
+            first_converged = True
+            if checkpoint is not None and checkpoint.converged[0]:
+                seed = checkpoint.seed
+                if checkpoint.converged[1] or self.max_iter == 0:
+                    total = checkpoint._replace(max_iter=np.int64(before + self.max_iter))
+                    return {name: getattr(self, name) for name in LEARNED} | {"checkpoint_": total}
+                ended = self.counts_, self.objectives_.tolist()
+                found = self._run(run, None, ended=ended, max_iter=self.max_iter)
+            elif checkpoint is None and self.warm_start and hasattr(self, "operators_"):
+                seed, start = NO_SEED, self._start_again(raw)
+                found = self._run(run, start, max_iter=self.max_iter)
+            else:  # states that were split before EM had converged are split again
+                is_used = self.n_states is not None or self.init == "random"
+                seed = (
+                    draw_seed(self.random_state, is_used)
+                    if checkpoint is None
+                    else int(checkpoint.seed)
+                )
+                rng, max_iter = np.random.RandomState(seed), before + self.max_iter
+                start, first_converged = self._start(raw, run, rng, max_iter)
+                found = self._run(run, start, max_iter=max_iter)
+        converged = [first_converged, first_converged and found.converged]
+        roots = found.expected.counts.A[-1, RIGHT, :-1, 0, 0]
+        return {
+            "operators_": to_grammar(found.parameters, self._form()),
+            "fallback_operators_": fallback_from_uses(count_uses(found.expected.counts), roots),
+            "counts_": found.expected.counts,
+            "objectives_": np.array(found.objectives),
+            "n_iter_": len(found.objectives) - 1,
+            "converged_": converged[1],
+            "checkpoint_": make_checkpoint(digest, seed, before + self.max_iter, converged),
+        }
+
+    def _path(self):
+        """The parameters that decide which way EM goes, not how far; rules are in the text."""
+        names = ("init", "algorithm", "tied", "n_states", "root_symbols")
+        return [getattr(self, name) for name in (*names, "prior", "prior_inference", "tol")]
+
+    def _form(self, split=True):
+        """The form of automata, when states are split or before."""
+        hidden = split and self.n_states is not None
+        n_states = self.n_states if hidden else 2
+        return Form(n_states, self.tied, hidden, self.prior, self.prior_inference)
+
+    def _run(self, run, start, *, split=True, **options):
+        viterbi = self.algorithm == "viterbi"
+        # Of equally good trees the first would be taken.
+        by_all_first = viterbi and isinstance(self.init, str) and self.init == "uniform"
+        return run(start, self._form(split), viterbi=viterbi, by_all_first=by_all_first, **options)
+
+    def _start(self, raw, run, rng, max_iter):
+        """Make the start; for hidden states EM runs before them. Say whether that converged."""
+        form = self._form(split=False)
         roots = check_root_symbols(self.root_symbols, raw.symbols)
         start = make_start(self.init, raw.text, raw.symbols, form, root_symbols=roots, rng=rng)
         self._check_possible(raw, to_grammar(start, form))
-        n_runs = 1 if self.n_states is None else 2
-        with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
-            run = partial(
-                improve,
-                raw.text,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                n_jobs=self.n_jobs,
-                advance=advance,
+        if self.n_states is None:
+            return start, True
+        found = self._run(run, start, split=False, max_iter=max_iter)
+        return split_states(found.parameters, self._form(), rng), found.converged
+
+    def _start_again(self, raw):
+        """Start from the operators of the last fit, which was of other sentences or parameters."""
+        if not np.array_equal(raw.symbols, self.symbols_):
+            raise ValueError(
+                "warm_start=True goes on with the grammar of the previous fit, whose symbols were "
+                "others. Fit the same symbols, or set warm_start=False."
             )
-            viterbi = self.algorithm == "viterbi"
-            # Of equally good trees the first would be taken.
-            by_all_first = viterbi and isinstance(self.init, str) and self.init == "uniform"
-            found = run(start, form, viterbi=viterbi, by_all_first=by_all_first)
-            if self.n_states is not None:
-                form = form._replace(n_states=self.n_states, hidden=True)
-                first, start = found, split_states(found.parameters, form, rng)
-                found = run(start, form)
-                found = found._replace(converged=first.converged and found.converged)
-        return found.parameters, form, found
+        start = from_operators(self.operators_, raw.symbols.size, self._form())
+        self._check_possible(raw, to_grammar(start, self._form()))
+        return start
 
     def _check_possible(self, raw, grammar):
         """Refuse sentences that have no tree under the start."""

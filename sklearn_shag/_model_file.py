@@ -18,10 +18,10 @@ _PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _CHUNK = 1 << 20  # bytes that are unpacked at once
 _NPY = b"\x93NUMPY\x01\x00"  # magic and version of a .npy file
-# Its header, as numpy writes it for the arrays that models have, which have at least one dimension.
+# Its header, as numpy writes it for the arrays that models have.
 _NPY_HEADER = re.compile(
     r"{'descr': '(\|b1|\|u1|<i8|<f4|<f8)', 'fortran_order': (True|False), "
-    r"'shape': \((\d{1,18},|\d{1,18}(?:, \d{1,18})+)\), } *\n"
+    r"'shape': \((|\d{1,18},|\d{1,18}(?:, \d{1,18})+)\), } *\n"
 )
 
 
@@ -130,7 +130,6 @@ class Archive:
         Returns
         -------
         array : ndarray
-            Of at least one dimension.
         """
         info = self._members.get(f"{name}.npy")
         if info is None:
@@ -161,8 +160,8 @@ def _read_npy(file, n_bytes, name):
     match = _NPY_HEADER.fullmatch(file.read(length).decode("latin-1"))
     if not start.startswith(_NPY) or match is None:
         raise ModelFileError(
-            f"the array {name} is none of version 1.0 of .npy files with at least one dimension, "
-            f"of the types bool, uint8, int64, float32 or float64."
+            f"the array {name} is none of version 1.0 of .npy files, of the types bool, uint8, "
+            f"int64, float32 or float64."
         )
     dtype, fortran_order = np.dtype(match[1]), match[2] == "True"
     shape = tuple(int(size) for size in match[3].split(",") if size)

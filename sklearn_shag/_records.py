@@ -12,6 +12,7 @@ from sklearn_shag._column_groups import list_sizes
 from sklearn_shag._model_file import ModelFileError
 from sklearn_shag.encoding import RIGHT, Alphabet, pair_of
 from sklearn_shag.features import FIRST, VECTOR, LinearWeights
+from sklearn_shag.learning import NO_SEED, Checkpoint
 from sklearn_shag.lexical import LexicalStatistics
 from sklearn_shag.network import NetworkWeights, count_parameters
 from sklearn_shag.operators import Operators, grammar_shapes
@@ -151,6 +152,18 @@ def _check_network(weights, others, key):
     _check_array(weights.values, np.float32, (count_parameters(sizes),), f"{key}/values")
 
 
+def _check_checkpoint(checkpoint, others, key):
+    """EM trusts that it knows of each automaton, or of both phases of a DMV."""
+    n_parts = Alphabet(others["symbols_"].size).n_pairs if "log_likelihoods_" in others else 2
+    _check_array(checkpoint.digest, np.uint8, (32,), f"{key}/digest")
+    _check_array(checkpoint.converged, np.bool_, (n_parts,), f"{key}/converged")
+    for field, least in (("seed", NO_SEED), ("max_iter", 0)):
+        value = getattr(checkpoint, field)
+        _check_array(value, np.int64, (), f"{key}/{field}")
+        if not least <= value < 2**32:
+            raise ValueError(f"{key}/{field} is {value}, which is outside {least}..{2**32 - 1}")
+
+
 def _check_codes(codes, largest, key):
     if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
         raise ModelFileError(f"{key} holds codes outside 0..{largest}")
@@ -183,5 +196,6 @@ RECORDS = {
     "labels": Record(LabelCounts, LabelCounts, _check_labels),
     "words": Record(LexicalStatistics, LexicalStatistics, _check_words),
     "linear": Record(LinearWeights, LinearWeights, _check_linear),
+    "checkpoint": Record(Checkpoint, Checkpoint, _check_checkpoint),
     "network": Record(NetworkWeights, NetworkWeights, _check_network),
 }

@@ -43,7 +43,7 @@ def make_start(init, text, symbols, form, *, root_symbols=None, rng=None):
     """
     n_symbols = len(symbols)
     if isinstance(init, Operators):
-        return _from_operators(init, n_symbols, form)
+        return from_operators(init, n_symbols, form)
     if init == "harmonic":
         return _harmonic(text, n_symbols, form)
     start = _uniform(n_symbols, form)
@@ -75,11 +75,27 @@ def _uniform(n_symbols, form):
     )
 
 
-def _from_operators(operators, n_symbols, form):
-    """Take over the automata of a grammar that tells the first modifier apart."""
-    check_start(operators, n_symbols, 2)
+def from_operators(operators, n_symbols, form):
+    """Take over the automata of a grammar; those that are not hidden tell the first modifier apart.
+
+    Parameters
+    ----------
+    operators : Operators
+    n_symbols : int
+    form : Form
+
+    Returns
+    -------
+    distributions : Distributions
+
+    Raises
+    ------
+    ValueError
+        If they are of other symbols, of another number of states, negative, or not of that form.
+    """
+    check_start(operators, n_symbols, form.n_states)
     known = operators.alpha_1[:n_symbols], operators.A[:n_symbols]
-    if np.any(known[0][..., 1]) or np.any(known[1][..., 0, :]):
+    if not form.hidden and (np.any(known[0][..., 1]) or np.any(known[1][..., 0, :])):
         raise ValueError(
             "The operators to start from are not those of a grammar that tells the first modifier "
             "apart, which begins in state 0 and goes on in state 1. Take operators_ of another DMV "

@@ -16,7 +16,7 @@ class Expected(NamedTuple):
     objective: float  # what iterations raise: with the logarithm of a prior, if there is one
 
 
-def climb(start, expect, maximise, max_iter, n_samples):
+def climb(start, expect, maximise, max_iter, n_samples, previous=-np.inf):
     """Run EM, and see that no iteration lowers the objective.
 
     Parameters
@@ -30,6 +30,8 @@ def climb(start, expect, maximise, max_iter, n_samples):
     max_iter : int
     n_samples : float
         How many the log likelihood is a sum over: the scale of its rounding errors.
+    previous : float, default=-inf
+        The objective before the start, if that is an iteration of a run that goes on.
 
     Yields
     ------
@@ -38,14 +40,14 @@ def climb(start, expect, maximise, max_iter, n_samples):
     expected : Expected
         Under these.
     gain : float
-        By how much the objective rose; inf for the start.
+        By how much the objective rose; inf for the start of a new run.
 
     Raises
     ------
     ArithmeticError
         If the objective falls or is not a number.
     """
-    parameters, previous = start, -np.inf
+    parameters = start
     for iteration in range(max_iter + 1):
         expected = expect(parameters)
         objective = expected.objective
@@ -68,7 +70,9 @@ class Ended(NamedTuple):
     converged: bool
 
 
-def climb_to_the_end(start, expect, maximise, *, max_iter, tol, n_samples, advance=lambda: None):
+def climb_to_the_end(
+    start, expect, maximise, *, max_iter, tol, n_samples, objectives=(), advance=lambda: None
+):
     """Run EM until an iteration raises the objective by no more than `tol` a sample.
 
     Parameters
@@ -76,6 +80,8 @@ def climb_to_the_end(start, expect, maximise, *, max_iter, tol, n_samples, advan
     start, expect, maximise, max_iter, n_samples
         As for :func:`climb`.
     tol : float
+    objectives : sequence of float, default=()
+        Those before the start, if that is an iteration of a run that goes on.
     advance : callable
         Is called after each E step.
 
@@ -83,8 +89,9 @@ def climb_to_the_end(start, expect, maximise, *, max_iter, tol, n_samples, advan
     -------
     ended : Ended
     """
-    objectives = []
-    for parameters, expected, gain in climb(start, expect, maximise, max_iter, n_samples):
+    objectives = list(objectives)
+    previous = objectives[-1] if objectives else -np.inf
+    for parameters, expected, gain in climb(start, expect, maximise, max_iter, n_samples, previous):
         objectives.append(expected.objective)
         advance()
         ended = Ended(parameters, expected, objectives, bool(gain <= tol * n_samples))

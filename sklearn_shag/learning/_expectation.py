@@ -33,9 +33,9 @@ def learn_by_em(statistics, prefix_trees, start, improve, smoothing, n_jobs, ver
     prefix_trees : sequence of pairs of PrefixTree, the second may be None
         Of every head and direction, see :func:`split_prefix_trees`.
     start : callable
-        Takes head, direction and moments and lists the automata to start from.
+        Takes head, direction and moments and returns Starts.
     improve : callable
-        :func:`em_automaton` but for its first four arguments.
+        :func:`em_automaton` but for its first four arguments and `max_iter`.
     smoothing : float
         So many sequences of the pooled automaton are a prior of the others.
     n_jobs : int or None
@@ -71,10 +71,11 @@ def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head,
     symbols, counts = statistics.symbols, statistics.statistics
     moments = pair_moments(counts, head, direction, smoothing)
     tree, held_out = prefix_trees[pair_of(head, direction)]
+    automata, max_iter = start(head, direction, moments)
     try:
         runs = [
-            improve(tree, held_out, automaton, priors[direction])
-            for automaton in start(head, direction, moments)
+            improve(tree, held_out, automaton, priors[direction], max_iter=max_iter)
+            for automaton in automata
         ]
     except (ArithmeticError, ValueError) as error:
         side = ("left", "right")[direction]

@@ -1,5 +1,7 @@
 """Where EM starts: probabilistic automata at random, from moments, or from relative frequencies."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sklearn_shag.encoding import pair_of
@@ -14,6 +16,13 @@ from sklearn_shag.operators import (
 # How much of a start is uniform, so that EM can move away from its zeros.
 UNIFORM_SHARE = 1e-3
 NMF_ITERATIONS = 200
+
+
+class Starts(NamedTuple):
+    """Where EM starts for one head and direction, and how far it may go."""
+
+    automata: list
+    max_iter: int
 
 
 def check_start(operators, n_symbols, n_states):
