@@ -194,11 +194,14 @@ def _classes():
     }
 
 
+_hints = cache(get_type_hints)
+
+
 @cache
 def _attributes(cls):
     """The kind of every fitted attribute of an estimator, from its annotation."""
-    hints = get_type_hints(cls)
-    kinds = {name: KINDS.get(hint, "plain") for name, hint in hints.items() if name.endswith("_")}
+    hints = _hints(cls).items()
+    kinds = {name: KINDS.get(hint, "plain") for name, hint in hints if name.endswith("_")}
     if "cv_results_" in kinds:  # a table, unlike other dictionaries
         kinds["cv_results_"] = "results"
     return kinds
@@ -402,7 +405,7 @@ def _restore_members(members, key, source, fitted):
 
 
 def _restore_attributes(cls, stored, key, source):
-    expected, hints = _attributes(cls), get_type_hints(cls)
+    expected, hints = _attributes(cls), _hints(cls)
     if {name: _take(each, "kind", str, key) for name, each in stored.items()} != expected:
         raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
@@ -441,6 +444,10 @@ def _restore_strings(attribute, annotation, key, max_bytes):
     values = _take(attribute, "values", list, key)
     if not all(isinstance(value, str) for value in values):
         raise ModelFileError(f"{key} holds values that are no strings")
+    # Words are sorted with their tags, which their record checks.
+    is_sorted = key.endswith("/words_") or values == sorted(set(values))
+    if not is_sorted or "" in values:
+        raise ModelFileError(f"{key} holds strings that are empty, not sorted, or there twice")
     if annotation == ObjectArray:
         return np.array(values, dtype=object)
     # All of them get the room of the longest.
