@@ -27,6 +27,7 @@ if typing.TYPE_CHECKING:
     from sklearn_shag._em import EMSHAG
     from sklearn_shag._lexicalized import LexicalizedSHAG
     from sklearn_shag._mixture import MixtureSHAG
+    from sklearn_shag._model_file import ModelFileError
     from sklearn_shag._persistence import load_model, save_model
     from sklearn_shag._product import ProductSHAG
     from sklearn_shag._spectral import SpectralSHAG
@@ -58,6 +59,7 @@ __all__ = [
     "DummyParser",
     "LexicalizedSHAG",
     "MixtureSHAG",
+    "ModelFileError",
     "ProductSHAG",
     "SpectralSHAG",
     "SpectralSHAGCV",
@@ -82,6 +84,7 @@ _MODULES = (
     "_em",
     "_lexicalized",
     "_mixture",
+    "_model_file",
     "_persistence",
     "_product",
     "_spectral",

@@ -27,7 +27,7 @@ from sklearn_shag.learning import (
 )
 from sklearn_shag.operators import Operators, join_automata, pair_automaton
 from sklearn_shag.sequences import extract_sequences
-from sklearn_shag.utils._param_validation import Interval, StrOptions
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
 
 
@@ -148,8 +148,8 @@ class EMSHAG(TreeLearner):
         "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],

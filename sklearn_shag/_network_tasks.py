@@ -23,12 +23,13 @@ def _potentials(network, batch):
 
 
 def _potentials_of(reading, batch):
-    return potentials_of_arcs(batch.indptr, reading.arcs.astype(np.float64))
+    return potentials_of_arcs(batch.indptr, np.nan_to_num(reading.arcs).astype(np.float64))
 
 
 def read_batch(network, batch):
     """Read a chunk."""
-    with one_blas_thread():
+    # Weights of any size give trees: scores beyond the range are the largest, or say nothing.
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         return read(network, batch.codes, batch.indptr)
 
 
@@ -47,7 +48,7 @@ def label_batch(network, label_mask, reading, batch, heads):
     """Label given arcs of what was read, by -1 if no labels are known."""
     if not label_mask.size:
         return np.full(heads.size, -1)
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         scores = label_scores(network, reading, batch.indptr, heads)
     return best_labels(scores, heads, label_mask)
 

@@ -1,10 +1,8 @@
 """Models on disk: arrays and a JSON header in an .npz file, never pickled objects."""
 
 import inspect
-import io
 import json
 import os
-import zipfile
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
@@ -16,15 +14,19 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._composition import ComposedParser
+from sklearn_shag._model_checks import check_model, check_params, check_value
+from sklearn_shag._model_file import HEADER, Archive, ModelFileError
 from sklearn_shag._records import RECORDS
 from sklearn_shag._spectral_cv import format_results
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
+from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
 
 FORMAT_VERSION = 1
-HEADER = "header"
-PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
+_MAX_ESTIMATORS = 1000  # members of members included, which take time each
+_LONGEST_RANGE = 1 << 20
+_MISSING = object()
 # How fitted attributes of a type are kept; those of other types must be plain values.
 KINDS = {
     **{record.annotation: kind for kind, record in RECORDS.items()},
@@ -36,12 +38,19 @@ KINDS = {
 
 
 class Contents(NamedTuple):
-    """What a file holds beside its header, while that is written or read."""
+    """What a file holds beside its header, while that is written."""
 
     arrays: dict  # by their names in the archive
-    # Frozen estimators, which are at several places: when writing, the place that holds one by its
-    # id; when reading, the estimator by its place.
-    frozen: dict
+    frozen: dict  # of frozen estimators, which are at several places, the first by their ids
+
+
+class Source(NamedTuple):
+    """What a file holds beside its header, while that is read."""
+
+    archive: Archive
+    frozen: dict  # frozen estimators by the first of their places
+    places: list  # of the estimators made so far
+    max_bytes: int | None
 
 
 def save_model(model: BaseEstimator, path: FilePath) -> None:
@@ -61,6 +70,8 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     TypeError
         If the model, or one of its parameters, cannot be stored without pickling it, or `path` is
         no path.
+    ValueError
+        If a parameter has been set to something that `fit` would refuse.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     OSError
@@ -88,13 +99,16 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
 
 
 # Estimators of this package and pipelines have too little in common to say more of the result.
-def load_model(path: FilePath) -> Any:
+def load_model(path: FilePath, *, max_bytes: int | None = 2**30) -> Any:
     """Load what :func:`save_model` has saved.
 
     Parameters
     ----------
     path : str or path-like
         ``-`` is standard input, ``~`` the home folder.
+    max_bytes : None or int, default=2**30
+        How large the file may be, and how large what is read of it, unpacked. Memory stays below
+        four times that. None is no limit, for files that you trust.
 
     Returns
     -------
@@ -103,12 +117,13 @@ def load_model(path: FilePath) -> Any:
 
     Raises
     ------
-    ValueError
-        If the file is not such a model, is damaged, or was written in a newer format.
+    ModelFileError
+        A ValueError: if the file is no such model, is damaged, was written in a newer format, or
+        holds more than `max_bytes`.
     TypeError
         If `path` is no path.
     OSError
-        If the file cannot be read.
+        If the file cannot be read, or is larger than `max_bytes` (EFBIG).
 
     See Also
     --------
@@ -117,7 +132,8 @@ def load_model(path: FilePath) -> Any:
     Notes
     -----
     The file holds numbers and text only, and names classes of a fixed list: loading a file of
-    unknown origin does not run code from it.
+    unknown origin does not run code from it. :ref:`model_files` has the format, and what is
+    checked.
 
     Examples
     --------
@@ -128,42 +144,39 @@ def load_model(path: FilePath) -> Any:
     >>> load_model(path)
     DeterministicSHAG(automaton='single')
     """
-    content = io.BytesIO(read_bytes(path))
-    path = "<stdin>" if path == STANDARD else path
-    # numpy takes any other file for a pickle, and would advise to trust it.
-    if not zipfile.is_zipfile(content):
-        problem = "it is no .npz archive, as save_model and the command train write it."
-        if content.getvalue().startswith(PICKLE):
-            problem = (
-                "it looks like a pickle. joblib.load or pickle.load may read it; but loading it "
-                "can run any code, so load only what you trust."
-            )
-        raise ValueError(f"{path} is not a saved model, or is damaged: {problem}")
+    data = read_bytes(path, max_bytes)
     try:
-        # Damaged archives raise errors of many kinds, from zipfile, zlib, numpy and json.
-        with np.load(content, allow_pickle=False) as archive:
-            arrays = dict(archive)
-        header = json.loads(arrays[HEADER].tobytes())
-        version = header["format"]
-    except KeyError:
-        raise ValueError(
-            f"{path} is not a saved model, or is damaged: it is an archive without a header, which "
-            f"those that save_model and the command train write have."
-        ) from None
+        return _load(data, max_bytes)
+    except MemoryError:
+        raise
+    # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
+    # of the estimators.
     except Exception as error:
-        raise ValueError(
-            f"{path} is not a saved model, or is damaged: {error!r}. Take a copy of the file, or "
-            f"train the model again."
-        ) from error
+        problem = str(error) if isinstance(error, ModelFileError) else repr(error)
+    shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
+    # Without the error that led here, which may hold megabytes of the file.
+    raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
+
+
+def _load(data, max_bytes):
+    archive = Archive(data, max_bytes)
+    header = archive.read_header()
+    version = header.get("format") if isinstance(header, dict) else None
     if type(version) is not int or version != FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has the format {version}; this version of sklearn_shag reads format "
+        raise ModelFileError(
+            f"it has the format {version}; this version of sklearn_shag reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
-    try:
-        return _restore(header["model"], "model", Contents(arrays, {}))
-    except Exception as error:
-        raise ValueError(f"{path} does not describe a model of this package: {error!r}") from error
+    description = _take(header, "model", dict, "the header")
+    return _restore(description, "model", Source(archive, {}, [], max_bytes))
+
+
+def _take(described, name, kind, key):
+    """Take a value of the header, which has to be there and of one type."""
+    value = described.get(name, _MISSING) if isinstance(described, dict) else _MISSING
+    if type(value) is not kind:
+        raise ModelFileError(f"{key} has no {name!r}, or none that is a {kind.__name__}.")
+    return value
 
 
 @cache
@@ -181,11 +194,14 @@ def _classes():
     }
 
 
+_hints = cache(get_type_hints)
+
+
 @cache
 def _attributes(cls):
     """The kind of every fitted attribute of an estimator, from its annotation."""
-    hints = get_type_hints(cls)
-    kinds = {name: KINDS.get(hint, "plain") for name, hint in hints.items() if name.endswith("_")}
+    hints = _hints(cls).items()
+    kinds = {name: KINDS.get(hint, "plain") for name, hint in hints if name.endswith("_")}
     if "cv_results_" in kinds:  # a table, unlike other dictionaries
         kinds["cv_results_"] = "results"
     return kinds
@@ -203,6 +219,8 @@ def _describe(model, key, contents, fitted=True):
         raise TypeError(_describe_other(model))
     params = model.get_params(deep=False)
     params |= dict.fromkeys(getattr(cls, "_unsaved_params", ()))
+    if cls is Pipeline and params["memory"] is not None:
+        raise TypeError("A pipeline with a memory, a folder of pickles, cannot be saved; set None.")
     described = {"class": cls.__name__}
     if cls is Pipeline:
         described["steps"] = [
@@ -218,6 +236,7 @@ def _describe(model, key, contents, fitted=True):
         [(name, params.pop(name)) for name in nested], f"{key}/nested", contents, fitted=False
     )
     described["params"] = _describe_params(params)
+    check_params(model)
     if fitted and cls is not Pipeline:
         check_is_fitted(model)
         kinds = _attributes(cls)
@@ -275,7 +294,7 @@ def _describe_attribute(kind, value, key, contents):
         described["candidates"] = _plain(value["params"])
     elif kind == "strings":
         # Text goes to the header, where no fixed width cuts it.
-        described |= {"dtype": value.dtype.str, "values": value.tolist()}
+        described["values"] = value.tolist()
     else:
         described["value"] = _plain(value)
     return described
@@ -313,88 +332,138 @@ def _plain(value):
     return NotImplemented
 
 
-def _revive(value):
+def _revive(value, key):
     if isinstance(value, list):
-        return [_revive(item) for item in value]
+        return [_revive(item, key) for item in value]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
-    if kind == "range":
-        return range(*content)
-    if kind == "dict":
-        return {name: _revive(item) for name, item in content.items()}
-    if kind == "tuple":
-        return tuple(_revive(content))
-    raise ValueError(f"unknown kind of value {kind!r}")
+    if kind == "dict" and isinstance(content, dict):
+        return {name: _revive(item, key) for name, item in content.items()}
+    if kind == "tuple" and isinstance(content, list):
+        return tuple(_revive(content, key))
+    if kind == "range" and len(revived := range(*content)) <= _LONGEST_RANGE:
+        return revived
+    raise ModelFileError(f"{key} has a value of an unknown kind, or a range that is too long.")
 
 
-def _restore(description, key, contents, fitted=True):
+def _restore(description, key, source, fitted=True):
     """Make the model that `_describe` has described."""
-    name = description["class"]
+    source.places.append(key)
+    if len(source.places) > _MAX_ESTIMATORS:
+        raise ModelFileError(f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
+    name = _take(description, "class", str, key)
     if name == "FrozenEstimator":
-        return _restore_frozen(description, key, contents)
-    params = {name: _revive(value) for name, value in description["params"].items()}
+        return _restore_frozen(description, key, source)
+    params = {
+        name: _revive(value, f"{key}/{name}")
+        for name, value in _take(description, "params", dict, key).items()
+    }
     if name == "Pipeline":
-        steps = [
-            (name, _restore(step, f"{key}/{name}", contents, fitted))
-            for name, step in description["steps"]
-        ]
-        return Pipeline(steps, **params)
+        return _restore_pipeline(description, params, key, source, fitted)
+    if name not in _classes():
+        raise ModelFileError(f"{key} is a {name!r}, of which files hold none.")
     cls = _classes()[name]
     if issubclass(cls, ComposedParser):
-        members = description["estimators"]
-        params["estimators"] = _restore_members(members, f"{key}/estimators", contents, False)
-    params.update(_restore_members(description["nested"], f"{key}/nested", contents, False))
+        members = _take(description, "estimators", list, key)
+        params["estimators"] = _restore_members(members, f"{key}/estimators", source, False)
+    nested = _take(description, "nested", list, key)
+    params.update(_restore_members(nested, f"{key}/nested", source, False))
     model = cls(**params)
+    check_params(model)
     if fitted:
-        vars(model).update(_restore_attributes(cls, description["attributes"], key, contents))
+        attributes = _take(description, "attributes", dict, key)
+        vars(model).update(_restore_attributes(cls, attributes, key, source))
+        check_model(model, key, source.max_bytes)
     return model
 
 
-def _restore_frozen(description, key, contents):
+def _restore_pipeline(description, params, key, source, fitted):
+    steps = [
+        (name, _restore(step, f"{key}/{name}", source, fitted))
+        for name, step in _take(description, "steps", list, key)
+    ]
+    if params.get("memory") is not None or not steps:
+        raise ModelFileError(f"{key} is a pipeline with a memory, which holds pickles, or empty.")
+    pipeline = Pipeline(steps, **params)
+    check_params(pipeline)
+    return pipeline
+
+
+def _restore_frozen(description, key, source):
     if "estimator" in description:
-        estimator = _restore(description["estimator"], f"{key}/estimator", contents)
-        contents.frozen[key] = FrozenEstimator(estimator)
-    return contents.frozen[description["key"]]
+        estimator = _restore(description["estimator"], f"{key}/estimator", source)
+        source.frozen[key] = FrozenEstimator(estimator)
+    return source.frozen[_take(description, "key", str, key)]
 
 
-def _restore_members(members, key, contents, fitted):
+def _restore_members(members, key, source, fitted):
     return [
-        (name, _restore(member, f"{key}/{k}", contents, fitted))
+        (name, _restore(member, f"{key}/{k}", source, fitted))
         for k, (name, member) in enumerate(members)
     ]
 
 
-def _restore_attributes(cls, stored, key, contents):
-    expected = _attributes(cls)
-    if {name: attribute["kind"] for name, attribute in stored.items()} != expected:
-        raise ValueError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
+def _restore_attributes(cls, stored, key, source):
+    expected, hints = _attributes(cls), _hints(cls)
+    if {name: _take(each, "kind", str, key) for name, each in stored.items()} != expected:
+        raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
     # Those that are checked or made with the help of others come last.
     for name in sorted(stored, key=lambda name: expected[name] in (*RECORDS, "results")):
-        restored[name] = _restore_attribute(stored[name], f"{key}/{name}", contents, restored)
+        place = f"{key}/{name}"
+        restored[name] = _restore_attribute(stored[name], hints[name], place, source, restored)
     return restored
 
 
-def _restore_attribute(attribute, key, contents, others):
+def _restore_attribute(attribute, annotation, key, source, others):
     kind = attribute["kind"]
     if kind == "array":
-        return contents.arrays[key]
+        return source.archive.read(key)
     if kind in RECORDS:
         record = RECORDS[kind]
-        names = record.stored._fields
-        value = record.stored(*(contents.arrays[f"{key}/{field}"] for field in names))
+        fields = record.stored._fields
+        value = record.stored(*(source.archive.read(f"{key}/{field}") for field in fields))
         record.check(value, others, key)
         return record.make(value, others)
     if kind == "members":
         named = Bunch()
-        named.update(_restore_members(attribute["members"], key, contents, True))
+        members = _take(attribute, "members", list, key)
+        named.update(_restore_members(members, key, source, True))
         return named
     if kind == "results":
-        candidates = _revive(attribute["candidates"])
-        return format_results(candidates, others["scores_"].reshape(len(candidates), -1))
+        return _restore_results(attribute, key, others)
     if kind == "strings":
-        if not all(isinstance(value, str) for value in attribute["values"]):
-            raise ValueError(f"{key} holds values that are no strings")
-        return np.array(attribute["values"], dtype=attribute["dtype"])
-    return _revive(attribute["value"])
+        return _restore_strings(attribute, annotation, key, source.max_bytes)
+    value = _revive(attribute["value"], key)
+    check_value(value, annotation, key)
+    return value
+
+
+def _restore_strings(attribute, annotation, key, max_bytes):
+    values = _take(attribute, "values", list, key)
+    if not all(isinstance(value, str) for value in values):
+        raise ModelFileError(f"{key} holds values that are no strings")
+    # Words are sorted with their tags, which their record checks.
+    is_sorted = key.endswith("/words_") or values == sorted(set(values))
+    if not is_sorted or "" in values:
+        raise ModelFileError(f"{key} holds strings that are empty, not sorted, or there twice")
+    if annotation == ObjectArray:
+        return np.array(values, dtype=object)
+    # All of them get the room of the longest.
+    n_bytes = 4 * len(values) * max(map(len, values), default=0)
+    if max_bytes is not None and n_bytes > max_bytes:
+        raise ModelFileError(f"{key} takes {n_bytes:,} bytes, more than max_bytes={max_bytes:,}")
+    return np.array(values, dtype=np.str_)
+
+
+def _restore_results(attribute, key, others):
+    candidates, scores = _revive(attribute["candidates"], key), others["scores_"]
+    check_value(candidates, list[dict[str, float]], key)
+    grid = {"n_states", "smoothing"}
+    if scores.ndim != 3 or scores.shape[0] * scores.shape[1] != len(candidates) or not scores.size:
+        raise ModelFileError(f"{key} has {len(candidates)} candidates of other scores")
+    if not all(candidate.keys() == grid for candidate in candidates):
+        raise ModelFileError(f"{key} has candidates that are no {' and '.join(sorted(grid))}")
+    with np.errstate(all="ignore"):
+        return format_results(candidates, scores.reshape(len(candidates), -1))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag._column_groups import list_sizes
+from sklearn_shag._model_file import ModelFileError
 from sklearn_shag.encoding import RIGHT, Alphabet, pair_of
 from sklearn_shag.features import FIRST, VECTOR, LinearWeights
 from sklearn_shag.learning import NO_SEED, Checkpoint
@@ -36,7 +37,10 @@ class Record(NamedTuple):
 
 def _check_grammar(operators, others, key):
     """Kernels trust the shapes of operators."""
-    shapes = grammar_shapes(others["symbols_"].size, operators.alpha_1.shape[-1])
+    n_symbols, n_states = others["symbols_"].size, operators.alpha_1.shape[-1]
+    if not n_symbols or not n_states:
+        raise ModelFileError(f"{key} has {n_states} states over {n_symbols} symbols")
+    shapes = grammar_shapes(n_symbols, n_states)
     for field, array, shape in zip(Operators._fields, operators, shapes, strict=True):
         _check_array(array, np.float64, shape, f"{key}/{field}")
 
@@ -64,6 +68,8 @@ def _check_statistics(statistics, others, key):
     ):
         _check_codes(codes, largest, key)
     _check_indptr(statistics.indptr, statistics.counts.size, "trigrams", key)
+    if min(part.min(initial=0) for part in statistics[:2]) < 0 or np.any(statistics.counts <= 0):
+        raise ModelFileError(f"{key} holds counts that are negative, or trigrams that never were")
 
 
 def _take_statistics(statistics):
@@ -86,8 +92,10 @@ def _check_labels(counts, others, key):
         _check_array(array, dtype, n_rows, f"{key}/{field}")
     _check_codes(counts.heads, Alphabet(n_symbols).root, f"{key}/heads")
     _check_codes(counts.directions, RIGHT, f"{key}/directions")
+    if counts.counts.min(initial=1) <= 0:
+        raise ModelFileError(f"{key}/counts holds counts that are not positive")
     if bool(counts.counts.size) != bool(n_labels):
-        raise ValueError(f"{key} holds {counts.counts.size} counts of {n_labels} labels")
+        raise ModelFileError(f"{key} holds {counts.counts.size} counts of {n_labels} labels")
     if n_labels:
         _check_codes(counts.modifiers, n_symbols - 1, f"{key}/modifiers")
         _check_codes(counts.labels, n_labels - 1, f"{key}/labels")
@@ -102,7 +110,7 @@ def _check_words(statistics, others, key):
     _check_codes(statistics.classes, 3, f"{key}/classes")
     known = list(zip(statistics.tags.tolist(), words.tolist(), strict=True))
     if known != sorted(set(known)):
-        raise ValueError(f"{key}/tags and the words are not sorted, or hold a word twice")
+        raise ModelFileError(f"{key}/tags and the words are not sorted, or hold a word twice")
     lexicon, n_pairs = statistics.lexicon, statistics.counts.size
     n_contexts = pair_of(lexicon.root + 1, 0) * statistics.n_classes
     _check_array(statistics.indptr, np.int64, (n_contexts + 1,), f"{key}/indptr")
@@ -112,9 +120,9 @@ def _check_words(statistics, others, key):
     _check_codes(statistics.outcomes, lexicon.stop, f"{key}/outcomes")
     contexts = np.repeat(np.arange(n_contexts), np.diff(statistics.indptr))
     if np.any(np.diff(contexts * (lexicon.stop + 1) + statistics.outcomes) <= 0):
-        raise ValueError(f"{key}/outcomes do not ascend in each context")
+        raise ModelFileError(f"{key}/outcomes do not ascend in each context")
     if np.any(statistics.counts <= 0):
-        raise ValueError(f"{key}/counts holds counts that are not positive")
+        raise ModelFileError(f"{key}/counts holds counts that are not positive")
 
 
 def _check_linear(weights, others, key):
@@ -125,7 +133,7 @@ def _check_linear(weights, others, key):
         shape = (array.shape[0] if array.ndim else 0, n_classes)
         _check_array(array, np.float32, shape, f"{key}/{field}")
         if not array.shape[0]:
-            raise ValueError(f"{key}/{field} holds no weights")
+            raise ModelFileError(f"{key}/{field} holds no weights")
 
 
 def _check_network(weights, others, key):
@@ -133,7 +141,7 @@ def _check_network(weights, others, key):
     hidden = weights.hidden_layer_sizes
     _check_array(hidden, np.int64, (hidden.size,), f"{key}/hidden_layer_sizes")
     if not hidden.size or hidden.min() < 1:
-        raise ValueError(f"{key}/hidden_layer_sizes holds no layers, or some without units")
+        raise ModelFileError(f"{key}/hidden_layer_sizes holds no layers, or some without units")
     n_labels = others["labels_"].size if "labels_" in others else None
     _check_array(weights.label_mask, np.bool_, (2, n_labels or 0), f"{key}/label_mask")
     vocabulary, vectors = others["vocabulary_"], weights.vectors
@@ -158,21 +166,21 @@ def _check_checkpoint(checkpoint, others, key):
 
 def _check_codes(codes, largest, key):
     if codes.min(initial=0) < 0 or codes.max(initial=0) > largest:
-        raise ValueError(f"{key} holds codes outside 0..{largest}")
+        raise ModelFileError(f"{key} holds codes outside 0..{largest}")
 
 
 def _check_indptr(indptr, n_entries, entries, key):
     if indptr[0] != 0 or indptr[-1] != n_entries or np.any(np.diff(indptr) < 0):
-        raise ValueError(f"{key}/indptr does not divide the {n_entries} {entries}")
+        raise ModelFileError(f"{key}/indptr does not divide the {n_entries} {entries}")
 
 
 def _check_array(array, dtype, shape, key):
     if array.shape != shape or array.dtype != dtype:
-        raise ValueError(
+        raise ModelFileError(
             f"{key} is {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of {shape}"
         )
     if not np.isfinite(array).all():
-        raise ValueError(f"{key} holds values that are not finite")
+        raise ModelFileError(f"{key} holds values that are not finite")
 
 
 # By the name of their kind in files, which never changes.

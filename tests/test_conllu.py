@@ -248,6 +248,8 @@ BAD_SENTENCES = {
         1,
         "no words",
     ),
+    "a CR too many": (words(0, 1)[:-1] + "\r\r\n", 2, "old Macs"),
+    "a CR in a word": (words(0).replace("w", "a\rb"), 1, "old Macs"),
     "not UTF-8": (words(0, 1) + WORD.format(3, 1).replace("w", "\udce9"), 3, "not valid UTF-8"),
     "comment not UTF-8": ("# ok\n# \udcff\n" + words(0), 2, "not valid UTF-8"),
 }
@@ -359,7 +361,9 @@ class TestHostileFiles:
         assert len(pickle.dumps(caught.value)) < 1000
         assert str(caught.value).isprintable()
 
-    @pytest.mark.parametrize("head", ["9" * 4299, "9" * 4301, "-" + "9" * 4301, "x" * 10**7])
+    @pytest.mark.parametrize(
+        "head", ["9" * 4299, "9" * 4300, "9" * 4301, "-" + "9" * 4301, "x" * 10**7]
+    )
     def test_heads(self, head):
         with pytest.raises(ConlluError, match="head") as caught:
             read(WORD.format(1, head))

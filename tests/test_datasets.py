@@ -1,15 +1,19 @@
 """The bundled treebank, generated treebanks, and treebanks downloaded from a local server."""
 
+import contextlib
 import gc
 import hashlib
 import http.server
 import io
+import os
 import re
 import socket
 import sys
 import threading
+import time
 import warnings
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -396,6 +400,7 @@ def damaged(offset, value, *, compressed=False):
 def served(monkeypatch):
     """Serve archives by path; `served.requests` lists what was asked for."""
     answers, requests = {}, []
+    together, stopped = threading.Barrier(4), threading.Event()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -404,11 +409,33 @@ def served(monkeypatch):
             if body is None:
                 self.send_error(404)
                 return
+            if "together" in self.path:
+                together.wait(30)
             self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
+            if "endless" not in self.path:
+                self.send_header("Content-Length", str(len(body)))
             self.end_headers()
+            if "drip" in self.path:
+                body = self.drip(body)
+            while "endless" in self.path and not self.wfile.closed:
+                self.wfile.write(bytes(10**6))
             # A dropped connection: less arrives than was promised.
             self.wfile.write(body[:-50] if "dropped" in self.path else body)
+
+        def drip(self, body):
+            """A byte now and then: never silent, and never at an end."""
+            while not stopped.wait(0.02):
+                self.wfile.write(body[:1])
+                body = body[1:]
+            return body
+
+        def handle(self):
+            with contextlib.suppress(ConnectionError):  # the client has seen enough
+                super().handle()
+
+        def finish(self):
+            with contextlib.suppress(ConnectionError):
+                super().finish()
 
         def log_message(self, *args):
             pass
@@ -424,6 +451,7 @@ def served(monkeypatch):
         f"http://127.0.0.1:{server.server_port}/{{name}}/r{{version}}.zip",
     )
     yield Bunch(answers=answers, requests=requests, port=server.server_port)
+    stopped.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -763,6 +791,141 @@ class TestDownload:
         with pytest.raises(OSError, match="404"):
             self.fetch(home)
         assert leftovers(home) == []
+
+    def test_at_the_same_time(self, served, home, monkeypatch):
+        """Whoever is first installs it; the server answers when all four have asked."""
+        url = f"http://127.0.0.1:{served.port}/together"
+        monkeypatch.setattr(_universal_dependencies, "ARCHIVE_URL", url)
+        served.answers["/together"] = GOOD
+        with ThreadPoolExecutor(4) as executor:
+            treebanks = [executor.submit(self.fetch, home) for _ in range(4)]
+        assert [len(treebank.result().train) for treebank in treebanks] == [30] * 4
+        assert served.requests == ["/together"] * 4
+        assert [path.name for path in home.iterdir()] == ["ud-treebanks-v2.16"]
+
+    @pytest.mark.parametrize("kind", ["folder", "full folder", "file", "link"])
+    @pytest.mark.parametrize("place", ["", "ud-treebanks-v2.16", "ud-treebanks-v2.16/UD_Test-Tiny"])
+    def test_what_is_in_its_place_is_found_before(self, served, tmp_path, kind, place):
+        home = tmp_path / "home"
+        path = home / place
+        if "folder" in kind and not place.endswith("Tiny"):
+            pytest.skip("that is what should be there")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind == "file":
+            path.touch()
+        elif kind == "link":
+            path.symlink_to(tmp_path / "nowhere")
+        else:
+            path.mkdir()
+        if kind == "full folder":
+            (path / "mine").touch()
+        before = leftovers(tmp_path)
+        with pytest.raises(OSError, match=rf"{re.escape(str(path))} is (no folder|there already)"):
+            self.fetch(home)
+        assert served.requests == []
+        assert leftovers(tmp_path) == before
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"",
+            b"\n",
+            b"\0\xff\x1b[2J",
+            b"%(digest)s\n",
+            b"%(digest)s  ../a-ud-train.conllu\n",
+            b"%(digest)s  /etc/passwd\n",
+            b"%(digest)s  a\x1b[2J\n",
+            b"%(digest)s  ..\n",
+            b"%(digest)s  \n",
+            b"%(digest)s *te_tiny-ud-train.conllu\n",
+            b"short  te_tiny-ud-train.conllu\n",
+            b"0" * 2**21,
+            None,
+        ],
+        ids=range(13),
+    )
+    def test_damaged_checksums(self, served, home, content):
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        folder = self.fetch(home).folder
+        sums = folder / "SHA256SUMS"
+        if content is None:  # one of the three files is left out
+            content = b"".join(sums.read_bytes().splitlines(keepends=True)[:2])
+        digest = hashlib.sha256((folder / "te_tiny-ud-train.conllu").read_bytes()).hexdigest()
+        sums.write_bytes(content.replace(b"%(digest)s", digest.encode()))
+        with pytest.raises((ValueError, OSError), match=r"SHA256SUMS|is missing or") as error:
+            self.fetch(home)
+        assert str(error.value).isprintable()
+        assert len(content) > 2**20 or isinstance(error.value, ValueError)
+        assert len(str(error.value)) <= 500
+
+    @pytest.mark.parametrize("name", ["drip", "endless"])
+    def test_time_and_size(self, served, home, monkeypatch, name):
+        url = f"http://127.0.0.1:{served.port}/{name}"
+        monkeypatch.setattr(_universal_dependencies, "ARCHIVE_URL", url)
+        served.answers[f"/{name}"] = GOOD
+        limits = {"drip": {"timeout": 0.3}, "endless": {"max_bytes": 10**7}}[name]
+        message = {"drip": r"after timeout=0\.3 seconds", "endless": "more than max_bytes=10000000"}
+        start = time.monotonic()
+        with pytest.raises(OSError, match=message[name]):
+            self.fetch(home, **limits)
+        assert time.monotonic() - start < 5
+        assert leftovers(home) == []
+
+    @pytest.mark.parametrize("lies", [False, True])
+    def test_size_when_unpacked(self, served, home, lies):
+        body = zipped({f"{TOP}/a-ud-train.conllu": "\n" * 10**6})
+        if lies:  # of the size, in both places where an archive has it
+            body = body.replace((10**6).to_bytes(4, "little"), (10**4).to_bytes(4, "little"))
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = body
+        with pytest.raises(
+            OSError, match="cannot be used" if lies else "more than max_bytes=99999"
+        ):
+            self.fetch(home, max_bytes=99999)
+        assert leftovers(home) == []
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            f"{TOP}/a\nb.conllu",
+            f"{TOP}/a\x1b[2J.conllu",
+            f"{TOP}/\u202ea.conllu",
+            "../a.conllu",
+            f"{TOP}/../a.conllu",
+            f"/{TOP}.conllu",
+            "/a.conllu",
+            f"{TOP}/..\\a.conllu",
+            f"{TOP}/te_tiny-ud-train.conllu",
+            "other/te_tiny-ud-train.conllu",
+        ],
+        ids=ascii,
+    )
+    def test_names_in_archives(self, served, home, name):
+        content = io.BytesIO(GOOD)
+        with zipfile.ZipFile(content, "a") as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a name that is there twice
+            archive.writestr(name, "")
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = content.getvalue()
+        with pytest.raises(OSError, match=r"holds a file of the name|twice") as error:
+            self.fetch(home)
+        assert str(error.value).isprintable()
+        assert leftovers(home) == []
+
+    def test_what_killed_processes_left(self, served, home):
+        fcntl = pytest.importorskip("fcntl", reason="needs locks that end with their process")
+        for name in ("stale", "used"):
+            (home / f".sklearn_shag-fetch-{name}").mkdir()
+            (home / f".sklearn_shag-fetch-{name}" / "archive.zip").touch()
+        used = os.open(home / ".sklearn_shag-fetch-used", os.O_RDONLY)
+        fcntl.flock(used, fcntl.LOCK_EX)
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        self.fetch(home)
+        os.close(used)
+        assert sorted(os.listdir(home)) == [".sklearn_shag-fetch-used", "ud-treebanks-v2.16"]
+
+    @pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": "1"}, {"max_bytes": 0}])
+    def test_bad_limits(self, home, options):
+        with pytest.raises(ValueError, match=f"'{next(iter(options))}' parameter of fetch_treeb"):
+            self.fetch(home, **options)
 
     def test_failure_leaves_other_treebanks(self, served, home):
         other = home / "ud-treebanks-v2.16" / "UD_Test-Other"

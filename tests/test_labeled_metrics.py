@@ -22,6 +22,7 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.treebank import DependencyTree, TokenFeature, heads, write_conllu
 from tests.estimators import symbols_and_heads, without_relations
+from tests.fuzz.treebanks import heads_lists
 
 SCORES = {
     "LAS": labeled_attachment_score,
@@ -44,10 +45,7 @@ def pairs_of_trees(draw):
 
         trees = []
         for labels in (["_", *LABELS], LABELS):
-            order = draw(st.permutations(range(1, n_tokens + 1)))
-            tree = [0] * n_tokens
-            for place, token in enumerate(order[1:], start=1):
-                tree[token - 1] = draw(st.sampled_from(order[:place]))
+            tree = draw(heads_lists(n_tokens=n_tokens, n_roots=1))
             trees.append(
                 DependencyTree(["w"] * n_tokens, tree, deprels=of_tokens(st.sampled_from(labels)))
             )

@@ -21,6 +21,7 @@ from sklearn_shag import (
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests.estimators import same, without_relations
+from tests.fuzz.treebanks import heads_lists
 
 ROOT = "<root>"
 # Some symbols of sentences to label are not known.
@@ -31,13 +32,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSy
 @st.composite
 def labelled_trees(draw, symbols=SYMBOLS[:3], labels=("_", "x", "y", "y:z", "root")):
     n_tokens = draw(st.integers(1, 5))
-    order = draw(st.permutations(range(1, n_tokens + 1)))
-    heads = [0] * n_tokens
-    for place, token in enumerate(order):
-        heads[token - 1] = draw(st.sampled_from(order[:place])) if place else 0
     return DependencyTree(
         draw(st.lists(st.sampled_from(symbols), min_size=n_tokens, max_size=n_tokens)),
-        heads,
+        draw(heads_lists(n_tokens=n_tokens, n_roots=1)),
         deprels=draw(st.lists(st.sampled_from(labels), min_size=n_tokens, max_size=n_tokens)),
     )
 

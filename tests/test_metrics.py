@@ -16,6 +16,7 @@ from sklearn_shag.metrics import (
     unlabeled_attachment_score,
 )
 from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+from tests.fuzz.treebanks import heads_lists
 
 # Of drawn treebanks it may be that no token counts.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
@@ -51,22 +52,12 @@ MULTIWORD = """\
 
 
 @st.composite
-def heads_lists(draw, n_tokens):
-    """Any trees, also with several roots and crossing arcs."""
-    order = draw(st.permutations(range(1, n_tokens + 1)))
-    heads = [0] * n_tokens
-    for place, token in enumerate(order):
-        heads[token - 1] = draw(st.sampled_from([0, *order[:place]]))
-    return heads
-
-
-@st.composite
 def treebanks(draw):
     """Symbols, true heads, predicted heads, masks of ignored tokens, and integer weights."""
     sentences = []
     for _ in range(draw(st.integers(1, 5))):
         n_tokens = draw(st.integers(1, 6))
-        gold, other = draw(heads_lists(n_tokens)), draw(heads_lists(n_tokens))
+        gold, other = (draw(heads_lists(n_tokens=n_tokens)) for _ in range(2))
         flips = draw(st.lists(st.booleans(), min_size=n_tokens, max_size=n_tokens))
         system = [b if flip else a for a, b, flip in zip(gold, other, flips, strict=True)]
         symbols = draw(st.lists(st.sampled_from(SYMBOLS), min_size=n_tokens, max_size=n_tokens))

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import networkx
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -24,19 +24,9 @@ from sklearn_shag.treebank import (
     write_conllu,
 )
 from tests import oracles
-from tests.test_tree import heads_lists
+from tests.fuzz.treebanks import heads_lists, partial_heads
 
 LINE = "{}\t{}\t_\tX\t_\t_\t{}\t{}\t_\t_\n"
-
-
-@st.composite
-def partial_heads(draw, max_tokens=8):
-    """Parts of trees with one root, at least one head of which is known, and one is not."""
-    tree = draw(heads_lists(max_tokens))
-    known = draw(st.lists(st.booleans(), min_size=len(tree), max_size=len(tree)))
-    partial = [head if is_known else -1 for head, is_known in zip(tree, known, strict=True)]
-    assume(any(known) and not all(known) and partial.count(0) <= 1)
-    return partial
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from sklearn_shag.treebank import DependencyTree
+from tests.fuzz.treebanks import heads_lists
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -26,17 +26,6 @@ def tree():
         feats=["Definite=Def|PronType=Art", "Number=Sing", "Number=Sing|Tense=Pres", "_"],
         deprels=["det", "nsubj", "root", "punct"],
     )
-
-
-@st.composite
-def heads_lists(draw, max_tokens=12):
-    """Any trees, also with several roots and crossing arcs."""
-    n_tokens = draw(st.integers(1, max_tokens))
-    order = draw(st.permutations(range(1, n_tokens + 1)))
-    heads = [0] * n_tokens
-    for place, token in enumerate(order):
-        heads[token - 1] = draw(st.sampled_from([0, *order[:place]]))
-    return heads
 
 
 class TestConstructor:

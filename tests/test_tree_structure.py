@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from sklearn_shag.treebank import DependencyTree
-from tests.test_tree import heads_lists
+from tests.fuzz.treebanks import heads_lists
 
 
 @pytest.fixture

@@ -3,17 +3,17 @@
 import hashlib
 import os
 import re
-import shutil
-import tempfile
-import zipfile
-import zlib
 from collections.abc import Sequence
+from numbers import Integral, Real
 from pathlib import Path
 
 from sklearn.utils import Bunch
 
-from sklearn_shag.treebank import DependencyTree, read_conllu
-from sklearn_shag.utils._messages import shorten
+from sklearn_shag.datasets._archives import Downloader, scratch_folder, unpack
+from sklearn_shag.treebank import MAX_BYTES, DependencyTree, read_conllu
+from sklearn_shag.utils._io import read_bytes
+from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
 
 # The repositories of the project itself; every release is a tag of each.
@@ -21,6 +21,8 @@ ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags
 DEFAULT_VERSION = "2.16"
 SPLITS = ("train", "dev", "test")
 CHECKSUMS = "SHA256SUMS"
+_CHECKSUM = re.compile(r"([0-9a-f]{64})  ([^/\\]+)")
+_MAX_CHECKSUMS = 2**20  # bytes
 
 
 class FetchedTreebank(Bunch):
@@ -62,6 +64,12 @@ def get_data_home(data_home: FilePath | None = None) -> Path:
     return Path(data_home).expanduser()
 
 
+@validate_params(
+    {
+        "max_bytes": [Interval(Integral, 1, None, closed="left"), None],
+        "timeout": [Interval(Real, 0, None, closed="neither"), None],
+    }
+)
 def fetch_treebank(
     name: str,
     *,
@@ -71,6 +79,8 @@ def fetch_treebank(
     download_if_missing: bool = True,
     known_hash: str | None = None,
     progressbar: bool = True,
+    max_bytes: int | None = MAX_BYTES,
+    timeout: float | None = 3600.0,
 ) -> FetchedTreebank:
     """Load a treebank of Universal Dependencies, downloading it if it is not there yet.
 
@@ -95,6 +105,13 @@ def fetch_treebank(
         treebank are in any case checked against the hashes they had when they were unpacked.
     progressbar : bool, default=True
         Whether to show the progress of a download.
+    max_bytes : int or None, default=2**30
+        The largest size of an archive to download, of its files together when they are unpacked,
+        and of each file that is read, as for :func:`sklearn_shag.treebank.read_conllu`. None for
+        any size.
+    timeout : float or None, default=3600
+        Seconds that a download may take altogether; None for any time. A server that sends nothing
+        for 60 seconds is given up in any case.
 
     Returns
     -------
@@ -105,9 +122,12 @@ def fetch_treebank(
     Raises
     ------
     ValueError
-        If `name` or `version` is not of the form of one, or a file does not have its checksum.
+        If `name` or `version` is not of the form of one, a file does not have its checksum, or the
+        checksums are damaged.
     OSError
-        If the treebank is missing and must not, or cannot, be downloaded, or `data_home` is a file.
+        If the treebank is missing and must not, or cannot, be downloaded, or something else is in
+        its place, or in that of `data_home`; if it is larger than `max_bytes` or takes longer than
+        `timeout`.
     ImportError
         If it must be downloaded and pooch is not installed.
 
@@ -115,6 +135,12 @@ def fetch_treebank(
     --------
     load_english : A small treebank that comes with the package.
     sklearn_shag.treebank.read_conllu : Trees from any file.
+
+    Notes
+    -----
+    Several processes may fetch the same treebank at a time: whichever has it first installs it for
+    all. A download that fails or is interrupted leaves nothing behind; what a killed process has
+    left is removed by the next download (POSIX).
 
     Examples
     --------
@@ -128,9 +154,10 @@ def fetch_treebank(
     if version is not None and not _is_like(version, r"\d+\.\d+"):
         raise ValueError(f"A release has a version such as '2.16', a str; got {shorten(version)}.")
     home = get_data_home(data_home)
-    if home.exists() and not home.is_dir():
+    if os.path.lexists(home) and not home.is_dir():
         raise NotADirectoryError(
-            f"{home} is no folder. As data_home pass the folder for treebanks; it need not exist."
+            f"{printable(home, 300)} is no folder. As data_home pass the folder for treebanks; it "
+            f"need not exist."
         )
     released = home / f"ud-treebanks-v{version or DEFAULT_VERSION}" / name
     folders = [released] if version else [home / name, released]
@@ -138,15 +165,26 @@ def fetch_treebank(
     if folder is None:
         if not download_if_missing:
             looked_in = " and ".join(map(str, folders))
-            raise OSError(f"The treebank {name} is not in {looked_in}; allow its download.")
+            raise OSError(
+                printable(f"The treebank {name} is not in {looked_in}; allow its download.")
+            )
         folder = released
-        _download(name, version or DEFAULT_VERSION, folder, known_hash, progressbar)
+        _check_target(folder)
+        _download(
+            name,
+            version or DEFAULT_VERSION,
+            folder,
+            known_hash=known_hash,
+            max_bytes=max_bytes,
+            timeout=timeout,
+            progressbar=progressbar,
+        )
     _verify(folder)
     splits = {
         split: [
             tree
             for path in sorted(folder.glob(f"*-ud-{split}.conllu"))
-            for tree in read_conllu(path, symbols=symbols)
+            for tree in read_conllu(path, symbols=symbols, max_bytes=max_bytes)
         ]
         for split in SPLITS
     }
@@ -157,7 +195,23 @@ def _is_like(value, pattern):
     return isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
 
-def _download(name, version, folder, known_hash, progressbar):
+def _check_target(folder):
+    """Refuse, before anything is downloaded, places where a treebank cannot be put."""
+    release = folder.parent
+    if os.path.lexists(release) and not release.is_dir():
+        raise NotADirectoryError(
+            printable(f"{release} is no folder. Move it away to download the treebank.")
+        )
+    if os.path.lexists(folder):
+        raise FileExistsError(
+            printable(
+                f"{folder} is there already, without .conllu files. Move it away to download the "
+                f"treebank."
+            )
+        )
+
+
+def _download(name, version, folder, *, known_hash, max_bytes, timeout, progressbar):
     """Download a release of a treebank and move its files into place in one step."""
     try:
         import pooch
@@ -168,62 +222,87 @@ def _download(name, version, folder, known_hash, progressbar):
     url = ARCHIVE_URL.format(name=name, version=version)
     home = folder.parent.parent
     home.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home, prefix=f".{name}-") as scratch:
+    with scratch_folder(home) as scratch:
         try:
             archive = pooch.retrieve(
                 url,
                 known_hash=known_hash and f"sha256:{known_hash}",
                 path=scratch,
                 fname="archive.zip",
-                downloader=pooch.HTTPDownloader(progressbar=progressbar, timeout=60),
+                downloader=Downloader(max_bytes, timeout, progressbar),
             )
         except OSError as error:
-            raise OSError(
-                f"Could not download {name}, release {version}, from {url}: {error}. Check the "
-                f"name, the version and the network, or put the treebank's folder into "
-                f"{folder.parent}."
-            ) from error
-        unpacked = Path(scratch) / name
+            message = (
+                f"Could not download {name}, release {version}, from {url}: "
+                f"{printable(error, 200)}. Check the name, the version and the network, or put the "
+                f"treebank's folder into {printable(folder.parent, 200)}."
+            )
+            raise OSError(message) from error
+        unpacked = scratch / name
         unpacked.mkdir()
-        _unpack(archive, unpacked, url)
-        folder.parent.mkdir(exist_ok=True)
-        os.replace(unpacked, folder)
+        try:
+            unpack(archive, unpacked, _is_wanted, max_bytes)
+            _write_checksums(unpacked)
+        except OSError as error:
+            raise OSError(f"What {url} gave cannot be used: {printable(error, 300)}.") from error
+        _install(unpacked, folder)
 
 
-def _unpack(archive, folder, url):
-    """Take the trees, the licence and the README from the top folder of an archive."""
+def _is_wanted(filename):
+    """The trees, the licence and the README."""
+    return filename.endswith(".conllu") or filename.startswith(("LICENSE", "README"))
+
+
+def _install(unpacked, folder):
+    """Give a folder its name, unless another process that downloads it too was faster."""
+    folder.parent.mkdir(exist_ok=True)
     try:
-        with zipfile.ZipFile(archive) as content:
-            for member in content.namelist():
-                parts = member.split("/")
-                wanted = parts[-1].endswith(".conllu") or parts[-1].startswith(
-                    ("LICENSE", "README")
-                )
-                if len(parts) == 2 and wanted:
-                    with content.open(member) as source, open(folder / parts[1], "wb") as target:
-                        shutil.copyfileobj(source, target)
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError) as error:
-        raise OSError(f"What {url} gave is not a zip archive that can be read: {error}.") from error
+        os.replace(unpacked, folder)
+    except OSError:
+        if not any(folder.glob("*.conllu")):
+            raise
+
+
+def _write_checksums(folder):
     files = sorted(folder.glob("*.conllu"))
     if not files:
-        raise OSError(f"The archive from {url} holds no .conllu files.")
+        raise OSError("it holds no .conllu files")
     lines = [f"{_sha256(path)}  {path.name}\n" for path in files]
     (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
 
 
 def _verify(folder):
     """Compare files with the checksums that were written when they were unpacked."""
-    checksums = folder / CHECKSUMS
-    if not checksums.exists():
+    if not os.path.lexists(folder / CHECKSUMS):  # not downloaded by this package
         return
-    for line in checksums.read_text(encoding="utf-8").splitlines():
-        expected, filename = line.split(maxsplit=1)
+    remedy = f"Delete the folder {printable(folder, 200)} to download it again."
+    listed = _read_checksums(folder, remedy)
+    for filename, expected in listed.items():
         path = folder / filename
-        if not path.exists() or _sha256(path) != expected:
+        if not path.is_file() or _sha256(path) != expected:
             raise ValueError(
-                f"{path} is missing or no longer what was downloaded (its SHA-256 is not "
-                f"{expected}). Delete the folder {folder} to download it again."
+                f"{printable(path, 200)} is missing or no longer what was downloaded (its SHA-256 "
+                f"is not {expected}). {remedy}"
             )
+    for path in folder.glob("*.conllu"):
+        if path.name not in listed:
+            raise ValueError(
+                f"{printable(path, 200)} is not in {CHECKSUMS}, which lists what was downloaded. "
+                f"{remedy}"
+            )
+
+
+def _read_checksums(folder, remedy):
+    """The SHA-256 of each file, in the format of sha256sum."""
+    path = folder / CHECKSUMS
+    lines = read_bytes(path, _MAX_CHECKSUMS).decode(errors="replace").splitlines()
+    matches = [_CHECKSUM.fullmatch(line) for line in lines]
+    if not matches or not all(matches):
+        raise ValueError(
+            f"{printable(path, 200)} is damaged: what it should have is, in each line, a SHA-256, "
+            f"two spaces and the name of a file. {remedy}"
+        )
+    return {match[2]: match[1] for match in matches}
 
 
 def _sha256(path):

@@ -1,6 +1,7 @@
 """Features of tokens and arcs: columns, templates, and hashed weights that learn."""
 
 from sklearn_shag.features._columns import (
+    AFFIXES,
     FIRST,
     OF_WORDS,
     ROOT,
@@ -8,6 +9,7 @@ from sklearn_shag.features._columns import (
     UNKNOWN,
     VECTOR,
     Columns,
+    check_name,
     choose_columns,
     encode_columns,
     list_values,

@@ -30,7 +30,7 @@ from sklearn_shag.treebank._projectivity import (
 from sklearn_shag.treebank._punctuation import marks_punctuation, remove_punctuation
 from sklearn_shag.treebank._sources import list_sources
 from sklearn_shag.treebank._tags import with_tags
-from sklearn_shag.treebank._text import ConlluError
+from sklearn_shag.treebank._text import MAX_BYTES, ConlluError
 from sklearn_shag.treebank._token_feature import TokenFeature
 from sklearn_shag.treebank._transformer import TreeTransformer
 from sklearn_shag.treebank._tree import DependencyTree, fill_unknown, heads

@@ -248,6 +248,10 @@ def _parse_sentence(path, first_line, block):
         line = first_line + block.count(b"\n", 0, error.start)
         raise ConlluError(path, line, NOT_UTF8) from None
     words, line_numbers = _parse_words(path, first_line, source.split("\n"))
+    if "\r" in source:  # at the end of a line it would become a part of that, once it is written
+        line = first_line + source.count("\n", 0, source.index("\r"))
+        message = r"the line holds a line end of old Macs, '\r'; convert them to '\n'"
+        raise ConlluError(path, line, message)
     columns = list(zip(*words, strict=True))
     heads = _parse_heads(path, columns[6], line_numbers)
     # Tags and most words repeat: one string for all that are equal halves the memory.

@@ -93,7 +93,7 @@ def read_text(path_or_file, max_bytes):
         data = _gather(path, _encode_lines(path, path_or_file), max_bytes)
     else:
         path = "<stdin>" if path_or_file == STANDARD else path_or_file
-        data = read_bytes(path_or_file)
+        data = read_bytes(path_or_file, max_bytes)
         if data.startswith(_GZIP):
             with gzip.open(io.BytesIO(data)) as file:
                 # `read` would lose what comes before an error.

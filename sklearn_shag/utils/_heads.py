@@ -115,7 +115,7 @@ def _find_error(heads):
         if not UNKNOWN <= head <= n_tokens:
             return (
                 token,
-                f"head {head} is outside 0..{n_tokens}",
+                f"head {shorten(head)} is outside 0..{n_tokens}",
                 "a head is the position of a token, counted from 1, or 0 for the root",
             )
     if UNKNOWN not in heads:

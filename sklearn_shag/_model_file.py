@@ -1,0 +1,179 @@
+"""Archives of arrays that a stranger may have made: no more is read of them than is allowed."""
+
+import io
+import json
+import math
+import re
+import zipfile
+
+import numpy as np
+
+HEADER = "header"
+# Of what is unpacked, the part that may be text: its Python objects take up to 24 times the room.
+_HEADER_SHARE = 1 / 16
+_MAX_DEPTH = 64  # of lists and dicts in the header; a pipeline in a pipeline takes four
+_MAX_MEMBERS = 1 << 14  # arrays of an archive
+_ENTRY = b"PK\x01\x02"  # what each entry of the directory of an archive begins with
+_PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_CHUNK = 1 << 20  # bytes that are unpacked at once
+_NPY = b"\x93NUMPY\x01\x00"  # magic and version of a .npy file
+# Its header, as numpy writes it for the arrays that models have.
+_NPY_HEADER = re.compile(
+    r"{'descr': '(\|b1|\|u1|<i8|<f4|<f8)', 'fortran_order': (True|False), "
+    r"'shape': \((|\d{1,18},|\d{1,18}(?:, \d{1,18})+)\), } *\n"
+)
+
+
+class ModelFileError(ValueError):
+    """A file is no saved model, is damaged, or asks for more memory than is allowed.
+
+    Its message names the file and says what is wrong with it, in at most 500 characters, without
+    control characters.
+
+    Parameters
+    ----------
+    message : str
+        The file, and what is wrong with it.
+
+    See Also
+    --------
+    load_model : Raises it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_shag import ModelFileError, load_model
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> _ = path.write_text("no model")
+    >>> try:
+    ...     load_model(path)
+    ... except ModelFileError as error:
+    ...     print(str(error).removeprefix(str(path)))
+     is not a saved model, or is damaged: it is no .npz archive, as save_model and the command
+    train write it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+class Archive:
+    """The arrays of a model file, each read when it is asked for.
+
+    Parameters
+    ----------
+    data : bytes
+        The file.
+    max_bytes : None or int
+        How much it may hold, unpacked, of all that is asked for; None is no limit.
+
+    Raises
+    ------
+    ModelFileError
+        Without the name of the file, which is not known here; so do the methods.
+    """
+
+    def __init__(self, data, max_bytes):
+        # numpy takes any other file for a pickle, and would advise to trust it.
+        if not zipfile.is_zipfile(io.BytesIO(data)):
+            if data.startswith(_PICKLE):
+                raise ModelFileError(
+                    "it looks like a pickle. joblib.load or pickle.load may read it; but loading "
+                    "it can run any code, so load only what you trust."
+                )
+            raise ModelFileError(
+                "it is no .npz archive, as save_model and the command train write it."
+            )
+        # zipfile makes an object of each entry, a hundred times as large, before any can be seen.
+        if data.count(_ENTRY) > _MAX_MEMBERS:
+            raise ModelFileError(f"its directory has more than {_MAX_MEMBERS:,} entries.")
+        self._max_bytes = self._left = math.inf if max_bytes is None else max_bytes
+        self._archive = zipfile.ZipFile(io.BytesIO(data))
+        self._members = {info.filename: info for info in self._archive.infolist()}
+        if len(self._members) < len(self._archive.infolist()):
+            raise ModelFileError("it holds an array twice.")
+
+    def read_header(self):
+        """Read the JSON that says what the arrays are.
+
+        Returns
+        -------
+        header : object
+            Of strings, numbers, None, lists and dicts that are not nested deeply.
+        """
+        if f"{HEADER}.npy" not in self._members:
+            raise ModelFileError(
+                "it is an archive without a header, which those that save_model and the command "
+                "train write have."
+            )
+        text = self.read(HEADER, self._max_bytes * _HEADER_SHARE)
+        if text.dtype != np.uint8 or text.ndim != 1:
+            raise ModelFileError(f"its header is {text.dtype} of shape {text.shape}, and no text.")
+        header = json.loads(text.tobytes())
+        nodes = [header]
+        for _ in range(_MAX_DEPTH):
+            nodes = [child for node in nodes for child in _children(node)]
+            if not nodes:
+                return header
+        raise ModelFileError(f"its header is nested more than {_MAX_DEPTH} levels deep.")
+
+    def read(self, name, max_bytes=math.inf):
+        """Read an array.
+
+        Parameters
+        ----------
+        name : str
+        max_bytes : float, default=inf
+            How much of what may still be read this array may have.
+
+        Returns
+        -------
+        array : ndarray
+        """
+        info = self._members.get(f"{name}.npy")
+        if info is None:
+            raise ModelFileError(f"it holds no array {name}.")
+        if info.flag_bits & 1 or info.compress_type not in _METHODS:
+            raise ModelFileError(f"the array {name} is encrypted, or compressed in another way.")
+        if info.file_size > min(self._left, max_bytes):
+            raise ModelFileError(
+                f"it holds more than max_bytes={self._max_bytes:,} unpacked, or more than "
+                f"{_HEADER_SHARE:.0%} of that in its header. If you trust it, load it with a "
+                f"larger max_bytes, or None."
+            )
+        self._left -= info.file_size
+        with self._archive.open(info) as file:
+            return _read_npy(file, info.file_size, name)
+
+
+def _children(node):
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else ()
+
+
+def _read_npy(file, n_bytes, name):
+    """Read an .npy file whose size is known, so that its header cannot ask for more room."""
+    start = file.read(len(_NPY) + 2)
+    length = int.from_bytes(start[len(_NPY) :], "little")
+    match = _NPY_HEADER.fullmatch(file.read(length).decode("latin-1"))
+    if not start.startswith(_NPY) or match is None:
+        raise ModelFileError(
+            f"the array {name} is none of version 1.0 of .npy files, of the types bool, uint8, "
+            f"int64, float32 or float64."
+        )
+    dtype, fortran_order = np.dtype(match[1]), match[2] == "True"
+    shape = tuple(int(size) for size in match[3].split(",") if size)
+    if len(start) + length + math.prod(shape) * dtype.itemsize != n_bytes:
+        raise ModelFileError(f"the array {name} is longer or shorter than it should be.")
+    array = np.empty(shape[::-1] if fortran_order else shape, dtype)
+    rest = memoryview(array.reshape(-1).view(np.uint8))
+    while len(rest):
+        n_read = file.readinto(rest[:_CHUNK])
+        if not n_read:
+            raise ModelFileError(f"the array {name} is cut off.")
+        rest = rest[n_read:]
+    if match[1] == "|b1" and array.view(np.uint8).max(initial=0) > 1:
+        raise ModelFileError(f"the array {name} is of bool, but holds other bytes than 0 and 1.")
+    return array.T if fortran_order else array

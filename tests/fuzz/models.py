@@ -1,0 +1,449 @@
+"""Model files, whole and damaged: refused, or an estimator that parses."""
+
+import contextlib
+import copy
+import io
+import json
+import tempfile
+import traceback
+import warnings
+import zipfile
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.pipeline import Pipeline
+
+import sklearn_shag
+from sklearn_shag import ModelFileError, load_model, save_model
+from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning, is_projective
+from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._param_validation import InvalidParameterError
+from tests.fuzz._run import Target
+from tests.model_files import short_trees, small_models
+
+PACKAGE = str(Path(sklearn_shag.__file__).parent)
+LONGEST_MESSAGE = 500
+DEEP = "@deep@"  # stands for lists in lists, which json cannot write
+VALUES = [
+    *(None, True, False, 0, 1, -1, 2, 3, 7, 100, 2**31 - 1, 2**31, 2**63, 2**64, -(2**63), 10**30),
+    *(0.0, -0.0, 0.5, -1.5, 1e308, 1e-308, 5e-324, float("inf"), float("-inf"), float("nan")),
+    *("", "x", "_", "a\tb", "a\nb", "\ud800", "\0", "\x1b[2J", "x" * 5000, "NOUN", "DET", "root"),
+    *("mbr", "viterbi", "mst", "max_marginal", "single", "first", "sibling", "fcp", "em", "random"),
+    *("symbol", "form", "suffix", "prefix.2", "shape", "vector", "feats.Case", "upos", "deprel"),
+    *("h.symbol", "h.tag m.tag", "m+999999999999.symbol", "bias", "array", "strings", "operators"),
+    *([], {}, [[]], [1, 2], ["NOUN"], [["VERB", "NOUN"]], {"x": 1}, DEEP),
+    *({"tuple": [1, 2]}, {"dict": {}}, {"range": [0, 3, 1]}, {"range": [0, 10**18, 1]}),
+    *({"range": [0]}, {"range": "x"}, {"tuple": {}}, {"class": "DMV"}, "DMV", "Pipeline", "os"),
+]
+NUMBERS = (
+    1e38,
+    -1e38,
+    1e-38,
+    0.0,
+    1.0,
+    -1.0,
+    0.5,
+    1e-300,
+    1e300,
+    -1e300,
+    5e-324,
+    np.inf,
+    -np.inf,
+    np.nan,
+    2.0,
+    1e6,
+)
+WHOLE_NUMBERS = (0, 1, -1, 2, 3, 1000, 2**31, 2**62, -(2**62), 2**63 - 1)
+
+
+class Model(NamedTuple):
+    """What is in a model file."""
+
+    header: dict
+    arrays: dict
+
+
+class Mutant(NamedTuple):
+    """A damaged file, and what is to be done with what comes out of it."""
+
+    data: bytes
+    chosen: int  # the method that is tried beside the cheap ones
+
+
+@cache
+def saved_models():
+    """What is in the files of all small models, by their names."""
+    models = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.npz"
+        for name, estimator in small_models().items():
+            save_model(estimator, path)
+            with np.load(path) as archive:
+                arrays = dict(archive)
+            models[name] = Model(json.loads(arrays.pop("header").tobytes()), arrays)
+    return models
+
+
+@cache
+def _whole_files():
+    return [_pack(header, arrays) for header, arrays in saved_models().values()]
+
+
+def make(random):
+    """A mutant of one of the models."""
+    chosen = random.randrange(1 << 16)
+    if random.random() < 0.15:
+        return Mutant(_damage_bytes(random, random.choice(_whole_files())), chosen)
+    models = list(saved_models().values())
+    header, arrays = random.choice(models)
+    header, arrays = copy.deepcopy(header), dict(arrays)
+    for _ in range(random.choice((1, 1, 1, 1, 2))):
+        change = random.choice((_change_array, _change_values, _change_header, _change_size))
+        header = change(random, header, arrays) or header
+    data = _pack(header, arrays, random if random.random() < 0.1 else None)
+    return Mutant(data, chosen)
+
+
+def _damage_bytes(random, data):
+    data = bytearray(data)
+    for _ in range(random.choice((1, 1, 2, 4, 16))):
+        place = random.randrange(len(data) + 1)
+        action = random.randrange(5)
+        if action == 0:
+            del data[place:]
+        elif action == 1:
+            del data[place : place + random.choice((1, 2, 4, 100))]
+        elif action == 2:
+            data[place:place] = random.randbytes(random.choice((1, 2, 4, 100)))
+        elif data:
+            data[place % len(data)] = random.randrange(256)
+    return bytes(data)
+
+
+def _change_array(random, _, arrays):
+    if not arrays:
+        return
+    name = random.choice(list(arrays))
+    array = arrays[name]
+    action = random.randrange(8)
+    if action == 0:
+        del arrays[name]
+    elif action == 1:
+        arrays[random.choice((name + "x", "header", "\x1b", random.choice(list(arrays))))] = array
+    elif action == 2:
+        kinds = ("f4", ">f8", "i4", "i8", "u1", "?", "c16", "O", "S3", "U2", "f2")
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            arrays[name] = array.astype(random.choice(kinds))
+    elif action == 3:
+        shapes = ((-1,), (1, -1), (-1, 1), (*array.shape, 1), array.shape[::-1])
+        arrays[name] = array.reshape(random.choice(shapes))
+    elif action == 4:
+        arrays[name] = array.T
+    elif action == 5:
+        arrays[name] = array[: random.randrange(len(array) + 1)]
+    elif action == 6:
+        arrays[name] = np.concatenate([array, array[:1]])
+    else:
+        arrays[name] = np.asfortranarray(array)
+
+
+def _change_values(random, _, arrays):
+    """Change numbers alone, so that more may still be a model."""
+    if not arrays:
+        return
+    name = random.choice(list(arrays))
+    array = arrays[name]
+    action = random.randrange(4)
+    with np.errstate(all="ignore"):
+        if action == 0:
+            arrays[name] = np.full_like(array, _number(random, array))
+        elif action == 1 and array.dtype.kind == "f":
+            factor = random.choice((-1, 0, 1e-300, 1e-30, 1e-5, 1e5, 1e30, 1e300))
+            arrays[name] = (array * factor).astype(array.dtype)
+        elif array.size:
+            arrays[name] = array = array.copy(order="K")
+            for _ in range(random.choice((1, 1, 3, array.size // 2))):
+                place = tuple(random.randrange(n) for n in array.shape)
+                array[place] = _number(random, array)
+
+
+def _number(random, array):
+    if array.dtype.kind == "f":
+        return random.choice(NUMBERS)
+    if array.dtype == bool:
+        return random.random() < 0.5
+    if array.dtype.kind not in "iu":  # after another change
+        return array.ravel()[:1]
+    value = random.choice((*WHOLE_NUMBERS, array.size, *array.ravel()[:1].tolist()))
+    return int(np.clip(value, np.iinfo(array.dtype).min, np.iinfo(array.dtype).max))
+
+
+def _change_size(random, header, arrays):
+    """Give all axes of one size another, and lists in the header too: shapes that fit."""
+    sizes = sorted({size for array in arrays.values() for size in array.shape})
+    if not sizes:
+        return None
+    old = random.choice(sizes)
+    new = random.choice((0, 1, max(old - 1, 0), old + 1, 2 * old))
+    apart = random.choice((0, 0, 1, 2))  # sizes that are larger than that by one or two
+    for name, array in arrays.items():
+        for axis, size in enumerate(array.shape):
+            more = size - old
+            if 0 <= more <= apart and size:
+                array = array.take(np.arange(new + more) % size, axis=axis)
+        arrays[name] = array
+    return _resize_lists(header, old, new)
+
+
+def _resize_lists(node, old, new):
+    if isinstance(node, dict):
+        return {key: _resize_lists(child, old, new) for key, child in node.items()}
+    if isinstance(node, list) and node and len(node) == old and isinstance(node[0], str | float):
+        longer = [
+            f"{value}{k}" if isinstance(value, str) else value for k, value in enumerate(node)
+        ]
+        return (node + longer)[:new]
+    return [_resize_lists(child, old, new) for child in node] if isinstance(node, list) else node
+
+
+def _change_header(random, header, _):
+    """Change one value, wherever it is."""
+    parent, key, node = None, None, header
+    while isinstance(node, dict | list) and node and (parent is None or random.random() < 0.9):
+        parent = node
+        key = random.choice(list(node)) if isinstance(node, dict) else random.randrange(len(node))
+        node = node[key]
+    action = random.randrange(8)
+    if action == 0:
+        del parent[key]
+    elif action == 1:
+        name = random.choice((*vars(sklearn_shag)["__all__"], "x"))
+        if isinstance(parent, dict):
+            parent[random.choice((name, key, "random_state", "class"))] = name
+        else:
+            parent.append(node)
+    elif action == 2 and isinstance(parent, list):
+        random.shuffle(parent)
+    elif action == 3:
+        other = random.choice(list(saved_models().values())).header["model"]
+        for level in ("attributes", "params"):
+            if isinstance(parent, dict) and key in other.get(level, {}):
+                parent[key] = other[level][key]
+    elif action == 4 and isinstance(node, int | float):
+        parent[key] = random.choice((node + 1, node - 1, -node, node * 10, float(node), str(node)))
+    else:
+        parent[key] = random.choice(VALUES)
+
+
+def _pack(header, arrays, random=None):
+    """The bytes of an archive; with `random` what stands in its directory may be wrong."""
+    text = json.dumps(header)
+    if DEEP in text:
+        deep = 40 if random is None else random.choice((10, 1000, 100_000))
+        text = text.replace(f'"{DEEP}"', "[" * deep + "]" * deep)
+    file = io.BytesIO()
+    method = zipfile.ZIP_STORED
+    if random is not None:
+        method = random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA))
+    with warnings.catch_warnings(), zipfile.ZipFile(file, "w", method) as archive:
+        warnings.simplefilter("ignore")  # names that are there twice
+        arrays = {"header": np.frombuffer(text.encode(), dtype=np.uint8)} | arrays
+        for name, array in arrays.items():
+            archive.writestr(f"{name}.npy", _as_npy(array))
+            if random is not None and random.random() < 0.05:
+                archive.writestr(f"{name}.npy", _as_npy(array))
+        if random is not None:
+            _lie(random, archive.infolist())
+    return file.getvalue()
+
+
+def _as_npy(array):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
+def _lie(random, infos):
+    info = random.choice(infos)
+    action = random.randrange(6)
+    if action == 0:
+        info.file_size = random.choice((0, 1, info.file_size + 1, 2**31, 2**32 - 2, 2**40))
+    elif action == 1:
+        info.compress_size = random.choice((0, 1, info.compress_size - 1, 2**31, 2**40))
+    elif action == 2:
+        info.flag_bits |= random.choice((1, 0x40, 0x800, 0x2000))
+    elif action == 3:
+        info.compress_type = random.choice((0, 1, 8, 9, 12, 14, 93, 99))
+    elif action == 4:
+        info.CRC ^= random.choice((1, 0xFFFF))
+    else:
+        info.header_offset = random.choice((0, 1, info.header_offset + 1, 2**31))
+
+
+@cache
+def _file():
+    """The name of a file of this process, in a folder that goes with it."""
+    folder = tempfile.TemporaryDirectory()
+    return folder, Path(folder.name) / "model.npz"
+
+
+@cache
+def _sentences():
+    """Known sentences, and one with unknown words and tags, which has no values elsewhere."""
+    known = [tree for tree in short_trees() if len(tree) > 3][:2]
+    unknown = DependencyTree(["Brand-new", "words", "NOUN"], [2, 0, 2], upos=["ADJ", "new", "NOUN"])
+    columns = {name: known[0].column(name)[:3] for name in ("xpos", "feats", "lemma")}
+    return [
+        *known,
+        DependencyTree(
+            unknown.forms,
+            [2, 0, 2],
+            upos=unknown.upos,
+            xpos=columns["xpos"],
+            feats=columns["feats"],
+            lemmas=columns["lemma"],
+            deprels=["amod", "root", "dep"],
+        ),
+    ]
+
+
+def run(mutant):
+    """Load a mutant, and do with it whatever can be done."""
+    _, path = _file()
+    path.write_bytes(mutant.data)
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", UnknownSymbolWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            model = load_model(path)
+        except ModelFileError as error:
+            message = str(error)
+            assert len(message) <= LONGEST_MESSAGE, len(message)
+            assert message.isprintable(), message
+            return "ModelFileError"
+        outcomes = set()
+        assert isinstance(repr(model), str)
+        last = open_member(model).parser
+        for method in (*CHEAP, _OTHERS[mutant.chosen % len(_OTHERS)]):
+            try:
+                method(model, last)
+            except Exception as error:
+                if not _is_documented(error):
+                    raise
+                outcomes.add(type(error).__name__)
+    return ", then ".join(["loaded", *sorted(outcomes)])
+
+
+def _is_documented(error):
+    """Whether an error was raised by this package, or by what it has parameters checked."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = frames[-1].filename.startswith(PACKAGE)
+    kinds = NotFittedError, InvalidParameterError
+    return isinstance(error, kinds) or (own and type(error) in (ValueError, TypeError))
+
+
+def _check_heads(sentences, heads, model):
+    for sentence, found in zip(sentences, heads, strict=True):
+        assert len(found) == len(sentence)
+        tree = DependencyTree(sentence.forms, found)
+        assert len(tree.children(0)) == 1, found
+        assert model.decoder == "mst" or is_projective(found.tolist()), found
+
+
+def _predict(model, last):
+    if hasattr(model, "predict"):
+        _check_heads(_sentences(), model.predict(_sentences()), last)
+    else:
+        assert len(model.transform(_sentences())) == len(_sentences())
+
+
+def _parse(_, last):
+    if hasattr(last, "parse"):
+        trees = last.parse(_sentences())
+        _check_heads(trees, [tree.heads for tree in trees], last)
+
+
+def _marginals(_, last):
+    if hasattr(last, "predict_marginals"):
+        for marginals in last.predict_marginals(_sentences()):
+            assert np.isfinite(marginals).all()
+            assert (marginals >= 0).all()
+            np.testing.assert_allclose(marginals.sum(axis=1), 1, rtol=1e-6)
+
+
+def _logarithms(method):
+    def run_method(_, last):
+        if hasattr(last, method):
+            assert not np.isnan(getattr(last, method)(_sentences())).any()
+
+    return run_method
+
+
+def _score(model, _):
+    if hasattr(model, "score"):
+        assert 0 <= model.score(_sentences()) <= 1
+
+
+def _sample(_, last):
+    if hasattr(last, "sample"):
+        trees = last.sample(2, random_state=0, max_length=10)
+        assert all(len(tree) <= 10 for tree in trees)
+
+
+def _labels(_, last):
+    if hasattr(last, "predict_labels"):
+        for sentence, labels in zip(_sentences(), last.predict_labels(_sentences()), strict=True):
+            assert len(labels) == len(sentence)
+            assert all(isinstance(label, str) for label in labels)
+
+
+def _tags(_, last):
+    if hasattr(last, "predict_tags"):
+        last.predict_tags(_sentences())
+
+
+def _arcs(_, last):
+    if hasattr(last, "score_arcs"):
+        last.score_arcs(_sentences())
+
+
+def _explain(_, last):
+    if hasattr(last, "explain"):
+        last.explain(_sentences()[0], 2)
+
+
+def _learn_more(_, last):
+    if hasattr(last, "partial_fit"):
+        last.partial_fit(short_trees()[:3])
+        _predict(last, last)
+
+
+def _again(model, last):
+    """Save it and load it: the same, whatever it is."""
+    _, path = _file()
+    save_model(model, path)
+    loaded = load_model(path)
+    assert repr(loaded) == repr(model)
+    if hasattr(model, "predict"):
+        pairs = zip(model.predict(_sentences()), loaded.predict(_sentences()), strict=True)
+        assert all(np.array_equal(one, other) for one, other in pairs)
+
+
+def _clone(model, _):
+    clone(model)
+    if isinstance(model, Pipeline):
+        model.get_params()
+
+
+CHEAP = (_predict,)
+_OTHERS = (
+    *(_parse, _marginals, _score, _sample, _labels, _tags, _arcs, _explain, _learn_more, _again),
+    *(_clone, *map(_logarithms, ("score_samples", "log_likelihood", "conditional_log_likelihood"))),
+)
+TARGETS = {"models": Target(make, run, lambda mutant: mutant.data)}

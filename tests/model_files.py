@@ -1,0 +1,86 @@
+"""Small models of all estimators; as a script, the files that later releases must load.
+
+``python -m tests.model_files`` writes ``tests/data/models/VERSION``, once for each release: the
+files, the sentences, and what the models say of them. What is there is never written again.
+"""
+
+import json
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+
+import sklearn_shag
+from sklearn_shag import DeterministicSHAG, MixtureSHAG, save_model
+from sklearn_shag.datasets import load_english
+from sklearn_shag.treebank import TokenFeature, read_conllu, write_conllu
+from tests.estimators import ESTIMATORS, TRANSFORMERS
+
+FOLDER = Path(__file__).parent / "data" / "models"
+SENTENCES, EXPECTED = "sentences.conllu", "expected.json"
+SIZES = {"n_features": 64, "hidden_layer_sizes": [1], "max_iter": 2, "cv": 2}
+
+
+@cache
+def short_trees():
+    """Short sentences, so that there are few symbols, with all columns."""
+    trees = sorted(load_english().data, key=len)
+    return [tree for tree in trees if len(tree) > 1][:6]
+
+
+@cache
+def small_models():
+    """Every estimator of the suite, and pipelines, fitted on few trees, by name."""
+    estimators = ESTIMATORS | TRANSFORMERS
+    models = {name: _make_small(clone(estimator)) for name, estimator in estimators.items()}
+    feature = TokenFeature("upos", "xpos", min_count=2, rare_symbol=None)
+    models["pipeline"] = make_pipeline(feature, DeterministicSHAG(smoothing=1))
+    frozen = FrozenEstimator(TokenFeature("xpos").fit(short_trees()))
+    models["frozen"] = make_pipeline(frozen, DeterministicSHAG("sibling", smoothing=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few trees, so few iterations
+        return {name: model.fit(short_trees()) for name, model in models.items()}
+
+
+def _make_small(estimator):
+    if isinstance(estimator, MixtureSHAG):
+        helper = DeterministicSHAG("single", smoothing=1).fit(short_trees())
+        estimator.set_params(estimators=[("one", FrozenEstimator(helper))])
+    return estimator.set_params(**{key: n for key, n in SIZES.items() if hasattr(estimator, key)})
+
+
+def answers(model, trees):
+    """What a model says of sentences, as JSON can hold it."""
+    if not hasattr(model, "predict"):
+        return {"symbols": [list(tree.symbols) for tree in model.transform(trees)]}
+    said = {"heads": [heads.tolist() for heads in model.predict(trees)]}
+    if hasattr(model, "predict_marginals"):
+        marginals = model.predict_marginals(trees)
+        said["marginals"] = [part.round(3).tolist() for part in marginals]
+    if getattr(model, "_has_labels", False):
+        said["labels"] = [labels.tolist() for labels in model.predict_labels(trees)]
+    return said
+
+
+def write_release(folder):
+    """Write the files of all small models, and what they say."""
+    folder.mkdir(parents=True)
+    write_conllu(
+        [tree for tree in load_english().data if len(tree) in (4, 7)][:3], folder / SENTENCES
+    )
+    trees, expected = read_conllu(folder / SENTENCES), {}
+    for name, model in small_models().items():
+        save_model(model, folder / f"{name}.npz")
+        expected[name] = answers(model, trees)
+    (folder / EXPECTED).write_text(json.dumps(expected) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    target = FOLDER / sklearn_shag.__version__
+    if target.exists():
+        sys.exit(f"{target} is there: files of a release stay as they are.")
+    write_release(target)
