@@ -352,7 +352,7 @@ class DMV(BaseSHAG):
             if checkpoint is not None and checkpoint.converged[0]:
                 seed = checkpoint.seed
                 if checkpoint.converged[1] or self.max_iter == 0:
-                    total = checkpoint._replace(max_iter=np.int64(before + self.max_iter))
+                    total = checkpoint._replace(max_iter=np.array(before + self.max_iter))
                     return {name: getattr(self, name) for name in LEARNED} | {"checkpoint_": total}
                 ended = self.counts_, self.objectives_.tolist()
                 found = self._run(run, None, ended=ended, max_iter=self.max_iter)
