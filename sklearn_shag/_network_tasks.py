@@ -27,9 +27,25 @@ def _potentials_of(reading, batch):
 
 
 def read_batch(network, batch):
-    """Read a chunk."""
-    with one_blas_thread():
-        return read(network, batch.codes, batch.indptr)
+    """Read a chunk.
+
+    Raises
+    ------
+    ValueError
+        If its scores are not finite.
+    """
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        reading = read(network, batch.codes, batch.indptr)
+    _check_finite(reading.arcs)
+    return reading
+
+
+def _check_finite(scores):
+    if not np.isfinite(scores).all():
+        raise ValueError(
+            "The scores that the network gives these sentences are not finite: its weights are too "
+            "large for numbers of single precision. Fit it anew, with a smaller learning_rate_init."
+        )
 
 
 def parse_batch(network, label_mask, decode, batch):
@@ -47,8 +63,9 @@ def label_batch(network, label_mask, reading, batch, heads):
     """Label given arcs of what was read, by -1 if no labels are known."""
     if not label_mask.size:
         return np.full(heads.size, -1)
-    with one_blas_thread():
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         scores = label_scores(network, reading, batch.indptr, heads)
+    _check_finite(scores)
     return best_labels(scores, heads, label_mask)
 
 
