@@ -146,4 +146,6 @@ def _share_out(uses, tied):
 
 
 def _divide(uses):
-    return uses / uses.sum(axis=0)
+    """Shares; alike where nothing is used."""
+    total = uses.sum(axis=0)
+    return np.divide(uses, total, out=np.full(uses.shape, 1.0 / len(uses)), where=total > 0)

@@ -258,9 +258,14 @@ def _sum_up(case):
             (heads,), (best,) = best_trees(operators, potentials)
             assert not np.isnan(best)
             _assert_at_least(tree_values(operators, potentials, [heads])[1][0], best)
-            if case.arcs is None or np.abs(case.arcs[case.arcs > -np.inf]).max(initial=0) < 1e13:
+            # Factors of one token that are further apart hide each other, which is a limit.
+            if "arc_memory" not in factors and np.abs(_finite(factors.get("arcs"))).max() < 1e13:
                 _assert_at_least(found.log_abs_z[0], best)
     return _compare(operators, codes)
+
+
+def _finite(arcs):
+    return np.zeros(1) if arcs is None else np.where(arcs > -np.inf, arcs, 0.0)
 
 
 def _assert_at_least(larger, smaller):

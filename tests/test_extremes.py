@@ -1,0 +1,226 @@
+"""Numbers of all magnitudes: grammars, weights of sentences, parameters."""
+
+from random import Random
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from sklearn_shag import (
+    DMV,
+    EMSHAG,
+    BiaffineParser,
+    ConditionalSHAG,
+    DeterministicSHAG,
+    SpectralSHAG,
+)
+from sklearn_shag.operators import (
+    Operators,
+    branching_radius,
+    log_values,
+    sample_derivations,
+    scale_operators,
+    sequence_values,
+)
+from sklearn_shag.parsing import Potentials, chart
+from sklearn_shag.sequences import extract_sequences
+from sklearn_shag.utils._heads import find_head_error
+from tests.estimators import assert_same_model, same
+from tests.fuzz import grammars, learning
+
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+
+
+@pytest.fixture(scope="module")
+def trees(english):
+    return [tree for tree in english if len(tree) < 15][:40]
+
+
+def times(operators, **factors):
+    return operators._replace(
+        **{name: getattr(operators, name) * factor for name, factor in factors.items()}
+    )
+
+
+# Grammars
+
+
+@compiled
+@pytest.mark.parametrize("first", [0, 200])
+def test_grammars_of_the_fuzzer(first):
+    """The first of what ``python -m tests.fuzz grammars`` tries, and some others."""
+    target = grammars.TARGETS["grammars"]
+    for number in range(first, first + 40):
+        case = target.make(Random(f"0-{number}"))
+        if case.codes.size <= 60:
+            target.run(case)
+
+
+@compiled
+@settings(max_examples=30)
+@given(operators=grammars.operators(), codes=grammars.sequences())
+def test_scaled_operators_are_the_same_numbers(operators, codes):
+    scaled = scale_operators(operators)
+    for part, mantissas, exponents in zip(operators, scaled[:3], scaled.exponents, strict=True):
+        axes = tuple(range(exponents.ndim, part.ndim))
+        largest = np.abs(mantissas).max(axis=axes)
+        assert ((largest == 0) | ((largest >= 2.0**-129) & (largest <= 2.0**129))).all()
+        shifts = np.expand_dims(256 * exponents, axes).astype(np.int32)
+        assert_array_equal(np.ldexp(mantissas, shifts), part)
+    found = chart(operators, Potentials(np.array([0, codes.size]), codes), marginals=False)
+    assert not np.isnan(found.log_abs_z[0])
+
+
+@pytest.mark.parametrize("magnitude", [5e-324, 1e-300, 1e300])
+@pytest.mark.parametrize(("name", "n_uses"), [("alpha_1", 5), ("alpha_inf", 5), ("A", 2)])
+def test_values_of_sequences_of_any_magnitude(random_grammar, name, n_uses, magnitude):
+    operators = random_grammar(0, signed=False)
+    operators = Operators(*(np.ceil(8 * part) for part in operators))  # times 5e-324 a double
+    tree = extract_sequences(np.array([0, 1]), np.array([2, 0]), np.array([0, 2]), 3)
+    plain, huge = (
+        log_values(each, tree) for each in (operators, times(operators, **{name: magnitude}))
+    )
+    assert_allclose(huge.sum(), plain.sum() + n_uses * np.log(magnitude), rtol=1e-12)
+
+
+def test_values_beyond_doubles_are_infinite():
+    ones = np.ones((3, 2, 1))
+    operators = Operators(1e200 * ones, 1e200 * ones, np.ones((3, 2, 2, 1, 1)))
+    tree = extract_sequences(np.array([0]), np.array([0]), np.array([0, 1]), 1)
+    assert sequence_values(operators, tree).tolist() == [np.inf] * 3
+    assert_allclose(log_values(operators, tree), 400 * np.log(10), rtol=1e-12)
+
+
+@pytest.mark.parametrize("magnitude", [1e-300, 1e300])
+@pytest.mark.parametrize("names", [["alpha_1"], ["alpha_inf"], ["alpha_1", "alpha_inf"]])
+def test_samples_do_not_depend_on_the_magnitude_of_vectors(english, names, magnitude):
+    operators = DeterministicSHAG(smoothing=1).fit(english).operators_
+    scaled = times(operators, **dict.fromkeys(names, magnitude))
+    plain, found = (
+        sample_derivations(each, 5, 100, np.random.RandomState(0)) for each in (operators, scaled)
+    )
+    assert same(plain, found)
+
+
+def test_samples_of_huge_operators():
+    """Sums over all sequences diverge; of what the equation says instead, nothing ends."""
+    ones = np.ones((4, 2, 1))
+    signed = np.r_[-ones[:3], ones[3:]]  # what goes on has a positive mass
+    A = np.full((4, 2, 3, 1, 1), 1e308)
+    with pytest.raises(ValueError, match="1000 sentences in a row"):
+        sample_derivations(Operators(ones, signed, A), 1, 5, np.random.RandomState(0))
+    assert branching_radius(Operators(ones, ones, A)) == np.inf
+
+
+def test_no_root_can_be_drawn_without_mass():
+    ones = np.ones((3, 2, 1))
+    operators = Operators(ones, ones, np.zeros((3, 2, 2, 1, 1)))
+    with pytest.raises(ValueError, match="no symbol any mass as the root"):
+        sample_derivations(operators, 1, 5, np.random.RandomState(0))
+
+
+# Weights and parameters
+
+
+@compiled
+@pytest.mark.parametrize("first", [0, 100])
+def test_learners_of_the_fuzzer(first):
+    """The first of what ``python -m tests.fuzz learning`` tries, and some others."""
+    target = learning.TARGETS["learning"]
+    for number in range(first, first + 40):
+        target.run(target.make(Random(f"0-{number}")))
+
+
+@pytest.mark.parametrize("weight", [2.0**-1000, 2.0**990])
+@pytest.mark.parametrize(
+    "model",
+    [
+        DeterministicSHAG(),
+        SpectralSHAG.published(3),
+        EMSHAG(2, max_iter=3, tol=0, random_state=0),
+        ConditionalSHAG(DeterministicSHAG(), alpha=0, max_iter=3),
+        DMV(prior=0, rules=None, max_iter=3, tol=0, max_length=None),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@compiled
+def test_what_depends_on_no_scale_of_weights(trees, model, weight):
+    plain = clone(model).fit(trees)
+    scaled = clone(model).fit(trees, sample_weight=np.full(len(trees), weight))
+    for one, other in zip(plain.operators_, scaled.operators_, strict=True):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [DeterministicSHAG(), SpectralSHAG.published(3)], ids=str)
+def test_weights_whose_inverses_overflow(trees, model):
+    plain = clone(model).fit(trees)
+    scaled = clone(model).fit(trees, sample_weight=np.full(len(trees), 2.0**-1070))
+    assert_same_model(plain.operators_, scaled.operators_)  # sums of such weights are exact
+
+
+@compiled
+def test_huge_weights_are_tuned_by(trees):
+    """Once, the search stayed where it began."""
+    model = ConditionalSHAG(EMSHAG(2, init="moments", smoothing=1, tol=0.1), max_iter=5)
+    large, huge = (clone(model).fit(trees, sample_weight=[w] * len(trees)) for w in (1e100, 1e300))
+    assert huge.loss_curve_[-1] < 0.8 * huge.loss_curve_[0]
+    assert_allclose(huge.loss_curve_, large.loss_curve_, rtol=0.05)
+
+
+@pytest.mark.parametrize("weights", [[1.7e308, 1.7e308], [1e304, 1.0]])
+def test_weights_that_overflow_are_refused(trees, weights):
+    for model in (DeterministicSHAG(), DMV(max_length=None)):
+        with pytest.raises(ValueError, match=r"sample_weight sums to .* Divide all weights"):
+            model.fit(trees[:2], sample_weight=weights)
+    with pytest.raises(ValueError, match="sample_weight sums to"):
+        DeterministicSHAG().fit(trees).score(trees[:2], sample_weight=weights)
+
+
+def test_uses_of_any_weight(random_grammar):
+    operators, potentials = random_grammar(0), Potentials(np.array([0, 3]), np.array([0, 1, 2]))
+    plain = chart(operators, potentials, counts=True).counts
+    for weight in (2.0**1000, -(2.0**-900)):
+        found = chart(operators, potentials, counts=True, weights=[weight]).counts
+        for one, other in zip(plain, found, strict=True):
+            assert_array_equal(weight * one, other)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SpectralSHAG(context=1e101),
+        SpectralSHAG(smoothing=1e301),
+        DMV(prior=1e-310),
+        DMV(rule_strength=-1e301),
+    ],
+    ids=str,
+)
+def test_parameters_beyond_the_range_are_refused(trees, model):
+    with pytest.raises(ValueError, match=r"parameter of .* must be a float .*in the range"):
+        model.fit(trees)
+
+
+@compiled
+def test_networks_whose_scores_are_not_finite_give_trees(trees):
+    model = BiaffineParser(["upos"], hidden_layer_sizes=[8], max_iter=1, random_state=0).fit(trees)
+    model.weights_ = clone_weights(model.weights_, 1e30)
+    for tree, heads in zip(trees, model.predict(trees), strict=True):
+        assert find_head_error(heads.tolist()) is None
+        assert len(heads) == len(tree)
+    for marginals in model.predict_marginals(trees):
+        np.testing.assert_allclose(marginals.sum(axis=1), 1.0, rtol=1e-9)
+
+
+def clone_weights(weights, factor):
+    """The same, all numbers multiplied."""
+    if isinstance(weights, np.ndarray):
+        return weights * np.float32(factor) if weights.dtype.kind == "f" else weights
+    if isinstance(weights, tuple) and hasattr(weights, "_fields"):
+        return type(weights)(*(clone_weights(part, factor) for part in weights))
+    if isinstance(weights, list | tuple):
+        return type(weights)(clone_weights(part, factor) for part in weights)
+    return weights
