@@ -34,6 +34,7 @@ from sklearn_shag.network import (
 )
 from sklearn_shag.parsing import over_chunks
 from sklearn_shag.treebank import MISSING, Sentences
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_blas_thread
 from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, StrOptions
 from sklearn_shag.utils._progress import progress
@@ -91,10 +92,12 @@ class NetworkLearner(BaseEstimator):
 
     def _check_sizes(self):
         sizes = self.hidden_layer_sizes
-        if not sizes or not all(isinstance(n, Integral) and n > 0 for n in sizes):
+        if not sizes or not all(
+            isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in sizes
+        ):
             raise ValueError(
                 f"hidden_layer_sizes must hold a positive whole number for each layer, at least "
-                f"one, got {sizes!r}."
+                f"one, got {shorten(sizes)}."
             )
 
     def _new_start(self, sentences, labels, tags, rng):

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag._base import BaseParser
 from sklearn_shag._base_network import NetworkLearner, read_tags
 from sklearn_shag.encoding import check_sentences, collect_labels, encode_labels
 from sklearn_shag.features import OF_WORDS, encode_columns
@@ -112,7 +113,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         **NetworkLearner._parameter_constraints,
         "tags": [StrOptions({"upos", "xpos"})],
         "cv": ["cv_object"],
-        "n_jobs": [None, Integral],
+        "n_jobs": BaseParser._parameter_constraints["n_jobs"],
         "verbose": ["verbose"],
     }
 
@@ -257,8 +258,9 @@ class Tagger(TreeTransformer, NetworkLearner):
                 [sentences[s] for s in train],
                 weights[train],
                 [sentences[s] for s in test],
+                f"fold {k} of {len(folds)}",
             )
-            for train, test in folds
+            for k, (train, test) in enumerate(folds, start=1)
         ]
         with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
             tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
@@ -361,8 +363,11 @@ class Tagger(TreeTransformer, NetworkLearner):
         return Batch(sentences, *self._encode(sentences, words), None)
 
 
-def _tag_fold(tagger, train, weights, test):
-    return tagger.fit(train, sample_weight=weights).transform(test)
+def _tag_fold(tagger, train, weights, test, name):
+    try:
+        return tagger.fit(train, sample_weight=weights).transform(test)
+    except ValueError as error:
+        raise ValueError(f"Of X without {name}, which is to be tagged: {error}") from error
 
 
 def _with_symbols(sentence, name, tags):

@@ -9,7 +9,7 @@ from sklearn_shag.encoding._alphabet import Alphabet
 from sklearn_shag.encoding._hints import advise_on_sentences, advise_on_symbol
 from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
 from sklearn_shag.treebank import heads as heads_of
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._collections import is_collection, refuse_set
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, as_heads, find_head_error
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import check_sample_weight
@@ -139,6 +139,7 @@ def check_sentences(X):
     TypeError
         If X is a single sentence, a data frame or no sequence, or a symbol is not a string.
     """
+    refuse_set(X, "X")
     if not is_collection(X):
         raise TypeError(
             f"X must be a sequence of sentences, got a single {type(X).__name__}. "
@@ -243,6 +244,7 @@ def _collect_heads(sentences, y, name, partial):
     """Check and flatten them; whole trees are not required."""
     if y is None:
         return np.concatenate(heads_of(fill_unknown(sentences) if partial else sentences))
+    refuse_set(y, name)
     if not is_collection(y):
         raise TypeError(
             f"{name} must be a sequence with the heads of each sentence, got a single "

@@ -2,6 +2,7 @@
 
 from sklearn_shag.operators._branching import branching_radius
 from sklearn_shag.operators._grammar import (
+    check_shapes,
     complete_grammar,
     grammar_shapes,
     join_automata,

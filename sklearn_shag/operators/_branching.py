@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_shag.encoding import Alphabet
+from sklearn_shag.operators._grammar import check_shapes
 from sklearn_shag.operators._operators import Operators
 from sklearn_shag.operators._scales import root_masses
 
@@ -61,6 +62,7 @@ def branching_radius(operators: Operators) -> float:
     >>> [round(branching_radius(one_sided(q)), 6) for q in (0.8, 0.5, 0.2)]
     [0.25, 1.0, 4.0]
     """
+    check_shapes(operators)
     heads = slice(0, Alphabet(operators.A.shape[2] - 1).n_symbols)
     alpha_1, alpha_inf, A = (part[heads] for part in operators)
     A = A[:, :, :-1]

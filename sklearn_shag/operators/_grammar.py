@@ -16,6 +16,17 @@ def grammar_shapes(n_symbols, n_states):
     return Operators(vectors, vectors, (*vectors[:2], alphabet.n_modifiers, n_states, n_states))
 
 
+def check_shapes(operators):
+    """Refuse operators whose shapes are not those of a grammar; kernels trust them."""
+    shapes = Operators(*map(np.shape, operators))
+    n_symbols = shapes.alpha_1[0] - Alphabet(0).n_heads if len(shapes.alpha_1) == 3 else 0
+    if n_symbols < 0 or shapes != grammar_shapes(n_symbols, (shapes.alpha_1 or (0,))[-1]):
+        raise ValueError(
+            f"The operators of a grammar over V symbols have leading axes (V + 2, 2), and V + 1 "
+            f"matrices; got the shapes {list(shapes)}."
+        )
+
+
 def pair_automaton(operators, head, direction):
     """Take the automaton of one head and direction, over the known symbols, from a grammar."""
     return Operators(

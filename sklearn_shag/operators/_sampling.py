@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
 from sklearn_shag.operators._branching import branching_radius
-from sklearn_shag.operators._grammar import pair_automaton
+from sklearn_shag.operators._grammar import check_shapes, pair_automaton
 from sklearn_shag.operators._operators import Operators
 from sklearn_shag.operators._scales import BASE, root_masses, scale_operators
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
@@ -104,6 +104,7 @@ def sample_derivations(
     >>> sample_derivations(grammar, 2, 10, np.random.RandomState(0))
     (array([0, 0]), array([0, 0]), array([0, 1, 2]))
     """
+    check_shapes(operators)
     alphabet = Alphabet(operators.A.shape[2] - 1)
     masses, sampler = root_masses(operators), partial(_SequenceSampler, operators)
     return draw_derivations(

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from sklearn_shag.operators._grammar import check_shapes
 from sklearn_shag.operators._operators import Operators
 from sklearn_shag.operators._scales import LOG_BASE, scale_operators
-from sklearn_shag.sequences import HeadModifierSequences
+from sklearn_shag.sequences import HeadModifierSequences, check_sequences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import FloatArray
 
@@ -58,6 +59,11 @@ def signed_log_values(operators, sequences):
     return signs, logs
 
 
+def _check(operators, sequences):
+    check_shapes(operators)
+    check_sequences(sequences, operators.A.shape[2] - 1)
+
+
 def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> FloatArray:
     """Compute the value of every sequence (theory, eq. 2).
 
@@ -73,6 +79,11 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     values : ndarray of shape (n_sequences,)
         Probabilities under a probabilistic grammar; under one learned spectrally estimates of
         them, which may be negative. inf or -inf beyond 1.8e308, 0 within 5e-324.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not agree, or a code is none of the grammar.
 
     See Also
     --------
@@ -91,6 +102,7 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     >>> sequence_values(coin, tree)
     array([0.125, 0.125, 0.5  , 0.5  , 0.5  ])
     """
+    _check(operators, sequences)
     signs, logs = signed_log_values(scale_operators(operators), sequences)
     with np.errstate(over="ignore"):  # such values are no doubles
         return signs * np.exp(logs)
@@ -111,6 +123,11 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
     log_values : ndarray of shape (n_sequences,)
         In nats; finite also where the value itself over- or underflows.
 
+    Raises
+    ------
+    ValueError
+        If shapes do not agree, or a code is none of the grammar.
+
     See Also
     --------
     sequence_values : The values themselves, which may be negative.
@@ -127,5 +144,6 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
     >>> log_values(coin, tree).round(3)
     array([-2.079, -0.693, -0.693])
     """
+    _check(operators, sequences)
     signs, logs = signed_log_values(scale_operators(operators), sequences)
     return np.where(signs > 0, logs, -np.inf)

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import Alphabet
-from sklearn_shag.operators import Operators, grammar_shapes
+from sklearn_shag.operators import Operators, check_shapes
 from sklearn_shag.parsing._packed_grammar import PackedGrammar, pack_grammar
 from sklearn_shag.utils._kernel import inlined_kernel
 from sklearn_shag.utils._messages import shorten
@@ -113,13 +112,7 @@ def check_operators(operators):
         raise TypeError(
             f"A grammar is given by its Operators, got {type(operators).__name__}. {advice}"
         )
-    shapes = Operators(*map(np.shape, operators))
-    n_symbols = shapes.alpha_1[0] - Alphabet(0).n_heads
-    if shapes != grammar_shapes(n_symbols, shapes.alpha_1[-1]):
-        raise ValueError(
-            f"The operators of a grammar over V symbols have leading axes (V + 2, 2), and V + 1 "
-            f"matrices; got the shapes {list(shapes)}."
-        )
+    check_shapes(operators)
     if not all(np.isfinite(part).all() for part in operators):
         raise ValueError("The operators hold values that are not finite.")
 

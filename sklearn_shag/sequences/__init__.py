@@ -1,6 +1,7 @@
 """Trees to head-modifier sequences to sufficient statistics, on flat arrays."""
 
 from sklearn_shag.encoding import LEFT, RIGHT
+from sklearn_shag.sequences._checks import check_sequences
 from sklearn_shag.sequences._extract import (
     HeadModifierSequences,
     assemble_trees,

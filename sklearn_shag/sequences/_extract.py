@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
+from sklearn_shag.sequences._checks import check_indptr, check_trees
 from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArrayLike
 
 
@@ -56,7 +58,9 @@ def _breadth_first(heads, indptr, tokens, sequence_indptr):
     """List the tokens of every tree breadth-first, each head's modifiers head-outwards.
 
     The list is its own queue: the modifiers of the k-th token listed are appended in turn.
-    Sequence 0 of a tree is the root symbol's, 2k + 1 and 2k + 2 are the k-th token's.
+    Sequence 0 of a tree is the root symbol's, 2k + 1 and 2k + 2 are the k-th token's. What is
+    returned is the first sentence that is not a tree, since tokens in a cycle are never listed; -1
+    without one.
     """
     sequence = 0
     longest = 0
@@ -82,6 +86,8 @@ def _breadth_first(heads, indptr, tokens, sequence_indptr):
                 first[head, RIGHT] = token
         end = start
         for k in range(-1, n_tokens):
+            if k >= 0 and start + k >= end:
+                return s
             position = 0 if k < 0 else tokens[start + k] - start + 1
             for direction in range(RIGHT if k < 0 else LEFT, RIGHT + 1):
                 token = first[position, direction]
@@ -91,6 +97,7 @@ def _breadth_first(heads, indptr, tokens, sequence_indptr):
                     token = following[token]
                 sequence += 1
                 sequence_indptr[sequence] = end
+    return -1
 
 
 def extract_sequences(
@@ -126,6 +133,11 @@ def extract_sequences(
         breadth-first order: the root symbol's, then left and right of each token in the order
         in which the tokens occur in these sequences.
 
+    Raises
+    ------
+    ValueError
+        If sizes do not agree, a code or a head is out of its range, or heads are not a tree.
+
     See Also
     --------
     assemble_trees : The inverse.
@@ -143,15 +155,20 @@ def extract_sequences(
     >>> sequences.modifiers, sequences.indptr
     (array([2, 1, 0]), array([0, 1, 2, 2, 3, 3, 3, 3]))
     """
-    codes = np.asarray(codes, dtype=np.int64)
-    heads = np.asarray(heads, dtype=np.int64)
-    indptr = np.asarray(indptr, dtype=np.int64)
+    codes, heads, indptr = check_trees(codes, heads, indptr, n_symbols)
     tokens = np.empty(codes.size, dtype=np.int64)
     sequence_indptr = np.zeros(2 * codes.size + indptr.size, dtype=np.int64)
-    _breadth_first(heads, indptr, tokens, sequence_indptr)
+    cyclic = _breadth_first(heads, indptr, tokens, sequence_indptr)
+    if cyclic >= 0:
+        of_sentence = heads[indptr[cyclic] : indptr[cyclic + 1]]
+        raise ValueError(f"The heads of sentence {cyclic} are not a tree: {shorten(of_sentence)}.")
     sequences = breadth_first_sequences(codes[tokens], sequence_indptr, indptr, n_symbols)
     if weights is None:
         return sequences
+    if np.shape(weights) != (indptr.size - 1,):
+        raise ValueError(
+            f"weights has the shape {np.shape(weights)}, but there are {indptr.size - 1} sentences."
+        )
     return sequences._replace(weights=np.repeat(weights, 2 * np.diff(indptr) + 1))
 
 
@@ -232,6 +249,11 @@ def assemble_trees(
         Head positions within the sentence, 1-based, 0 for the root. The trees are
         projective; a non-projective tree comes back with its words rearranged.
 
+    Raises
+    ------
+    ValueError
+        If sizes do not agree, or sequences are not listed breadth-first.
+
     See Also
     --------
     extract_sequences : Takes trees apart.
@@ -244,7 +266,29 @@ def assemble_trees(
     >>> assemble_trees(extract_sequences(codes, heads, indptr, n_symbols=3), indptr)
     (array([0, 1, 2]), array([2, 3, 0]))
     """
+    indptr = check_indptr(indptr, sequences.modifiers.size, "indptr", "modifiers")
+    _check_breadth_first(sequences.indptr, indptr, sequences.modifiers.size)
     order = np.empty(sequences.modifiers.size, dtype=np.int64)
     heads = np.empty(sequences.modifiers.size, dtype=np.int64)
-    _linearise(np.asarray(indptr, dtype=np.int64), sequences.indptr, order, heads)
+    _linearise(indptr, sequences.indptr, order, heads)
     return sequences.modifiers[order], heads
+
+
+def _check_breadth_first(sequence_indptr, indptr, n_tokens):
+    """Check that sequences are those of whole sentences, and that heads precede modifiers."""
+    n_sentences = indptr.size - 1
+    if sequence_indptr.size != 2 * n_tokens + n_sentences + 1:
+        raise ValueError(
+            f"{n_sentences} sentences with {n_tokens} tokens have {2 * n_tokens + n_sentences} "
+            f"sequences, got {sequence_indptr.size - 1}."
+        )
+    check_indptr(sequence_indptr, n_tokens, "sequences.indptr", "modifiers")
+    of_roots = 2 * indptr[:-1] + np.arange(n_sentences)
+    starts, ends = sequence_indptr[:-1], sequence_indptr[1:]
+    tokens = np.repeat(np.arange(n_tokens), 2)
+    is_late = (np.delete(starts, of_roots) <= tokens) & (np.delete(ends, of_roots) > tokens)
+    if is_late.any() or (starts[of_roots] != indptr[:-1]).any():
+        raise ValueError(
+            "The sequences are not those of whole sentences, one after the other, breadth-first, "
+            "as extract_sequences lists them."
+        )

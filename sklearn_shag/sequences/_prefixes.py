@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import Alphabet, pair_of
+from sklearn_shag.sequences._checks import check_sequences
 from sklearn_shag.sequences._extract import HeadModifierSequences
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
@@ -152,6 +153,7 @@ def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list
     >>> tree.symbol, tree.weight
     (array([-1,  0,  0]), array([0., 1., 1.]))
     """
+    check_sequences(sequences, n_symbols)
     collapsed = collapse_sequences(sequences)
     alphabet = Alphabet(n_symbols)
     own = take_sequences(collapsed, np.flatnonzero(collapsed.heads != alphabet.root))

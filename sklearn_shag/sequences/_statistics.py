@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, encode_trees, pair_of, split_pair
+from sklearn_shag.sequences._checks import check_sequences
 from sklearn_shag.sequences._extract import HeadModifierSequences, extract_sequences
 from sklearn_shag.sequences._labels import LabelCounts, count_labels, merge_labels
 from sklearn_shag.sequences._prefixes import collapse_sequences, take_sequences
@@ -174,7 +175,8 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     Raises
     ------
     ValueError
-        If there are so many symbols that trigrams cannot be numbered in 64 bits.
+        If there are so many symbols that trigrams cannot be numbered in 64 bits, or the arrays of
+        `sequences` do not agree.
 
     See Also
     --------
@@ -196,6 +198,7 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     array([0., 1.])
     """
     _check_n_symbols(n_symbols)
+    check_sequences(sequences, n_symbols)
     alphabet = Alphabet(n_symbols)
     collapsed = collapse_sequences(sequences)
     of_root = collapsed.heads == alphabet.root

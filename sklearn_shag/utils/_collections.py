@@ -2,6 +2,7 @@
 
 import io
 import os
+from collections.abc import Set
 
 import numpy as np
 
@@ -17,11 +18,19 @@ def is_collection(value):
     -------
     bool
         False also for what can be iterated but is something else: text, a path, an open file, a
-        dict, an array without axes.
+        dict, a set, which has no order, an array without axes.
     """
-    if isinstance(value, str | bytes | os.PathLike | dict | io.IOBase):
+    if isinstance(value, str | bytes | os.PathLike | dict | Set | io.IOBase):
         return False
     return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0
+
+
+def refuse_set(value, name):
+    """Refuse with a TypeError what has no order, so that nothing could be paired with its items."""
+    if isinstance(value, Set):
+        raise TypeError(
+            f"{name} is a {type(value).__name__}, which has no order; pass a list of its items."
+        )
 
 
 def object_array(arrays):

@@ -1,0 +1,178 @@
+"""Flat arrays that kernels trust: what is wrong with them is an error, and no signal 11."""
+
+import numpy as np
+import pytest
+
+from sklearn_shag import DeterministicSHAG, Tagger
+from sklearn_shag.operators import (
+    Operators,
+    branching_radius,
+    log_values,
+    sample_derivations,
+    sequence_values,
+)
+from sklearn_shag.sequences import (
+    assemble_trees,
+    build_prefix_trees,
+    collect_statistics,
+    count_treebank,
+    extract_sequences,
+)
+from sklearn_shag.treebank import DependencyTree, heads
+
+BIG = 10**9
+CODES, HEADS, INDPTR = [0, 1, 2], [2, 3, 0], [0, 3]
+SEQUENCES = extract_sequences(CODES, HEADS, INDPTR, n_symbols=3)
+GRAMMAR = Operators(np.ones((5, 2, 1)), np.ones((5, 2, 1)), np.full((5, 2, 4, 1, 1), 0.1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"heads": [2, BIG, 0]}, r"heads\[1\] must be from 0 to 3, got 1000000000"),
+        ({"heads": [2, -BIG, 0]}, r"heads\[1\] must be from 0"),
+        ({"heads": [2, -1, 0]}, r"heads\[1\] must be from 0"),
+        ({"heads": [2, 4, 0]}, r"heads\[1\] must be from 0 to 3"),
+        ({"heads": [2, 1, 0]}, r"sentence 0 are not a tree: array\(\[2, 1, 0\]\)"),
+        ({"heads": [1, 3, 0]}, "sentence 0 are not a tree"),
+        ({"heads": [2, 3, 1]}, "sentence 0 are not a tree"),
+        ({"heads": [2]}, "3 codes and 1 heads"),
+        ({"heads": [[2, 3, 0]]}, "heads must be a flat array of whole numbers"),
+        ({"heads": [2.0, 3.0, 0.0]}, "heads must be a flat array of whole numbers"),
+        ({"codes": [0, BIG, 2]}, r"codes\[1\] must be from 0 to 3"),
+        ({"codes": [0, -1, 2]}, r"codes\[1\] must be from 0 to 3"),
+        ({"codes": "abc"}, "codes must be a flat array"),
+        ({"indptr": [0, BIG]}, "indptr must grow from 0 to the number of codes, 3"),
+        ({"indptr": [-BIG, 3]}, "indptr must grow"),
+        ({"indptr": [0, 5, 3]}, "indptr must grow"),
+        ({"indptr": []}, "indptr must grow"),
+        ({"indptr": [0, 1, 3]}, r"heads\[0\] must be from 0 to 1, got 2"),
+        ({"weights": [1.0, 2.0]}, r"weights has the shape \(2,\), but there are 1 sentences"),
+    ],
+)
+def test_trees(changes, message):
+    given = {"codes": CODES, "heads": HEADS, "indptr": INDPTR, "n_symbols": 3, **changes}
+    with pytest.raises(ValueError, match=message):
+        extract_sequences(**given)
+
+
+def test_cycles_in_a_later_sentence():
+    with pytest.raises(ValueError, match="sentence 1 are not a tree"):
+        extract_sequences([0] * 6, [2, 3, 0, 0, 3, 2], [0, 3, 6], n_symbols=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("heads", np.full(7, BIG)),
+        ("heads", np.full(7, -1)),
+        ("heads", np.zeros(1, dtype=int)),
+        ("directions", np.full(7, 2)),
+        ("directions", np.full(7, -BIG)),
+        ("directions", np.zeros(6, dtype=int)),
+        ("indptr", np.array([0, 1, 2, 2, BIG, 3, 3, 3])),
+        ("indptr", np.array([0, -BIG, 2, 2, 3, 3, 3, 3])),
+        ("indptr", np.array([0, 3])),
+        ("modifiers", np.array([BIG, 1, 0])),
+        ("modifiers", np.array([-1, 1, 0])),
+        ("modifiers", np.array([0])),
+        ("modifiers", np.array([0.0, 1.0, 2.0])),
+        ("weights", np.ones(6)),
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda sequences: collect_statistics(sequences, 3),
+        lambda sequences: build_prefix_trees(sequences, 3),
+        lambda sequences: sequence_values(GRAMMAR, sequences),
+        lambda sequences: log_values(GRAMMAR, sequences),
+    ],
+    ids=["collect_statistics", "build_prefix_trees", "sequence_values", "log_values"],
+)
+def test_sequences(use, name, value):
+    use(SEQUENCES)
+    with pytest.raises(ValueError, match=r"sequences\.|must grow"):
+        use(SEQUENCES._replace(**{name: value}))
+
+
+@pytest.mark.parametrize(
+    ("indptr", "sequence_indptr", "message"),
+    [
+        ([0, BIG], SEQUENCES.indptr, "indptr must grow from 0 to the number of modifiers, 3"),
+        ([-BIG, 3], SEQUENCES.indptr, "indptr must grow"),
+        ([0, 1, 3], SEQUENCES.indptr, "2 sentences with 3 tokens have 8 sequences, got 7"),
+        ([0, 3], [0, 1, 2, 2, BIG, 3, 3, 3], "sequences.indptr must grow"),
+        ([0, 3], [0, 0, 2, 2, 3, 3, 3, 3], "not those of whole sentences"),  # token 0 has itself
+        ([0, 3], [0, 1, 1, 1, 1, 1, 2, 3], "not those of whole sentences"),  # so has token 1
+    ],
+)
+def test_assembly(indptr, sequence_indptr, message):
+    sequences = SEQUENCES._replace(indptr=np.array(sequence_indptr))
+    with pytest.raises(ValueError, match=message):
+        assemble_trees(sequences, indptr)
+
+
+@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda array: array[:1],
+        lambda array: array[:, :1],
+        lambda array: array[..., :0],
+        lambda array: np.concatenate([array] * 2, axis=-1),
+        lambda array: array[0],
+        lambda array: np.array(1.0),
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda operators: sequence_values(operators, SEQUENCES),
+        lambda operators: log_values(operators, SEQUENCES),
+        branching_radius,
+        lambda operators: sample_derivations(operators, 2, 9, np.random.RandomState(0)),
+    ],
+    ids=["sequence_values", "log_values", "branching_radius", "sample_derivations"],
+)
+def test_operators(use, change, part):
+    parts = list(GRAMMAR)
+    parts[part] = change(parts[part])
+    with pytest.raises(ValueError, match=r"leading axes \(V \+ 2, 2\)"):
+        use(Operators(*parts))
+
+
+def test_sets():
+    """What has no order has no partners."""
+    trees = [DependencyTree(["a", "b"], [2, 0]), DependencyTree(["b"], [0])]
+    model = DeterministicSHAG().fit(trees)
+    for use in (model.fit, model.predict, model.parse):
+        for X in (set(trees), frozenset(trees), dict.fromkeys(trees).keys()):
+            with pytest.raises(TypeError, match=r"X is a \w+, which has no order; pass a list"):
+                use(X)
+    with pytest.raises(TypeError, match="y is a set, which has no order"):
+        model.fit(trees, {(2, 0), (0,)})
+    with pytest.raises(TypeError, match=r"has no order|sequence"):
+        heads(set(trees))
+    with pytest.raises(TypeError, match="has no order"):
+        count_treebank(set(trees))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"hidden_layer_sizes": [True]}, "hidden_layer_sizes must hold a positive whole number"),
+        ({"n_jobs": 0}, "'n_jobs' parameter of Tagger must be"),
+    ],
+)
+def test_parameters_of_networks(params, message):
+    trees = [DependencyTree(["a", "b"], upos=["X", "Y"])] * 4
+    with pytest.raises(ValueError, match=message):
+        Tagger(**params).fit(trees)
+
+
+def test_errors_of_folds_name_them():
+    trees = [DependencyTree(["a"], upos=["X"]), *[DependencyTree(["b"], upos=["_"])] * 3]
+    message = r"Of X without fold \d of 4, which is to be tagged: "
+    with pytest.raises(ValueError, match=message):
+        Tagger(cv=4, max_iter=1, random_state=0).fit_transform(trees)
