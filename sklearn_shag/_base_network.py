@@ -35,7 +35,7 @@ from sklearn_shag.network import (
 from sklearn_shag.parsing import over_chunks
 from sklearn_shag.treebank import MISSING, Sentences
 from sklearn_shag.utils._parallel import one_blas_thread
-from sklearn_shag.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, StrOptions
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ObjectArray
 
@@ -73,7 +73,7 @@ class NetworkLearner(BaseEstimator):
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_iter": [None, Interval(Integral, 1, None, closed="left")],
         "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, LARGEST, closed="both")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "embeddings": [None, HasMethods("__getitem__")],
         "random_state": ["random_state"],
@@ -156,7 +156,8 @@ class NetworkLearner(BaseEstimator):
             if not (np.isfinite(loss) and trainer.is_finite()):
                 raise ValueError(
                     f"Training has left the range of numbers; the loss is {loss}. Lower "
-                    f"learning_rate_init={self.learning_rate_init}, or the weights of sentences."
+                    f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}, or the "
+                    f"weights of sentences."
                 )
             advance()
             return float(loss)

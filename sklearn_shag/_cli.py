@@ -5,18 +5,26 @@ import atexit
 import contextlib
 import gc
 import os
+import signal
 import sys
+import threading
 import warnings
+from _thread import interrupt_main
 from importlib import import_module
 
 from sklearn_shag import __version__
 from sklearn_shag.utils._io import STANDARD
+from sklearn_shag.utils._messages import printable
 
 __all__ = ["N_STATES", "main"]
 
 N_STATES = 8
 EXAMPLES = {
     None: """\
+exit status:
+  0 if all went well, 1 if something could not be read, learned or written, 2 for wrong options,
+  130 after an interruption
+
 examples:
   %(prog)s demo
   %(prog)s train train.conllu -o model.npz --n-states 8
@@ -75,6 +83,15 @@ def main(argv=None, prog="sklearn-shag"):
         0, or 1 after one line on standard error that says what is wrong. Wrong usage exits with 2,
         an interruption gives 130.
     """
+    with _keep_interrupts():
+        status = _run(argv, prog)
+    if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Whoever interrupts what is left, the end of a process, need not see how that looks.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return status
+
+
+def _run(argv, prog):
     program = "sklearn_shag"
     try:
         try:
@@ -90,7 +107,13 @@ def main(argv=None, prog="sklearn-shag"):
         return 0  # the reader of the pipe has seen enough
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
+        # One that passed through `exec` of a text has left a mark, by which Python would end as if
+        # nobody had caught it; the next `exec` takes the mark away.
+        exec("")
         return 130
+    except MemoryError as error:
+        print(f"{program}: error: out of memory. {_one_line(error)}".rstrip(" ."), file=sys.stderr)
+        return 1
     except (OSError, TypeError, ValueError) as error:
         message = str(error)
         if isinstance(error, OSError) and error.strerror is not None:  # the system's, not ours
@@ -98,6 +121,33 @@ def main(argv=None, prog="sklearn-shag"):
         print(f"{program}: error: {_one_line(message)}", file=sys.stderr)
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _keep_interrupts():
+    """Interrupt again where an interruption is lost, in code that cannot raise it."""
+    report = sys.unraisablehook
+
+    def interrupt_again(lost):
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            report(lost)
+            return
+        later = threading.Timer(0.05, _interrupt_main)  # after that code
+        later.daemon = True
+        later.start()
+
+    sys.unraisablehook = interrupt_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
+
+
+def _interrupt_main():
+    if hasattr(signal, "pthread_kill"):  # unlike the other it ends a system call
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    else:
+        interrupt_main()
 
 
 @contextlib.contextmanager
@@ -132,7 +182,7 @@ def _short_warnings(program):
 
 
 def _one_line(message):
-    return " ".join(str(message).split())
+    return printable(" ".join(str(message).split()))
 
 
 def _flush_output():
@@ -144,9 +194,16 @@ def _flush_output():
         raise
 
 
+class _ArgumentParser(argparse.ArgumentParser):
+    """Its errors show arguments as they are, which may be meant for the terminal."""
+
+    def error(self, message):
+        super().error(printable(message))
+
+
 def _parser(prog):
     description = "Dependency parsing with split head-automata grammars."
-    parser = _add_examples(argparse.ArgumentParser(prog=prog, description=description), None)
+    parser = _add_examples(_ArgumentParser(prog=prog, description=description), None)
     parser.add_argument("--version", action="version", version=f"sklearn_shag {__version__}")
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -14,6 +14,7 @@ from sklearn_shag._spectral import SpectralSHAG
 from sklearn_shag.datasets import load_english
 from sklearn_shag.metrics import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.treebank import display_width, read_conllu
+from sklearn_shag.utils._messages import printable
 
 __all__ = ["demo"]
 
@@ -54,9 +55,9 @@ def _read(folder):
         print("Treebank: the bundled English sentences, a quarter of them for testing")
         train, test = train_test_split(load_english().data, test_size=0.25, random_state=0)
         return train, test, "your-treebank.conllu -o model.npz"
-    print(f"Treebank: {folder}")
+    print(f"Treebank: {printable(folder)}")
     files = _list_split(folder, "train")
-    own = f"{shlex.join(map(str, files))} -o model.npz"
+    own = f"{printable(shlex.join(map(str, files)))} -o model.npz"
     return read_conllu(files), read_conllu(_list_split(folder, "test")), own
 
 
@@ -96,7 +97,7 @@ def _print_scores(models, train, test):
 
 def _print_trees(true, parsed, title):
     """Draw two trees, beside each other if the terminal is wide enough."""
-    print(f"\n{' '.join(true.forms)}\n")
+    print(f"\n{printable(' '.join(true.forms), max_length=None)}\n")
     right = true.heads == parsed.heads
     rows = zip(str(parsed).split("\n"), right, strict=True)  # one a word
     drawings = [

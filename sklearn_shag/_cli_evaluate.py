@@ -12,6 +12,7 @@ from sklearn_shag.metrics import attachment_breakdown, is_punctuation, labeled_c
 from sklearn_shag.treebank import MISSING, fill_unknown, list_sources
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
+from sklearn_shag.utils._messages import printable, shorten
 
 __all__ = ["evaluate"]
 
@@ -101,7 +102,7 @@ def _find_difference(true, parsed):
         return None
     pairs = enumerate(zip_longest(true.tree.forms, parsed.tree.forms), start=1)
     token, words = next((token, pair) for token, pair in pairs if pair[0] != pair[1])
-    first, second = ("no word" if word is None else repr(word) for word in words)
+    first, second = ("no word" if word is None else shorten(word) for word in words)
     return (
         f"word {token} is {first} in {describe(true)}, and {second} in {describe(parsed)}. Both "
         f"need the same words in the same order"
@@ -209,7 +210,7 @@ def _print(report):
         else "Right heads by the symbol of the word, for words left and right of their heads:\n"
     )
     rows = [
-        (row["symbol"], *(tuple(row[side].values()) for side in ("left", "right")))
+        (printable(row["symbol"]), *(tuple(row[side].values()) for side in ("left", "right")))
         for row in report["breakdown"]["rows"]
     ]
     rows.sort(key=lambda row: -row[1][1] - row[2][1])

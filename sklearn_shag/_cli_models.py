@@ -30,6 +30,7 @@ from sklearn_shag.treebank import (
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._progress import progress
 
 __all__ = ["open_parser", "parse", "train"]
@@ -135,8 +136,9 @@ def train(options):
     model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
+    output = printable(options.output)
     print(
-        f"Learned {learner} from {len(trees)} sentences{several}; saved to {options.output}",
+        f"Learned {learner} from {len(trees)} sentences{several}; saved to {output}",
         file=sys.stderr if options.output == STANDARD else sys.stdout,
     )
 

@@ -6,6 +6,7 @@ from sklearn_shag._cli_models import open_parser
 from sklearn_shag._cli_sentences import find_sent_id, read_sentences, require_some
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.treebank import MISSING, list_sources
+from sklearn_shag.utils._messages import printable
 
 __all__ = ["suggest"]
 
@@ -88,4 +89,4 @@ def _items(column):
 def _cell(value):
     if value is None:
         return MISSING
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.4f}" if isinstance(value, float) else printable(value, max_length=None)

@@ -18,6 +18,7 @@ from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._param_validation import (
+    LARGEST,
     BaseComposition,
     VisualBlock,
     check_sample_weight,
@@ -123,10 +124,10 @@ class ComposedParser(BaseComposition, BaseParser):
             )
         with np.errstate(over="ignore"):
             total = weights.sum()
-        if not np.isfinite(total) or weights.min() < 0 or total == 0:
+        if not total <= LARGEST or weights.min() < 0 or total == 0:
             raise ValueError(
-                f"weights must be finite, none of them negative, and not all zero, got "
-                f"{self.weights!r}"
+                f"weights must be finite, none of them negative, not all zero, and sum to at most "
+                f"{LARGEST:g}, got {self.weights!r}"
             )
         return weights
 

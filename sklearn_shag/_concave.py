@@ -12,7 +12,7 @@ from sklearn_shag._raw_text import check_root_symbols, prepare_text, warn_of_lim
 from sklearn_shag.induction import as_grammar, learn_concave
 from sklearn_shag.learning import fallback_from_uses
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 
@@ -104,7 +104,7 @@ class ConcaveParser(OperatorParser, ConditionalParser):
         "root_symbols": [None, list, tuple],
         "max_length": [None, Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "nonprojective": [StrOptions({"lift", "drop"})],
     }
 

@@ -1,5 +1,6 @@
 """Grammars with hidden states, tuned to the probability of trees given their sentences."""
 
+import math
 import warnings
 from functools import partial
 from numbers import Integral, Real
@@ -23,6 +24,7 @@ from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, allowed_arcs
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import (
+    LARGEST,
     HasMethods,
     Interval,
     StrOptions,
@@ -56,7 +58,8 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
     max_iter : int, default=30
         Of L-BFGS.
     tol : float, default=1e-5
-        Training ends where no derivative is larger, as a share of the number of known heads.
+        Training ends where no derivative is larger, as a share of the number of known heads, each
+        counted as often as its sentence.
     warm_start : bool, default=False
         Whether `fit` goes on from the operators of the last one, with its symbols and the same
         penalty, on how far they are from where they began; `estimator` is not fitted again. The
@@ -124,9 +127,9 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
     _parameter_constraints = {
         **ConditionalParser._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"])],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, LARGEST, closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "warm_start": ["boolean"],
         "nonprojective": [StrOptions({"lift", "drop"})],
     }
@@ -215,7 +218,10 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             warnings.simplefilter("ignore", UnknownSymbolWarning)
             start = self._start(trees)
         free, known = _potentials(trees, start.symbols)
-        losses, _ = grammar_loss(pack_grammar(start.tuned), free, known, trees.weights, self.n_jobs)
+        space = _space_of(start.first)
+        begin = space.start if start.tuned is start.first else space.vector(start.tuned)
+        grammar = pack_grammar(space.operators(begin))
+        losses, _ = grammar_loss(grammar, free, known, trees.weights, self.n_jobs)
         weights = np.where(np.isfinite(losses), trees.weights, 0.0)
         n_impossible = int(np.count_nonzero(weights == 0))
         if n_impossible == weights.size:
@@ -230,7 +236,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
                 f"probability. Raise its smoothing.",
                 UserWarning,
             )
-        operators, losses = self._tune(start, free, known, weights, trees.heads)
+        operators, losses = self._tune(space, begin, free, known, weights, trees.heads)
         vars(self).update(
             symbols_=start.symbols,
             operators_=operators,
@@ -274,17 +280,14 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
         _check_operators(estimator.operators_, type(estimator).__name__)
         return estimator
 
-    def _tune(self, start, free, known, weights, heads):
+    def _tune(self, space, begin, free, known, weights, heads):
         """Minimise the loss over logarithms of operators; list also the loss of each iteration."""
-        log_start = [
-            np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
-            for part, smallest in zip(start.first, SMALLEST, strict=True)
-        ]
-        log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
-        space = LogOperators(log_start)
-        begin = space.start if start.tuned is start.first else space.vector(start.tuned)
+        # The search forms squares. A power of two rounds nothing.
+        unit = 2.0 ** (math.frexp(weights.max())[1] - 1)
+        unit = max(unit, 1.0) if self.alpha > 0 else unit
+        alpha, weights = self.alpha / unit, weights / unit
         objective = partial(
-            _objective, space, free, known, weights, self.alpha, n_jobs=self.n_jobs, losses=[]
+            _objective, space, free, known, weights, alpha, n_jobs=self.n_jobs, losses=[]
         )
         losses = objective.keywords["losses"]
         curve = []
@@ -294,10 +297,8 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
                 curve.append(losses[-1])
                 advance()
 
-            options = {
-                "maxiter": self.max_iter,
-                "gtol": self.tol * np.count_nonzero(heads != UNKNOWN),
-            }
+            n_known = np.add.reduceat(heads != UNKNOWN, free.indptr[:-1], dtype=float)
+            options = {"maxiter": self.max_iter, "gtol": self.tol * (weights @ n_known)}
             result = minimize(
                 objective, begin, jac=True, method="L-BFGS-B", callback=note, options=options
             )
@@ -311,6 +312,16 @@ class Start(NamedTuple):
     fallback: Operators
     first: Operators  # from which the penalty measures
     tuned: Operators  # the same, or what they have become
+
+
+def _space_of(start):
+    """The logarithms of operators to begin with."""
+    log_start = [
+        np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
+        for part, smallest in zip(start, SMALLEST, strict=True)
+    ]
+    log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
+    return LogOperators(log_start)
 
 
 class LogOperators:

@@ -7,7 +7,7 @@ from typing import Literal
 from sklearn_shag._base_shag import Learned
 from sklearn_shag._tree_learner import StatisticsLearner
 from sklearn_shag.learning import deterministic_automaton, learn_grammar
-from sklearn_shag.utils._param_validation import Interval, StrOptions
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
 
 
 class DeterministicSHAG(StatisticsLearner):
@@ -79,7 +79,7 @@ class DeterministicSHAG(StatisticsLearner):
     _parameter_constraints = {
         **StatisticsLearner._parameter_constraints,
         "automaton": [StrOptions({"single", "first", "sibling"})],
-        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
     }
 
     _deterministic = True

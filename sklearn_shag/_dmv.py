@@ -34,7 +34,13 @@ from sklearn_shag.learning import (
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
+from sklearn_shag.utils._param_validation import (
+    LARGEST,
+    Interval,
+    Options,
+    StrOptions,
+    fit_context,
+)
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
 
@@ -195,14 +201,15 @@ class DMV(BaseSHAG):
         "tied": ["boolean"],
         "n_states": [None, Interval(Integral, 2, None, closed="left")],
         "rules": [None, StrOptions({"ud"}), list, tuple],
-        "rule_strength": [Interval(Real, None, None, closed="neither")],
+        "rule_strength": [Interval(Real, -LARGEST, LARGEST, closed="both")],
         "predict_with_rules": ["boolean"],
         "root_symbols": [None, list, tuple],
-        "prior": [Interval(Real, 0, None, closed="left")],
+        # Of smaller ones there is no digamma function.
+        "prior": [Options(Real, {0}), Interval(Real, 1e-300, LARGEST, closed="both")],
         "prior_inference": [StrOptions({"map", "variational"})],
         "max_length": [None, Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "warm_start": ["boolean"],
         "nonprojective": [StrOptions({"lift", "drop"})],
         "random_state": ["random_state"],
@@ -345,7 +352,7 @@ class DMV(BaseSHAG):
             if checkpoint is not None and checkpoint.converged[0]:
                 seed = checkpoint.seed
                 if checkpoint.converged[1] or self.max_iter == 0:
-                    total = checkpoint._replace(max_iter=np.int64(before + self.max_iter))
+                    total = checkpoint._replace(max_iter=np.array(before + self.max_iter))
                     return {name: getattr(self, name) for name in LEARNED} | {"checkpoint_": total}
                 ended = self.counts_, self.objectives_.tolist()
                 found = self._run(run, None, ended=ended, max_iter=self.max_iter)

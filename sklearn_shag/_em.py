@@ -27,7 +27,7 @@ from sklearn_shag.learning import (
 )
 from sklearn_shag.operators import Operators, join_automata, pair_automaton
 from sklearn_shag.sequences import extract_sequences
-from sklearn_shag.utils._param_validation import Interval, StrOptions
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
 
 
@@ -148,8 +148,8 @@ class EMSHAG(TreeLearner):
         "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "smoothing": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
@@ -241,11 +241,13 @@ class EMSHAG(TreeLearner):
         if checkpoint is not None:
             # Else what it takes to go on is gone: starts that were not the best so far, iterations
             # behind the one that was kept, and, as long as the pools move, the objective.
-            best_is_last = not self.early_stopping and (self.n_init == 1 or self.init != "random")
-            if best_is_last and (self.smoothing == 0 or checkpoint.converged[-2:].all()):
+            is_restarted = checkpoint.seed == NO_SEED  # with one start
+            one_start = self.n_init == 1 or self.init != "random" or is_restarted
+            same_objective = self.smoothing == 0 or checkpoint.converged[-2:].all()
+            if one_start and same_objective and not self.early_stopping:
                 ended = Ended(checkpoint, self.operators_, self.log_likelihoods_)
                 return Plan(digest, self.init, int(checkpoint.seed), self.max_iter, ended)
-            if checkpoint.seed != NO_SEED:
+            if not is_restarted:
                 max_iter = int(checkpoint.max_iter) + self.max_iter
                 return Plan(digest, self.init, int(checkpoint.seed), max_iter, None)
         return Plan(digest, init, seed, self.max_iter, None)

@@ -16,7 +16,7 @@ from sklearn_shag.induction import align_grammar, learn_weights, mix_grammars
 from sklearn_shag.parsing import chart
 from sklearn_shag.sequences import TreebankStatistics, merge_labels
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
 from sklearn_shag.utils._warnings import warn
@@ -142,7 +142,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         "tied": ["boolean"],
         "max_length": [None, Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "nonprojective": [StrOptions({"lift", "drop"})],
         "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }

@@ -15,7 +15,7 @@ from sklearn_shag.learning import (
     spectral_automaton,
 )
 from sklearn_shag.operators import join_automata
-from sklearn_shag.utils._param_validation import Interval
+from sklearn_shag.utils._param_validation import LARGEST, Interval
 from sklearn_shag.utils._typing import FloatArray
 
 # What leaves nothing but the published algorithm.
@@ -130,9 +130,10 @@ class SpectralSHAG(StatisticsLearner):
         **StatisticsLearner._parameter_constraints,
         "n_states": [Interval(Integral, 1, None, closed="left")],
         **{
-            name: [Interval(Real, 0, None, closed="left")]
-            for name in ("smoothing", "context", "shrinkage", "alpha")
+            name: [Interval(Real, 0, LARGEST, closed="both")]
+            for name in ("smoothing", "shrinkage", "alpha")
         },
+        "context": [Interval(Real, 0, 1e100, closed="both")],  # its square is a weight, too
         "scaling": [Interval(Real, 0, 1, closed="both")],
         "mixing": [Interval(Real, 0, 1, closed="left")],
     }

@@ -8,8 +8,10 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 import warnings
 from functools import partial
 from itertools import groupby
@@ -149,6 +151,11 @@ def environment(**variables):
     path = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return {**kept, "PYTHONPATH": path, **variables}
+
+
+def telling():
+    """The environment of a command that warns, whatever the tests have made an error."""
+    return environment(PYTHONWARNINGS="default::UserWarning")
 
 
 def start(*arguments, env=None, **options):
@@ -819,7 +826,7 @@ class TestEvaluate:
             ]
 
     def test_file_compared_with_itself(self, test):
-        process = start("evaluate", test, test, stdout=subprocess.PIPE)
+        process = start("evaluate", test, test, env=telling(), stdout=subprocess.PIPE)
         status, out, err = finish(process)
         assert status == 0
         assert printed_scores(out.decode())["UAS"] == 100.0
@@ -901,6 +908,7 @@ class TestSeveralFiles:
         """As in the folder of a treebank of Universal Dependencies."""
         process = start(
             *("train", files / "xx_small-ud-*.conllu", "-o", tmp_path / "m"),
+            env=telling(),
             stdout=subprocess.PIPE,
         )
         status, out, err = finish(process)
@@ -1455,6 +1463,108 @@ class TestErrors:
         monkeypatch.setattr(_cli_models, "read_conllu", interrupt)
         assert main(["train", train, "-o", "m"]) == 130
         assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
+
+    def test_interruption_where_nothing_can_be_raised(self, capsys, monkeypatch, train):
+        """It comes again, as soon as something can."""
+
+        class Lost:
+            def __del__(self):
+                raise KeyboardInterrupt
+
+        def lose(files):
+            Lost()
+            time.sleep(20)
+
+        before = sys.unraisablehook
+        monkeypatch.setattr(_cli_models, "read_conllu", lose)
+        assert main(["train", train, "-o", "m"]) == 130
+        assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
+        assert sys.unraisablehook is before
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs signals")
+    def test_interruption_of_the_process(self, train, tmp_path):
+        """While modules are imported, in code that is run as text, and after all is done."""
+        program = """
+import os, signal, sys
+from sklearn_shag import _cli_models
+from sklearn_shag._cli import main
+interrupt = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+if sys.argv.pop(1) == "exec":
+    _cli_models.read_conllu = lambda files: exec("interrupt()", {"interrupt": interrupt})
+    sys.exit(main())
+_cli_models.train = lambda options: print("done")
+main()
+interrupt()
+"""
+        for when, status, err in (
+            ("exec", 130, "sklearn_shag train: interrupted\n"),
+            ("after", -signal.SIGINT, ""),
+        ):
+            arguments = [sys.executable, "-c", program, when, "train", train, "-o", "m"]
+            done = subprocess.run(
+                arguments, env=environment(), capture_output=True, text=True, cwd=tmp_path
+            )
+            assert (done.returncode, done.stderr) == (status, err)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_out_of_memory(self, fail, monkeypatch, train):
+        def fill(files):
+            return np.empty(2**62, dtype=np.int8)
+
+        monkeypatch.setattr(_cli_models, "read_conllu", fill)
+        err = fail("train", train, "-o", "m")
+        assert "error: out of memory. Unable to allocate 4.00 EiB" in err
+
+    @pytest.mark.parametrize(
+        "name", ["a\nb", "\x1b[2J\x07", "\u202e", "\udc80", "x" * 10_000, "\0"], ids=ascii
+    )
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["train", "{}", "-o", "m"],
+            ["train", "{train}", "-o", "{}/m"],
+            ["train", "{train}", "-o", "m", "--symbols", "{}"],
+            ["parse", "{}", "{train}"],
+            ["parse", "{model}", "{}"],
+            ["evaluate", "{}", "{train}"],
+            ["demo", "--treebank", "{}"],
+        ],
+        ids=" ".join,
+    )
+    def test_what_names_hold(self, fail, monkeypatch, tmp_path, model, train, name, arguments):
+        monkeypatch.chdir(tmp_path)
+        err = fail(*(each.format(name, model=model, train=train) for each in arguments))
+        assert err[:-1].isprintable()
+        assert len(err) < 600
+
+    def test_what_arguments_hold(self, capsys):
+        for arguments in (
+            ["\x1b[2J"],
+            ["train", "a", "-o", "b", "\x1b[2J\n"],
+            ["parse", "\x07" * 999],
+        ):
+            with pytest.raises(SystemExit) as end:
+                main(arguments)
+            assert end.value.code == 2
+            lines = capsys.readouterr().err.splitlines()
+            assert all(line.isprintable() and len(line) < 600 for line in lines)
+
+    def test_what_files_hold(self, run, model, tmp_path):
+        form, path = "a\x1b[2J\u202e", tmp_path / "t.conllu"
+        tree = DependencyTree([form, "b"], [2, 0], upos=[form, "VERB"])
+        write_conllu([tree], path)
+        tagged = DependencyTree([form, "b"], [-1, 0], upos=["NOUN", "VERB"])
+        write_conllu([tagged], tmp_path / "partial.conllu")
+        (tmp_path / "same").mkdir()
+        write_conllu([tree], tmp_path / "same" / "t.conllu")
+        outputs = [
+            run("evaluate", path, tmp_path / "same", "--by", "modifier"),
+            run("suggest", model, tmp_path / "partial.conllu"),
+            run("suggest", model, tmp_path / "partial.conllu", "--by", "sentences"),
+        ]
+        for out in outputs:
+            assert r"a\x1b[2J\u202e" in out
+            assert all(line.isprintable() for line in re.split("[\n\t]", out))
 
     def test_column_that_the_file_lacks_everywhere(self, fail, tmp_path):
         write_conllu([DependencyTree(["a", "b"], [2, 0])], tmp_path / "bare.conllu")

@@ -6,9 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -18,7 +20,7 @@ import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.learning._expectation import expected_uses
 from sklearn_shag.parsing import _ladder
-from sklearn_shag.utils import _kernel
+from sklearn_shag.utils import _kernel, _kernel_cache
 from sklearn_shag.utils._kernel import kernel
 
 compiles = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -49,7 +51,7 @@ class TestFirstCall:
 import pickle, pkgutil, sys
 import sklearn_shag
 for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
-    if not info.name.endswith(("__main__", "_simd_compiled")):
+    if not info.name.endswith(("__main__", "_simd_compiled", "_kernel_cache")):
         __import__(info.name)
 from unittest import mock
 from sklearn.base import clone
@@ -232,7 +234,7 @@ class TestAnnouncement:
         (line,) = result.stderr.splitlines()
         assert line.startswith("sklearn_shag compiles its numerical kernels for this processor")
         assert f"once; the result is kept in {tmp_path}" in line
-        assert len(list(tmp_path.rglob("*.nbi"))) == 3
+        assert len(list(tmp_path.rglob("*.nbc"))) == 3
         assert run(program, NUMBA_CACHE_DIR=tmp_path).stderr == ""
 
     def test_before_it_begins(self, tmp_path):
@@ -321,7 +323,7 @@ print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\
         file, folder = result.stdout.splitlines()
         assert Path(file).is_relative_to(installed)
         assert Path(folder).is_relative_to(cache)
-        assert list(Path(folder).glob("*.nbi"))
+        assert list(Path(folder).glob("*.nbc"))
         assert f"once; the result is kept in {cache}" in result.stderr
         assert sorted(installed.rglob("*")) == before
         again = run(self.FIT, source=installed, HOME=tmp_path, XDG_CACHE_HOME=cache)
@@ -354,6 +356,8 @@ print(heads.tolist(), sum(_parse._decode.dispatcher.stats.cache_hits.values()))
     def copy(self, tmp_path):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(SOURCE, tmp_path / SOURCE.name, ignore=ignored)
+        for path in tmp_path.rglob("*"):  # also from a checkout that cannot be written
+            path.chmod(0o755)
         assert run(self.DECODE, source=tmp_path).stdout == "[2, 0, 2] 0\n"
         return tmp_path
 
@@ -369,6 +373,137 @@ print(heads.tolist(), sum(_parse._decode.dispatcher.stats.cache_hits.values()))
         with open(copy / SOURCE.name / "_base.py", "a", encoding="utf-8") as file:
             file.write("# changed\n")
         assert run(self.DECODE, source=copy).stdout == "[2, 0, 2] 1\n"
+
+
+class Pair(NamedTuple):
+    first: float
+    second: float
+
+
+def _difference(pair):
+    return pair[0] - 2 * pair[1]
+
+
+@compiles
+class TestCache:
+    """Whatever lies in the folder of the cache, kernels do what they do."""
+
+    @pytest.fixture
+    def call(self, tmp_path, monkeypatch):
+        """Call the kernel as a new process would; returns its value, and whether it was cached."""
+        monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+
+        def call(pair=Pair(5.0, 1.0), sources="sources"):  # noqa: B008 (immutable)
+            dispatcher = numba.njit(_difference)
+            dispatcher._cache = _kernel_cache.KernelCache(_difference, sources)
+            return dispatcher(pair), sum(dispatcher.stats.cache_hits.values()) == 1
+
+        return call
+
+    @pytest.fixture
+    def file(self, call, tmp_path):
+        assert call() == (3.0, False)
+        assert call() == (3.0, True)
+        (file,) = tmp_path.rglob("*.nb*")
+        return file
+
+    @pytest.mark.parametrize("kept", [0, 31, 40, 0.5, 0.999])
+    @pytest.mark.parametrize("rest", [b"", bytes(10_000)])
+    def test_damaged_files_are_written_anew(self, call, file, kept, rest):
+        content = file.read_bytes()
+        file.write_bytes(content[: int(kept if kept >= 1 else kept * len(content))] + rest)
+        assert call() == (3.0, False)
+        assert call() == (3.0, True)
+
+    @pytest.mark.parametrize("error", [AttributeError, ImportError, RuntimeError, KeyError])
+    def test_what_does_not_load_is_compiled(self, call, file, monkeypatch, error):
+        """As of a class that has moved, where all else is as it was."""
+
+        def fail(content):
+            raise error("moved")
+
+        with monkeypatch.context() as context:
+            context.setattr(_kernel_cache.pickle, "loads", fail)
+            assert call() == (3.0, False)
+        assert call() == (3.0, True)
+
+    def test_code_belongs_to_types_fields_and_sources(self, call, file):
+        turned = namedtuple("Pair", ["second", "first"])
+        for pair in (Pair(5, 1), Pair(np.float32(5), np.float32(1)), turned(5.0, 1.0), (5.0, 1.0)):
+            assert call(pair) == (3.0, False)
+            assert call(pair) == (3.0, True)
+        assert len(list(file.parent.iterdir())) == 5
+        assert call(sources="others") == (3.0, False)
+        (other,) = file.parent.iterdir()  # those of the old sources are gone
+        assert other.name != file.name
+
+    @pytest.mark.parametrize("name", ["write_bytes", "replace"])
+    def test_a_full_disk(self, call, file, monkeypatch, name):
+        file.write_bytes(b"damaged")
+
+        def fail(*_):
+            raise OSError(28, "No space left on device")
+
+        place = _kernel_cache.os if name == "replace" else _kernel_cache.Path
+        monkeypatch.setattr(place, name, fail)
+        assert call() == (3.0, False)
+        assert [path.read_bytes() for path in file.parent.iterdir()] == [b"damaged"]
+
+    def test_a_folder_that_is_closed_meanwhile(self, call, file, monkeypatch):
+        """Also to the system's owner, since a file is where it was."""
+
+        def close(self):
+            shutil.rmtree(file.parent)
+            file.parent.touch()
+
+        monkeypatch.setattr(_kernel_cache.CodeFiles, "_remove_old", close)
+        file.unlink()
+        assert call() == (3.0, False)
+        assert file.parent.is_file()
+
+    def test_what_others_left_is_removed(self, call, file):
+        """Files of other versions and of numba's cache, and those of processes that were killed."""
+        base = file.name.rsplit(".", 3)[0]
+        old, new = file.name + ".tmp.old", file.name + ".tmp.new"
+        for name in (base + ".nbi", base + ".1.nbc", old, new, "x-1.py311.1.nbc", base + "x.nbi"):
+            file.with_name(name).touch()
+        os.utime(file.with_name(old), (0, 0))
+        file.unlink()
+        assert call() == (3.0, False)
+        left = {path.name for path in file.parent.iterdir()}
+        assert left == {file.name, new, "x-1.py311.1.nbc", base + "x.nbi"}
+
+    def test_a_killed_process_leaves_nothing_that_is_read(self, tmp_path):
+        program = f"""
+import signal
+from tests.test_kernel import _difference, _kernel_cache, numba, Pair
+numba.config.CACHE_DIR = {str(tmp_path)!r}
+dispatcher = numba.njit(_difference)
+dispatcher._cache = _kernel_cache.KernelCache(_difference, "sources")
+_kernel_cache.os.replace = lambda *_: signal.raise_signal(signal.SIGKILL)
+dispatcher(Pair(5.0, 1.0))
+"""
+        folder = str(Path(__file__).parents[1])
+        environment = {**os.environ, "PYTHONPATH": folder}
+        ended = subprocess.run([sys.executable, "-c", program], env=environment, check=False)
+        assert ended.returncode == -9
+        (left,) = (path for path in tmp_path.rglob("*") if path.is_file())
+        assert ".nbc.tmp." in left.name
+
+    def test_processes_at_the_same_time(self, file):
+        """Each finds what another has written whole, or nothing."""
+        files = _kernel_cache.CodeFiles(file.parent, "base", ("1", "2"))
+        data = {key: bytes([key]) * 100_000 for key in range(4)}
+
+        def work(_):
+            for key, content in data.items():
+                assert files.load(key) in (None, content)
+                files.save(key, content)
+                assert files.load(key) == content
+
+        with ThreadPoolExecutor(8) as executor:
+            list(executor.map(work, range(40)))
+        assert not list(file.parent.glob("*.tmp.*"))
 
 
 @compiles

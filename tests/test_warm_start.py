@@ -1,5 +1,7 @@
 """Long training in pieces: EM goes on as if it had never stopped, other training where it was."""
 
+import copy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -28,7 +30,7 @@ BY_EM = {
     "EM": EMSHAG(3, tol=0, random_state=0),
     "EM, some converge": EMSHAG(3, tol=0.02, random_state=0),
     "EM from moments": EMSHAG(2, init="moments", tol=0),
-    "EM, smoothed": EMSHAG(2, init="deterministic", smoothing=1, tol=0),
+    "EM, smoothed": EMSHAG(2, smoothing=1, tol=0, random_state=0),
     "EM, smoothed by pools that converge": EMSHAG(2, smoothing=1, tol=0.05, random_state=0),
     "EM, starts": EMSHAG(3, n_init=3, tol=0, random_state=0),
     "EM, early stopping": EMSHAG(
@@ -38,7 +40,7 @@ BY_EM = {
     "DMV, rules": DMV("uniform", rules="ud", tol=0),
     "DMV, best trees": DMV("uniform", algorithm="viterbi"),
     "DMV, variational": DMV("random", prior_inference="variational", tol=0, random_state=0),
-    "DMV, split": DMV(n_states=2, tol=0.05, random_state=0),
+    "DMV, split": DMV(n_states=2, tol=0.01, random_state=0),
     "DMV, split too early": DMV("concave", tied=False, n_states=2, tol=0, random_state=0),
 }
 
@@ -46,6 +48,12 @@ BY_EM = {
 @pytest.fixture(scope="module")
 def trees(english):
     return [tree for tree in english if len(tree) < 9][:40]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def start_of_split_states(trees):
+    """So near to where EM ends that it converges at once, before states are split."""
+    BY_EM["DMV, split"].init = DMV(tol=1e-4).fit(trees).operators_
 
 
 @pytest.mark.parametrize("pieces", [(3, 3), (1, 1, 4), (0, 2), (9, 0, 9)], ids=str)
@@ -56,13 +64,16 @@ def test_pieces_are_the_whole(name, pieces, trees, tmp_path):
     part = clone(BY_EM[name])
     for n_iter in pieces:
         part.set_params(max_iter=n_iter, warm_start=True).fit(trees)
-        save_model(part, tmp_path / "part.npz")
-        part = load_model(tmp_path / "part.npz")
+        init = part.init
+        save_model(
+            part.set_params(init="random"), tmp_path / "part.npz"
+        )  # files hold no operators there
+        part = load_model(tmp_path / "part.npz").set_params(init=init)
     assert_same_model(part, whole)
 
 
 def test_the_cases_differ(trees):
-    """In the table above something converges early, in some the pools do, some are split early."""
+    """In the table something converges early, in some the pools do, and some are split early."""
     parts = {name: clone(each).set_params(max_iter=3) for name, each in BY_EM.items()}
     ended = {name: part.fit(trees).checkpoint_.converged for name, part in parts.items()}
     assert not ended["EM"][:-2].all()
@@ -146,15 +157,13 @@ def test_conditional_keeps_its_penalty_and_its_start(trees, monkeypatch):
     whole = ConditionalSHAG(member, alpha=5.0, max_iter=500, tol=1e-9).fit(trees)
     part = ConditionalSHAG(member, alpha=5.0, max_iter=4, tol=1e-9, warm_start=True).fit(trees)
     assert same(part.start_operators_, clone(member).fit(trees).operators_)
-    monkeypatch.setattr(DeterministicSHAG, "fit", None)
+    monkeypatch.setattr(ConditionalSHAG, "_fit_start", None)
     part.set_params(max_iter=500).fit(trees)
     for one, other in zip(part.operators_, whole.operators_, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-12)
     # Symbols stay what they were, too.
     more = DependencyTree(["new", "VERB"], [2, 0])
-    with pytest.warns(UserWarning, match="'new'"):
-        part.fit([*trees, more])
-    assert "new" not in part.symbols_
+    assert "new" not in part.fit([*trees, more]).symbols_
 
 
 @pytest.mark.parametrize("name", ["EM", "EM, smoothed", "DMV", "DMV, split", *TRAINED])
@@ -163,7 +172,7 @@ def test_an_interrupted_fit_loses_that_call_alone(name, trees):
     model = clone((BY_EM | TRAINED)[name]).set_params(max_iter=2, warm_start=True).fit(trees)
     expected = clone(model).fit(trees).fit(trees)
     with Interrupter() as counting:
-        clone(model).fit(trees)
+        copy.copy(model).fit(trees)
     for moment in (1, counting.n_calls // 3, counting.n_calls - 20):
         with Interrupter(moment), pytest.raises(KeyboardInterrupt):
             model.fit(trees)

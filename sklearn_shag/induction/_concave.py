@@ -65,8 +65,9 @@ def _roots_left(text, symbols, root_symbols, cells):
 def _expect(places, tokens, weights, probabilities):
     """The E step: each token shares itself out among its heads (theory, eq. 46)."""
     of_arcs = probabilities.ravel()[places]
-    of_tokens = np.bincount(tokens, of_arcs, weights.size)
-    shares = of_arcs * (weights / of_tokens)[tokens]
+    # Probabilities vanish where weights vanish beside those of others.
+    of_tokens = np.maximum(np.bincount(tokens, of_arcs, weights.size), np.finfo(float).tiny)
+    shares = of_arcs / of_tokens[tokens] * weights[tokens]
     counts = np.bincount(places, shares, probabilities.size).reshape(probabilities.shape)
     counts[-2] = counts[:-2].sum(axis=0)  # the unknown head has those of all
     log_likelihood = float(weights @ np.log(of_tokens))

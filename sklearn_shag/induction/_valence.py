@@ -112,8 +112,9 @@ def log_prior(weights, form):
     total = 0.0
     for part, prior in zip(weights, _priors(weights, form), strict=True):
         if prior > 0:
-            with np.errstate(divide="ignore"):  # a start may have zeros
-                total += prior * float(np.log(_of_known(part)).sum())
+            # A start may have zeros, and so may what weights leave of a prior.
+            possible = np.maximum(_of_known(part), np.finfo(float).tiny)
+            total += prior * float(np.log(possible).sum())
     return total
 
 

@@ -33,7 +33,8 @@ class Checkpoint(NamedTuple):
 
 
 def make_checkpoint(digest, seed, max_iter, converged):
-    return Checkpoint(digest, np.int64(seed), np.int64(max_iter), np.array(converged, dtype=bool))
+    seed, max_iter = np.array(seed, np.int64), np.array(max_iter, np.int64)
+    return Checkpoint(digest, seed, max_iter, np.array(converged, dtype=bool))
 
 
 def digest_of(*values):

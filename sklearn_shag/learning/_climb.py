@@ -6,6 +6,8 @@ import numpy as np
 
 # An objective that falls by more than rounding is a defect.
 ROUNDING = 1e-9
+# Of tiny weights: below it doubles have fewer digits.
+SMALLEST = np.finfo(float).tiny
 
 
 class Expected(NamedTuple):
@@ -51,7 +53,7 @@ def climb(start, expect, maximise, max_iter, n_samples, previous=-np.inf):
     for iteration in range(max_iter + 1):
         expected = expect(parameters)
         objective = expected.objective
-        if not objective >= previous - ROUNDING * (n_samples + abs(objective)):
+        if not objective >= previous - ROUNDING * (n_samples + abs(objective)) - SMALLEST:
             raise ArithmeticError(
                 f"EM iteration {iteration} changed the objective from {previous!r} to {objective!r}"
             )

@@ -174,7 +174,10 @@ def _expect(tree, prior, automaton):
     counts = Operators(*map(np.zeros_like, automaton))
     log_likelihood = expected_uses(automaton, tree, counts)
     if log_likelihood == -np.inf:  # no iteration makes it so
-        raise ValueError("the start gives a training sequence the probability zero")
+        raise ValueError(
+            "the start gives a training sequence the probability zero. Raise smoothing; or leave "
+            "sentences out whose weights vanish beside those of others"
+        )
     if prior is None:
         return Expected(counts, log_likelihood, log_likelihood)
     objective = log_likelihood + _log_prior(automaton, prior)

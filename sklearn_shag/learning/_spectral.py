@@ -11,6 +11,9 @@ from sklearn_shag.operators import Operators, mixture
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import FloatArray
 
+# What is seen less often, as a share of all, is not seen: sums of squares would leave the range of
+# doubles. Only weights of sentences that are as far apart have such shares.
+SMALLEST_MASS = 1e-100
 # The states of the deterministic automaton in a mixture.
 N_BASELINE_STATES = 2
 
@@ -48,7 +51,7 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     # How often there is something to be seen in a row or a column. Symbols that never occur are
     # rows and columns of zeros; most heads see few symbols.
     row_mass, column_mass = P[:, : n_symbols + 1].sum(axis=1), P[: n_symbols + 1].sum(axis=0)
-    rows, columns = np.flatnonzero(row_mass > 0), np.flatnonzero(column_mass > 0)
+    rows, columns = (np.flatnonzero(mass > SMALLEST_MASS) for mass in (row_mass, column_mass))
     row_scale, column_scale = row_mass[rows] ** -scaling, column_mass[columns] ** -scaling
     scaled = row_scale[:, None] * P[np.ix_(rows, columns)] * column_scale
     U, singular_values, Vt = _svd(scaled)
@@ -86,7 +89,12 @@ def _reliance(moments, shrinkage):
         pairs[near], weights=moments.trigrams[near], minlength=moments.n_symbols * n_columns
     )
     # Without a pseudo-count, and for exact moments, it is 1.
-    return counts[pairs] / (counts[pairs] + shrinkage / moments.n_sequences)
+    seen = counts[pairs] > 0  # or weights are so small that counts have vanished
+    with np.errstate(over="ignore"):  # to infinity: nothing is relied upon then
+        pseudo_count = shrinkage / moments.n_sequences
+    return np.divide(
+        counts[pairs], counts[pairs] + pseudo_count, out=np.ones(seen.size), where=seen
+    )
 
 
 @kernel

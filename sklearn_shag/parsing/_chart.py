@@ -1,5 +1,6 @@
 """The chart, public: potentials of sentences in, log Z and expected uses out."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn_shag.parsing._potentials import (
 )
 from sklearn_shag.parsing._results import ChartResults, new_results
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
-from sklearn_shag.utils._param_validation import as_floats
+from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
 from sklearn_shag.utils._typing import ArrayLike
 
 
@@ -102,14 +103,20 @@ def chart(
     packed, potentials = check_grammar(grammar, potentials)
     if weights is not None:
         weights, n_sentences = as_floats(weights, "weights"), potentials.indptr.size - 1
-        if weights.shape != (n_sentences,) or not np.isfinite(weights).all():
-            raise ValueError(f"weights must be {n_sentences} finite numbers, one a sentence.")
+        if weights.shape != (n_sentences,) or not (np.abs(weights) <= LARGEST_TOTAL).all():
+            raise ValueError(
+                f"weights must be {n_sentences} finite numbers, one a sentence, none larger than "
+                f"{LARGEST_TOTAL:g}."
+            )
     return sum_up_sentences(packed, potentials, weights, marginals, counts, n_jobs)
 
 
 def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=False, n_jobs=None):
     """Do what :func:`chart` does, with what has been checked."""
     weights = np.ones(potentials.indptr.size - 1) if weights is None else weights
+    # Derivatives times weights of any size may leave the range of doubles, which uses do not.
+    unit = 2.0 ** (math.frexp(np.abs(weights).max())[1] - 1)
+    weights = weights / unit
     # Sums of counts must not depend on workers, so chunks do not, if there are any.
     alone = count_workers(n_jobs) == 1 and not counts
     chunks = cut(np.diff(potentials.indptr), CHUNK_COST_ALONE if alone else CHUNK_COST)
@@ -123,7 +130,8 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
         results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
     total = None
     if counts:
-        total = Operators(*map(sum, zip(*(of_chunk for _, of_chunk in parts), strict=True)))
+        total = (unit * sum(each) for each in zip(*(part for _, part in parts), strict=True))
+        total = Operators(*total)
     given = potentials.arc_memory, potentials.stop_memory
     return ChartResults(
         results.sign,

@@ -5,6 +5,8 @@ import numpy as np
 from sklearn_shag.encoding import Alphabet, pair_of
 from sklearn_shag.sequences._statistics import Moments, SequenceStatistics
 
+SMALLEST_DIVISOR = 2.0**-900
+
 
 def pair_moments(
     statistics: SequenceStatistics,
@@ -53,19 +55,23 @@ def pair_moments(
     """
     alphabet = Alphabet(statistics.roots.size)
     total = statistics.n_sequences[head, direction] + smoothing
-    parts = [(head, 1.0 / total)]
+    parts = [(head, 1.0, total)]
     if smoothing > 0:
         pool = alphabet.unknown_head
-        parts.append((pool, smoothing / total / statistics.n_sequences[pool, direction]))
+        parts.append((pool, smoothing / total, statistics.n_sequences[pool, direction]))
 
     chosen, trigrams, empty = [], [], 0.0
-    for pair_head, scale in parts:
+    for pair_head, share, divisor in parts:
+        # Of tiny weights inverses are no doubles: both they and counts are multiplied.
+        unit = 1.0 if divisor > SMALLEST_DIVISOR else 1.0 / SMALLEST_DIVISOR
+        scale = share / (unit * divisor)
         start, stop = statistics.indptr[pair_of(pair_head, direction) :][:2]
         first, last = statistics.first[start:stop], statistics.last[start:stop]
-        counts = statistics.counts[start:stop]
+        counts = unit * statistics.counts[start:stop]
         # Rounding may leave a hair below zero where weights are not integers.
         not_empty = counts[(first == alphabet.boundary) & (last <= alphabet.boundary)].sum()
-        empty += scale * max(statistics.n_sequences[pair_head, direction] - not_empty, 0.0)
+        n_sequences = unit * statistics.n_sequences[pair_head, direction]
+        empty += scale * max(n_sequences - not_empty, 0.0)
         n_far = (first > alphabet.boundary).astype(np.int64) + (last > alphabet.boundary)
         kept = np.flatnonzero(n_far == 0) if context == 0 else np.arange(counts.size)
         chosen.append(start + kept)

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from contextlib import suppress
 from functools import cache, partial, update_wrapper
 from pathlib import Path
 
@@ -11,9 +12,9 @@ logger = logging.getLogger(__name__.partition(".")[0])
 def kernel(function=None, /, **options):
     """Compile `function` at its first call, without the GIL, and cache the machine code on disk.
 
-    Numba writes the cache beside the module or, where that folder cannot be written, into the
-    user's cache folder. Where neither can be written (a read-only container) the function is
-    compiled anew in every process.
+    The cache is beside the module or, where that folder cannot be written, in the user's cache
+    folder. Where neither can be written (a read-only container) the function is compiled anew in
+    every process.
 
     Parameters
     ----------
@@ -81,27 +82,27 @@ def _decorate(function, options):
     from numba import config, njit
 
     from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
+    from sklearn_shag.utils._kernel_cache import KernelCache
 
     _announce_compilation()
     # No face for C: nobody there calls kernels.
     options = {"nogil": True, "no_cfunc_wrapper": True, **options}
     if "no_cpython_wrapper" in options:
         return njit(**options)(function)
-    try:
-        made = njit(cache=True, **options)(function)
-    except RuntimeError:  # numba finds no folder for a cache that it can write
-        return njit(**options)(function)
+    made = njit(**options)(function)
     if not config.DISABLE_JIT:
-        # Numba takes cached code for fresh if the file of the function is as it was. But the code
-        # of the kernels that it calls, in other files, is part of it.
-        file = made._cache._cache_file
-        file._source_stamp = (file._source_stamp, _sources())
+        # Numba finds no folder for a cache that it can write.
+        with suppress(RuntimeError):
+            made._cache = KernelCache(function, _sources())
     return made
 
 
 @cache
 def _sources():
-    """A digest of the files of the package that kernels, or what they are made of, are in."""
+    """A digest of the files of the package that kernels, or what they are made of, are in.
+
+    The code of a kernel has in it that of the kernels that it calls, in other files.
+    """
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):

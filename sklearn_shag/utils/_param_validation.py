@@ -5,6 +5,7 @@ as in scikit-learn itself; should scikit-learn move them, this is the one module
 """
 
 from collections.abc import Callable
+from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     InvalidParameterError,
+    Options,
     StrOptions,
     validate_parameter_constraints,
 )
@@ -27,12 +29,16 @@ except ImportError:  # before version 1.7
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
 from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._parallel import one_blas_thread
 
 __all__ = [
+    "LARGEST",
+    "LARGEST_TOTAL",
     "BaseComposition",
     "HasMethods",
     "Interval",
     "InvalidParameterError",
+    "Options",
     "StrOptions",
     "VisualBlock",
     "as_floats",
@@ -47,6 +53,9 @@ __all__ = [
 _ALL_ZERO = "allow_all_zero_weights"
 _ALLOWED = {_ALL_ZERO: True} if _ALL_ZERO in signature(_check_sample_weight).parameters else {}
 
+# Of parameters that stand beside counts, and of the sum of the weights of samples. So many doubles,
+# or tokens of so much weight, can be added and multiplied by each other's shares.
+LARGEST, LARGEST_TOTAL = 1e300, 1e303
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,13 +63,25 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # scikit-learn has no annotations: to a type checker its decorators would make of a function
 # something unknown.
 def fit_context(method: Function) -> Function:
-    """Decorate a method that fits: parameters are checked before it runs."""
-    return _fit_context(prefer_skip_nested_validation=True)(method)
+    """Decorate a method that fits: parameters are checked before it runs, in one BLAS thread.
+
+    Sums of several threads depend, in their last bits, on how many there are.
+    """
+    return _fit_context(prefer_skip_nested_validation=True)(_in_one_blas_thread(method))
 
 
 def fit_members_context(method: Function) -> Function:
     """Decorate a method that fits other estimators, which check their own parameters too."""
-    return _fit_context(prefer_skip_nested_validation=False)(method)
+    return _fit_context(prefer_skip_nested_validation=False)(_in_one_blas_thread(method))
+
+
+def _in_one_blas_thread(method):
+    @wraps(method)
+    def limited(*args, **kwargs):
+        with one_blas_thread():
+            return method(*args, **kwargs)
+
+    return limited
 
 
 def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], Function]:
@@ -108,7 +129,7 @@ def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
     Raises
     ------
     ValueError
-        If it is anything else.
+        If it is anything else, or weights sum to more than 1e303.
     """
     try:
         weights = _check_sample_weight(
@@ -120,4 +141,11 @@ def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
         raise ValueError(f"sample_weight: {error}") from None
     if not (allow_all_zero or weights.any()):
         raise ValueError("sample_weight must contain at least one non-zero number.")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if total > LARGEST_TOTAL:
+        raise ValueError(
+            f"sample_weight sums to {total:.3g}, more than {LARGEST_TOTAL:g}: counts times weights "
+            f"would leave the range of numbers. Divide all weights by a constant."
+        )
     return weights

@@ -8,6 +8,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from multiprocessing import get_context
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
@@ -57,6 +58,16 @@ def make_input(target, seed, number):
     return target.make(Random(f"{seed}-{number}"))
 
 
+def _peak_memory():
+    """The largest memory of this process so far, in bytes."""
+    # What getrusage says begins with the memory of the process that started this one.
+    status = Path("/proc/self/status")
+    if not status.exists():  # not on Linux
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    (peak,) = (line.split()[1] for line in status.read_text().splitlines() if "VmHWM" in line)
+    return int(peak) * 1024
+
+
 def try_input(target, seed, number):
     """What comes out, or the failure, and the CPU seconds of an input."""
     start = time.process_time()
@@ -96,7 +107,7 @@ def _work(find, name, seed, numbers, skipped, memory, current, connection):
             if failure is not None:
                 failures.append(failure)
         if time.monotonic() - last > REPORT or number == numbers[-1]:
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            peak = _peak_memory()
             connection.send(Report(counts, failures, number + numbers.step, slowest, peak))
             counts, failures, slowest = Counter(), [], (0.0, -1)
             last = time.monotonic()

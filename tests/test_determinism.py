@@ -1,0 +1,56 @@
+"""The same bits, whatever the process: hash seed, workers, threads of linear algebra, run."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+from threadpoolctl import threadpool_limits
+
+from sklearn_shag import EMSHAG, ConditionalSHAG
+from sklearn_shag.datasets import make_treebank
+from tests.estimators import ESTIMATORS, TRANSFORMERS, assert_same_model
+
+ROOT = Path(__file__).parent.parent
+
+
+def run_digests(hash_seed, n_jobs, blas_threads):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.digests", str(n_jobs), str(blas_threads)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONHASHSEED": str(hash_seed)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
+def test_all_estimators_are_the_same_in_other_processes():
+    runs = [run_digests(0, n_jobs=1, blas_threads=1), run_digests(1234, n_jobs=2, blas_threads=2)]
+    outputs = []
+    for run in runs:
+        output, errors = run.communicate()
+        assert run.returncode == 0, errors
+        outputs.append([line.split("\t") for line in output.splitlines()])
+    one, other = outputs
+    assert {name for name, _, _ in one} == set(ESTIMATORS | TRANSFORMERS)
+    assert len(one) > 5 * len(ESTIMATORS)
+    different = [row[:2] for row, other_row in zip(one, other, strict=True) if row != other_row]
+    assert not different
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes long if interpreted")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_search_among_many_parameters_does_not_depend_on_the_threads_of_linear_algebra():
+    """Sums over more than 10,000 terms are divided among threads."""
+    trees, models = make_treebank(30, n_symbols=20, random_state=0), []
+    start = EMSHAG(6, smoothing=1, max_iter=1, random_state=0)
+    for n_threads in (1, 2):
+        model = ConditionalSHAG(start, max_iter=3)
+        with threadpool_limits(n_threads, user_api="blas"):
+            models.append(model.fit(trees))
+    assert (models[0].operators_.A > 0).sum() > 10_000
+    assert_same_model(*models)
