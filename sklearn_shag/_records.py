@@ -161,7 +161,7 @@ def _check_checkpoint(checkpoint, others, key):
         value = getattr(checkpoint, field)
         _check_array(value, np.int64, (), f"{key}/{field}")
         if not least <= value < 2**32:
-            raise ValueError(f"{key}/{field} is {value}, which is outside {least}..{2**32 - 1}")
+            raise ModelFileError(f"{key}/{field} is {value}, which is outside {least}..{2**32 - 1}")
 
 
 def _check_codes(codes, largest, key):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pickle
 import re
+import tracemalloc
 import zipfile
 from functools import partial
 
@@ -23,11 +24,13 @@ from sklearn_shag import (
     AveragedSHAG,
     DeterministicSHAG,
     LexicalizedSHAG,
+    ModelFileError,
     SpectralSHAG,
     SpectralSHAGCV,
     load_model,
     save_model,
 )
+from sklearn_shag._model_checks import check_model
 from sklearn_shag.lexical import LexicalStatistics
 from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import SequenceStatistics
@@ -191,7 +194,7 @@ def write_parts(path, header, arrays):
 
 
 def assert_refused(path):
-    with pytest.raises(ValueError, match=re.escape(str(path))):
+    with pytest.raises(ModelFileError, match=re.escape(str(path))):
         load_model(path)
 
 
@@ -199,7 +202,7 @@ def load_or_refuse(path):
     """The model, or None where the file is refused by an error that names it."""
     try:
         return load_model(path)
-    except ValueError as error:
+    except ModelFileError as error:
         message = str(error)
     assert str(path) in message
     return None
@@ -867,6 +870,194 @@ class TestDamage:
     def test_missing_file(self, tmp_path):
         with pytest.raises(FileNotFoundError, match=r"none\.npz"):
             load_model(tmp_path / "none.npz")
+
+
+class TestLimits:
+    """No more is read than is allowed, whatever a file says of itself."""
+
+    @pytest.fixture
+    def bomb_of_zeros(self, small):
+        """A small file of a large array that is asked for."""
+        header, arrays = read_parts(small)
+        name = "model/operators_/A"
+        header = json.dumps(header).encode()
+        arrays = {**arrays, name: np.zeros((5, 2, 4, 1000, 1000))}
+        np.savez_compressed(small, header=np.frombuffer(header, dtype=np.uint8), **arrays)
+        assert small.stat().st_size < 400_000
+        return small
+
+    def test_what_is_unpacked(self, bomb_of_zeros):
+        tracemalloc.start()
+        try:
+            with pytest.raises(ModelFileError, match="holds more than max_bytes=10,000,000"):
+                load_model(bomb_of_zeros, max_bytes=10_000_000)
+            assert tracemalloc.get_traced_memory()[1] < 40_000_000
+        finally:
+            tracemalloc.stop()
+
+    def test_what_nobody_asks_for_is_not_unpacked(self, small):
+        header, arrays = read_parts(small)
+        np.savez_compressed(
+            small,
+            header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
+            **arrays,
+            other=np.zeros(10_000_000),
+        )
+        assert load_model(small, max_bytes=1_000_000).symbols_.size == 3
+
+    def test_large_files(self, small):
+        with pytest.raises(OSError, match="has more than 1,000 bytes; if you trust it"):
+            load_model(small, max_bytes=1000)
+
+    def test_no_limit(self, small):
+        assert_same(load_model(small, max_bytes=None), load_model(small))
+
+    @pytest.mark.parametrize("size", [0, 1, 100, 2**31, 2**40])
+    def test_sizes_that_are_not_true(self, small, size):
+        with zipfile.ZipFile(small) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(small, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+            archive.getinfo("model/operators_/A.npy").file_size = size
+        assert_refused(small)
+
+    def test_shapes_that_are_not_true(self, small):
+        header, arrays = read_parts(small)
+        write_parts(small, header, arrays)  # not compressed
+        data = small.read_bytes()
+        assert data.count(b"'shape': (5, 2, 4, 1, 1), }     ") == 2  # two grammars
+        lies = data.replace(
+            b"'shape': (5, 2, 4, 1, 1), }     ", b"'shape': (5, 2, 4, 10**9), }    "
+        )
+        lies = lies.replace(b"10**9", b"99999")
+        small.write_bytes(lies)
+        assert_refused(small)
+
+    @pytest.mark.parametrize("n", [100, 100_000])
+    def test_deep_headers(self, small, n):
+        header, arrays = read_parts(small)
+        header["model"]["params"]["n_jobs"] = "@"
+        text = json.dumps(header).replace('"@"', "[" * n + "]" * n)
+        write_parts(small, text.encode(), arrays)
+        assert_refused(small)
+
+    def test_many_estimators(self, small):
+        header, arrays = read_parts(small)
+        step = {"class": "DummyParser", "params": {}, "nested": [], "attributes": {"seed_": {}}}
+        step["attributes"]["seed_"] = {"kind": "plain", "value": 0}
+        steps = [[f"step{k}", step] for k in range(2000)]
+        header["model"] = {"class": "Pipeline", "params": {}, "nested": [], "steps": steps}
+        write_parts(small, header, arrays)
+        with pytest.raises(ModelFileError, match="more than 1,000 estimators"):
+            load_model(small)
+
+    def test_many_members(self, small):
+        with zipfile.ZipFile(small, "w") as archive:
+            for k in range(20_000):
+                archive.writestr(str(k), b"")
+        with pytest.raises(ModelFileError, match="directory has more than 16,384 entries"):
+            load_model(small)
+
+    def test_other_compression(self, small):
+        with zipfile.ZipFile(small) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(small, "w", zipfile.ZIP_LZMA) as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        with pytest.raises(ModelFileError, match="encrypted, or compressed in another way"):
+            load_model(small)
+
+    def test_tables_of_many_tags(self, small_words):
+        """Tables of pairs of tags are made of a file that need not have them."""
+        message = "makes tables of [0-9,]+ bytes of its 3 tags. If you trust it, load it with"
+        assert load_model(small_words).symbols_.size == 3
+        model = load_model(small_words)
+        with pytest.raises(ModelFileError, match=message):
+            check_model(model, "model", max_bytes=100)
+
+    def test_messages_are_short_and_plain(self, small):
+        header, arrays = read_parts(small)
+        for name in ("x" * 100_000, "\x1b[2J", "a\nb", "\ud800"):
+            write_parts(small, {**header, "model": {**header["model"], "class": name}}, arrays)
+            with pytest.raises(ModelFileError, match="of which files hold none") as caught:
+                load_model(small)
+            assert len(str(caught.value)) <= 500
+            assert str(caught.value).isprintable()
+            assert caught.value.__cause__ is None
+
+
+# What is wrong with a small model: the message, and what is put where.
+WRONG_HEADERS = [
+    ("'decoder' parameter of DeterministicSHAG must be", ("params", "decoder"), "x"),
+    ("'n_jobs' parameter of DeterministicSHAG must be", ("params", "n_jobs"), 0.5),
+    ("'smoothing' parameter of DeterministicSHAG must be", ("params", "smoothing"), -1),
+    ("unexpected keyword argument 'x'", ("params", "x"), 1),
+    ("range that is too long", ("params", "n_jobs"), {"range": [0, 10**15, 1]}),
+    ("a value of an unknown kind", ("params", "n_jobs"), {"set": [1]}),
+    ("symbols_ holds strings that are empty", ("attributes", "symbols_", "values"), ["", "N", "V"]),
+    ("not sorted, or there twice", ("attributes", "symbols_", "values"), ["N", "D", "V"]),
+    ("not sorted, or there twice", ("attributes", "symbols_", "values"), ["D", "D", "V"]),
+    ("model is a 'Other', of which files hold none", ("class",), "Other"),
+    ("has no 'nested', or none that is a list", ("nested",), {}),
+]
+
+
+class TestChecks:
+    @pytest.mark.parametrize("wrong", WRONG_HEADERS, ids=lambda wrong: f"{wrong[1]}={wrong[2]}")
+    def test_headers(self, small, wrong):
+        message, (*way, last), value = wrong
+        header, arrays = read_parts(small)
+        place = header["model"]
+        for key in way:
+            place = place[key]
+        place[last] = value
+        write_parts(small, header, arrays)
+        with pytest.raises(ModelFileError, match=re.escape(message)):
+            load_model(small)
+
+    def test_no_states(self, small):
+        """A grammar without states ended the process."""
+        header, arrays = read_parts(small)
+        for grammar in ("operators_", "fallback_operators_"):
+            for field, n_axes in (("alpha_1", 1), ("alpha_inf", 1), ("A", 2)):
+                name = f"model/{grammar}/{field}"
+                arrays[name] = arrays[name][(..., *[slice(0)] * n_axes)]
+        write_parts(small, header, arrays)
+        with pytest.raises(ModelFileError, match="has 0 states over 3 symbols"):
+            load_model(small)
+
+    @pytest.mark.parametrize("field", Operators._fields)
+    def test_a_fallback_that_cannot_parse(self, small, field):
+        header, arrays = read_parts(small)
+        name = f"model/fallback_operators_/{field}"
+        write_parts(small, header, {**arrays, name: 0 * arrays[name]})
+        with pytest.raises(ModelFileError, match="fallback_operators_ leaves sentences without"):
+            load_model(small)
+
+    def test_negative_operators_of_deterministic_automata(self, small):
+        header, arrays = read_parts(small)
+        name = "model/operators_/A"
+        write_parts(small, header, {**arrays, name: -arrays[name]})
+        with pytest.raises(ModelFileError, match="negative values of deterministic automata"):
+            load_model(small)
+
+    def test_a_parameter_that_fit_would_refuse_is_not_saved(self, small):
+        model = load_model(small).set_params(decoder="x")
+        with pytest.raises(ValueError, match="'decoder' parameter"):
+            save_model(model, small)
+        assert load_model(small).decoder == "mbr"
+
+    def test_a_pipeline_with_a_memory(self, small, english, tmp_path):
+        pipeline = Pipeline([("shag", DeterministicSHAG())], memory=str(tmp_path)).fit(english[:9])
+        with pytest.raises(TypeError, match="a folder of pickles, cannot be saved"):
+            save_model(pipeline, small)
+        save_model(pipeline.set_params(memory=None), small)
+        header, arrays = read_parts(small)
+        header["model"]["params"]["memory"] = str(tmp_path)
+        write_parts(small, header, arrays)
+        with pytest.raises(ModelFileError, match="a pipeline with a memory, which holds pickles"):
+            load_model(small)
 
 
 class TestAtomic:

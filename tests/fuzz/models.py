@@ -145,8 +145,10 @@ def _change_array(random, _, arrays):
     elif action == 4:
         arrays[name] = array.T
     elif action == 5:
+        array = np.atleast_1d(array)
         arrays[name] = array[: random.randrange(len(array) + 1)]
     elif action == 6:
+        array = np.atleast_1d(array)
         arrays[name] = np.concatenate([array, array[:1]])
     else:
         arrays[name] = np.asfortranarray(array)
