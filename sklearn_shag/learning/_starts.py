@@ -12,6 +12,7 @@ from sklearn_shag.operators import (
     operators_from_counts,
     pair_automaton,
 )
+from sklearn_shag.utils._parallel import one_openmp_thread
 
 # How much of a start is uniform, so that EM can move away from its zeros.
 UNIFORM_SHARE = 1e-3
@@ -129,7 +130,9 @@ def deterministic_start(moments, n_states):
         following = (moments.bigrams[:, seen] / count[seen]).T
         n_clusters = min(n_states - 1, np.unique(following, axis=0).shape[0])
         clusters = KMeans(n_clusters, n_init=10, random_state=0)
-        state_of[seen] = 1 + clusters.fit(following, sample_weight=count[seen]).labels_
+        with one_openmp_thread():
+            clusters.fit(following, sample_weight=count[seen])
+        state_of[seen] = 1 + clusters.labels_
     merged = np.zeros((n_states, n_symbols + 1))
     merged[0, -1] = 1.0
     merged[state_of, np.arange(n_symbols)] += 1.0

@@ -12,7 +12,7 @@ from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["count_workers", "delayed", "one_blas_thread", "run_parallel"]
+__all__ = ["count_workers", "delayed", "one_blas_thread", "one_openmp_thread", "run_parallel"]
 
 
 def count_workers(n_jobs):
@@ -64,6 +64,14 @@ def _thread_pools():
 def one_blas_thread():
     """Make a context in which linear algebra keeps to one thread."""
     return _thread_pools().limit(limits=1, user_api="blas")
+
+
+def one_openmp_thread():
+    """Make a context in which what this thread calls keeps to it, where OpenMP would use all cores.
+
+    On small data threads wait for each other, fifty times as long where cores are not free.
+    """
+    return _thread_pools().limit(limits=1, user_api="openmp")
 
 
 def run_parallel(tasks, n_jobs, on_done=None):
