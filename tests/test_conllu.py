@@ -1,5 +1,6 @@
 """Reading and writing CoNLL-U: exact round trips, every error with its line, whole files only."""
 
+import contextlib
 import gzip
 import io
 import os
@@ -421,6 +422,36 @@ class TestHostileFiles:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 2 * 10**7
+
+    # Sentences of one letter, words that no other sentence has, one long sentence in which a wide
+    # character makes all others wide; and tokens alone.
+    @pytest.mark.parametrize(
+        ("reader", "text"),
+        [
+            (read_conllu, (words(0) + "\n") * 40_000),
+            (read_conllu, "\n".join(words(0).replace("_", f"word-{k}") for k in range(20_000))),
+            (read_conllu, "# \N{GRINNING FACE}\n" + words(*[0] * 40_000)),
+            (read_horizontal, "a\n" * 500_000),
+            (read_horizontal, "aa " * 300_000),
+        ],
+        ids=range(5),
+    )
+    def test_memory_is_limited_in_any_case(self, tmp_path, reader, text):
+        path = tmp_path / "text"
+        path.write_text(text, encoding="utf-8")
+        del text
+        max_bytes = path.stat().st_size
+        for factor in (1, 3, 20):
+            tracemalloc.start()
+            with contextlib.suppress(ConlluError):
+                reader(path, max_bytes=factor * max_bytes)
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert peak < 4 * factor * max_bytes
+        assert reader(path, max_bytes=None)
+        message = f"up to here the trees take more than four times max_bytes={max_bytes} bytes"
+        with pytest.raises(ConlluError, match=message):
+            reader(path, max_bytes=max_bytes)
 
     def test_open_files_and_wide_characters(self):
         text = "# \N{GRINNING FACE}\n" + words(0)

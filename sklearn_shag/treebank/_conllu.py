@@ -18,7 +18,7 @@ from sklearn_shag.treebank._columns import check_column_name, join_columns
 from sklearn_shag.treebank._formats import guess_format
 from sklearn_shag.treebank._lines import format_columns, replace_heads
 from sklearn_shag.treebank._sources import list_sources
-from sklearn_shag.treebank._text import MAX_BYTES, NOT_UTF8, ConlluError, read_text
+from sklearn_shag.treebank._text import MAX_BYTES, NOT_UTF8, ConlluError, Room, read_text
 from sklearn_shag.treebank._tree import DependencyTree, make_tree
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
@@ -30,6 +30,7 @@ from sklearn_shag.utils._warnings import warn
 
 # Attributes of a tree, and the columns that they come from.
 _KEPT = {"forms": 1, "lemmas": 2, "upos": 3, "xpos": 4, "feats": 5, "deprels": 7}
+_NEW_BYTES = 100  # of a word in the table of all that the process knows
 _VISIBLE = re.compile(rb"[^ \n]")  # what a line holds that is not blank
 _BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # and the line end before it
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
@@ -73,8 +74,9 @@ def read_conllu(
 
     max_bytes : int or None, default=2**30
         The largest size of a file, in bytes, after it is unpacked: a megabyte can unpack to a
-        thousand. None for any size. Trees come in addition to the text: those of usual sentences
-        take two to three times as much memory, those of a word or two up to thirty times.
+        thousand. Its trees and text may take four times that: sentences of usual length take two
+        to three times as much memory as their text, those of a word or two up to thirty times. None
+        for any size.
 
     Returns
     -------
@@ -124,7 +126,7 @@ def read_conllu(
         check_column_name(name)
     trees = []
     for source in list_sources(path_or_file):
-        for tree in _parse_text(*read_text(source, max_bytes), on_error):
+        for tree in _parse_text(*read_text(source, max_bytes), on_error, max_bytes):
             default = names == ("upos",)
             trees.append(tree if default else tree.with_symbols(join_columns(tree, names)))
     return trees
@@ -217,16 +219,22 @@ def _write_open_file(file, blocks):
         ) from None
 
 
-def _parse_text(path, text, on_error):
+def _parse_text(path, text, on_error, max_bytes):
     """Yield the trees of a file."""
+    room = Room(path, len(text), max_bytes, Room.READING)
     for first_line, block in _split_sentences(text):
+        if room.is_limited:
+            room.check(first_line, Room.READING * len(block))
         try:
-            yield _parse_sentence(path, first_line, block)
+            tree, n_bytes = _parse_sentence(path, first_line, block, room.is_limited)
         except ConlluError as error:
             if on_error == "raise":
                 raise
             if on_error == "warn":
                 warn(f"{error}; the sentence is left out", UserWarning)
+            continue
+        room.take(first_line, n_bytes)
+        yield tree
 
 
 def _split_sentences(text):
@@ -241,7 +249,8 @@ def _split_sentences(text):
         line += text.count(b"\n", start, end)
 
 
-def _parse_sentence(path, first_line, block):
+def _parse_sentence(path, first_line, block, measured):
+    """A tree and, if it is to be measured, the memory that it takes."""
     try:
         source = block.decode()
     except UnicodeDecodeError as error:
@@ -257,7 +266,19 @@ def _parse_sentence(path, first_line, block):
     # Tags and most words repeat: one string for all that are equal halves the memory.
     state = {name: tuple(map(sys.intern, columns[k])) for name, k in _KEPT.items()}
     state |= {"heads": heads, "symbols": state["upos"], "_source": source, "_reparsed": False}
-    return make_tree(state)
+    return make_tree(state), _measure(state, columns) if measured else 0
+
+
+def _measure(state, columns):
+    """The memory of a tree, with the words that no tree before has."""
+    new = (
+        sys.getsizeof(word) + _NEW_BYTES
+        for name, k in _KEPT.items()
+        for read, word in zip(columns[k], state[name], strict=True)
+        if read is word
+    )
+    words = Room.WORD * len(columns[0]) + sum(new)
+    return Room.TREE + sys.getsizeof(state["_source"]) + words
 
 
 def _parse_words(path, first_line, lines):

@@ -1,12 +1,13 @@
 """Read horizontal text: a sentence a line, with spaces between its tokens."""
 
 import re
+import sys
 from collections.abc import Sequence
 from numbers import Integral
 from typing import TextIO
 
 from sklearn_shag.treebank._sources import list_sources
-from sklearn_shag.treebank._text import MAX_BYTES, NOT_UTF8, ConlluError, read_text
+from sklearn_shag.treebank._text import MAX_BYTES, NOT_UTF8, ConlluError, Room, read_text
 from sklearn_shag.treebank._tree import DependencyTree
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
@@ -68,16 +69,23 @@ def read_horizontal(
     """
     trees = []
     for source in list_sources(path_or_file, suffix=".txt"):
-        trees += _parse_lines(*read_text(source, max_bytes))
+        trees += _parse_lines(*read_text(source, max_bytes), max_bytes)
     return trees
 
 
-def _parse_lines(path, text):
+def _parse_lines(path, text, max_bytes):
+    room = Room(path, len(text), max_bytes, Room.TREE // 2)  # a word of one letter, and a line end
     number, end = 1, 0
     for match in _TOKENS.finditer(text):
         number += text.count(b"\n", end, match.start())
         end = match.start()
-        yield DependencyTree(_split_tokens(path, number, match.group()))
+        if room.is_limited:
+            room.check(number, Room.READING * (match.end() - end))
+        tokens = _split_tokens(path, number, match.group())
+        if room.is_limited:
+            words = sum(map(sys.getsizeof, tokens)) + Room.WORD * len(tokens)
+            room.take(number, Room.TREE + words)
+        yield DependencyTree(tokens)
 
 
 def _split_tokens(path, number, line):

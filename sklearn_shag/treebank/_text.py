@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import io
+import math
 import zlib
 
 from sklearn_shag.treebank._formats import describe_binary
@@ -132,8 +133,50 @@ def _gather(path, pieces, max_bytes):
     return data
 
 
+class Room:
+    """What trees may take beside their text, so that both are below four times `max_bytes`.
+
+    Parameters
+    ----------
+    path : str
+    n_bytes : int
+        The size of the text.
+    max_bytes : int or None
+    most : int
+        What trees may take for each byte of text; if that is there, nothing need be measured.
+    """
+
+    # Of a tree, and of each of its words, beside text.
+    TREE, WORD = 620, 64
+    # Of a sentence while it is read, for each of its bytes.
+    READING = 40
+
+    def __init__(self, path, n_bytes, max_bytes, most):
+        self._path, self._max_bytes = path, max_bytes
+        self._left = math.inf
+        if max_bytes is not None:  # below a megabyte there is nothing to be saved
+            self._left = 4 * max(max_bytes, 1 << 20) - n_bytes
+        self.is_limited = most * n_bytes > self._left
+
+    def check(self, line, n_bytes):
+        """Refuse what takes more than is left, for a time or as long as there are trees.
+
+        Raises
+        ------
+        ConlluError
+        """
+        if n_bytes > self._left:
+            what = f"trees take more than four times max_bytes={self._max_bytes} bytes"
+            raise ConlluError(self._path, line, f"up to here the {what}{_ADVICE}")
+
+    def take(self, line, n_bytes):
+        """Take what a tree keeps; raise the same error."""
+        self.check(line, n_bytes)
+        self._left -= n_bytes
+
+
+_ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
+
+
 def _describe_size(max_bytes):
-    return (
-        f"up to here the text has more than max_bytes={max_bytes} bytes. If you trust the file, "
-        f"pass a larger max_bytes, or None; else read a part of it"
-    )
+    return f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
