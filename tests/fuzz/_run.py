@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import tests.fuzz
 
 SECONDS = 1.0  # of CPU that one input may take, if a target says nothing else
-HANG = 120.0  # seconds without a report after which a worker is stopped
+HANG = 600.0  # seconds without a report after which a worker is stopped; kernels may be compiled
 REPORT = 1.0  # seconds between the reports of a worker
 
 
