@@ -210,6 +210,12 @@ def _check_history(model, key):
         raise ModelFileError(f"{key}/validation_scores_ has not {model.n_iter_} values")
 
 
+def _check_tuned(model, key):
+    """What goes on from tuned operators measures how far they are from where they began."""
+    if model.start_operators_.A.shape != model.operators_.A.shape:
+        raise ModelFileError(f"{key}/start_operators_ have other states than its operators_")
+
+
 def _check_composed(model, key):
     """The fitted members must be such as could have been given."""
     params = model.get_params(deep=False) | {"estimators": list(model.named_estimators_.items())}
@@ -255,6 +261,7 @@ CHECKS = {
     Tagger: _check_tagger,
     CRFParser: _check_linear,
     (ConditionalSHAG, CRFParser, NetworkLearner): _check_history,
+    ConditionalSHAG: _check_tuned,
     ComposedParser: _check_composed,
     MixtureSHAG: _check_mixture,
     SpectralSHAGCV: _check_search,

@@ -434,6 +434,7 @@ def test_a_feature_named_between_is_not_between():
 @pytest.mark.parametrize(
     ("templates", "error", "message"),
     [
+        (["h.tag", f"m+{2**64}.tag"], ValueError, r"templates: 'm\+1844.*is no value of a token"),
         (["h.tag", "x.tag"], ValueError, r"templates: 'x\.tag' in 'x\.tag' is no value of a token"),
         (["h.tag m"], ValueError, r"'m' in 'h\.tag m' is no value"),
         (["h.nonsense"], ValueError, r"templates: 'nonsense' is no column of tokens"),

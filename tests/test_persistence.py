@@ -22,6 +22,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import (
     AveragedSHAG,
+    ConditionalSHAG,
     DeterministicSHAG,
     LexicalizedSHAG,
     ModelFileError,
@@ -433,6 +434,15 @@ class TestComposed:
         header, arrays = read_parts(path)
         name = "model/named_estimators_/0/operators_/A"
         write_parts(path, header, {**arrays, name: arrays[name][:-1]})
+        assert_refused(path)
+
+    def test_a_start_with_other_states(self, english, tmp_path):
+        path = tmp_path / "model.npz"
+        save_model(ConditionalSHAG(DeterministicSHAG("first"), max_iter=1).fit(english[:50]), path)
+        header, arrays = read_parts(path)
+        other = DeterministicSHAG("single").fit(english[:50]).operators_
+        parts = {f"model/start_operators_/{k}": part for k, part in other._asdict().items()}
+        write_parts(path, header, arrays | parts)
         assert_refused(path)
 
 

@@ -15,7 +15,7 @@ HEAD, MODIFIER, BETWEEN = range(3)
 # What "tag" stands for where there are none: it is worth 7 points of attachment there.
 INSTEAD_OF_TAGS = "suffix.3"
 _SIDES = {"h": HEAD, "m": MODIFIER, "between": BETWEEN}
-_ATOM = re.compile(r"(h|m|between)([+-]\d+)?\.(\S+)")
+_ATOM = re.compile(r"(h|m|between)([+-]\d{1,9})?\.(\S+)")
 
 # Tags of head, modifier and neighbours as in McDonald, Crammer and Pereira (2005), then words.
 DEFAULT_TEMPLATES = (
