@@ -83,7 +83,8 @@ class DMV(BaseSHAG):
         Arcs that are to be preferred: head and modifier, and "left" or "right" if they are on one
         side alone; ``"<root>"`` is the root. "ud" has a dozen for the universal tags.
     rule_strength : float, default=2.0
-        What an arc that follows a rule adds to the logarithm of the value of a tree.
+        What an arc that follows a rule adds to the logarithm of the value of a tree; from -1e9 to
+        1e9.
     predict_with_rules : bool, default=False
         Whether rules count in predictions too, not in training alone.
     root_symbols : None or list or tuple of str, default=None
@@ -201,7 +202,7 @@ class DMV(BaseSHAG):
         "tied": ["boolean"],
         "n_states": [None, Interval(Integral, 2, None, closed="left")],
         "rules": [None, StrOptions({"ud"}), list, tuple],
-        "rule_strength": [Interval(Real, -LARGEST, LARGEST, closed="both")],
+        "rule_strength": [Interval(Real, -1e9, 1e9, closed="both")],
         "predict_with_rules": ["boolean"],
         "root_symbols": [None, list, tuple],
         # Of smaller ones there is no digamma function.

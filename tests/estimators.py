@@ -174,17 +174,21 @@ def same(one, other):
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
+def is_learned(name):
+    return name.endswith("_") and name != "checkpoint_"
+
+
 def learned(model):
     """What an estimator has learned, and its members; of a pipeline its last step alone.
 
-    Weights of sentences are not for transformers.
+    Weights of sentences are not for transformers. Checkpoints tell which data it was.
     """
     if isinstance(model, Pipeline):
         return learned(model[-1])
     if isinstance(model, FrozenEstimator):
         return learned(model.estimator)
     if isinstance(model, BaseEstimator):
-        return {n: learned(value) for n, value in vars(model).items() if n.endswith("_")}
+        return {n: learned(value) for n, value in vars(model).items() if is_learned(n)}
     if isinstance(model, dict):
         return {name: learned(value) for name, value in model.items()}
     return model

@@ -359,7 +359,7 @@ class TestHostileFiles:
         with pytest.raises(ConlluError, match=message) as caught:
             read(WORD.format(token_id, 0))
         assert len(str(caught.value)) <= 500
-        assert len(pickle.dumps(caught.value)) < 1000
+        assert len(pickle.dumps(caught.value.args)) < 1000
         assert str(caught.value).isprintable()
 
     @pytest.mark.parametrize(

@@ -489,7 +489,7 @@ def test_files(fitted, test, tmp_path):
 def test_weights_that_kernels_cannot_trust(saved, wrong):
     load_model(saved)
     change(saved, **wrong)
-    with pytest.raises(ValueError, match="does not describe a model of this package"):
+    with pytest.raises(ValueError, match="is not a saved model, or is damaged"):
         load_model(saved)
 
 

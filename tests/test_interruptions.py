@@ -89,7 +89,7 @@ def test_at_any_moment(name, method, fitted, english):
         after = vars(estimator).copy()
         if not is_same(after, before):
             # As if it had come just after the fit.
-            assert moment > n - 4
+            assert moment > n - 5
             assert after.keys() == vars(complete).keys()
             assert all(
                 value is not before.get(key)

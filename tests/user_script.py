@@ -30,6 +30,7 @@ from sklearn_shag import (
     DummyParser,
     LexicalizedSHAG,
     MixtureSHAG,
+    ModelFileError,
     ProductSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
@@ -271,6 +272,10 @@ def parse(folder: Path) -> None:
     assert_type(model.n_states, int)
 
     save_model(model, folder / "model.npz")
+    try:
+        load_model(folder / "model.npz", max_bytes=100)
+    except (ModelFileError, OSError) as error:
+        assert_type(error, ModelFileError | OSError)
     loaded = load_model(str(folder / "model.npz"))
     assert np.array_equal(loaded.predict(test)[0], predicted[0])
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_shag.utils._typing import BoolArray, ByteArray, IntArray
+
 # The seed of a run that began with the operators of an earlier fit: nothing can begin it again.
 NO_SEED = -1
 
@@ -26,10 +28,10 @@ class Checkpoint(NamedTuple):
         Which parts have converged.
     """
 
-    digest: np.ndarray
-    seed: np.ndarray
-    max_iter: np.ndarray
-    converged: np.ndarray
+    digest: ByteArray
+    seed: IntArray
+    max_iter: IntArray
+    converged: BoolArray
 
 
 def make_checkpoint(digest, seed, max_iter, converged):

@@ -11,6 +11,7 @@ __all__ = [
     "Allowed",
     "ArrayLike",
     "BoolArray",
+    "ByteArray",
     "FilePath",
     "FloatArray",
     "IndexArray",
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 BoolArray: TypeAlias = NDArray[np.bool_]
+ByteArray: TypeAlias = NDArray[np.uint8]
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.intp]
 IntArray: TypeAlias = NDArray[np.int64]

@@ -180,7 +180,7 @@ def _number(random, array):
     if array.dtype == bool:
         return random.random() < 0.5
     if array.dtype.kind not in "iu":  # after another change
-        return array.ravel()[:1]
+        return array.reshape(-1)[0] if array.size else 0
     value = random.choice((*WHOLE_NUMBERS, array.size, *array.ravel()[:1].tolist()))
     return int(np.clip(value, np.iinfo(array.dtype).min, np.iinfo(array.dtype).max))
 
