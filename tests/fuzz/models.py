@@ -228,18 +228,18 @@ def _change_header(random, header, _):
         if isinstance(parent, dict):
             parent[random.choice((name, key, "random_state", "class"))] = name
         else:
-            parent.append(node)
+            parent.append(copy.deepcopy(node))
     elif action == 2 and isinstance(parent, list):
         random.shuffle(parent)
     elif action == 3:
         other = random.choice(list(saved_models().values())).header["model"]
         for level in ("attributes", "params"):
             if isinstance(parent, dict) and key in other.get(level, {}):
-                parent[key] = other[level][key]
+                parent[key] = copy.deepcopy(other[level][key])
     elif action == 4 and isinstance(node, int | float):
         parent[key] = random.choice((node + 1, node - 1, -node, node * 10, float(node), str(node)))
     else:
-        parent[key] = random.choice(VALUES)
+        parent[key] = copy.deepcopy(random.choice(VALUES))  # the next change may be within it
 
 
 def _pack(header, arrays, random=None):
