@@ -323,6 +323,9 @@ SENTENCES = np.array([0, 2, 3])
         ({"arcs": np.array([0.0] * 5 + [np.inf, 0, 0])}, "arcs of sentence 0"),
         ({"memory": [0, 1]}, r"memory must have the shape \(3,\)"),
         ({"memory": [0, 1, 2], "stop_memory": np.ones((3, 2, 2))}, r"memory must lie in 0\.\.1"),
+        ({"arc_memory": np.full((8, 1), np.inf)}, r"arc_memory .*negative or not finite"),
+        ({"stop_memory": np.full((3, 2, 1), np.inf)}, r"stop_memory .*negative or not finite"),
+        ({"stop_memory": np.full((3, 2, 1), -1.0)}, r"stop_memory .*negative or not finite"),
         ({"stop_memory": np.ones((3, 2, 2))}, r"must have the shape .*= \(3, 2, 1\)"),
         (
             {"arc_memory": -np.ones((8, 1))},

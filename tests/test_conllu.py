@@ -460,6 +460,12 @@ class TestHostileFiles:
         with pytest.raises(ConlluError, match=f"more than max_bytes={n_bytes - 1} bytes"):
             read(text, max_bytes=n_bytes - 1)
 
+    def test_too_large_from_a_line_on(self):
+        text = words(0) + "\n" + words(0)
+        with pytest.raises(ConlluError) as caught:
+            read(text, max_bytes=len(words(0)) + 1)
+        assert caught.value.line == 4  # of three lines the last is beyond
+
     @pytest.mark.parametrize("max_bytes", [0, -1, 1.5, "1"])
     def test_bad_limits(self, max_bytes):
         for reader in (read_conllu, read_horizontal):

@@ -514,6 +514,25 @@ class TestSvg:
         for start, top, end in self.arcs(tree):
             assert min(start, end, top) >= 0
             assert max(start, end) <= float(root.get("width"))
+        for text in root.iter(f"{SVG}text"):
+            assert 0 < float(text.get("y")) < float(root.get("height")) - 4
+
+    def test_labels_are_in_the_middle_of_their_arcs(self, tree):
+        root = ElementTree.fromstring(tree._repr_svg_())
+        middles = [(start + end) / 2 for start, _, end in self.arcs(tree)]
+        found = {t.text: float(t.get("x")) for t in root.iter(f"{SVG}text")}
+        assert [found[label] for label in tree.deprels] == pytest.approx(middles, abs=1)
+
+    def test_words_are_as_far_apart_as_they_are_long(self):
+        def width(n_letters):
+            tree = DependencyTree(["x" * n_letters] * 2)
+            root = ElementTree.fromstring(tree._repr_svg_())
+            texts = [text for text in root.iter(f"{SVG}text") if text.text == tree.forms[0]]
+            places = sorted({float(text.get("x")) for text in texts})
+            return places[1] - places[0], float(texts[0].get("font-size", 0))
+
+        (one, size), (other, _) = width(10), width(60)
+        assert 0.5 * 50 * size < other - one < 0.8 * 50 * size
 
 
 class TestDisplacy:
