@@ -86,7 +86,23 @@ def _in_one_blas_thread(method):
 
 def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], Function]:
     """Decorate a function: its arguments are checked before it runs."""
-    return _validate_params(constraints, prefer_skip_nested_validation=True)
+
+    def decorate(function):
+        checked = _validate_params(constraints, prefer_skip_nested_validation=True)(function)
+
+        @wraps(checked)
+        def called(*args, **kwargs):
+            try:
+                signature(function).bind(*args, **kwargs)
+            except TypeError:
+                chosen = function  # whose call says it in the words that everybody knows
+            else:
+                chosen = checked
+            return chosen(*args, **kwargs)
+
+        return called
+
+    return decorate
 
 
 def as_floats(values, name):
