@@ -30,6 +30,7 @@ from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.utils._heads import find_head_error
 from tests.estimators import assert_same_model, same
 from tests.fuzz import grammars, learning
+from tests.fuzz._run import make_input
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
@@ -224,3 +225,8 @@ def clone_weights(weights, factor):
     if isinstance(weights, list | tuple):
         return type(weights)(clone_weights(part, factor) for part in weights)
     return weights
+
+
+@compiled
+def test_sampling_where_the_mass_of_all_ways_to_go_on_is_huge():
+    grammars.TARGETS["grammars"].run(make_input(grammars.TARGETS["grammars"], 20, 1289))

@@ -37,7 +37,9 @@ class _SequenceSampler:
         # diverges, but the equation still has its solution.
         transitions = self.A.sum(axis=0)
         equation = self.unit * np.eye(transitions.shape[0]) - transitions.T
-        self.mass = np.linalg.lstsq(equation, self.alpha_inf)[0]
+        mass = np.linalg.lstsq(equation, self.alpha_inf)[0]
+        smaller = BASE / max(BASE, np.abs(mass).max())  # where they are so large that sums overflow
+        self.mass, self.alpha_inf = smaller * mass, smaller * self.alpha_inf
 
     def draw(self, rng, max_length):
         """One sequence; it ends early, and so too long for a sentence, after `max_length`."""
