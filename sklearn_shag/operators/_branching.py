@@ -72,7 +72,7 @@ def branching_radius(operators: Operators) -> float:
     with np.errstate(over="ignore"):  # what is no double is infinite
         moves = A.sum(axis=2)
     states = _reached(alpha_1 != 0, moves != 0)
-    moves = moves * states[..., None, :]
+    moves = np.where(states[..., None, :], moves, 0.0)
     if not np.isfinite(moves).all() or _radius(moves) >= 1.0:
         return np.inf
     # alpha_inf (I - S)^-1 A[a] (I - S)^-1 alpha_1, S the sum of all A[a], summed over directions
