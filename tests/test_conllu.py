@@ -82,6 +82,21 @@ def words(*heads):
     return "".join(WORD.format(token, head) for token, head in enumerate(heads, start=1))
 
 
+def grow_table_of_words():
+    """Let the table of all interned words grow, which it does in steps.
+
+    The next one is far then. It belongs to the process, and may be larger than files of tests.
+    """
+    kept, n_bytes = [], 0
+    tracemalloc.start()
+    while n_bytes < 500_000:  # words themselves take a tenth of that
+        before, _ = tracemalloc.get_traced_memory()
+        kept.append([sys.intern(f"filler {len(kept)} {k}") for k in range(500)])
+        n_bytes = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    return kept
+
+
 class TestRead:
     def test_columns(self):
         tree = read(TEXT)[0]
@@ -437,6 +452,7 @@ class TestHostileFiles:
         ids=range(5),
     )
     def test_memory_is_limited_in_any_case(self, tmp_path, reader, text):
+        kept = grow_table_of_words()  # noqa: F841 (words leave the table with their last reference)
         path = tmp_path / "text"
         path.write_text(text, encoding="utf-8")
         del text
