@@ -276,15 +276,16 @@ class TestStaleFiles:
 
     def test_nobody_removes_between_creation_and_lock(self, tmp_path, monkeypatch):
         """A file that was removed before it was locked is made again."""
-        lock, removed = _io._lock, []
+        lock, removed = _io.hold_lock, []
 
-        def lock_late(raw):
+        def lock_late(descriptor):
             if not removed:
+                removed.extend(os.listdir(tmp_path))
                 _io._remove_stale(str(tmp_path / "file"))
-                removed.append(raw.name)
-            return lock(raw)
+                assert os.listdir(tmp_path) == []
+            return lock(descriptor)
 
-        monkeypatch.setattr(_io, "_lock", lock_late)
+        monkeypatch.setattr(_io, "hold_lock", lock_late)
         with atomic_write(tmp_path / "file") as file:
             file.write("x")
         assert removed

@@ -1,22 +1,19 @@
 """Archives from servers: how they are saved, and what of them is unpacked."""
 
 import contextlib
-import os
 import shutil
+import stat
 import tempfile
 import zipfile
 import zlib
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 
+from sklearn_shag.utils._locks import hold_lock, remove_unlocked
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._progress import progress
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 _PREFIX = ".sklearn_shag-fetch-"
 _CHUNK = 1 << 16  # bytes that are saved or unpacked at once
@@ -27,8 +24,7 @@ _SILENCE = 60.0  # seconds that a server may need for the next bytes
 def scratch_folder(home):
     """Make a folder that is gone at the end, and remove those that killed processes have left.
 
-    A process holds a lock on its folder (POSIX), which the system drops when the process ends,
-    however that ends.
+    A process holds a lock on its folder (POSIX).
 
     Parameters
     ----------
@@ -39,42 +35,18 @@ def scratch_folder(home):
     ------
     folder : pathlib.Path
     """
-    _remove_stale(home)
+    remove = partial(shutil.rmtree, ignore_errors=True)
+    remove_unlocked(home.glob(f"{_PREFIX}*"), stat.S_ISDIR, remove)
     while True:
         folder = Path(tempfile.mkdtemp(dir=home, prefix=_PREFIX))
-        with _lock(folder):
-            if not folder.exists():  # `_remove_stale` of another process was faster than the lock
+        with hold_lock(folder):
+            if not folder.exists():  # another process was faster to remove it than the lock
                 continue
             try:
                 yield folder
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
             return
-
-
-@contextlib.contextmanager
-def _lock(folder, wait=True):
-    """Hold a lock on a folder; without waiting, BlockingIOError if another process has it."""
-    if fcntl is None:
-        yield
-        return
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        yield
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _remove_stale(home):
-    for folder in home.glob(f"{_PREFIX}*") if fcntl is not None else ():
-        # What is locked is in use; what may not be opened or removed stays.
-        with contextlib.suppress(OSError), _lock(folder, wait=False):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Downloader:

@@ -9,11 +9,7 @@ import secrets
 import stat
 import sys
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
+from sklearn_shag.utils._locks import hold_lock, remove_unlocked
 from sklearn_shag.utils._messages import printable, shorten
 
 STANDARD = "-"  # a path that stands for standard input or output
@@ -238,7 +234,7 @@ def _open_temporary(target, path):
     """Open a file beside the target, which is gone at the end if it has not been renamed."""
     while True:
         raw = _open_output(f"{_prefix(target)}{secrets.token_hex(8)}.tmp", "x", path)
-        with _lock(raw):
+        with hold_lock(raw.fileno()):
             if not os.fstat(raw.fileno()).st_nlink and os.name == "posix":
                 raw.close()  # `_remove_stale` was faster than the lock
                 continue
@@ -258,48 +254,12 @@ def _prefix(target):
     return os.path.join(folder, f".sklearn_shag-{digest}-")
 
 
-@contextlib.contextmanager
-def _lock(raw):
-    """Hold a lock on an open file, also when that is closed, until it is renamed.
-
-    The system drops it when the process ends, however that ends: who can lock a temporary file
-    knows that nobody writes it. Numbers of processes would not say that, as those of containers
-    and of machines that share a folder are given twice.
-    """
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.dup(raw.fileno())
-    try:
-        # Where there are no locks, nobody gets one and removes the file.
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _remove_stale(target):
     """Remove temporary files of a target that killed processes have left."""
-    if fcntl is None:
-        return
     folder, prefix = os.path.split(_prefix(target))
-    # What is locked is being written; what may not be listed, opened or removed stays.
-    with contextlib.suppress(OSError):
-        names = [entry.name for entry in os.scandir(folder) if entry.name.startswith(prefix)]
-        for name in names:
-            with contextlib.suppress(OSError):
-                _remove_unlocked(os.path.join(folder, name))
-
-
-def _remove_unlocked(path):
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(path)
-    finally:
-        os.close(descriptor)
+    with contextlib.suppress(OSError):  # folders that may not be listed
+        paths = [entry.path for entry in os.scandir(folder) if entry.name.startswith(prefix)]
+        remove_unlocked(paths, stat.S_ISREG, os.unlink)
 
 
 def _sync_folder(folder):
