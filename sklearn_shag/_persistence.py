@@ -18,7 +18,7 @@ from sklearn_shag._model_checks import check_model, check_params, check_value
 from sklearn_shag._model_file import HEADER, Archive, ModelFileError
 from sklearn_shag._records import RECORDS
 from sklearn_shag._spectral_cv import format_results
-from sklearn_shag.treebank import TokenFeature
+from sklearn_shag.treebank import MAX_BYTES, TokenFeature
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
@@ -99,7 +99,7 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
 
 
 # Estimators of this package and pipelines have too little in common to say more of the result.
-def load_model(path: FilePath, *, max_bytes: int | None = 2**30) -> Any:
+def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> Any:
     """Load what :func:`save_model` has saved.
 
     Parameters

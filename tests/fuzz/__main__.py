@@ -67,9 +67,7 @@ def _run_here(target, name, args):
 
 
 def _keep(target, name, args, failure):
-    print(
-        f"{name}: input {failure.number} of seed {args.seed} failed\n{failure.reason}", flush=True
-    )
+    print(f"{name}: input {failure.number} of seed {args.seed} failed\n{failure.reason}")
     described = target.describe(make_input(target, args.seed, failure.number))
     data = described if isinstance(described, bytes) else described.encode(errors="replace")
     args.failures.mkdir(parents=True, exist_ok=True)

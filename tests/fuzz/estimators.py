@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
 from sklearn_shag import load_model, save_model
-from sklearn_shag.utils._param_validation import Interval
+from sklearn_shag.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from tests import oracles
 from tests.estimators import ESTIMATORS, TRANSFORMERS, assert_same_model
 from tests.fuzz._run import Target

@@ -33,7 +33,6 @@ REFUSED = re.compile(
             "The '.*' parameter",
             ".*the start gives a training sequence",
             "Training has left the range",
-            "The scores that the network gives",
         )
     )
 )
