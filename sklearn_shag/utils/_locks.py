@@ -41,7 +41,7 @@ def hold_lock(file):
 
 
 def remove_unlocked(paths, is_kind, remove):
-    """Remove what killed processes have left; what is in use stays, or may not be removed.
+    """Remove what killed processes have left; what is in use, or may not be removed, stays.
 
     Parameters
     ----------
