@@ -73,7 +73,7 @@ class NetworkLearner(BaseEstimator):
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_iter": [None, Interval(Integral, 1, None, closed="left")],
-        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
         "alpha": [Interval(Real, 0, LARGEST, closed="both")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "embeddings": [None, HasMethods("__getitem__")],

@@ -34,7 +34,7 @@ from sklearn_shag.features import (
 )
 from sklearn_shag.parsing import Rung, packed_unit_grammar, potentials_of_arcs
 from sklearn_shag.treebank import Heads, Sentence, Sentences
-from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
 from sklearn_shag.utils._progress import progress
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
 
@@ -168,7 +168,7 @@ class CRFParser(ArcParser):
         "templates": [None, list, tuple],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_features": [Interval(Integral, 8, 2**31, closed="both")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [Interval(Real, 0, LARGEST, closed="right")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "nonprojective": [StrOptions({"lift", "drop"})],
@@ -319,7 +319,7 @@ class CRFParser(ArcParser):
         return Start(make_columns(vocabulary), vocabulary, templates, labels, weights)
 
     def _learn_arcs(self, start, templates, text, trees, chosen, held_out, rng, advance):
-        trainer = LinearTrainer(start, templates, self.learning_rate, SMALLEST_OF_ARCS)
+        trainer = LinearTrainer(start, templates, float(self.learning_rate), SMALLEST_OF_ARCS)
 
         def learn():
             batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
@@ -345,7 +345,7 @@ class CRFParser(ArcParser):
     def _learn_labels(self, start, templates, text, trees, labels, chosen, rng, advance):
         if not start.size:
             return start
-        rate = FASTER * self.learning_rate
+        rate = FASTER * float(self.learning_rate)
         trainer = LinearTrainer(start, templates, rate, SMALLEST_OF_LABELS)
         for _ in range(self.max_iter):
             batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)

@@ -36,6 +36,7 @@ from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import (
     LARGEST,
+    LARGEST_COUNT,
     Interval,
     Options,
     StrOptions,
@@ -200,7 +201,7 @@ class DMV(BaseSHAG):
         "init": [StrOptions({"harmonic", "uniform", "random", "concave"}), Operators],
         "algorithm": [StrOptions({"em", "viterbi"})],
         "tied": ["boolean"],
-        "n_states": [None, Interval(Integral, 2, None, closed="left")],
+        "n_states": [None, Interval(Integral, 2, LARGEST_COUNT, closed="both")],
         "rules": [None, StrOptions({"ud"}), list, tuple],
         "rule_strength": [Interval(Real, -1e9, 1e9, closed="both")],
         "predict_with_rules": ["boolean"],
@@ -209,7 +210,7 @@ class DMV(BaseSHAG):
         "prior": [Options(Real, {0}), Interval(Real, 1e-300, LARGEST, closed="both")],
         "prior_inference": [StrOptions({"map", "variational"})],
         "max_length": [None, Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
         "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "warm_start": ["boolean"],
         "nonprojective": [StrOptions({"lift", "drop"})],

@@ -27,7 +27,7 @@ from sklearn_shag.learning import (
 )
 from sklearn_shag.operators import Operators, join_automata, pair_automaton
 from sklearn_shag.sequences import extract_sequences
-from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
+from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
 
 
@@ -144,10 +144,10 @@ class EMSHAG(TreeLearner):
 
     _parameter_constraints = {
         **TreeLearner._parameter_constraints,
-        "n_states": [Interval(Integral, 1, None, closed="left")],
+        "n_states": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
         "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
         "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
         "early_stopping": ["boolean"],

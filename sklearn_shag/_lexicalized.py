@@ -29,7 +29,7 @@ from sklearn_shag.treebank import (
     Sentences,
     check_column_name,
 )
-from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
 # The class that a modifier leaves behind it, by automaton.
@@ -138,8 +138,8 @@ class LexicalizedSHAG(GenerativeParser):
         **GenerativeParser._parameter_constraints,
         "automaton": [StrOptions({"single", "first", "fcp"})],
         "word": [str],
-        "backoff": [Interval(Real, 0, None, closed="neither")],
-        "min_count": [Interval(Real, 0, None, closed="left")],
+        "backoff": [Interval(Real, 0, LARGEST, closed="right")],
+        "min_count": [Interval(Real, 0, LARGEST, closed="both")],
         "coordination": [list, tuple],
         "punctuation": [list, tuple],
     }
@@ -299,7 +299,7 @@ def _code_of(known):
 
 def _prepare(words, statistics, backoff):
     known = zip(statistics.tags.tolist(), words.tolist(), strict=True)
-    return _code_of(known), back_off(statistics, backoff)
+    return _code_of(known), back_off(statistics, float(backoff))
 
 
 def _potentials_of_words(tables, batch):

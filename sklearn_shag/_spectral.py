@@ -206,7 +206,7 @@ class SpectralSHAG(StatisticsLearner):
             mixing=self.mixing,
         )
         return learn_automata(
-            statistics.statistics, learn, self.smoothing, self.n_jobs, self.context, self.verbose
+            statistics.statistics, learn, self.smoothing, self.n_jobs, float(self.context), self.verbose
         )
 
     def _cut(self, automata, statistics):
@@ -220,11 +220,9 @@ class SpectralSHAG(StatisticsLearner):
             leading_states(automaton.operators, self.n_states + extra) for automaton in automata
         ]
         ranks = np.array([part.alpha_1.size - extra for part in operators])
-        squares = values**2
         used = (np.arange(values.shape[1]) < ranks[:, None]) & (values > 0)
-        shares = np.divide(
-            squares, squares + self.alpha * squares[:, :1], out=np.zeros_like(values), where=used
-        )
+        squares = np.divide(values, values[:, :1], out=np.zeros_like(values), where=used) ** 2
+        shares = np.divide(squares, squares + self.alpha, out=np.zeros_like(values), where=used)
         return Learned(
             join_automata(operators, statistics.statistics.roots),
             {

@@ -1,5 +1,6 @@
 """Numbers of all magnitudes: grammars, weights of sentences, parameters."""
 
+import warnings
 from random import Random
 
 import numba
@@ -28,9 +29,11 @@ from sklearn_shag.operators import (
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.utils._heads import find_head_error
+from sklearn_shag.utils._param_validation import InvalidParameterError
 from tests.estimators import assert_same_model, same
 from tests.fuzz import grammars, learning
 from tests.fuzz._run import make_input
+from tests.fuzz.estimators import SUITE
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
@@ -206,6 +209,38 @@ def test_parameters_beyond_the_range_are_refused(trees, model):
 
 
 @compiled
+@pytest.mark.parametrize("exponent", [30, 299, 400])
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("lexicalized", "backoff"),
+        ("lexicalized", "min_count"),
+        ("CRF", "learning_rate"),
+        ("network", "learning_rate_init"),
+        ("EM from moments", "smoothing"),
+        ("EM from moments", "n_states"),
+        ("EM from moments", "max_iter"),
+        ("DMV", "n_states"),
+        ("spectral", "context"),
+    ],
+)
+def test_whole_numbers_of_any_size(trees, name, parameter, exponent):
+    """Those that no machine word holds are numbers too; what is beyond doubles is refused."""
+    model = clone(SUITE[name]).set_params(**{parameter: 10**exponent})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            model.fit(trees)
+        except InvalidParameterError as error:
+            assert f"'{parameter}' parameter" in str(error)
+        except ValueError as error:
+            assert "range of numbers" in str(error)
+        else:
+            assert exponent < 300
+            assert len(model.predict(trees)) == len(trees)
+
+
+@compiled
 def test_networks_whose_scores_are_not_finite_give_trees(trees):
     model = BiaffineParser(["upos"], hidden_layer_sizes=[8], max_iter=1, random_state=0).fit(trees)
     model.weights_ = clone_weights(model.weights_, 1e30)
@@ -230,3 +265,8 @@ def clone_weights(weights, factor):
 @compiled
 def test_sampling_where_the_mass_of_all_ways_to_go_on_is_huge():
     grammars.TARGETS["grammars"].run(make_input(grammars.TARGETS["grammars"], 20, 1289))
+
+
+@compiled
+def test_what_is_impossible_has_no_use_however_large_its_derivative():
+    grammars.TARGETS["grammars"].run(make_input(grammars.TARGETS["grammars"], 20, 2036))

@@ -613,3 +613,29 @@ def test_a_memory_that_is_impossible_in_the_end_hides_no_other(n_tokens):
     assert_allclose(results.log_abs_z, -20.0 * (n_tokens - 2), rtol=1e-12)
     heads = results.arcs.reshape(arcs.shape).argmax(axis=1)
     assert heads.tolist() == [0, *[n_tokens] * (n_tokens - 2), 1]
+
+
+@pytest.mark.parametrize("n_tokens", [12, 60])
+@pytest.mark.parametrize("single_root", [False, True])
+def test_what_is_impossible_may_have_any_worth(random_grammar, n_tokens, single_root):
+    """From a state that nothing leads to, sentences would be worth more than any number."""
+    operators = random_grammar(4)
+    codes = np.arange(n_tokens) % 3
+    alpha_1, alpha_inf, A = operators
+    with_another = Operators(
+        np.concatenate([alpha_1, np.zeros((*alpha_1.shape[:2], 1))], axis=2),
+        np.concatenate([alpha_inf, np.full((*alpha_1.shape[:2], 1), 1e60)], axis=2),
+        np.zeros((*A.shape[:3], 3, 3)),
+    )
+    with_another.A[..., :2, :2] = A
+    with_another.A[..., 2] = 1e60  # out of the state, and to itself
+    expected = inside_outside(operators, codes, single_root=single_root)
+    found = inside_outside(with_another, codes, single_root=single_root)
+    assert found.sign == expected.sign
+    assert_allclose(found.log_abs_z, expected.log_abs_z, rtol=1e-12)
+    assert_allclose(found.marginals, expected.marginals, atol=1e-12)
+    for part, counts in zip(found.counts, expected.counts, strict=True):
+        inner = tuple(slice(size) for size in counts.shape)
+        assert_allclose(part[inner], counts, atol=1e-12)
+        part[inner] = 0.0
+        assert not part.any()

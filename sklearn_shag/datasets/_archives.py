@@ -9,7 +9,7 @@ import zlib
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import TIMEOUT_MAX, Event, Thread
 
 from sklearn_shag.utils._locks import hold_lock, remove_unlocked
 from sklearn_shag.utils._messages import shorten
@@ -78,7 +78,8 @@ class Downloader:
 
         Thread(target=work, daemon=True).start()
         try:
-            done.result(self.timeout)
+            # The system cannot wait for more than some centuries.
+            done.result(None if self.timeout is None else min(self.timeout, TIMEOUT_MAX))
         except TimeoutError:
             raise OSError(
                 f"it is not complete after timeout={self.timeout:g} seconds; give it more"

@@ -46,7 +46,7 @@ def make_treebank(
         "n_sentences": [Interval(Integral, 1, None, closed="left")],
         "n_states": [Interval(Integral, 1, None, closed="left")],
         "n_symbols": [Interval(Integral, 1, None, closed="left")],
-        "mean_length": [Interval(Real, 1, None, closed="neither")],
+        "mean_length": [Interval(Real, 1, 1e6, closed="right")],
         "max_length": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "return_operators": ["boolean"],

@@ -59,7 +59,8 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     n = min(n_states, int(np.sum(singular_values > noise)))
     # The sign of a singular vector is arbitrary: the largest entry of each column of U is positive.
     U, Vt = svd_flip(U, Vt)
-    inverse = singular_values[:n] / (singular_values[:n] ** 2 + alpha * singular_values[0] ** 2)
+    shares = singular_values[:n] / singular_values[0]
+    inverse = shares / (shares**2 + alpha) / singular_values[0]
     left, right = np.zeros((2, P.shape[0], n))
     left[rows] = row_scale[:, None] * U[:, :n]
     right[columns] = column_scale[:, None] * Vt[:n].T * inverse

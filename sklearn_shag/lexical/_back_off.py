@@ -154,7 +154,7 @@ def _discount(matrix, groups, n_groups, constant):
     """Turn counts into frequencies within groups of entries, times lambda; also 1 - lambda."""
     totals = np.bincount(groups, matrix.data, n_groups)
     n_distinct = np.bincount(groups, minlength=n_groups)
-    with np.errstate(over="ignore"):  # of extreme constants: to infinity is what is meant
+    with np.errstate(over="ignore"):  # by tiny constants: infinity is what is meant
         coarser = constant * np.maximum(n_distinct, 1)
         rests = np.maximum(1.0 / (1.0 + totals / coarser), SMALLEST_REST)
     values = matrix.data / (totals + coarser)[groups]

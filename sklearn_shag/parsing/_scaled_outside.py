@@ -3,6 +3,9 @@
 The outside pass is the reverse derivative of log Z, line by line; every adjoint carries the inverse
 scale of its variable, so that adjoint times variable is a posterior expectation as it stands. It
 goes on to the scores of arcs and stops, whose expected uses are found in this way.
+
+The derivative by a variable that is 0 because something is impossible has no bound: it says what
+trees would be worth if there were any. It may overflow; :func:`times` keeps it from the others.
 """
 
 from typing import NamedTuple
@@ -43,19 +46,25 @@ class Outside(NamedTuple):
 
 
 @inner_table_kernel
+def times(value, derivative):
+    """Multiply; what is 0 has no use, even where the derivative is not finite."""
+    return value * derivative if value != 0.0 else 0.0
+
+
+@inner_table_kernel
 def _sum_up_adjoint(terms, exponent, d_out, d_weights, d_vectors):
     """Add what the adjoint of a weighted sum contributes to the adjoints of its terms."""
     weights, vectors, is_term = terms
     for t in range(is_term.size):
         shift = weights.exponent[t] + vectors.exponent[t] - exponent
-        # The scale of a term that is zero, here because something is impossible, has no bound.
+        # Here the scale of a term that is zero because something is impossible has no bound either.
         if not is_term[t] or shift > MAX_SHIFT:
             continue
         scale = power(shift)
         weight, product = scale * weights.values[t], 0.0
         for q in range(d_out.size):
-            d_vectors[t, q] += weight * d_out[q]
-            product += d_out[q] * vectors.values[t, q]
+            d_vectors[t, q] += times(weight, d_out[q])
+            product += times(vectors.values[t, q], d_out[q])
         d_weights[t] += scale * product
 
 
@@ -95,10 +104,10 @@ def sum_over_trees(operators, sentence, single_root, with_uses, counts):
             for j in range(n_classes):
                 for m in range(1, n):
                     score = sentence.arc_scores.values[h, m, j]
-                    arcs[m - 1, h, j] = adjoint.arc_scores[h, m, j] * score
+                    arcs[m - 1, h, j] = times(score, adjoint.arc_scores[h, m, j])
                 for side in range(2):
                     score = sentence.stop_scores.values[h, side, j]
-                    stops[h, side, j] = adjoint.stop_scores[h, side, j] * score
+                    stops[h, side, j] = times(score, adjoint.stop_scores[h, side, j])
     return z, exponent, arcs, stops
 
 
@@ -132,7 +141,7 @@ def _fill(chart, adjoint, operators, sentence, single_root, counts):
             if counts.A.size:
                 start = chart.complete.values[h, h + direction, 0]
                 for q in range(start.size):
-                    use = adjoint.complete[h, h + direction, 0, q] * start[q]
+                    use = times(start[q], adjoint.complete[h, h + direction, 0, q])
                     counts.alpha_1[sentence.codes[h], direction, q] += use
 
 
@@ -168,11 +177,11 @@ def _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent, cou
             use = divide(stop * operators.alpha_inf[root, RIGHT, q], excess)
             adjoint.incomplete[0, m, q] = use
             if counts.A.size:
-                counts.alpha_inf[root, RIGHT, q] += use * chart.incomplete.values[0, m, q]
+                counts.alpha_inf[root, RIGHT, q] += times(chart.incomplete.values[0, m, q], use)
         _emit_adjoint(chart, adjoint, operators, sentence, np.int64(0), m, counts)
         if counts.A.size:
             for q in range(chart.sum.size):
-                counts.alpha_1[root, RIGHT, q] += adjoint.sum[q] * chart.sum[q]
+                counts.alpha_1[root, RIGHT, q] += times(chart.sum[q], adjoint.sum[q])
 
 
 @inner_table_kernel
@@ -188,9 +197,9 @@ def _close_adjoint(chart, adjoint, operators, sentence, head, boundary, counts):
     excess -= operators.exponents.alpha_inf[code, direction]
     for q in range(chart.sum.size):
         stop = operators.alpha_inf[code, direction, q]
-        adjoint.sum[q] = divide(adjoint.closed[head, boundary] * stop, excess)
+        adjoint.sum[q] = divide(times(stop, adjoint.closed[head, boundary]), excess)
         if counts.A.size:
-            counts.alpha_inf[code, direction, q] += adjoint.sum[q] * chart.sum[q]
+            counts.alpha_inf[code, direction, q] += times(chart.sum[q], adjoint.sum[q])
     d_stops, d_complete = adjoint.stop_scores[head, direction], adjoint.complete[head, boundary]
     _sum_up_adjoint(terms, exponent, adjoint.sum, d_stops, d_complete)
 
@@ -209,11 +218,10 @@ def _emit_adjoint(chart, adjoint, operators, sentence, head, modifier, counts):
     for j in range(chart.sum.size):
         adjoint.sum[j] = 0.0
         for i in range(chart.sum.size):
-            move = adjoint.incomplete[head, modifier, i] * matrix[i, j]
-            move = divide(move, excess)
+            move = divide(times(matrix[i, j], adjoint.incomplete[head, modifier, i]), excess)
             adjoint.sum[j] += move
             if counts.A.size:
-                counts.A[code, direction, symbol, i, j] += move * chart.sum[j]
+                counts.A[code, direction, symbol, i, j] += times(chart.sum[j], move)
     d_scores, d_awaiting = adjoint.arc_scores[head, modifier], adjoint.awaiting[head, modifier]
     _sum_up_adjoint(terms, exponent, adjoint.sum, d_scores, d_awaiting)
 

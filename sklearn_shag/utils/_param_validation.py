@@ -33,6 +33,7 @@ from sklearn_shag.utils._parallel import one_blas_thread
 
 __all__ = [
     "LARGEST",
+    "LARGEST_COUNT",
     "LARGEST_TOTAL",
     "BaseComposition",
     "HasMethods",
@@ -56,6 +57,8 @@ _ALLOWED = {_ALL_ZERO: True} if _ALL_ZERO in signature(_check_sample_weight).par
 # Of parameters that stand beside counts, and of the sum of the weights of samples. So many doubles,
 # or tokens of so much weight, can be added and multiplied by each other's shares.
 LARGEST, LARGEST_TOTAL = 1e300, 1e303
+# Of iterations that are added, and of states that make arrays.
+LARGEST_COUNT = 2**31 - 1
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

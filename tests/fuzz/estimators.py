@@ -26,6 +26,8 @@ from tests.test_interruptions import Interrupter, is_same, shortened
 SUITE = {name: shortened(each) for name, each in (ESTIMATORS | TRANSFORMERS).items()}
 SUITE["spectral CV"].set_params(cv=2)  # files hold numbers there
 EVENTS = ("parameters", "interrupt", "interrupt", "threads", "fits in threads", "copies", "file")
+# Where fractions are meant: one that is no machine word, one that is no double.
+WHOLE_NUMBERS = 10**30, 10**400
 # What makes arrays larger, or a fit longer, than a fuzzer has time for.
 SMALL_ENOUGH = 6
 # What takes no number but None and one of few, or makes other objects of the input.
@@ -93,7 +95,7 @@ def _ends(interval):
     high = interval.right if interval.right is not None else low + SMALL_ENOUGH
     high = min(high, low + SMALL_ENOUGH)
     ends = [low, high, (low + high) // 2 if is_whole else (low + high) / 2]
-    return ends if is_whole else [*ends, np.nextafter(low, high), np.nan, np.inf]
+    return ends if is_whole else [*ends, np.nextafter(low, high), np.nan, np.inf, *WHOLE_NUMBERS]
 
 
 def _run(case):
