@@ -59,7 +59,7 @@ TESTS = {
     "parsing/_parse": ("tree_values", "scaled_chart", "chart", "lexicalized"),
     "parsing/_potentials": ("tree_values", "scaled_chart", "chart", "lexicalized"),
     "parsing/": ("viterbi", "chart", "scaled_chart", "product", "fast_chart", "partial"),
-    "": ("persistence",),
+    "": ("model_files", "persistence", "fuzz_models"),
 }
 # Pairs of operators that a programmer may take for each other.
 ALIKE = [
@@ -233,7 +233,7 @@ def _parse_arguments():
     parser.add_argument(
         "--modules",
         nargs="+",
-        default=["treebank/", "operators/", "parsing/", "_persistence", "_records"],
+        default=["treebank/", "operators/", "parsing/", "_persistence", "_records", "_model"],
         help="beginnings of their paths",
     )
     parser.add_argument(

@@ -90,6 +90,13 @@ def test_values_of_sequences_of_any_magnitude(random_grammar, name, n_uses, magn
     assert_allclose(huge.sum(), plain.sum() + n_uses * np.log(magnitude), rtol=1e-12)
 
 
+def test_the_logarithm_of_what_is_impossible():
+    ones = np.ones((2, 2, 1))
+    empty_alone = Operators(ones, ones, np.zeros((2, 2, 1, 1, 1)))
+    tree = extract_sequences(np.array([0]), np.array([0]), np.array([0, 1]), 0)
+    assert log_values(empty_alone, tree).tolist() == [-np.inf, 0.0, 0.0]  # that of the root first
+
+
 def test_values_beyond_doubles_are_infinite():
     ones = np.ones((3, 2, 1))
     operators = Operators(1e200 * ones, 1e200 * ones, np.ones((3, 2, 2, 1, 1)))

@@ -118,14 +118,19 @@ class TestDenseProduct:
 
 
 @pytest.mark.parametrize("automaton", ["single", "first"])
-def test_operators_as_memory_have_their_values(automaton):
-    """Not up to a factor: log Z too."""
-    model = random_deterministic(automaton, 5)
+@pytest.mark.parametrize("changed", [None, *Operators._fields])
+def test_operators_as_memory_have_their_values(automaton, changed):
+    """Not up to a factor: log Z too, whatever the magnitude of what each head has."""
+    operators = random_deterministic(automaton, 5).operators_
+    if changed is not None:
+        part = getattr(operators, changed)
+        powers = 10.0 ** np.linspace(-290, 290, len(part)).reshape(-1, *[1] * (part.ndim - 1))
+        operators = operators._replace(**{changed: part * powers})
     _, codes = random_sentences(2)
     indptr = np.cumsum([0, *map(len, codes)])
-    potentials = as_memory(scale_operators(model.operators_), np.concatenate(codes), indptr)
+    potentials = as_memory(scale_operators(operators), np.concatenate(codes), indptr)
     found = chart(None, potentials._replace(codes=None))
-    expected = [inside_outside(model.operators_, each).log_abs_z for each in codes]
+    expected = [inside_outside(operators, each).log_abs_z for each in codes]
     assert_allclose(found.log_abs_z, expected, rtol=1e-12)
 
 
