@@ -205,8 +205,9 @@ class SpectralSHAG(StatisticsLearner):
             alpha=self.alpha,
             mixing=self.mixing,
         )
+        context = float(self.context)  # arrays of whole numbers are multiplied by its powers
         return learn_automata(
-            statistics.statistics, learn, self.smoothing, self.n_jobs, float(self.context), self.verbose
+            statistics.statistics, learn, self.smoothing, self.n_jobs, context, self.verbose
         )
 
     def _cut(self, automata, statistics):
