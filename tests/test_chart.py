@@ -266,6 +266,10 @@ def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states,
     )
     for a, b in zip((*one[:6], *one.counts), (*two[:6], *two.counts), strict=True):
         assert_array_equal(a, b)
+    sums = chart(operators, Potentials(**given), marginals=False, n_jobs=2)
+    assert sums.arcs is None
+    for a, b in zip(one[:3], sums[:3], strict=True):
+        assert_array_equal(a, b)
     for s in (0, 7, 39):
         alone = oracles.of_sentence(given, given["indptr"], s)
         n = alone["codes"].size
