@@ -90,7 +90,8 @@ def _fits(value, annotation):
     if origin is dict:
         return type(value) is dict and all(_fits(item, inner[1]) for item in value.values())
     if annotation is float:
-        return type(value) in (int, float) and bool(np.isfinite(float(value)))
+        # Whole numbers may have any number of digits.
+        return type(value) in (int, float) and abs(value) <= LARGEST_DOUBLE
     if annotation is int:
         return type(value) is int and value >= 0  # all are numbers of something
     return type(value) is annotation

@@ -31,7 +31,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag._model_checks import check_model
+from sklearn_shag._model_checks import check_model, check_value
 from sklearn_shag.lexical import LexicalStatistics
 from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import SequenceStatistics
@@ -767,6 +767,17 @@ class TestDamage:
         write_parts(small, header, {**arrays, "model/statistics_/middle": last})
         assert_refused(small)
 
+    @pytest.mark.parametrize(
+        ("field", "count"), [("roots", -0.5), ("n_sequences", -0.5), ("counts", 0)]
+    )
+    def test_counts_of_nothing(self, small, field, count):
+        header, arrays = read_parts(small)
+        array = arrays[f"model/statistics_/{field}"]
+        array.flat[-1] = count
+        write_parts(small, header, arrays)
+        with pytest.raises(ModelFileError, match="negative, or trigrams that never were"):
+            load_model(small)
+
     @pytest.mark.parametrize("change", WRONG_WORDS, ids=lambda change: change[0])
     def test_words_that_kernels_cannot_trust(self, small_words, change):
         message, field, make_wrong = change
@@ -1026,6 +1037,25 @@ class TestChecks:
         with pytest.raises(ModelFileError, match=re.escape(message)):
             load_model(small)
 
+    @pytest.mark.parametrize(
+        ("value", "annotation"),
+        [
+            ([0.5, "x"], list[float]),
+            ((0.5,), list[float]),
+            ("words", tuple[str, ...]),
+            (["words"], tuple[str, ...]),
+            ([10**400], list[float]),
+            ([float("nan")], list[float]),
+            ({"form": ["a", 5]}, dict[str, list[str]]),
+            ([["form", []]], dict[str, list[str]]),
+            (-1, int),
+            (True, int),
+        ],
+    )
+    def test_values_of_other_types(self, value, annotation):
+        with pytest.raises(ModelFileError, match="model/x_ is no "):
+            check_value(value, annotation, "model/x_")
+
     def test_no_states(self, small):
         """A grammar without states ended the process."""
         header, arrays = read_parts(small)
@@ -1041,9 +1071,14 @@ class TestChecks:
     def test_a_fallback_that_cannot_parse(self, small, field):
         header, arrays = read_parts(small)
         name = f"model/fallback_operators_/{field}"
-        write_parts(small, header, {**arrays, name: 0 * arrays[name]})
-        with pytest.raises(ModelFileError, match="fallback_operators_ leaves sentences without"):
-            load_model(small)
+        for head in range(len(arrays[name])):
+            array = arrays[name].copy()
+            array[head] = 0.0
+            write_parts(small, header, {**arrays, name: array})
+            with pytest.raises(
+                ModelFileError, match="fallback_operators_ leaves sentences without"
+            ):
+                load_model(small)
 
     def test_negative_operators_of_deterministic_automata(self, small):
         header, arrays = read_parts(small)

@@ -171,6 +171,7 @@ GUESSES = {
         "1\tcats\tcat\tcat\tN\tN\t_\t_\t2\t2\tSBJ\tSBJ\tY\tcat.01\tA0\t_",
         "CoNLL-2009",
     ),
+    "2009 without PHEAD": ("1\tcats\tcat\t_\tN\t_\t_\t_\t2\t_\tSBJ\t_\t_\t_", "CoNLL-2009"),
     "CoNLL-X, eight columns": ("1\tcats\tcat\tN\tNNS\t_\t2\tSBJ", "CoNLL-X.*columns 9 and 10"),
 }
 

@@ -17,7 +17,7 @@ from sklearn_shag.network import Sizes, count_parameters, initial_parameters
 from sklearn_shag.network import make_network as network_of
 from sklearn_shag.network._layers import SILENCE
 from sklearn_shag.network._training import learn_batch
-from sklearn_shag.treebank import DependencyTree, read_conllu, write_conllu
+from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model
 from tests.test_network import GROUPS, examples
 
@@ -174,6 +174,14 @@ def test_trees_keep_all_but_tags(fitted, english):
     assert tagged.deprels == tree.deprels
     assert_array_equal(tagged.heads, tree.heads)
     assert tree.symbols == ("odd",) * len(tree)  # that of the caller stays as it is
+
+
+@pytest.mark.parametrize("symbols", [("A", "a"), ("Z", "z"), ("X", "Y")])
+def test_symbols_are_predicted_tags_where_they_were_those_tags(symbols):
+    tree = DependencyTree(["a", "b"], upos=["X", "Y"]).with_symbols(symbols)
+    tagged = with_tags(tree, "upos", ["N", "V"])
+    assert tagged.upos == ("N", "V")
+    assert tagged.symbols == (("N", "V") if symbols == ("X", "Y") else symbols)
 
 
 LINES = """\
