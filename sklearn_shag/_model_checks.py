@@ -30,6 +30,7 @@ from sklearn_shag.treebank import TokenFeature
 _ANY_SIZE = None
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
 _LAST_SEED = np.iinfo(np.int32).max
+_LARGEST_DOUBLE = np.finfo(float).max
 # Of arrays that are no records, where an estimator has the attribute.
 _SHAPES = {
     "log_likelihoods_": lambda model: (model.n_iter_ + 1,),
@@ -91,7 +92,7 @@ def _fits(value, annotation):
         return type(value) is dict and all(_fits(item, inner[1]) for item in value.values())
     if annotation is float:
         # Whole numbers may have any number of digits.
-        return type(value) in (int, float) and abs(value) <= LARGEST_DOUBLE
+        return type(value) in (int, float) and abs(value) <= _LARGEST_DOUBLE
     if annotation is int:
         return type(value) is int and value >= 0  # all are numbers of something
     return type(value) is annotation

@@ -639,3 +639,19 @@ def test_what_is_impossible_may_have_any_worth(random_grammar, n_tokens, single_
         assert_allclose(part[inner], counts, atol=1e-12)
         part[inner] = 0.0
         assert not part.any()
+
+
+@pytest.mark.parametrize("with_uses", [True, False])
+@pytest.mark.parametrize(("survives", "is_done"), [(1.0, True), (0.0, False), (1e-200, False)])
+def test_what_fits_no_double_beside_others_is_refused_where_it_counts(survives, is_done, with_uses):
+    """Two states have the values 1 and 1e-400; then that of the first becomes as small, or 0."""
+    ones = np.ones((5, 2, 2))
+    operators = Operators(ones, ones.copy(), np.zeros((5, 2, 4, 2, 2)))
+    operators.alpha_1[1:, :, 1] = operators.alpha_1[0, oracles.LEFT, 1] = 0.0
+    operators.A[-1, oracles.RIGHT, 0, 0, 0] = 1.0  # the first token is the root
+    operators.A[0, oracles.RIGHT, 1] = np.diag([1.0, 1e-200])
+    operators.A[0, oracles.RIGHT, 2] = np.diag([survives, 1.0])
+    factors = {"indptr": np.array([0, 5]), "codes": np.array([0, 1, 1, 2, 2])}
+    results, done, _ = run(operators, factors, with_uses=with_uses, with_counts=False)
+    assert done.tolist() == [is_done]
+    assert results.log_abs_z[0] == (0.0 if is_done else -np.inf)

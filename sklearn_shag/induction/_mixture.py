@@ -128,9 +128,8 @@ def _expect(grammars, text, n_jobs, weights):
     total = joint.sum(axis=0)
     emitted = found.counts.A[-1, RIGHT, :, 0, 0]
     uses[:, -1, LEFT] = 0.0
-    uses[:, -1, RIGHT] = joint @ np.divide(
-        emitted, total, out=np.zeros_like(total), where=total > 0
-    )
+    shares = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
+    uses[:, -1, RIGHT] = shares @ emitted
     counted = text.weights > 0
     scores = np.where(found.sign > 0, found.log_abs_z, -np.inf)
     log_likelihood = float(text.weights[counted] @ scores[counted])

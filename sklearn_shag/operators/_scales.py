@@ -11,6 +11,7 @@ from sklearn_shag.operators._operators import Operators
 LOG2_BASE = 256
 LOG_BASE = LOG2_BASE * float(np.log(2.0))
 BASE = 2.0**LOG2_BASE
+SMALLEST = 5e-324  # of the doubles above 0
 
 
 class ScaledOperators(NamedTuple):
@@ -28,7 +29,8 @@ class ScaledOperators(NamedTuple):
 def scale_operators(operators):
     """Take powers of a base out of operators, so that products of a few of them fit a double.
 
-    Nothing is rounded. What has an ordinary size, as in nearly all grammars, stays as it is.
+    Nothing is rounded, but for what is so far below the largest of its vector or matrix that no
+    double holds both. What has an ordinary size, as in nearly all grammars, stays as it is.
 
     Parameters
     ----------
@@ -78,5 +80,8 @@ def _scale(part, n_axes):
     # In steps of the base. (A power of two that is 0 has the exponent 0.)
     exponents = np.rint(np.frexp(largest)[1] / LOG2_BASE).astype(np.int64)
     if exponents.any():
-        part = _shift(part, -np.expand_dims(exponents, axes))
+        shifted = _shift(part, -np.expand_dims(exponents, axes))
+        # What is not 0 stays so: it is possible.
+        lost = (shifted == 0) & (part != 0)
+        part = np.where(lost, np.copysign(SMALLEST, part), shifted)
     return part, exponents

@@ -129,7 +129,7 @@ def inside_outside(
     sentence = _check_sentence(operators, codes, arc_scores, stop_scores)
     counts = Operators(*(np.zeros_like(part) for part in operators))
     scaled = scale_operators(operators)
-    z, exponent, arcs, _ = sum_over_trees(scaled, sentence, single_root, True, counts)
+    z, exponent, arcs, _ = sum_over_trees(scaled, sentence, single_root, counts)
     if z == 0:
         counts = Operators(*(np.full_like(part, np.nan) for part in operators))
         return InsideOutside(0.0, -np.inf, arcs[:, :, 0], counts)

@@ -17,6 +17,11 @@ Spectral operators are signed, so the chart works in plain reals, not logarithms
 its table entry times ``BASE ** exponent``; exponents are kept per entry, are 0 in sentences of
 ordinary length, and let products of thousands of probabilities neither vanish nor overflow.
 
+An entry is 0 where something is impossible, or terms cancel exactly, but not where it is small:
+beside others that are 1e300 times as large it becomes the smallest double (:func:`multiply`,
+:func:`divide`). Should it count in the end, its derivative is no double, and the sentence is
+refused.
+
 All but the operators is weighted sums of vectors, and all of them are done by :func:`sum_up`. The
 outside pass is in :mod:`_scaled_outside`.
 """
@@ -25,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.operators import BASE, LOG2_BASE
+from sklearn_shag.operators import BASE, LOG2_BASE, SMALLEST
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
 
@@ -75,8 +80,17 @@ class Terms(NamedTuple):
 
 @inner_table_kernel
 def power(exponent):
-    """BASE ** exponent."""
-    return 1.0 if exponent == 0 else 2.0 ** (float(LOG2_BASE) * exponent)
+    """BASE ** exponent, which is not 0."""
+    return 1.0 if exponent == 0 else max(2.0 ** (float(LOG2_BASE) * exponent), SMALLEST)
+
+
+@inner_table_kernel
+def multiply(a, b):
+    """Multiply; what is not 0 stays so."""
+    product = a * b
+    if product == 0.0 and a != 0.0 and b != 0.0:
+        return SMALLEST if (a > 0.0) == (b > 0.0) else -SMALLEST
+    return product
 
 
 @inner_table_kernel
@@ -94,9 +108,9 @@ def excess_of(size):
 
 @inner_table_kernel
 def divide(value, times):
-    """Divide by BASE so many times, in steps that cannot overflow."""
+    """Divide by BASE so many times, in steps that cannot overflow; what is not 0 stays so."""
     for _ in range(times):
-        value /= BASE
+        value = multiply(value, 1.0 / BASE)
     for _ in range(-times):
         value *= BASE
     return value
@@ -145,9 +159,10 @@ def sum_up(terms, out):
     for t in range(is_term.size):
         weight = weights.values[t]
         if is_term[t] and weight != 0.0 and _any(vectors.values, t):
-            weight *= power(weights.exponent[t] + vectors.exponent[t] - exponent)
+            shift = weights.exponent[t] + vectors.exponent[t] - exponent
+            weight = multiply(weight, power(shift))
             for q in range(out.size):
-                out[q] += weight * vectors.values[t, q]
+                out[q] += multiply(weight, vectors.values[t, q])
     return exponent + _normalise(out)
 
 
@@ -221,7 +236,7 @@ def _close(chart, operators, sentence, head, boundary):
     exponent = sum_up(stopping(chart, sentence, head, boundary), chart.sum)
     value = 0.0
     for q in range(chart.sum.size):
-        value += operators.alpha_inf[code, direction, q] * chart.sum[q]
+        value += multiply(operators.alpha_inf[code, direction, q], chart.sum[q])
     excess = excess_of(abs(value))
     exponent += operators.exponents.alpha_inf[code, direction] + excess
     value = divide(value, excess)
@@ -241,7 +256,7 @@ def _emit(chart, operators, sentence, head, modifier):
     out = chart.incomplete.values[head, modifier]
     for i in range(out.size):
         for j in range(out.size):
-            out[i] += matrix[i, j] * chart.sum[j]
+            out[i] += multiply(matrix[i, j], chart.sum[j])
     exponent += operators.exponents.A[code, direction, symbol] + _normalise(out)
     chart.incomplete.exponent[head, modifier] = exponent
 
@@ -363,7 +378,7 @@ def root_weight(chart, operators, sentence, m):
     exponent += operators.exponents.alpha_inf[sentence.codes[0], RIGHT]
     alpha_inf, weight = operators.alpha_inf[sentence.codes[0], RIGHT], 0.0
     for q in range(alpha_inf.size):
-        weight += alpha_inf[q] * chart.incomplete.values[0, m, q]
+        weight += multiply(alpha_inf[q], chart.incomplete.values[0, m, q])
     excess = excess_of(abs(stop * weight))
     exponent += chart.incomplete.exponent[0, m] + excess
     return divide(stop * weight, excess), exponent, excess

@@ -35,23 +35,20 @@ def run_scaled(operators, factors, which, results, done, weights, counts):
     counts : Operators
         The expected uses of operators are added to it; none where it is empty.
     """
-    with_uses = results.arcs.size + counts.A.size > 0
     of_sentence = Operators(
         np.zeros(counts.alpha_1.shape), np.zeros(counts.alpha_inf.shape), np.zeros(counts.A.shape)
     )
     for k in range(which.size):
         s = which[k]
         sentence, offset = _sentence_of(factors, s, operators.A.shape[0] - 1)
-        z, exponent, arcs, stops = sum_over_trees(operators, sentence, True, with_uses, of_sentence)
-        done[k] = z != 0.0 and np.isfinite(z)
-        if done[k] and with_uses:
-            # Counts are among the terms of which these uses are sums: they are finite with them.
-            done[k] = np.isfinite(arcs).all() and np.isfinite(stops).all()
-            _move(of_sentence.alpha_1, done[k], weights[s], counts.alpha_1)
-            _move(of_sentence.alpha_inf, done[k], weights[s], counts.alpha_inf)
-            _move(of_sentence.A, done[k], weights[s], counts.A)
-            if done[k] and results.arcs.size:
-                _note_uses(factors, s, arcs, stops, results)
+        z, exponent, arcs, stops = sum_over_trees(operators, sentence, True, of_sentence)
+        # They are NaN if Z is 0. What cancels in them may be counts that do not fit a double.
+        done[k] = np.isfinite(arcs).all() and np.isfinite(stops).all() and _are_finite(of_sentence)
+        _move(of_sentence.alpha_1, done[k], weights[s], counts.alpha_1)
+        _move(of_sentence.alpha_inf, done[k], weights[s], counts.alpha_inf)
+        _move(of_sentence.A, done[k], weights[s], counts.A)
+        if done[k] and results.arcs.size:
+            _note_uses(factors, s, arcs, stops, results)
         if done[k]:
             results.sign[s] = np.sign(z)
             results.log_abs_z[s] = np.log(abs(z)) + exponent * LOG_BASE + offset
@@ -111,6 +108,15 @@ def _multiply_arcs(scores, arcs, m):
             scores.values[h, m] *= np.exp(gap - exponent * LOG_BASE)
             scores.exponent[h, m] += exponent
     return largest if largest > -np.inf else 0.0
+
+
+@inner_kernel
+def _are_finite(counts):
+    return (
+        np.isfinite(counts.alpha_1).all()
+        and np.isfinite(counts.alpha_inf).all()
+        and np.isfinite(counts.A).all()
+    )
 
 
 @inner_kernel

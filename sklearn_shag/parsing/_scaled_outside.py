@@ -18,6 +18,7 @@ from sklearn_shag.parsing._scaled_chart import (
     emitting,
     ends,
     inside,
+    multiply,
     outermost,
     power,
     root_term,
@@ -61,7 +62,7 @@ def _sum_up_adjoint(terms, exponent, d_out, d_weights, d_vectors):
         if not is_term[t] or shift > MAX_SHIFT:
             continue
         scale = power(shift)
-        weight, product = scale * weights.values[t], 0.0
+        weight, product = multiply(scale, weights.values[t]), 0.0
         for q in range(d_out.size):
             d_vectors[t, q] += times(weight, d_out[q])
             product += times(vectors.values[t, q], d_out[q])
@@ -69,7 +70,7 @@ def _sum_up_adjoint(terms, exponent, d_out, d_weights, d_vectors):
 
 
 @kernel
-def sum_over_trees(operators, sentence, single_root, with_uses, counts):
+def sum_over_trees(operators, sentence, single_root, counts):
     """Sum over the trees of a sentence, and find the expected uses of its scores (eq. 25).
 
     Parameters
@@ -79,10 +80,8 @@ def sum_over_trees(operators, sentence, single_root, with_uses, counts):
     sentence : Sentence
     single_root : bool
         Whether the root symbol takes exactly one modifier whatever its automaton says.
-    with_uses : bool
-        Whether expected uses are wanted.
     counts : Operators
-        The expected uses of operators are added to it, if uses are wanted; none where it is empty.
+        The expected uses of operators are added to it; none where it is empty.
 
     Returns
     -------
@@ -90,15 +89,16 @@ def sum_over_trees(operators, sentence, single_root, with_uses, counts):
         The sum over all trees is ``z * BASE ** exponent``.
     exponent : int
     arcs : array of shape (N, N + 1, k)
-        Expected uses of arcs, row m - 1 and column h; NaN if not wanted, or if z is 0 or not
-        finite.
+        Expected uses of arcs, row m - 1 and column h; NaN if z is 0 or not finite. They tell
+        whether z can be trusted: where what it consists of did not fit a double beside other terms,
+        they are not finite.
     stops : array of shape (N + 1, 2, k)
         The same of stops.
     """
     chart, z, exponent = inside(operators, sentence, single_root)
     n, _, n_classes = sentence.arc_scores.values.shape
     arcs, stops = np.full((n - 1, n, n_classes), np.nan), np.full((n, 2, n_classes), np.nan)
-    if with_uses and z != 0.0 and np.isfinite(z):
+    if z != 0.0 and np.isfinite(z):
         adjoint = _outside(operators, sentence, single_root, chart, z, exponent, counts)
         for h in range(n):
             for j in range(n_classes):
