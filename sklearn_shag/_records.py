@@ -157,11 +157,12 @@ def _check_checkpoint(checkpoint, others, key):
     n_parts = Alphabet(others["symbols_"].size).n_pairs if "log_likelihoods_" in others else 2
     _check_array(checkpoint.digest, np.uint8, (32,), f"{key}/digest")
     _check_array(checkpoint.converged, np.bool_, (n_parts,), f"{key}/converged")
-    for field, least in (("seed", NO_SEED), ("max_iter", 0)):
+    # Iterations are those of all fits together, each of which may have had LARGEST_COUNT.
+    for field, least, largest in (("seed", NO_SEED, 2**32 - 1), ("max_iter", 0, 2**62)):
         value = getattr(checkpoint, field)
         _check_array(value, np.int64, (), f"{key}/{field}")
-        if not least <= value < 2**32:
-            raise ModelFileError(f"{key}/{field} is {value}, which is outside {least}..{2**32 - 1}")
+        if not least <= value <= largest:
+            raise ModelFileError(f"{key}/{field} is {value}, which is outside {least}..{largest}")
 
 
 def _check_codes(codes, largest, key):

@@ -15,6 +15,7 @@ from sklearn_shag import (
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
+    ModelFileError,
     load_model,
     save_model,
 )
@@ -103,6 +104,24 @@ def test_what_has_converged_stays(name, trees):
     again.fit(trees)
     assert again.n_iter_ == model.n_iter_
     assert_array_equal(again.operators_.A, model.operators_.A)
+
+
+@pytest.mark.parametrize("name", ["EM", "DMV"])
+def test_as_many_iterations_as_it_takes_go_on_through_files(name, trees, tmp_path):
+    model = clone(BY_EM[name]).set_params(tol=0.1, max_iter=2**31 - 1, warm_start=True)
+    for _ in range(3):
+        save_model(model.fit(trees), tmp_path / "model.npz")
+        model = load_model(tmp_path / "model.npz")
+    assert model.checkpoint_.max_iter == 3 * (2**31 - 1)
+
+
+@pytest.mark.parametrize(("field", "value"), [("seed", -2), ("seed", 2**32), ("max_iter", -1)])
+def test_checkpoints_that_no_fit_makes_are_refused(field, value, trees, tmp_path):
+    model = clone(BY_EM["EM"]).set_params(max_iter=1).fit(trees)
+    model.checkpoint_ = model.checkpoint_._replace(**{field: np.array(value)})
+    save_model(model, tmp_path / "model.npz")
+    with pytest.raises(ModelFileError, match=rf"{field} is {value}, which is outside -?\d\.\.\d+$"):
+        load_model(tmp_path / "model.npz")
 
 
 @pytest.mark.parametrize("name", ["EM", "EM, starts", "DMV", "DMV, split", "DMV, split too early"])
