@@ -23,7 +23,6 @@ from sklearn_shag.operators._scales import (
     BASE,
     LOG2_BASE,
     LOG_BASE,
-    SMALLEST,
     ScaledOperators,
     root_masses,
     scale_operators,

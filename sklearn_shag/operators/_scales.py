@@ -11,7 +11,6 @@ from sklearn_shag.operators._operators import Operators
 LOG2_BASE = 256
 LOG_BASE = LOG2_BASE * float(np.log(2.0))
 BASE = 2.0**LOG2_BASE
-SMALLEST = 5e-324  # of the doubles above 0
 
 
 class ScaledOperators(NamedTuple):
@@ -29,8 +28,9 @@ class ScaledOperators(NamedTuple):
 def scale_operators(operators):
     """Take powers of a base out of operators, so that products of a few of them fit a double.
 
-    Nothing is rounded, but for what is so far below the largest of its vector or matrix that no
-    double holds both. What has an ordinary size, as in nearly all grammars, stays as it is.
+    Nothing is rounded, but for what becomes 0: it is more than 1e280 times as small as the largest
+    entry of its vector or matrix. What has an ordinary size, as in nearly all grammars, stays as it
+    is.
 
     Parameters
     ----------
@@ -80,8 +80,5 @@ def _scale(part, n_axes):
     # In steps of the base. (A power of two that is 0 has the exponent 0.)
     exponents = np.rint(np.frexp(largest)[1] / LOG2_BASE).astype(np.int64)
     if exponents.any():
-        shifted = _shift(part, -np.expand_dims(exponents, axes))
-        # What is not 0 stays so: it is possible.
-        lost = (shifted == 0) & (part != 0)
-        part = np.where(lost, np.copysign(SMALLEST, part), shifted)
+        part = _shift(part, -np.expand_dims(exponents, axes))
     return part, exponents

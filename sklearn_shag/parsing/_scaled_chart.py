@@ -18,9 +18,9 @@ its table entry times ``BASE ** exponent``; exponents are kept per entry, are 0 
 ordinary length, and let products of thousands of probabilities neither vanish nor overflow.
 
 An entry is 0 where something is impossible, or terms cancel exactly, but not where it is small:
-beside others that are 1e300 times as large it becomes the smallest double (:func:`multiply`,
-:func:`divide`). Should it count in the end, its derivative is no double, and the sentence is
-refused.
+beside others in its vector that are 1e300 times as large it becomes the smallest double
+(:func:`multiply`). Should it count in the end, its derivative is no double, and the sentence is
+refused. For that, what is summed up is rounded once, at the scale that the sum turns out to have.
 
 All but the operators is weighted sums of vectors, and all of them are done by :func:`sum_up`. The
 outside pass is in :mod:`_scaled_outside`.
@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.operators import BASE, LOG2_BASE, SMALLEST
+from sklearn_shag.operators import BASE, LOG2_BASE
 from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
 
@@ -38,6 +38,9 @@ from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
 # fits a double.
 LARGEST_NORMALISED = 2.0 ** (LOG2_BASE // 2)
 SMALLEST_NORMALISED = 2.0 ** (-LOG2_BASE // 2)
+SMALLEST = 5e-324  # of the doubles above 0
+# By how many powers of BASE each of two factors may be lifted.
+LARGEST_LIFT = 3
 # The exponent of an empty sum: below that of every other entry.
 ZERO_EXPONENT = -(2**60)
 
@@ -68,6 +71,7 @@ class Chart(NamedTuple):
     incomplete: Table  # values (N + 1, N + 1, n)
     members: np.ndarray  # (k + 1, ...): which positions are of class j; its last row is all True
     sum: np.ndarray  # (n,), room for a sum that is not kept
+    number: np.ndarray  # (1,)
 
 
 class Terms(NamedTuple):
@@ -126,12 +130,18 @@ def normalise_scores(scores):
 
 
 @inner_table_kernel
-def _normalise(vector):
-    """Divide a vector by a power of BASE, and return its exponent."""
+def _excess(vector):
+    """How often a vector must be divided by BASE to be normalised."""
     largest = 0.0
     for q in range(vector.size):
         largest = max(largest, abs(vector[q]))
-    excess = excess_of(largest)
+    return excess_of(largest)
+
+
+@inner_table_kernel
+def _normalise(vector):
+    """Divide a vector by a power of BASE, and return its exponent."""
+    excess = _excess(vector)
     if excess != 0:
         for q in range(vector.size):
             vector[q] = divide(vector[q], excess)
@@ -139,11 +149,28 @@ def _normalise(vector):
 
 
 @inner_table_kernel
+def apply(matrix, vector, out):
+    """Set `out` to a matrix times a vector, and return its exponent."""
+    exponent = 0
+    while True:
+        # Entries may be so far apart in both that only the product of two small ones is not 0.
+        of_matrix = exponent // 2
+        left, right = power(-of_matrix), power(of_matrix - exponent)
+        for i in range(out.size):
+            out[i] = 0.0
+            for j in range(vector.size):
+                out[i] += multiply(multiply(left, matrix[i, j]), multiply(right, vector[j]))
+        excess = _excess(out)
+        if excess == 0 or exponent + excess < -2 * LARGEST_LIFT:
+            return exponent + _normalise(out)
+        exponent += excess
+
+
+@inner_table_kernel
 def sum_up(terms, out):
     """Set `out` to the sum of weights times vectors, and return its exponent."""
     weights, vectors, is_term = terms
-    for q in range(out.size):
-        out[q] = 0.0
+    out[:] = 0.0
     # Only terms that are not zero may set the scale of a sum: beside the scale of another they
     # could vanish. A sum of zeros has that of its terms, since its derivatives need not vanish.
     exponent, exponent_of_zeros = ZERO_EXPONENT, ZERO_EXPONENT
@@ -156,14 +183,19 @@ def sum_up(terms, out):
                 exponent_of_zeros = max(exponent_of_zeros, term_exponent)
     if exponent == ZERO_EXPONENT:
         return exponent_of_zeros
-    for t in range(is_term.size):
-        weight = weights.values[t]
-        if is_term[t] and weight != 0.0 and _any(vectors.values, t):
-            shift = weights.exponent[t] + vectors.exponent[t] - exponent
-            weight = multiply(weight, power(shift))
-            for q in range(out.size):
-                out[q] += multiply(weight, vectors.values[t, q])
-    return exponent + _normalise(out)
+    while True:
+        for t in range(is_term.size):
+            weight = weights.values[t]
+            if is_term[t] and weight != 0.0 and _any(vectors.values, t):
+                shift = weights.exponent[t] + vectors.exponent[t] - exponent
+                weight = multiply(weight, power(shift))
+                for q in range(out.size):
+                    out[q] += multiply(weight, vectors.values[t, q])
+        excess = _excess(out)
+        if excess == 0:
+            return exponent
+        exponent += excess
+        out[:] = 0.0
 
 
 @inner_table_kernel
@@ -234,12 +266,9 @@ def _close(chart, operators, sentence, head, boundary):
     # closed[h, b] = alpha_inf . S[h, b]                                               (eq. 14)
     code, direction = sentence.codes[head], RIGHT if boundary > head else LEFT
     exponent = sum_up(stopping(chart, sentence, head, boundary), chart.sum)
-    value = 0.0
-    for q in range(chart.sum.size):
-        value += multiply(operators.alpha_inf[code, direction, q], chart.sum[q])
-    excess = excess_of(abs(value))
-    exponent += operators.exponents.alpha_inf[code, direction] + excess
-    value = divide(value, excess)
+    exponent += operators.exponents.alpha_inf[code, direction]
+    exponent += apply(operators.alpha_inf[code, direction : direction + 1], chart.sum, chart.number)
+    value = chart.number[0]
     chart.closed.values[head, boundary] = value
     chart.closed.exponent[head, boundary] = exponent
     chart.closed_by_boundary.values[boundary, head] = value
@@ -253,11 +282,8 @@ def _emit(chart, operators, sentence, head, modifier):
     exponent = sum_up(emitting(chart, sentence, head, modifier), chart.sum)
     code, symbol = sentence.codes[head], sentence.codes[modifier]
     matrix = operators.A[code, direction, symbol]
-    out = chart.incomplete.values[head, modifier]
-    for i in range(out.size):
-        for j in range(out.size):
-            out[i] += multiply(matrix[i, j], chart.sum[j])
-    exponent += operators.exponents.A[code, direction, symbol] + _normalise(out)
+    exponent += operators.exponents.A[code, direction, symbol]
+    exponent += apply(matrix, chart.sum, chart.incomplete.values[head, modifier])
     chart.incomplete.exponent[head, modifier] = exponent
 
 
@@ -278,6 +304,7 @@ def _new_chart(sentence, n_states):
         incomplete=Table(np.zeros((n, n, n_states)), exponents[:, :n, 0].copy()),
         members=members,
         sum=np.zeros(n_states),
+        number=np.zeros(1),
     )
 
 
@@ -376,9 +403,9 @@ def root_weight(chart, operators, sentence, m):
     stop = sentence.stop_scores.values[0, RIGHT, sentence.memory[m]]
     exponent = sentence.stop_scores.exponent[0, RIGHT, sentence.memory[m]]
     exponent += operators.exponents.alpha_inf[sentence.codes[0], RIGHT]
-    alpha_inf, weight = operators.alpha_inf[sentence.codes[0], RIGHT], 0.0
-    for q in range(alpha_inf.size):
-        weight += multiply(alpha_inf[q], chart.incomplete.values[0, m, q])
-    excess = excess_of(abs(stop * weight))
+    alpha_inf = operators.alpha_inf[sentence.codes[0], RIGHT : RIGHT + 1]
+    excess = apply(alpha_inf, chart.incomplete.values[0, m], chart.number)
+    weight = stop * chart.number[0]
+    excess += excess_of(abs(weight))
     exponent += chart.incomplete.exponent[0, m] + excess
-    return divide(stop * weight, excess), exponent, excess
+    return divide(weight, excess_of(abs(weight))), exponent, excess

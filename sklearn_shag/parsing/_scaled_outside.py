@@ -53,6 +53,13 @@ def times(value, derivative):
 
 
 @inner_table_kernel
+def times_divided(value, derivative, excess):
+    """Do the same, divided by BASE so many times: each of both a part of it, lest they vanish."""
+    part = excess // 2
+    return times(divide(value, part), divide(derivative, excess - part))
+
+
+@inner_table_kernel
 def _sum_up_adjoint(terms, exponent, d_out, d_weights, d_vectors):
     """Add what the adjoint of a weighted sum contributes to the adjoints of its terms."""
     weights, vectors, is_term = terms
@@ -174,7 +181,7 @@ def _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent, cou
         adjoint.closed[m, end] += scale * weight * left
         stop = scale * left * right * sentence.stop_scores.values[0, RIGHT, sentence.memory[m]]
         for q in range(chart.sum.size):
-            use = divide(stop * operators.alpha_inf[root, RIGHT, q], excess)
+            use = times_divided(operators.alpha_inf[root, RIGHT, q], stop, excess)
             adjoint.incomplete[0, m, q] = use
             if counts.A.size:
                 counts.alpha_inf[root, RIGHT, q] += times(chart.incomplete.values[0, m, q], use)
@@ -197,7 +204,7 @@ def _close_adjoint(chart, adjoint, operators, sentence, head, boundary, counts):
     excess -= operators.exponents.alpha_inf[code, direction]
     for q in range(chart.sum.size):
         stop = operators.alpha_inf[code, direction, q]
-        adjoint.sum[q] = divide(times(stop, adjoint.closed[head, boundary]), excess)
+        adjoint.sum[q] = times_divided(stop, adjoint.closed[head, boundary], excess)
         if counts.A.size:
             counts.alpha_inf[code, direction, q] += times(chart.sum[q], adjoint.sum[q])
     d_stops, d_complete = adjoint.stop_scores[head, direction], adjoint.complete[head, boundary]
@@ -218,7 +225,7 @@ def _emit_adjoint(chart, adjoint, operators, sentence, head, modifier, counts):
     for j in range(chart.sum.size):
         adjoint.sum[j] = 0.0
         for i in range(chart.sum.size):
-            move = divide(times(matrix[i, j], adjoint.incomplete[head, modifier, i]), excess)
+            move = times_divided(matrix[i, j], adjoint.incomplete[head, modifier, i], excess)
             adjoint.sum[j] += move
             if counts.A.size:
                 counts.A[code, direction, symbol, i, j] += times(chart.sum[j], move)
