@@ -30,7 +30,7 @@ from sklearn_shag.treebank import TokenFeature
 _ANY_SIZE = None
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
 _LAST_SEED = np.iinfo(np.int32).max
-_LARGEST_DOUBLE = np.finfo(float).max
+_LARGEST_DOUBLE = float(np.finfo(float).max)  # numpy's cannot be compared with all whole numbers
 # Of arrays that are no records, where an estimator has the attribute.
 _SHAPES = {
     "log_likelihoods_": lambda model: (model.n_iter_ + 1,),

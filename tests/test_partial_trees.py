@@ -17,6 +17,7 @@ from sklearn_shag.treebank import (
     ConlluError,
     DependencyTree,
     allowed_arcs,
+    fill_unknown,
     heads,
     is_projective,
     lift,
@@ -300,3 +301,15 @@ def test_only_whole_trees_are_lifted(partial):
         allowed_arcs(partial)
     with pytest.raises(ValueError, match=r"a single sentence, put that in a list: \[heads\]"):
         allowed_arcs([2, 0])
+
+
+def test_unlabelled_trees_among_others_have_unknown_heads(partial):
+    unlabelled = DependencyTree(["a", "b"], deprels=["x", "y"])
+    for trees in ([partial, unlabelled], (partial, unlabelled)):
+        known, filled = fill_unknown(trees)
+        assert known is partial
+        assert filled.heads.tolist() == [-1, -1]
+        assert filled.deprels == ("x", "y")
+    alone = [unlabelled, unlabelled]
+    assert all(a is b for a, b in zip(fill_unknown(alone), alone, strict=True))
+    assert fill_unknown(5) == 5
