@@ -379,7 +379,7 @@ EXTREMES = [
     {"backoff": 5e-324},
     {"backoff": 1e-300},
     {"backoff": 1e300},
-    {"backoff": 1.7e308},
+    {"backoff": 1e300},
     {"min_count": 1e9},
     {"min_count": 0},
     {"coordination": [], "punctuation": ()},
