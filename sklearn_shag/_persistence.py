@@ -364,6 +364,9 @@ def _restore(description, key, source, fitted=True):
     if name not in _classes():
         raise ModelFileError(f"{key} is a {name!r}, of which files hold none.")
     cls = _classes()[name]
+    for unsaved in getattr(cls, "_unsaved_params", ()):
+        if params.get(unsaved) is not None:
+            raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
     if issubclass(cls, ComposedParser):
         members = _take(description, "estimators", list, key)
         params["estimators"] = _restore_members(members, f"{key}/estimators", source, False)

@@ -8,9 +8,10 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_shag import BiaffineParser, Tagger, load_model, save_model
+from sklearn_shag import BiaffineParser, ModelFileError, Tagger, load_model, save_model
 from sklearn_shag.treebank import DependencyTree
 from tests.estimators import assert_same_model, same
+from tests.test_persistence import read_parts, write_parts
 
 N_DIMENSIONS = 6
 
@@ -102,6 +103,11 @@ def test_files_hold_them_but_not_the_parameter(english, fitted, tmp_path):
     assert same(
         loaded.predict_marginals(english[200:220]), fitted.predict_marginals(english[200:220])
     )
+    header, arrays = read_parts(tmp_path / "model.npz")
+    header["model"]["params"]["embeddings"] = "vectors"
+    write_parts(tmp_path / "model.npz", header, arrays)
+    with pytest.raises(ModelFileError, match="the parameter 'embeddings', which is never saved"):
+        load_model(tmp_path / "model.npz")
 
 
 def test_files_with_other_vectors_are_refused(fitted, tmp_path):

@@ -79,7 +79,8 @@ def test_at_any_moment(name, method, fitted, english):
         getattr(complete, method)(data)
     n = counting.n_calls
     assert n > 15
-    # All of the first and last moments, when attributes change hands, and some between (the fuzzer tries any).
+    # All of the first and last moments, when attributes change hands, and some between; any are
+    # tried by the fuzzer of estimators.
     moments = {*range(1, 8), *range(8, n, max(1, n // 6)), *range(n - 12, n + 1)}
     before = vars(estimator).copy()
     for moment in sorted(moments):
