@@ -871,6 +871,11 @@ class TestDownload:
         assert time.monotonic() - start < 5
         assert leftovers(home) == []
 
+    @pytest.mark.parametrize("timeout", [None, 1e300, 10**400])
+    def test_all_the_time_in_the_world(self, served, home, timeout):
+        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
+        assert self.fetch(home, timeout=timeout).folder.exists()
+
     @pytest.mark.parametrize("lies", [False, True])
     def test_size_when_unpacked(self, served, home, lies):
         body = zipped({f"{TOP}/a-ud-train.conllu": "\n" * 10**6})

@@ -73,7 +73,8 @@ def make_treebank(
     n_symbols : int, default=8
         Number of symbols that the grammar has; in few sentences some may not occur.
     mean_length : float, default=10.0
-        Expected number of tokens of a sentence, above 1, before `max_length` cuts.
+        Expected number of tokens of a sentence, above 1 and at most a million, before `max_length`
+        cuts.
     max_length : int, default=60
         Longer sentences are drawn anew.
     random_state : int, RandomState instance or None, default=None
