@@ -655,3 +655,23 @@ def test_what_fits_no_double_beside_others_is_refused_where_it_counts(survives, 
     results, done, _ = run(operators, factors, with_uses=with_uses, with_counts=False)
     assert done.tolist() == [is_done]
     assert results.log_abs_z[0] == (0.0 if is_done else -np.inf)
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_what_is_small_is_not_enlarged_before_it_is_rounded(single_root):
+    """Of two states 1e276 apart the larger has no end: a product of a few powers of two is left."""
+    operators = Operators(np.zeros((5, 2, 2)), np.ones((5, 2, 2)), np.zeros((5, 2, 4, 2, 2)))
+    operators.alpha_1[..., 0] = 1.0
+    for size, (huge, of_stop, of_start) in enumerate(((100, 10, 20), (866, 61, 113))):
+        operators.alpha_1[2] = 2.0**of_start, 0.0
+        operators.alpha_inf[1, oracles.RIGHT] = 2.0**of_stop
+        operators.A[[4, 0], oracles.RIGHT, [0, 1], 0, 0] = operators.A[0, 1, 3, 1, 1] = 1.0
+        operators.A[1, oracles.RIGHT, 2, 0, 0] = 2.0**huge
+        operators.A[0, oracles.RIGHT, 2, 1, 0] = 2.0**-51
+        try:
+            found = inside_outside(operators, [0, 1, 2, 3], single_root=single_root)
+        except ValueError:  # it cannot be told
+            assert size == 1
+        else:
+            expected = (2 * of_start + of_stop - 51) * np.log(2)
+            assert_allclose(found.log_abs_z, expected, rtol=1e-12)

@@ -39,8 +39,10 @@ from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
 LARGEST_NORMALISED = 2.0 ** (LOG2_BASE // 2)
 SMALLEST_NORMALISED = 2.0 ** (-LOG2_BASE // 2)
 SMALLEST = 5e-324  # of the doubles above 0
-# By how many powers of BASE each of two factors may be lifted.
-LARGEST_LIFT = 3
+# By how many powers of BASE a product of two may be lifted, and after how many it is the smallest.
+LARGEST_LIFT, LARGEST_DROP = 6, 12
+# By how many powers of BASE a normalised number can be divided without rounding.
+EXACT_DROP = 3
 # The exponent of an empty sum: below that of every other entry.
 ZERO_EXPONENT = -(2**60)
 
@@ -84,8 +86,8 @@ class Terms(NamedTuple):
 
 @inner_table_kernel
 def power(exponent):
-    """BASE ** exponent, which is not 0."""
-    return 1.0 if exponent == 0 else max(2.0 ** (float(LOG2_BASE) * exponent), SMALLEST)
+    """BASE ** exponent."""
+    return 1.0 if exponent == 0 else 2.0 ** (float(LOG2_BASE) * exponent)
 
 
 @inner_table_kernel
@@ -120,6 +122,27 @@ def divide(value, times):
     return value
 
 
+@inner_table_kernel
+def product(a, b, exponent):
+    """Multiply two numbers and BASE ** exponent; what is small is rounded at the end alone."""
+    if exponent == 0:  # as in sentences of ordinary length
+        return multiply(a, b)
+    if exponent > 0:
+        of_a = exponent // 2
+        return multiply(a * power(of_a), b * power(exponent - of_a))
+    return divide(multiply(a, b), min(-exponent, LARGEST_DROP))
+
+
+@inner_table_kernel
+def drop(weight, exponent):
+    """Two factors of a normalised weight times BASE ** exponent: the first is not rounded.
+
+    Where the second is not 1, the first is so small that it enlarges no rounded product of both.
+    """
+    near = max(exponent, -EXACT_DROP)
+    return weight * power(near), max(power(exponent - near), SMALLEST)
+
+
 @kernel
 def normalise_scores(scores):
     """Normalise each score of a table with three axes, in place."""
@@ -151,19 +174,20 @@ def _normalise(vector):
 @inner_table_kernel
 def apply(matrix, vector, out):
     """Set `out` to a matrix times a vector, and return its exponent."""
-    exponent = 0
-    while True:
-        # Entries may be so far apart in both that only the product of two small ones is not 0.
-        of_matrix = exponent // 2
-        left, right = power(-of_matrix), power(of_matrix - exponent)
+    for i in range(out.size):
+        out[i] = 0.0
+        for j in range(vector.size):
+            out[i] += multiply(matrix[i, j], vector[j])
+    exponent, excess = 0, _excess(out)
+    # Entries may be so far apart in both that only the product of two small ones is not 0.
+    while excess != 0 and exponent + excess >= -LARGEST_LIFT:
+        exponent += excess
         for i in range(out.size):
             out[i] = 0.0
             for j in range(vector.size):
-                out[i] += multiply(multiply(left, matrix[i, j]), multiply(right, vector[j]))
+                out[i] += product(matrix[i, j], vector[j], -exponent)
         excess = _excess(out)
-        if excess == 0 or exponent + excess < -2 * LARGEST_LIFT:
-            return exponent + _normalise(out)
-        exponent += excess
+    return exponent + _normalise(out)
 
 
 @inner_table_kernel
@@ -188,9 +212,9 @@ def sum_up(terms, out):
             weight = weights.values[t]
             if is_term[t] and weight != 0.0 and _any(vectors.values, t):
                 shift = weights.exponent[t] + vectors.exponent[t] - exponent
-                weight = multiply(weight, power(shift))
+                weight, rest = drop(weight, shift)
                 for q in range(out.size):
-                    out[q] += multiply(weight, vectors.values[t, q])
+                    out[q] += multiply(weight, multiply(rest, vectors.values[t, q]))
         excess = _excess(out)
         if excess == 0:
             return exponent

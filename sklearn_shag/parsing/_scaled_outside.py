@@ -14,13 +14,13 @@ import numpy as np
 
 from sklearn_shag.parsing._scaled_chart import (
     between,
-    divide,
+    drop,
     emitting,
     ends,
     inside,
-    multiply,
     outermost,
     power,
+    product,
     root_term,
     root_weight,
     stopping,
@@ -53,10 +53,9 @@ def times(value, derivative):
 
 
 @inner_table_kernel
-def times_divided(value, derivative, excess):
-    """Do the same, divided by BASE so many times: each of both a part of it, lest they vanish."""
-    part = excess // 2
-    return times(divide(value, part), divide(derivative, excess - part))
+def times_power(value, derivative, exponent):
+    """Multiply them and BASE ** exponent."""
+    return product(value, derivative, exponent) if value != 0.0 else 0.0
 
 
 @inner_table_kernel
@@ -68,12 +67,12 @@ def _sum_up_adjoint(terms, exponent, d_out, d_weights, d_vectors):
         # Here the scale of a term that is zero because something is impossible has no bound either.
         if not is_term[t] or shift > MAX_SHIFT:
             continue
-        scale = power(shift)
-        weight, product = multiply(scale, weights.values[t]), 0.0
+        weight, rest = drop(weights.values[t], shift)
+        scale, total = drop(1.0, shift)[0] * rest, 0.0
         for q in range(d_out.size):
-            d_vectors[t, q] += times(weight, d_out[q])
-            product += times(vectors.values[t, q], d_out[q])
-        d_weights[t] += scale * product
+            d_vectors[t, q] += times(weight, rest * d_out[q])
+            total += times(vectors.values[t, q], d_out[q])
+        d_weights[t] += scale * total
 
 
 @kernel
@@ -181,7 +180,7 @@ def _single_root_adjoint(chart, adjoint, operators, sentence, z, z_exponent, cou
         adjoint.closed[m, end] += scale * weight * left
         stop = scale * left * right * sentence.stop_scores.values[0, RIGHT, sentence.memory[m]]
         for q in range(chart.sum.size):
-            use = times_divided(operators.alpha_inf[root, RIGHT, q], stop, excess)
+            use = times_power(operators.alpha_inf[root, RIGHT, q], stop, -excess)
             adjoint.incomplete[0, m, q] = use
             if counts.A.size:
                 counts.alpha_inf[root, RIGHT, q] += times(chart.incomplete.values[0, m, q], use)
@@ -204,7 +203,7 @@ def _close_adjoint(chart, adjoint, operators, sentence, head, boundary, counts):
     excess -= operators.exponents.alpha_inf[code, direction]
     for q in range(chart.sum.size):
         stop = operators.alpha_inf[code, direction, q]
-        adjoint.sum[q] = times_divided(stop, adjoint.closed[head, boundary], excess)
+        adjoint.sum[q] = times_power(stop, adjoint.closed[head, boundary], -excess)
         if counts.A.size:
             counts.alpha_inf[code, direction, q] += times(chart.sum[q], adjoint.sum[q])
     d_stops, d_complete = adjoint.stop_scores[head, direction], adjoint.complete[head, boundary]
@@ -225,7 +224,7 @@ def _emit_adjoint(chart, adjoint, operators, sentence, head, modifier, counts):
     for j in range(chart.sum.size):
         adjoint.sum[j] = 0.0
         for i in range(chart.sum.size):
-            move = times_divided(matrix[i, j], adjoint.incomplete[head, modifier, i], excess)
+            move = times_power(matrix[i, j], adjoint.incomplete[head, modifier, i], -excess)
             adjoint.sum[j] += move
             if counts.A.size:
                 counts.A[code, direction, symbol, i, j] += times(chart.sum[j], move)
