@@ -93,10 +93,10 @@ def power(exponent):
 @inner_table_kernel
 def multiply(a, b):
     """Multiply; what is not 0 stays so."""
-    product = a * b
-    if product == 0.0 and a != 0.0 and b != 0.0:
+    result = a * b
+    if result == 0.0 and a != 0.0 and b != 0.0:
         return SMALLEST if (a > 0.0) == (b > 0.0) else -SMALLEST
-    return product
+    return result
 
 
 @inner_table_kernel
