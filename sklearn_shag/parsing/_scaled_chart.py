@@ -174,20 +174,17 @@ def _normalise(vector):
 @inner_table_kernel
 def apply(matrix, vector, out):
     """Set `out` to a matrix times a vector, and return its exponent."""
-    for i in range(out.size):
-        out[i] = 0.0
-        for j in range(vector.size):
-            out[i] += multiply(matrix[i, j], vector[j])
-    exponent, excess = 0, _excess(out)
-    # Entries may be so far apart in both that only the product of two small ones is not 0.
-    while excess != 0 and exponent + excess >= -LARGEST_LIFT:
-        exponent += excess
+    exponent = 0
+    while True:
         for i in range(out.size):
             out[i] = 0.0
             for j in range(vector.size):
                 out[i] += product(matrix[i, j], vector[j], -exponent)
         excess = _excess(out)
-    return exponent + _normalise(out)
+        # Entries may be so far apart in both that only the product of two small ones is not 0.
+        if excess == 0 or exponent + excess < -LARGEST_LIFT:
+            return exponent + _normalise(out)
+        exponent += excess
 
 
 @inner_table_kernel
