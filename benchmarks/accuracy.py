@@ -26,8 +26,8 @@ from sklearn_shag import (
     ProductSHAG,
     SpectralSHAG,
 )
-from sklearn_shag._spectral import PUBLISHED
 from sklearn_shag.datasets import fetch_treebank
+from sklearn_shag.learning._spectral import PUBLISHED
 
 # dev DET, DET+F, SPECTRAL, then test: a throw-away implementation, no smoothing.
 PROTOTYPE = {

@@ -21,9 +21,9 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from sklearn_shag._base_network import SCHEDULE
-from sklearn_shag.features import encode_columns, make_columns
+from sklearn_shag.encoding import encode_columns, make_columns
 from sklearn_shag.metrics import labeled_attachment_score
+from sklearn_shag.network._estimators import SCHEDULE
 from sklearn_shag.parsing import eisner
 
 EMBEDDED, HIDDEN, ARC, LABEL, DROPOUT, RATE = 64, 100, 100, 50, 0.1, 2e-3

@@ -14,11 +14,11 @@ import warnings
 import numpy as np
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag._base_shag import Learned
-from sklearn_shag._spectral import PUBLISHED
 from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.encoding import encode_sentences
-from sklearn_shag.learning import N_BASELINE_STATES, fallback_grammar, leading_states
+from sklearn_shag.learning import fallback_grammar
+from sklearn_shag.learning._base import Learned
+from sklearn_shag.learning._spectral import N_BASELINE_STATES, PUBLISHED, leading_states
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.operators import join_automata
 from sklearn_shag.parsing import eisner, inside_outside

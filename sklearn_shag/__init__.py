@@ -14,83 +14,29 @@ import typing
 
 __version__ = "0.1.0"
 
-if typing.TYPE_CHECKING:
-    from sklearn_shag._averaged import AveragedSHAG
-    from sklearn_shag._base_shag import BaseSHAG
-    from sklearn_shag._biaffine import BiaffineParser
-    from sklearn_shag._concave import ConcaveParser
-    from sklearn_shag._conditional import ConditionalSHAG
-    from sklearn_shag._crf import CRFParser
-    from sklearn_shag._deterministic import DeterministicSHAG
-    from sklearn_shag._dmv import DMV
-    from sklearn_shag._dummy import DummyParser
-    from sklearn_shag._em import EMSHAG
-    from sklearn_shag._lexicalized import LexicalizedSHAG
-    from sklearn_shag._mixture import MixtureSHAG
-    from sklearn_shag._model_file import ModelFileError
-    from sklearn_shag._persistence import load_model, save_model
-    from sklearn_shag._product import ProductSHAG
-    from sklearn_shag._spectral import SpectralSHAG
-    from sklearn_shag._spectral_cv import SpectralSHAGCV
-    from sklearn_shag._tagger import Tagger
-else:  # to type checkers any name would be right
-
-    def __getattr__(name):
-        if name in _FOLDERS:
-            return importlib.import_module(f"{__name__}.{name}")
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        for module in _MODULES:
-            made = vars(importlib.import_module(f"{__name__}.{module}"))
-            globals().update({public: made[public] for public in __all__ if public in made})
-        return globals()[name]
-
-
-__all__ = [
-    "DMV",
-    "EMSHAG",
-    "AveragedSHAG",
-    "BaseSHAG",
-    "BiaffineParser",
-    "CRFParser",
-    "ConcaveParser",
-    "ConditionalSHAG",
-    "DeterministicSHAG",
-    "DummyParser",
-    "LexicalizedSHAG",
-    "MixtureSHAG",
-    "ModelFileError",
-    "ProductSHAG",
-    "SpectralSHAG",
-    "SpectralSHAGCV",
-    "Tagger",
-    "__version__",
-    "load_model",
-    "save_model",
-]
-
 # Modules are imported when something in them is first asked for: the command line can thus help, or
 # say what is wrong with an option, without a second of importing scikit-learn.
-_MODULES = (
-    "_averaged",
-    "_base_shag",
-    "_biaffine",
-    "_concave",
-    "_conditional",
-    "_crf",
-    "_deterministic",
-    "_dmv",
-    "_dummy",
-    "_em",
-    "_lexicalized",
-    "_mixture",
-    "_model_file",
-    "_persistence",
-    "_product",
-    "_spectral",
-    "_spectral_cv",
-    "_tagger",
-)
+_MODULES = {
+    "AveragedSHAG": "ensembles._averaged",
+    "BaseSHAG": "learning._base",
+    "BiaffineParser": "network._biaffine",
+    "CRFParser": "conditional._crf",
+    "ConcaveParser": "induction._concave",
+    "ConditionalSHAG": "conditional._tuned",
+    "DMV": "induction._dmv",
+    "DeterministicSHAG": "learning._deterministic",
+    "DummyParser": "_dummy",
+    "EMSHAG": "learning._em",
+    "LexicalizedSHAG": "lexical._lexicalized",
+    "MixtureSHAG": "induction._mixture",
+    "ModelFileError": "model_files._archive",
+    "ProductSHAG": "ensembles._product",
+    "SpectralSHAG": "learning._spectral",
+    "SpectralSHAGCV": "learning._spectral_cv",
+    "Tagger": "network._tagger",
+    "load_model": "model_files._persistence",
+    "save_model": "model_files._persistence",
+}
 _FOLDERS = (
     "datasets",
     "features",
@@ -103,6 +49,37 @@ _FOLDERS = (
     "sequences",
     "treebank",
 )
+
+__all__ = ["__version__", *_MODULES]
+
+if typing.TYPE_CHECKING:
+    from sklearn_shag._dummy import DummyParser
+    from sklearn_shag.conditional._crf import CRFParser
+    from sklearn_shag.conditional._tuned import ConditionalSHAG
+    from sklearn_shag.ensembles._averaged import AveragedSHAG
+    from sklearn_shag.ensembles._product import ProductSHAG
+    from sklearn_shag.induction._concave import ConcaveParser
+    from sklearn_shag.induction._dmv import DMV
+    from sklearn_shag.induction._mixture import MixtureSHAG
+    from sklearn_shag.learning._base import BaseSHAG
+    from sklearn_shag.learning._deterministic import DeterministicSHAG
+    from sklearn_shag.learning._em import EMSHAG
+    from sklearn_shag.learning._spectral import SpectralSHAG
+    from sklearn_shag.learning._spectral_cv import SpectralSHAGCV
+    from sklearn_shag.lexical._lexicalized import LexicalizedSHAG
+    from sklearn_shag.model_files._archive import ModelFileError
+    from sklearn_shag.model_files._persistence import load_model, save_model
+    from sklearn_shag.network._biaffine import BiaffineParser
+    from sklearn_shag.network._tagger import Tagger
+else:  # to type checkers any name would be right
+
+    def __getattr__(name):
+        if name in _FOLDERS:
+            return importlib.import_module(f"{__name__}.{name}")
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        made = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return globals().setdefault(name, made)
 
 
 def __dir__():

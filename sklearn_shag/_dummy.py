@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._base import ChartParser
+from sklearn_shag._parser import ChartParser
 from sklearn_shag.encoding import EncodedSentences, check_heads, check_sentences
 from sklearn_shag.parsing import Potentials, Rung, packed_unit_grammar
 from sklearn_shag.treebank import Heads, Sentences

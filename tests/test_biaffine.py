@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_shag import BiaffineParser, CRFParser, load_model, save_model
-from sklearn_shag._column_groups import list_sizes
-from sklearn_shag.network import Trainer, read
+from sklearn_shag.network import list_sizes
+from sklearn_shag.network._network import read
+from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads
 from tests.estimators import assert_same_model
@@ -131,7 +132,7 @@ def test_weights_are_averages(trees, monkeypatch):
             super().__init__(*args, **kwargs)
             made.append(self)
 
-    monkeypatch.setattr("sklearn_shag._base_network.Trainer", Kept)
+    monkeypatch.setattr("sklearn_shag.network._estimators.Trainer", Kept)
     parser = small(max_iter=1).fit(trees)
     (trainer,) = made
     assert_array_equal(parser.weights_.values, trainer.average)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, best_trees, chart, pack_grammar, tree_values
-from sklearn_shag.parsing._chunks import cut
+from sklearn_shag.parsing._chart import cut
 from tests import oracles
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")

@@ -38,7 +38,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag._cli import main
+from sklearn_shag.cli import main
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,
@@ -57,7 +57,7 @@ from sklearn_shag.treebank import (
     read_horizontal,
     write_conllu,
 )
-from sklearn_shag.utils import _progress
+from sklearn_shag.utils import _parallel as _progress
 from tests.estimators import learned, parameters
 
 COMMANDS = ["demo", "train", "parse", "suggest", "evaluate"]
@@ -1068,7 +1068,7 @@ class TestDemo:
 
     def test_no_chart_but_the_fast_one(self, run, monkeypatch):
         """Nobody should wait for a compilation that the demo can do without."""
-        monkeypatch.setattr("sklearn_shag.parsing._ladder.run_scaled", None)
+        monkeypatch.setattr("sklearn_shag.parsing._chart.run_scaled", None)
         run("demo")
 
     @pytest.mark.parametrize("options", [[], ["--n-states", "2", "--smoothing", "4"]], ids=str)
@@ -1496,7 +1496,7 @@ class TestErrors:
         program = """
 import os, signal, sys
 from sklearn_shag import _cli_models
-from sklearn_shag._cli import main
+from sklearn_shag.cli._main import main
 interrupt = lambda *_: os.kill(os.getpid(), signal.SIGINT)
 if sys.argv.pop(1) == "exec":
     _cli_models.read_conllu = lambda files: exec("interrupt()", {"interrupt": interrupt})
@@ -1598,7 +1598,7 @@ interrupt()
     def test_nothing_is_searched_for_garbage_at_the_end(self):
         program = """
 import atexit, gc
-from sklearn_shag._cli import main
+from sklearn_shag.cli._main import main
 atexit.register(lambda: print(gc.get_freeze_count() > 10_000))
 main(["parse", "none", "none"])
 """

@@ -21,7 +21,7 @@ from sklearn.utils import estimator_checks, get_tags
 
 import sklearn_shag
 from sklearn_shag import EMSHAG, BaseSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag._tree_learner import StatisticsLearner
+from sklearn_shag.learning._base import StatisticsLearner
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree
 from tests.estimators import (

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import DMV, ConcaveParser
-from sklearn_shag._raw_text import prepare_text
-from sklearn_shag.induction import learn_concave
+from sklearn_shag.induction._concave import learn_concave
+from sklearn_shag.induction._text import prepare_text
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.treebank import remove_punctuation
 from tests import oracles

@@ -18,8 +18,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.induction import Form, to_grammar
-from sklearn_shag.induction._valence import Distributions, estimate
+from sklearn_shag.induction._valence import Distributions, Form, estimate, to_grammar
 from sklearn_shag.metrics import uas_scorer, unlabeled_attachment_score
 from sklearn_shag.parsing import Potentials, best_trees, chart
 from sklearn_shag.treebank import DependencyTree, TokenFeature, remove_punctuation
@@ -242,7 +241,7 @@ def test_rules_count_in_predictions_where_asked(trees):
 
 
 def test_rules_of_ud():
-    from sklearn_shag.induction._rules import UD_RULES, score_rules
+    from sklearn_shag.induction._text import UD_RULES, score_rules
 
     table = score_rules("ud", 2.0, ["ADJ", "ADV", "NOUN", "VERB"])
     assert np.count_nonzero(table) == 1 * 2 + 3 * 2 + 1 * 2 + 2 * 2
@@ -514,7 +513,7 @@ def test_states_are_split(trees, n_states):
 
 def test_split_states_are_as_good_as_those_they_were(monkeypatch):
     """But for what is spread at random."""
-    from sklearn_shag.induction import _starts
+    from sklearn_shag.induction import _starts as _starts
 
     monkeypatch.setattr(_starts, "SPREAD", 0.0)
     distributions = random_distributions(0, Form())

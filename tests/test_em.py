@@ -11,10 +11,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG
 from sklearn_shag.encoding import encode_trees
-from sklearn_shag.learning import _expectation
+from sklearn_shag.learning import _expectation as _expectation
 from sklearn_shag.learning._deterministic import deterministic_automaton
-from sklearn_shag.learning._expectation import em_automaton, expected_uses, split_prefix_trees
-from sklearn_shag.learning._starts import deterministic_start, moments_start, random_start
+from sklearn_shag.learning._expectation import (
+    deterministic_start,
+    em_automaton,
+    expected_uses,
+    moments_start,
+    random_start,
+    split_prefix_trees,
+)
 from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
 from sklearn_shag.sequences import (
     HeadModifierSequences,
@@ -23,8 +29,8 @@ from sklearn_shag.sequences import (
     collect_statistics,
     extract_sequences,
     pair_moments,
+    take_sequences,
 )
-from sklearn_shag.sequences._prefixes import take_sequences
 from tests.estimators import assert_same_model
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank

@@ -14,10 +14,6 @@ from sklearn_shag.parsing import (
     Batch,
     Potentials,
     Rung,
-    _chunks,
-    _fast_chart,
-    _fast_driver,
-    _scaled_chart,
     eisner,
     inside_outside,
     log_rungs,
@@ -31,12 +27,15 @@ from sklearn_shag.parsing import (
     potentials_of_codes,
     report_marginals,
 )
+from sklearn_shag.parsing import _chart as _chunks
+from sklearn_shag.parsing import _fast_chart as _fast_chart
+from sklearn_shag.parsing import _fast_driver as _fast_driver
+from sklearn_shag.parsing import _scaled_chart as _scaled_chart
+from sklearn_shag.parsing._chart import new_results
 from sklearn_shag.parsing._fast_chart import Sentence
 from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
-from sklearn_shag.parsing._fast_range import N_PROBED
-from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, Tables
+from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, N_PROBED, Tables
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
-from sklearn_shag.parsing._results import new_results
 from sklearn_shag.utils._simd import LANES, aligned
 from tests import oracles
 

@@ -8,23 +8,20 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import CRFParser
+from sklearn_shag.encoding import choose_columns, encode_columns, list_values, make_columns
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
     LinearTrainer,
     Text,
-    _hashing,
     all_arcs,
     arcs_of_heads,
-    choose_columns,
     compile_templates,
     cut_into_batches,
-    encode_columns,
     learn_labels,
     learn_trees,
-    list_values,
-    make_columns,
     score_arcs,
 )
+from sklearn_shag.features import _hashing as _hashing
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
 

@@ -26,7 +26,7 @@ from sklearn_shag.inspection import (
     automaton_ranks,
     top_modifiers,
 )
-from sklearn_shag.inspection._text import table_text
+from sklearn_shag.inspection._grammars import table_text
 from sklearn_shag.metrics import attachment_breakdown
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.treebank import DependencyTree, TokenFeature

@@ -19,8 +19,9 @@ import pytest
 import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.learning._expectation import expected_uses
-from sklearn_shag.parsing import _ladder
-from sklearn_shag.utils import _kernel, _kernel_cache
+from sklearn_shag.parsing import _chart as _ladder
+from sklearn_shag.utils import _kernel as _kernel
+from sklearn_shag.utils import _kernel_cache as _kernel_cache
 from sklearn_shag.utils._kernel import kernel
 
 compiles = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -73,7 +74,7 @@ assert "numba" in sys.modules
         run("""
 import sys
 import sklearn_shag
-from sklearn_shag._cli import main
+from sklearn_shag.cli._main import main
 assert set(sklearn_shag.__all__) <= set(dir(sklearn_shag))
 assert not hasattr(sklearn_shag, "SpectralSHAQ")
 for arguments, status in (["--help"], 0), (["parse", "--help"], 0), (["parse"], 2):
@@ -370,7 +371,7 @@ print(heads.tolist(), sum(_parse._decode.dispatcher.stats.cache_hits.values()))
 
     def test_other_files_keep_the_cache(self, copy):
         assert run(self.DECODE, source=copy).stdout == "[2, 0, 2] 1\n"
-        with open(copy / SOURCE.name / "_base.py", "a", encoding="utf-8") as file:
+        with open(copy / SOURCE.name / "_parser.py", "a", encoding="utf-8") as file:
             file.write("# changed\n")
         assert run(self.DECODE, source=copy).stdout == "[2, 0, 2] 1\n"
 

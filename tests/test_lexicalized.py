@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.exceptions import NotFittedError
 
 from sklearn_shag import DeterministicSHAG, LexicalizedSHAG
-from sklearn_shag.lexical import back_off
-from sklearn_shag.lexical._sampling import Distributions
+from sklearn_shag.lexical._potentials import Distributions
+from sklearn_shag.lexical._statistics import back_off
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests import oracles
 from tests.collins import ROOT, UNKNOWN, Collins

@@ -6,18 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag.features import ROOT, UNKNOWN
-from sklearn_shag.network import (
-    Examples,
-    Group,
-    Sizes,
-    Trainer,
-    count_parameters,
-    initial_parameters,
-    label_scores,
-    make_network,
-    read,
-)
+from sklearn_shag.encoding import ROOT, UNKNOWN
+from sklearn_shag.network import count_parameters
 from sklearn_shag.network._layers import (
     SILENCE,
     Noise,
@@ -30,23 +20,31 @@ from sklearn_shag.network._layers import (
     rectify_backward,
     recur,
     recur_backward,
-    with_roots,
-)
-from sklearn_shag.network._network import Scores, backward, forward
-from sklearn_shag.network._parameters import (
-    ArcWeights,
-    LabelWeights,
-    Linear,
-    parameter_shapes,
-    view_parameters,
-)
-from sklearn_shag.network._scores import (
     score_all_arcs,
     score_all_arcs_backward,
     score_labels,
     score_labels_backward,
+    with_roots,
 )
-from sklearn_shag.network._training import learn_batch
+from sklearn_shag.network._network import (
+    Scores,
+    backward,
+    forward,
+    label_scores,
+    make_network,
+    read,
+)
+from sklearn_shag.network._parameters import (
+    ArcWeights,
+    Group,
+    LabelWeights,
+    Linear,
+    Sizes,
+    initial_parameters,
+    parameter_shapes,
+    view_parameters,
+)
+from sklearn_shag.network._training import Examples, Trainer, learn_batch
 from tests.oracles import projective_trees
 
 # Four sentences, one of a single token and one beyond the last bucket of distances.

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_shag import SpectralSHAG
-from sklearn_shag.parsing import _chunks
+from sklearn_shag.parsing import _chart as _chunks
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 from tests.estimators import ESTIMATORS
 

@@ -31,8 +31,8 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag._model_checks import check_model, check_value
 from sklearn_shag.lexical import LexicalStatistics
+from sklearn_shag.model_files._checks import check_model, check_value
 from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import SequenceStatistics
 from sklearn_shag.treebank import DependencyTree, TokenFeature

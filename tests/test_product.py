@@ -18,8 +18,9 @@ from sklearn_shag import (
     ProductSHAG,
     SpectralSHAG,
 )
+from sklearn_shag.ensembles._product import as_memory
 from sklearn_shag.operators import Operators, product, scale_operators
-from sklearn_shag.parsing import as_memory, chart, inside_outside
+from sklearn_shag.parsing import chart, inside_outside
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.oracles import projective_trees
 

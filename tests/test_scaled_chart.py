@@ -9,15 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.operators import Operators, change_basis, scale_operators
-from sklearn_shag.parsing import inside_outside
-from sklearn_shag.parsing._potentials import (
-    Potentials,
-    as_factors,
-    check_potentials,
-    unit_grammar,
-)
-from sklearn_shag.parsing._results import new_results
-from sklearn_shag.parsing._scaled_driver import run_scaled
+from sklearn_shag.parsing import Potentials, inside_outside
+from sklearn_shag.parsing._chart import new_results
+from sklearn_shag.parsing._potentials import as_factors, check_potentials, unit_grammar
+from sklearn_shag.parsing._scaled_outside import run_scaled
 from tests import oracles
 
 

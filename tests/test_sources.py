@@ -13,7 +13,7 @@ import pytest
 
 from sklearn_shag import DeterministicSHAG, load_model, save_model
 from sklearn_shag.treebank import ConlluError, DependencyTree, TokenFeature, read_conllu
-from sklearn_shag.treebank._formats import guess_format
+from sklearn_shag.treebank._sources import guess_format
 
 LINE = "1\t{}\t_\tX\t_\t_\t0\troot\t_\t_\n"
 

@@ -131,7 +131,7 @@ def test_words_in_place_of_tags(english):
 
 
 def test_the_documented_threshold_is_the_constant():
-    from sklearn_shag.treebank import _unknown
+    from sklearn_shag.treebank import _columns as _unknown
 
     share = f"{100 * _unknown.LARGEST_SHARE:.0f} %"
     assert share in inspect.getdoc(UnknownSymbolWarning)

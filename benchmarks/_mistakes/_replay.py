@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 import sklearn_shag
-from sklearn_shag._cli import main
+from sklearn_shag.cli import main
 
 PACKAGE = Path(sklearn_shag.__file__).parent
 DOC = Path(__file__).parents[2] / "doc"

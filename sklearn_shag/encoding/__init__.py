@@ -4,7 +4,25 @@ What other folders use of it is listed here; users have no need of it.
 """
 
 from sklearn_shag.encoding._alphabet import LEFT, RIGHT, Alphabet, pair_of, split_pair
-from sklearn_shag.encoding._encode import (
+from sklearn_shag.encoding._columns import (
+    AFFIXES,
+    FIRST,
+    OF_WORDS,
+    OUTSIDE,
+    ROOT,
+    TAGS,
+    UNKNOWN,
+    VECTOR,
+    Columns,
+    check_name,
+    choose_columns,
+    encode_columns,
+    list_values,
+    make_columns,
+    name_of,
+    split_features,
+)
+from sklearn_shag.encoding._sentences import (
     EncodedSentences,
     EncodedTrees,
     check_allowed,

@@ -1,14 +1,27 @@
 """The concave model of dependencies: every token chooses its head, whatever the others choose."""
 
+from collections.abc import Sequence
 from functools import partial
+from numbers import Integral, Real
+from typing import Literal, Self
 
 import numpy as np
 
+from sklearn_shag.conditional import ConditionalParser, count_known_labels
 from sklearn_shag.encoding import RIGHT, Alphabet
-from sklearn_shag.induction._arcs import list_arcs, observed_arcs
+from sklearn_shag.induction._text import (
+    check_root_symbols,
+    list_arcs,
+    observed_arcs,
+    prepare_text,
+    warn_of_limit,
+)
 from sklearn_shag.induction._valence import normalise
-from sklearn_shag.learning import Expected, climb_to_the_end
+from sklearn_shag.learning import Expected, OperatorParser, climb_to_the_end, fallback_from_uses
 from sklearn_shag.operators import Operators, complete_grammar
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
+from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 
 def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, start=None):
@@ -83,3 +96,182 @@ def as_grammar(probabilities):
     ones = np.ones((probabilities.shape[0] - 1, 2, 1))
     automata = Operators(ones, ones, probabilities[:-1, :, :, None, None])
     return complete_grammar(automata, probabilities[-1, RIGHT])
+
+
+class ConcaveParser(OperatorParser, ConditionalParser):
+    """Parser learned from raw text by a concave model: wherever EM starts, it ends the same.
+
+    Each token chooses its head by itself, as words of a translation choose theirs in IBM Model 1,
+    by how probable its symbol is given that of the head and the direction. Predictions are the best
+    projective trees. Without `y`, **heads that trees of X have are not looked at**.
+
+    Parameters
+    ----------
+    root_symbols : None or list or tuple of str, default=None
+        Symbols that roots have in training, in sentences in which there are some: for example
+        ``("VERB", "AUX")``. None leaves the choice.
+    max_length : None or int, default=10
+        Longer sentences are left out of training. None keeps all.
+    max_iter : int, default=100
+        Largest number of iterations.
+    tol : float, default=0.0
+        EM has converged when an iteration raises the log likelihood by no more than this a
+        sentence, in nats.
+    nonprojective : {"lift", "drop"}, default="lift"
+        What becomes of sentences all heads of which are known, if arcs cross, as for
+        :class:`ConditionalSHAG`.
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="viterbi"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), the largest product of probabilities,
+        or as by "mbr" of all trees, with arcs that may cross.
+    n_jobs : int or None, default=None
+        Number of joblib workers, for parsing over chunks of sentences.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    symbols_ : ndarray of shape (n_symbols,), dtype object
+        Symbols (str) of the training sentences, sorted; the code of each is its position.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        Known relations of arcs (str), sorted; empty unless `y` has trees with relations.
+    label_counts_ : LabelCounts
+        How often arcs had which of them, by the symbols at both ends and the direction.
+    operators_ : Operators
+        Of one state: `A` of shape (n_symbols + 2, 2, n_symbols + 1, 1, 1) holds the probabilities
+        of modifiers given head and direction. To stop is free: `alpha_inf` is 1.
+    fallback_operators_ : Operators
+        A grammar without zeros, for sentences that `operators_` gives no mass.
+    log_likelihoods_ : ndarray of shape (n_iterations + 1,)
+        Of the training sentences after 0, 1, ... iterations, in nats: the sum over tokens of the
+        logarithm of the sum of the probabilities of the token given each head that it may have.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether EM converged within `max_iter` iterations.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        In `fit`, if `tol` is positive and EM has not converged.
+
+    See Also
+    --------
+    DMV : Starts from it with ``init="concave"``, and is better as a rule.
+
+    Notes
+    -----
+    Theory, eq. 46. In training heads are independent: nothing says that they make a tree. A
+    sentence has no probability, and cannot be drawn; :meth:`conditional_log_likelihood` is that of
+    trees by the product of their arcs.
+
+    References
+    ----------
+    Gimpel and Smith (2012), Concavity and initialization for unsupervised dependency parsing.
+
+    Examples
+    --------
+    >>> from sklearn_shag import ConcaveParser
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.treebank import remove_punctuation
+    >>> trees = remove_punctuation(load_english().data)
+    >>> model = ConcaveParser(root_symbols=("VERB", "AUX")).fit(trees)
+    >>> round(model.score(trees), 2)
+    0.3
+    """
+
+    _parameter_constraints = {
+        **ConditionalParser._parameter_constraints,
+        "root_symbols": [None, list, tuple],
+        "max_length": [None, Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "nonprojective": [StrOptions({"lift", "drop"})],
+    }
+
+    _deterministic = True
+    _takes_heads_of_trees = False
+
+    log_likelihoods_: FloatArray
+    n_iter_: int
+    converged_: bool
+
+    def __init__(
+        self,
+        root_symbols: Sequence[str] | None = None,
+        *,
+        max_length: int | None = 10,
+        max_iter: int = 100,
+        tol: float = 0.0,
+        nonprojective: Literal["lift", "drop"] = "lift",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "viterbi",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.root_symbols = root_symbols
+        self.max_length = max_length
+        self.max_iter = max_iter
+        self.tol = tol
+        self.nonprojective = nonprojective
+        self.decoder = decoder
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn how probable symbols are given their heads, from sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, **whose heads are not looked at**, or a sequence of
+            n_tokens_i symbols (str).
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
+            or is a DependencyTree with heads. None if no heads are known.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, all sentences are too long, heads are not those of part of a tree, none
+            of `root_symbols` occurs, weights are negative or all zero, or a parameter is invalid.
+            The message names the sentence.
+        TypeError
+            If symbols are not strings.
+
+        Warns
+        -----
+        UserWarning
+            If sentences are left out since no projective tree with one root has their heads.
+        sklearn.exceptions.ConvergenceWarning
+            If `tol` is positive and EM has not converged.
+        """
+        self._check_parsing()
+        raw = prepare_text(X, y, sample_weight, self.max_length, self.nonprojective)
+        roots = check_root_symbols(self.root_symbols, raw.symbols)
+        limits = {"max_iter": self.max_iter, "tol": self.tol}
+        found = learn_concave(raw.text, raw.symbols, roots, **limits)
+        if self.tol > 0 and not found.converged:
+            warn_of_limit(self.max_iter)
+        uses = found.expected.counts[:-1]  # nobody stops
+        uses = np.concatenate([uses, np.zeros_like(uses[:, :, :1])], axis=2)
+        vars(self).update(
+            symbols_=raw.symbols,
+            **count_known_labels(raw.separate, raw.symbols),
+            operators_=as_grammar(found.parameters),
+            fallback_operators_=fallback_from_uses(uses, found.expected.counts[-1].sum(axis=0)),
+            log_likelihoods_=np.array(found.objectives),
+            n_iter_=len(found.objectives) - 1,
+            converged_=found.converged,
+        )
+        return self

@@ -1,13 +1,26 @@
-"""Mixtures of grammars of other languages: their direct sum, and EM of its weights."""
+"""Mixtures of grammars of other languages, weighted by raw text."""
 
 from functools import partial
+from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import Bunch
 
-from sklearn_shag.encoding import LEFT, RIGHT
-from sklearn_shag.learning import Expected, climb_to_the_end
+from sklearn_shag.conditional import count_known_labels
+from sklearn_shag.encoding import LEFT, RIGHT, encode_sentences
+from sklearn_shag.ensembles import ComposedParser
+from sklearn_shag.induction._text import prepare_text, warn_of_limit
+from sklearn_shag.learning import BaseSHAG, Expected, climb_to_the_end
 from sklearn_shag.operators import Operators, complete_grammar, root_masses
 from sklearn_shag.parsing import chart
+from sklearn_shag.sequences import TreebankStatistics, merge_labels
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._parallel import progress
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
+from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 
 def align_grammar(operators, codes, shares):
@@ -148,3 +161,330 @@ def _divide(uses):
     """Shares; alike where nothing is used."""
     total = uses.sum(axis=0)
     return np.divide(uses, total, out=np.full(uses.shape, 1.0 / len(uses)), where=total > 0)
+
+
+class MixtureSHAG(ComposedParser, BaseSHAG):
+    r"""Mixture of grammars that are fitted already, weighted by raw text: helper languages.
+
+    A language without trees is parsed by the grammars of others. Each head has, on each side, the
+    automata of all helpers, and a weight for each; what is learned is these weights alone, from
+    sentences. **Heads that trees of X have are not looked at**.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator) pairs
+        The helpers, by name: grammars of operators, such as SpectralSHAG, EMSHAG, DeterministicSHAG
+        or DMV, fitted, each in a :class:`~sklearn.frozen.FrozenEstimator`.
+    weights : {"em", "uniform"} or array-like of shape (n_estimators,), default="em"
+        How much helpers count: "em" learns it, for each head and side and for the root, "uniform"
+        counts all alike; or numbers, the same for all heads, which are divided by their sum.
+    tied : bool, default=False
+        Whether EM learns one weight of each helper, for all heads, in place of one for each.
+    max_length : None or int, default=10
+        Longer sentences are left out of training. None keeps all.
+    max_iter : int, default=100
+        Largest number of iterations of EM.
+    tol : float, default=1e-4
+        EM has converged when an iteration raises the log likelihood by no more than this a
+        sentence, in nats.
+    nonprojective : {"lift", "drop"}, default="lift"
+        What becomes of sentences all heads of which are known, if arcs cross, as for
+        :class:`ConditionalSHAG`.
+    decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), or the
+        largest sum of marginals (the expected number of right arcs), or as by "mbr" of all trees,
+        with arcs that may cross. What helpers have for this parameter is not looked at.
+    n_jobs : int or None, default=None
+        Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    named_estimators_ : Bunch
+        The helpers by name.
+    estimators_ : list of estimators
+        The same in their order.
+    symbols_ : ndarray of shape (n_symbols,), dtype object
+        Symbols (str) that any helper knows, sorted; the code of each is its position.
+    weights_ : ndarray of shape (n_estimators, n_symbols + 2, 2)
+        Of each helper, by head and direction, 0 left, 1 right; those of all helpers sum to 1. Heads
+        ``n_symbols`` and ``n_symbols + 1`` are the unknown head and the root symbol, of which only
+        the right ones count.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        Relations of arcs (str), sorted: those of `y` if it has some, else those of all helpers.
+    label_counts_ : LabelCounts
+        How often arcs had which of them, by the symbols at both ends and the direction.
+    operators_ : Operators
+        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n), `A` of shape (n_symbols + 2, 2,
+        n_symbols + 1, n, n), with the states of all helpers, n in sum.
+    fallback_operators_ : Operators
+        The mixture of the grammars that helpers fall back to.
+    log_likelihoods_ : ndarray of shape (n_iterations + 1,)
+        Of the training sentences after 0, 1, ... iterations, in nats; EM leaves those out that no
+        helper has a tree for. With given weights it has one entry, to compare these by.
+    n_iter_ : int
+        The number of iterations; 0 unless weights are learned.
+    converged_ : bool
+        Whether EM converged within `max_iter` iterations.
+
+    See Also
+    --------
+    DMV : Learns a grammar from raw text, without helpers.
+    AveragedSHAG : Averages marginals, with one weight for each parser.
+    sklearn_shag.operators.mixture : The mixture of two automata.
+
+    Notes
+    -----
+    Theory, eqs. 47 and 48. The operators of the mixture are the direct sum of those of the helpers:
+    its chart has the states of all.
+
+    Helpers are given fitted, since raw text teaches what they need trees for to none of them; and
+    frozen, since cross-validation would else forget what they have learned.
+
+    Symbols are those that any helper knows. To a helper, one that it does not know is what it says
+    of unknown symbols, of which each has its share of the text; see the theory. A symbol that no
+    helper knows is a missing observation.
+
+    Automata learned spectrally are no probabilities, of which EM could ask whose a sequence is:
+    "em" refuses them, other weights take any. **It may be better to choose one helper**, that with
+    the highest :meth:`log_likelihood` of the text; see :ref:`induction`.
+
+    References
+    ----------
+    Cohen, Das and Smith (2011), Unsupervised structure prediction with non-parallel multilingual
+    guidance.
+
+    Examples
+    --------
+    A grammar of the language, and one of its mirror image, where all words are in reverse order:
+
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn_shag import DeterministicSHAG, MixtureSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> train, test = trees[:300], trees[300:]
+    >>> near = DeterministicSHAG(smoothing=1).fit(train)
+    >>> heads = [[len(tree) + 1 - h if h else 0 for h in tree.heads[::-1]] for tree in train]
+    >>> far = DeterministicSHAG(smoothing=1).fit([tree.symbols[::-1] for tree in train], heads)
+    >>> helpers = [("near", FrozenEstimator(near)), ("far", FrozenEstimator(far))]
+    >>> model = MixtureSHAG(helpers, tied=True, max_length=None).fit(test)   # looks at tags alone
+    >>> model.weights_[:, 0, 0].round(2)
+    array([1., 0.])
+    >>> [round(parser.score(test), 2) for parser in (near, far, model)]
+    [0.77, 0.27, 0.77]
+    """
+
+    _parameter_constraints = {
+        **BaseSHAG._parameter_constraints,
+        **ComposedParser._parameter_constraints,
+        "weights": [StrOptions({"em", "uniform"}), "array-like"],
+        "tied": ["boolean"],
+        "max_length": [None, Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "nonprojective": [StrOptions({"lift", "drop"})],
+        "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
+    }
+
+    _needs_whole_trees = None  # what is not known is summed over
+    _takes_heads_of_trees = False
+
+    weights: Any
+    weights_: FloatArray
+    log_likelihoods_: FloatArray
+    n_iter_: int
+    converged_: bool
+
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]],
+        *,
+        weights: Literal["em", "uniform"] | ArrayLike = "em",
+        tied: bool = False,
+        max_length: int | None = 10,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        nonprojective: Literal["lift", "drop"] = "lift",
+        decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+        self.tied = tied
+        self.max_length = max_length
+        self.max_iter = max_iter
+        self.tol = tol
+        self.nonprojective = nonprojective
+        self.decoder = decoder
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn how much helpers count, from sentences, and from heads that are known.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, **whose heads are not looked at**, or a sequence of
+            n_tokens_i symbols (str).
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
+            or is a DependencyTree with heads. None if no heads are known; those of trees count if
+            the trees are `y`.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, all sentences are too long, heads are not those of part of a tree, no
+            sentence has a tree that is possible under a helper, weights are negative or all zero,
+            a helper is not frozen, or has negative operators, of which EM learns nothing, or a
+            parameter is invalid.
+        TypeError
+            If symbols are not strings, or a helper is no grammar of operators.
+        sklearn.exceptions.NotFittedError
+            If a helper is not fitted.
+
+        Warns
+        -----
+        UserWarning
+            If sentences are left out since no projective tree with one root has their heads, or
+            helpers have no tree for them.
+        UnknownSymbolWarning
+            If no helper knows more than 5 % of the symbols.
+        sklearn.exceptions.ConvergenceWarning
+            If EM has not converged.
+        """
+        self._check_parsing()
+        helpers = [parser for _, parser in self._check_members()]
+        symbols = sorted(set().union(*(helper.symbols_ for helper in helpers)))
+        raw = prepare_text(
+            *(X, y, sample_weight, self.max_length, self.nonprojective), symbols=symbols
+        )
+        text, symbols = raw.text, raw.symbols
+        shares = _share_symbols(text, symbols.size)
+        codes = [encode_sentences([symbols], h.symbols_, check=False).codes for h in helpers]
+        grammars, fallbacks = (
+            [align_grammar(*each, shares) for each in zip(learned, codes, strict=True)]
+            for learned in zip(
+                *((h.operators_, h.fallback_operators_) for h in helpers), strict=True
+            )
+        )
+        found = self._learn(grammars, text)
+        if not found.converged:
+            warn_of_limit(self.max_iter, "; scores need not gain")
+        named = Bunch()  # its __init__ would refuse the name self
+        named.update(self.estimators)
+        vars(self).update(
+            named_estimators_=named,
+            symbols_=symbols,
+            **_learn_labels(raw.separate, symbols, helpers),
+            weights_=np.array(found.parameters),
+            operators_=mix_grammars(grammars, found.parameters),
+            fallback_operators_=mix_grammars(fallbacks, found.parameters),
+            log_likelihoods_=np.array(found.objectives),
+            n_iter_=len(found.objectives) - 1,
+            converged_=found.converged,
+        )
+        return self
+
+    def _learn(self, grammars, text):
+        """Run EM from uniform weights; where weights are given, look what they are worth."""
+        learns, start = self._is("em"), self._member_weights(len(grammars))
+        start = np.broadcast_to(
+            (start / start.sum())[:, None, None], (start.size, *grammars[0].alpha_1.shape[:2])
+        )
+        max_iter = self.max_iter if learns else 0
+        if learns:
+            text = self._drop_impossible(grammars, text, start)
+        with progress("EM", max_iter + 1, "iterations", self.verbose) as advance:
+            found = learn_weights(
+                *(grammars, text, start),
+                tied=self.tied,
+                max_iter=max_iter,
+                tol=self.tol,
+                n_jobs=self.n_jobs,
+                advance=advance,
+            )
+        return found._replace(converged=found.converged or not learns)
+
+    def _drop_impossible(self, grammars, text, weights):
+        """Let sentences count nothing that have no tree in the mixture."""
+        grammar = mix_grammars(grammars, weights)
+        found = chart(grammar, text.potentials, marginals=False, n_jobs=self.n_jobs)
+        possible = found.sign > 0
+        if not possible.any():
+            raise ValueError(
+                "No sentence of X has a tree that is possible under a helper. Fit helpers with "
+                "smoothing, and on trees with the symbols of X."
+            )
+        if not possible.all():
+            warn(
+                f"{np.count_nonzero(~possible)} of {possible.size} different sentences are left "
+                f"out of training, since no helper has a tree for them. Fit helpers with "
+                f"smoothing, or DMV with a prior.",
+                UserWarning,
+            )
+        return text._replace(weights=np.where(possible, text.weights, 0.0))
+
+    def _is(self, name):
+        return isinstance(self.weights, str) and self.weights == name
+
+    def _member_weights(self, n_members):
+        if self._is("em") or self._is("uniform"):
+            return np.ones(n_members)
+        return super()._member_weights(n_members)
+
+    def _check_members(self):
+        opened = super()._check_members()
+        for (name, member), (_, parser) in zip(self.estimators, opened, strict=True):
+            if not isinstance(member, FrozenEstimator):
+                raise ValueError(
+                    f"The helper {name!r} is not frozen. Raw text does not teach helpers: fit it "
+                    f"first, on trees of its language, and give it as FrozenEstimator(helper), of "
+                    f"sklearn.frozen."
+                )
+            if not isinstance(parser, BaseSHAG) or parser is not member.estimator:
+                raise TypeError(
+                    f"The helper {name!r} must be a grammar of operators, got "
+                    f"{type(member.estimator).__name__}. AveragedSHAG combines parsers of any "
+                    f"kind, but learns no weights; a pipeline goes around the mixture."
+                )
+            if self._is("em") and min(part.min() for part in parser.operators_) < 0:
+                raise ValueError(
+                    f"The helper {name!r} has negative operators, as {type(parser).__name__} "
+                    f"learns them: weights='em' needs probabilities. Take EMSHAG, "
+                    f"DeterministicSHAG or DMV, or other weights."
+                )
+        self._member_weights(len(opened))
+        return opened
+
+
+def _share_symbols(text, n_symbols):
+    """The shares of symbols in text, with one more of each, so that none is zero."""
+    weights = np.repeat(text.weights, np.diff(text.indptr))
+    counts = np.bincount(text.codes, weights, minlength=n_symbols + 1)[:n_symbols] + 1.0
+    return counts / counts.sum()
+
+
+def _learn_labels(trees, symbols, helpers):
+    """Learn the relations of known trees; if they have none, take those of helpers."""
+    learned = count_known_labels(trees, symbols)
+    helpers = [helper for helper in helpers if helper._has_labels]
+    if learned["labels_"].size or not helpers:
+        return learned
+    parts = [TreebankStatistics(h.symbols_, None, h.labels_, h.label_counts_) for h in helpers]
+    codes = [np.searchsorted(symbols, helper.symbols_) for helper in helpers]
+    return dict(zip(learned, merge_labels(parts, codes, symbols.size), strict=True))

@@ -6,8 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_shag.inspection._dfa import approximate_dfa
-from sklearn_shag.inspection._dfa_value import ApproximateDFA
+from sklearn_shag.inspection._dfa import ApproximateDFA, approximate_dfa
 from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import Interval, validate_params

@@ -8,8 +8,7 @@ from scipy.special import entr
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_sentences, describe_sentence
-from sklearn_shag.inspection._grammars import open_parser
-from sklearn_shag.inspection._text import table_text
+from sklearn_shag.inspection._grammars import open_parser, table_text
 from sklearn_shag.parsing import find_impossible, head_probabilities
 from sklearn_shag.treebank import DependencyTree, Sentences, allowed_arcs, list_known_heads
 from sklearn_shag.utils._heads import UNKNOWN

@@ -1,14 +1,19 @@
-"""Spectral learning of one automaton from moments."""
+"""Spectral learning of hidden-state automata from moments."""
 
-from typing import NamedTuple
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
 from sklearn.utils.extmath import svd_flip
 
+from sklearn_shag.learning._automata import learn_automata
+from sklearn_shag.learning._base import Learned, StatisticsLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
-from sklearn_shag.operators import Operators, mixture
+from sklearn_shag.operators import Operators, join_automata, mixture
 from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._param_validation import LARGEST, Interval
 from sklearn_shag.utils._typing import FloatArray
 
 # What is seen less often, as a share of all, is not seen: sums of squares would leave the range of
@@ -154,3 +159,218 @@ def leading_states(operators, n_states):
     """
     n = n_states
     return Operators(operators.alpha_1[:n], operators.alpha_inf[:n], operators.A[:, :n, :n])
+
+
+# What leaves nothing but the published algorithm.
+PUBLISHED = {"smoothing": 0, "context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
+
+
+class SpectralSHAG(StatisticsLearner):
+    """Split head-automata grammar with hidden states, learned from moments in one pass.
+
+    Every head and direction gets its own weighted automaton over modifier sequences. Its operators
+    come from bigram and trigram counts and one singular value decomposition: no iteration, no
+    local optima, no initialisation. Entries may be negative; sentences are parsed by
+    marginals, not by the best state path.
+
+    Parameters
+    ----------
+    n_states : int, default=8
+        Number of hidden states of each automaton. Where the bigram matrix of a head and direction
+        has a smaller rank r, its automaton has r states. `mixing` adds two.
+    smoothing : float, default=5.0
+        How many sequences of the pool of the same direction are added to all moments of each head
+        and direction. It matters for small treebanks and many symbols.
+    context : float, default=0.5
+        Weight of symbols further away. The published moments relate the next symbol to the one
+        before; here rows are also the symbols after the next one and columns those before the last,
+        whose counts are multiplied by this weight (eq. 32). It helps to tell states apart that
+        neighbours do not.
+    shrinkage : float, default=30.0
+        A pseudo-count that draws the trigrams of two first symbols, where they are rare, towards
+        the product of bigrams that makes what follows the second independent of the first
+        (eq. 35), as in Cohen et al. (2013).
+    scaling : float, default=0.5
+        Rows and columns of the bigrams are divided by this power of their mass before the singular
+        value decomposition, and operators are scaled back (eq. 33). 0.5 is a canonical
+        correlation analysis: rare symbols count as much as frequent ones.
+    alpha : float, default=1e-3
+        Tikhonov regularisation of the inverse of the singular values s: ``s / (s^2 + alpha s_1^2)``
+        where s_1 is the largest (eq. 33). It keeps noise in small singular values from being blown
+        up.
+    mixing : float, default=0.1
+        Weight of ``DeterministicSHAG("first")`` in a mixture with the spectral automaton. It gives
+        sequences a positive probability to which the spectral estimate gives none.
+    decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), or as by "mbr" of all trees, with arcs
+        that may cross. "viterbi" is refused: the most probable derivation of a grammar with hidden
+        states is intractable.
+    n_jobs : int or None, default=None
+        Number of joblib workers, for learning over heads and directions, for parsing over chunks
+        of sentences.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    symbols_ : ndarray of shape (n_symbols,), dtype object
+        Known symbols (str), sorted; the code of each is its position.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        Known relations of arcs (str), sorted; empty if the training trees had none.
+    label_counts_ : LabelCounts
+        How often arcs had which of them, by the symbols at both ends and the direction.
+    operators_ : Operators
+        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n_states), `A` of shape
+        (n_symbols + 2, 2, n_symbols + 1, n_states, n_states), padded with zeros where an automaton
+        has fewer states than the largest. Heads ``n_symbols`` and ``n_symbols + 1`` are
+        the unknown head and the root symbol; symbol ``n_symbols`` is the unknown modifier.
+    fallback_operators_ : Operators
+        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+    singular_values_ : ndarray of shape (n_symbols + 1, 2, n_codes)
+        Singular values of the scaled bigram matrix of every head and direction, largest first,
+        padded with zeros. The last head is the pool of all.
+    effective_rank_ : ndarray of shape (n_symbols + 1, 2)
+        How many states each automaton is worth: the sum of ``s^2 / (s^2 + alpha s_1^2)`` over the
+        singular values in use. With ``alpha=0`` it is their number.
+    statistics_ : TreebankStatistics
+        The trigram counts that the grammar was learned from; `partial_fit` adds to them.
+
+    See Also
+    --------
+    DeterministicSHAG : The same grammars without hidden states.
+    SpectralSHAGCV : Chooses the number of states and the smoothing.
+
+    Notes
+    -----
+    With ``smoothing``, ``context``, ``shrinkage``, ``scaling``, ``alpha`` and ``mixing`` at 0 it is
+    the published algorithm (:meth:`published`), which is accurate with few states only. With the
+    defaults the number of states matters little from 8 on.
+
+    The root symbol is not learned spectrally: its distribution is a relative frequency, and
+    exactly one root is built into chart and decoder.
+
+    References
+    ----------
+    Luque, Quattoni, Balle and Carreras (2012), Spectral Learning for Non-Deterministic Dependency
+    Parsing, Algorithm 1 with START and STOP symbols and packed operators (footnote 6).
+
+    Cohen, Stratos, Collins, Foster and Ungar (2013), Experiments with Spectral Learning of
+    Latent-Variable PCFGs, on smoothing and scaling.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> model = SpectralSHAG(n_states=3, smoothing=5).fit(trees)
+    >>> model.predict([["DET", "NOUN", "VERB", "DET", "NOUN", "PUNCT"]])[0]
+    array([2, 3, 0, 5, 3, 3])
+    """
+
+    _parameter_constraints = {
+        **StatisticsLearner._parameter_constraints,
+        "n_states": [Interval(Integral, 1, None, closed="left")],
+        **{
+            name: [Interval(Real, 0, LARGEST, closed="both")]
+            for name in ("smoothing", "shrinkage", "alpha")
+        },
+        "context": [Interval(Real, 0, 1e100, closed="both")],  # its square is a weight, too
+        "scaling": [Interval(Real, 0, 1, closed="both")],
+        "mixing": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    singular_values_: FloatArray
+    effective_rank_: FloatArray
+
+    def __init__(
+        self,
+        n_states: int = 8,
+        *,
+        smoothing: float = 5.0,
+        context: float = 0.5,
+        shrinkage: float = 30.0,
+        scaling: float = 0.5,
+        alpha: float = 1e-3,
+        mixing: float = 0.1,
+        decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_states = n_states
+        self.smoothing = smoothing
+        self.context = context
+        self.shrinkage = shrinkage
+        self.scaling = scaling
+        self.alpha = alpha
+        self.mixing = mixing
+        self.decoder = decoder
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @classmethod
+    def published(cls, n_states: int = 8, **params: Any) -> Self:
+        """Make the estimator of the published algorithm, without what was added since.
+
+        Parameters
+        ----------
+        n_states : int, default=8
+            Its accuracy falls beyond a few states.
+        **params
+            Further parameters.
+
+        Returns
+        -------
+        estimator : SpectralSHAG
+            With `smoothing`, `context`, `shrinkage`, `scaling`, `alpha` and `mixing` at 0 where
+            they are not given.
+
+        Examples
+        --------
+        >>> from sklearn_shag import SpectralSHAG
+        >>> SpectralSHAG.published(3)
+        SpectralSHAG(alpha=0, context=0, mixing=0, n_states=3, scaling=0, shrinkage=0,
+                     smoothing=0)
+        """
+        return cls(n_states, **{**PUBLISHED, **params})
+
+    def _learn_operators(self, statistics, trees):
+        return self._cut(self._decompose(statistics), statistics)
+
+    def _decompose(self, statistics):
+        """List the SpectralAutomaton of every head and direction."""
+        learn = partial(
+            spectral_automaton,
+            n_states=self.n_states,
+            shrinkage=self.shrinkage,
+            scaling=self.scaling,
+            alpha=self.alpha,
+            mixing=self.mixing,
+        )
+        context = float(self.context)  # arrays of whole numbers are multiplied by its powers
+        return learn_automata(
+            statistics.statistics, learn, self.smoothing, self.n_jobs, context, self.verbose
+        )
+
+    def _cut(self, automata, statistics):
+        """Make the grammar of automata, which may have more than `n_states` states."""
+        sizes = [automaton.singular_values.size for automaton in automata]
+        values = np.zeros((len(automata), max(sizes)))
+        for row, automaton in zip(values, automata, strict=True):
+            row[: automaton.singular_values.size] = automaton.singular_values
+        extra = N_BASELINE_STATES if self.mixing > 0 else 0
+        operators = [
+            leading_states(automaton.operators, self.n_states + extra) for automaton in automata
+        ]
+        ranks = np.array([part.alpha_1.size - extra for part in operators])
+        used = (np.arange(values.shape[1]) < ranks[:, None]) & (values > 0)
+        squares = np.divide(values, values[:, :1], out=np.zeros_like(values), where=used) ** 2
+        shares = np.divide(squares, squares + self.alpha, out=np.zeros_like(values), where=used)
+        return Learned(
+            join_automata(operators, statistics.statistics.roots),
+            {
+                "singular_values_": values.reshape(-1, 2, values.shape[1]),
+                "effective_rank_": shares.sum(axis=1).reshape(-1, 2),
+            },
+        )

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics._comparison import Ignored, as_list, compare_heads, require_trees
+from sklearn_shag.metrics._attachment import Ignored, as_list, compare_heads, require_trees
 from sklearn_shag.treebank import MISSING, DependencyTree
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._typing import ArrayLike, FloatArray

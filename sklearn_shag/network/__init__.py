@@ -3,15 +3,9 @@
 What the estimator uses of it is listed here; users see the weights alone.
 """
 
-from sklearn_shag.network._network import label_scores, make_network, read
-from sklearn_shag.network._parameters import (
-    ARC,
-    Group,
-    NetworkWeights,
-    Sizes,
-    count_parameters,
-    initial_parameters,
-)
-from sklearn_shag.network._training import Examples, Trainer
+from sklearn_shag.network._biaffine import BiaffineParser
+from sklearn_shag.network._estimators import NetworkLearner
+from sklearn_shag.network._parameters import NetworkWeights, count_parameters, list_sizes
+from sklearn_shag.network._tagger import Tagger
 
 __all__ = ["NetworkWeights"]

@@ -1,10 +1,12 @@
-"""The network: scores of arcs, labels and tags from columns of tokens, and the derivatives."""
+"""What a network makes of a chunk of sentences: potentials, trees, labels, tags."""
 
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.conditional import best_labels
 from sklearn_shag.network._layers import (
     SILENCE,
     embed,
@@ -15,21 +17,16 @@ from sklearn_shag.network._layers import (
     rectify_backward,
     recur,
     recur_backward,
-    with_roots,
-)
-from sklearn_shag.network._parameters import (
-    Parameters,
-    Sizes,
-    vector_sizes,
-    view_parameters,
-)
-from sklearn_shag.network._scores import (
     score_all_arcs,
     score_all_arcs_backward,
     score_labels,
     score_labels_backward,
+    with_roots,
 )
-from sklearn_shag.parsing import places_of
+from sklearn_shag.network._parameters import Parameters, Sizes, vector_sizes, view_parameters
+from sklearn_shag.parsing import Rung, packed_unit_grammar, places_of, potentials_of_arcs
+from sklearn_shag.utils._collections import object_array
+from sklearn_shag.utils._parallel import one_blas_thread
 
 # Rows of tokens that prediction looks at together: what they need fits into the cache.
 PART = 2048
@@ -174,3 +171,53 @@ def label_scores(network, reading, indptr, heads):
             (np.arange(1, end - begin + 1), heads[begin:end]),
         )
     return scores
+
+
+def rungs_of(network):
+    """List the one way to parse by a network."""
+    return [Rung(packed_unit_grammar(), partial(_potentials, network))]
+
+
+def _potentials(network, batch):
+    return _potentials_of(read_batch(network, batch), batch)
+
+
+def _potentials_of(reading, batch):
+    return potentials_of_arcs(batch.indptr, np.nan_to_num(reading.arcs).astype(np.float64))
+
+
+def read_batch(network, batch):
+    """Read a chunk."""
+    # Weights of any size give trees: scores beyond the range are the largest, or say nothing.
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        return read(network, batch.codes, batch.indptr)
+
+
+def parse_batch(network, label_mask, decode, batch):
+    """List heads, labels and tags of sentences, which the network reads once."""
+    reading = read_batch(network, batch)
+    potentials = _potentials_of(reading, batch)
+    # There is a single rung, which has mass for every sentence, so it is asked for all of them.
+    heads = decode([Rung(packed_unit_grammar(), lambda _: potentials)])(batch)
+    labels = label_batch(network, label_mask, reading, batch, np.concatenate(heads))
+    labels, tags = (np.split(codes, batch.indptr[1:-1]) for codes in (labels, reading.tags))
+    return list(zip(heads, labels, tags, strict=True))
+
+
+def label_batch(network, label_mask, reading, batch, heads):
+    """Label given arcs of what was read, by -1 if no labels are known."""
+    if not label_mask.size:
+        return np.full(heads.size, -1)
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        scores = label_scores(network, reading, batch.indptr, heads)
+    return best_labels(scores, heads, label_mask)
+
+
+def tag_batch(network, batch):
+    """List the tags of sentences."""
+    return np.split(read_batch(network, batch).tags, batch.indptr[1:-1])
+
+
+def look_up(names, codes):
+    """List the names of the codes of each sentence."""
+    return object_array([names[of_sentence] for of_sentence in codes])

@@ -1,11 +1,15 @@
 """The parameters of the network: one flat vector, seen as the arrays of its layers."""
 
+from collections.abc import Mapping
 from math import prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_shag.encoding import FIRST, TAGS, VECTOR
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import BoolArray, IntArray
 
 # Token vectors of a group of columns, the vectors of heads and modifiers, those for labels.
@@ -187,3 +191,141 @@ def initial_parameters(sizes, rng):
         glorot(parameters.labels.linear, 2 * label, sizes.n_labels)
     glorot(parameters.tags.weight, *parameters.tags.weight.shape)
     return flat
+
+
+# By the kinds of columns in a group: the standard deviation of its embeddings at first, and how
+# often a value is replaced in training. Affixes are groups of their own where there are no tags.
+TAG_GROUP, WORD_GROUP = (1.0, 0.02), (0.3, 0.2)
+FORM_GROUP, AFFIX_GROUP = (0.3, 0.3), (0.5, 0.05)
+# Of vectors that were learned elsewhere the standard deviation is made that.
+VECTOR_GROUP = (0.3, 0.2)
+
+
+def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0):
+    """Group columns, and say how large everything in a network is.
+
+    Parameters
+    ----------
+    vocabulary : dict of list of str
+        The known values of each column.
+    hidden : sequence of int
+        Units per direction of each recurrent layer.
+    n_labels : int or None
+        None if arcs are not scored either.
+    n_tags : int
+    n_dimensions : int, default=0
+        Of the vectors of words that were learned elsewhere.
+
+    Returns
+    -------
+    sizes : Sizes
+    """
+    tagged = any(name in TAGS or name.startswith("feats") for name in vocabulary)
+    members = {}
+    for k, (name, values) in enumerate(vocabulary.items()):
+        group = _group_of(name, tagged)
+        members.setdefault(group, []).append((k, FIRST + len(values)))
+    groups = [
+        Group(*zip(*of_group, strict=True), *settings)
+        for (_, settings), of_group in members.items()
+    ]
+    if VECTOR in vocabulary:  # a group of its own, and the last one
+        groups[-1] = groups[-1]._replace(width=n_dimensions, fixed=True)
+    arc = 0 if n_labels is None else ARC
+    return Sizes(tuple(groups), tuple(map(int, hidden)), n_labels or 0, n_tags, arc=arc)
+
+
+def _group_of(name, tagged):
+    """Name the group of a column, and say how it is trained."""
+    kind = name.partition(".")[0]
+    if kind in TAGS or kind == "feats":
+        return "tags", TAG_GROUP
+    if kind == VECTOR:
+        return "vectors", VECTOR_GROUP
+    if tagged:
+        return "words", WORD_GROUP
+    if kind in ("form", "lemma"):
+        return "forms", FORM_GROUP
+    return "suffixes" if kind == "suffix" else "prefixes", AFFIX_GROUP
+
+
+def tabulate_embeddings(embeddings):
+    """Make the table of a network from vectors of words.
+
+    Parameters
+    ----------
+    embeddings
+        As for :func:`read_embeddings`.
+
+    Returns
+    -------
+    words : list of str
+    table : float32 ndarray of shape (3 + n_words, n_dimensions)
+        Zeros for what is no word, as the vectors of the unknown; the others scaled to the deviation
+        of embeddings that are learned, whatever they come from.
+    """
+    words, vectors = read_embeddings(embeddings)
+    table = np.zeros((FIRST + len(words), vectors.shape[1]), dtype=np.float32)
+    deviation, _ = VECTOR_GROUP
+    table[FIRST:] = vectors * (deviation / (vectors.std(dtype=np.float64) or 1.0))
+    return words, table
+
+
+def read_embeddings(embeddings):
+    """Check vectors of words.
+
+    Parameters
+    ----------
+    embeddings : mapping of str to array-like, pair of words and vectors, or KeyedVectors
+        Those of gensim list their words in `index_to_key`, and look up one in brackets.
+
+    Returns
+    -------
+    words : list of str
+    vectors : float32 ndarray of shape (n_words, n_dimensions)
+
+    Raises
+    ------
+    ValueError
+        If there are none, words are no strings or come twice, or vectors differ in size or hold
+        numbers that are not finite.
+    """
+    if isinstance(embeddings, Mapping) or hasattr(embeddings, "index_to_key"):
+        words = list(getattr(embeddings, "index_to_key", embeddings))
+        vectors = [embeddings[word] for word in words]
+    elif (
+        isinstance(embeddings, list | tuple)
+        and len(embeddings) == 2
+        and all(is_collection(part) and hasattr(part, "__getitem__") for part in embeddings)
+    ):
+        words, vectors = list(embeddings[0]), embeddings[1]  # no set, which has no order
+    else:
+        raise ValueError(
+            f"embeddings must be a mapping from words to vectors, or a pair of words and an array "
+            f"with their vectors, got the {type(embeddings).__name__} {shorten(embeddings)}. Files "
+            f"of vectors are read by gensim, for example."
+        )
+    strange = next((word for word in words if not isinstance(word, str)), None)
+    if strange is not None:
+        raise ValueError(
+            f"embeddings: {shorten(strange)} is a {type(strange).__name__}, but words are str."
+        )
+    if len(set(words)) < len(words):
+        raise ValueError("embeddings: a word comes twice; give each of them one vector.")
+    try:
+        vectors = np.array(vectors, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "embeddings: vectors must be arrays of numbers, all of one size."
+        ) from None
+    if vectors.ndim != 2 or len(vectors) != len(words) or not vectors.size:
+        raise ValueError(
+            f"embeddings: {len(words)} words need vectors of shape ({len(words)}, n_dimensions), "
+            f"at least one of each, got {vectors.shape}."
+        )
+    if not np.isfinite(vectors).all():
+        worst = words[int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])]
+        raise ValueError(
+            f"embeddings: the vector of {shorten(worst)} holds numbers that are not finite."
+        )
+    return words, vectors

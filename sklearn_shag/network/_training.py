@@ -8,12 +8,7 @@ from scipy.special import log_softmax
 
 from sklearn_shag.network._layers import Noise, with_roots
 from sklearn_shag.network._network import Scores, backward, forward, make_network
-from sklearn_shag.parsing import (
-    packed_unit_grammar,
-    places_of,
-    potentials_of_arcs,
-    sum_up_losses,
-)
+from sklearn_shag.parsing import packed_unit_grammar, places_of, potentials_of_arcs, sum_up_losses
 from sklearn_shag.utils._kernel import table_kernel
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8

@@ -1,12 +1,14 @@
-"""Operator models (weighted automata) as values, and their algebra."""
+"""Operators of an automaton and of a grammar, their algebra, and their scales."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
+from sklearn_shag.encoding import RIGHT, Alphabet, split_pair
 from sklearn_shag.sequences import Moments
-from sklearn_shag.utils._typing import FloatArray
+from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
 class Operators(NamedTuple):
@@ -328,3 +330,210 @@ def exact_moments(operators: Operators, context: float = 0.0) -> Moments:
     dense = np.einsum("ci,bij,ja->bac", backward, operators.A, forward, optimize=True)
     middle, first, last = np.indices((n_symbols, *backward.shape[:1] * 2)).reshape(3, -1)
     return Moments(n_symbols, np.inf, backward @ forward, first, middle, last, dense.ravel())
+
+
+def grammar_shapes(n_symbols, n_states):
+    """The shapes of the operators of a grammar."""
+    alphabet = Alphabet(n_symbols)
+    vectors = (alphabet.n_heads, 2, n_states)
+    return Operators(vectors, vectors, (*vectors[:2], alphabet.n_modifiers, n_states, n_states))
+
+
+def check_shapes(operators):
+    """Refuse operators whose shapes are not those of a grammar; kernels trust them."""
+    shapes = Operators(*map(np.shape, operators))
+    n_symbols = shapes.alpha_1[0] - Alphabet(0).n_heads if len(shapes.alpha_1) == 3 else 0
+    if n_symbols < 0 or shapes != grammar_shapes(n_symbols, (shapes.alpha_1 or (0,))[-1]):
+        raise ValueError(
+            f"The operators of a grammar over V symbols have leading axes (V + 2, 2), and V + 1 "
+            f"matrices; got the shapes {list(shapes)}."
+        )
+
+
+def pair_automaton(operators, head, direction):
+    """Take the automaton of one head and direction, over the known symbols, from a grammar."""
+    return Operators(
+        operators.alpha_1[head, direction],
+        operators.alpha_inf[head, direction],
+        operators.A[head, direction, :-1],
+    )
+
+
+def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntArray) -> Operators:
+    """Put the automata of all heads and directions together to a grammar.
+
+    Parameters
+    ----------
+    automata : list of Operators
+        Over the known symbols; that of head h and direction d at ``2 * h + d``. The last two are
+        those of the unknown head. They may have different numbers of states.
+    root_counts : ndarray of shape (n_symbols,)
+        How often each symbol is the root, up to a factor.
+
+    Returns
+    -------
+    operators : Operators
+        Of the grammar: see the Notes of :class:`Operators` for its axes. An unknown modifier is a
+        missing observation: it may stand for any symbol, so its operator is the sum of all
+        others. The root symbol gets one state that emits; the chart lets it emit just once.
+
+    See Also
+    --------
+    complete_grammar : The same for automata that are in one array already.
+    sklearn_shag.learning.learn_grammar : Learns the automata, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, join_automata
+    >>> one = Operators(np.ones(1), np.ones(1), np.zeros((1, 1, 1)))
+    >>> two = Operators(np.ones(2) / 2, np.ones(2), np.zeros((1, 2, 2)))
+    >>> join_automata([one, two, one, one], np.ones(1)).alpha_1[0]
+    array([[1. , 0. ],
+           [0.5, 0.5]])
+    """
+    n_states = max(automaton.alpha_1.size for automaton in automata)
+    grammar = _new_grammar(root_counts.size, n_states)
+    for k, automaton in enumerate(automata):
+        pair, n = split_pair(k), automaton.alpha_1.size
+        grammar.alpha_1[pair][:n] = automaton.alpha_1
+        grammar.alpha_inf[pair][:n] = automaton.alpha_inf
+        grammar.A[pair][:-1, :n, :n] = automaton.A
+    return _with_root(grammar, root_counts)
+
+
+def _new_grammar(n_symbols, n_states):
+    return Operators(*map(np.zeros, grammar_shapes(n_symbols, n_states)))
+
+
+def _with_root(grammar, root_counts):
+    """Fill in the root symbol and the unknown modifier; without roots that of no mass."""
+    alphabet = Alphabet(root_counts.size)
+    root, unknown = alphabet.root, alphabet.unknown_modifier
+    grammar.alpha_1[root, RIGHT, 0] = 1.0
+    grammar.alpha_inf[root, RIGHT, 0] = 1.0
+    total = root_counts.sum()
+    if total != 0:
+        grammar.A[root, RIGHT, :unknown, 0, 0] = root_counts / total
+    with np.errstate(over="ignore"):
+        grammar.A[:, :, unknown] = grammar.A[:, :, :unknown].sum(axis=2)
+    if not np.isfinite(grammar.A[:, :, unknown]).all():
+        raise ValueError(
+            "Operators are so large that those of all symbols sum to more than 1.8e308, where "
+            "doubles end. Divide them, and the probabilities of sequences, by a constant."
+        )
+    return grammar
+
+
+def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -> Operators:
+    """Add the unknown modifier and the root symbol to the automata of a grammar.
+
+    Parameters
+    ----------
+    operators : Operators
+        Automata of the known heads and, last, of the unknown head: leading axes
+        (n_symbols + 1, 2), operators of the known symbols.
+    root_counts : ndarray of shape (n_symbols,)
+        How often each symbol is the root, up to a factor.
+
+    Returns
+    -------
+    operators : Operators
+        Of the grammar, as :func:`join_automata` returns it.
+
+    See Also
+    --------
+    join_automata : The same for automata one by one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators, complete_grammar
+    >>> halves = np.full((2, 2, 1), 0.5)
+    >>> automata = Operators(np.ones((2, 2, 1)), halves, np.full((2, 2, 1, 1, 1), 0.5))
+    >>> complete_grammar(automata, np.array([3])).A[:, 1, :, 0, 0]
+    array([[0.5, 0.5],
+           [0.5, 0.5],
+           [1. , 1. ]])
+    """
+    grammar = _new_grammar(root_counts.size, operators.alpha_1.shape[-1])
+    grammar.alpha_1[:-1] = operators.alpha_1
+    grammar.alpha_inf[:-1] = operators.alpha_inf
+    grammar.A[:-1, :, :-1] = operators.A
+    return _with_root(grammar, root_counts)
+
+
+LOG2_BASE = 256
+LOG_BASE = LOG2_BASE * float(np.log(2.0))
+BASE = 2.0**LOG2_BASE
+
+
+class ScaledOperators(NamedTuple):
+    """Operators in units of ``BASE ** exponent``, one exponent for each vector and each matrix.
+
+    The largest entry of each lies in [1/sqrt(BASE), sqrt(BASE)], or is 0.
+    """
+
+    alpha_1: np.ndarray  # (..., n)
+    alpha_inf: np.ndarray  # (..., n)
+    A: np.ndarray  # (..., n_symbols, n, n)
+    exponents: Operators  # int64: (...), (...) and (..., n_symbols)
+
+
+def scale_operators(operators):
+    """Take powers of a base out of operators, so that products of a few of them fit a double.
+
+    Nothing is rounded, but for what becomes 0: it is more than 1e280 times as small as the largest
+    entry of its vector or matrix. What has an ordinary size, as in nearly all grammars, stays as it
+    is.
+
+    Parameters
+    ----------
+    operators : Operators
+        Finite.
+
+    Returns
+    -------
+    scaled : ScaledOperators
+    """
+    alpha_1, alpha_inf, A = operators
+    parts = (_scale(alpha_1, 1), _scale(alpha_inf, 1), _scale(A, 2))
+    scaled, exponents = zip(*parts, strict=True)
+    return ScaledOperators(*scaled, Operators(*exponents))
+
+
+def root_masses(operators):
+    """Compute how probable known symbols are as the root, up to a factor.
+
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar.
+
+    Returns
+    -------
+    masses : ndarray of shape (n_symbols,)
+    """
+    root = pair_automaton(operators, operators.A.shape[0] - 1, RIGHT)
+    alpha_1, alpha_inf, A, exponents = scale_operators(root)
+    masses = alpha_inf @ A @ alpha_1
+    some = masses != 0
+    if some.any():
+        masses = _shift(masses, exponents.A - exponents.A[some].max())
+    return masses
+
+
+def _shift(numbers, exponents):
+    """Multiply by ``BASE ** exponents``."""
+    return np.ldexp(numbers, (LOG2_BASE * exponents).astype(np.int32))
+
+
+def _scale(part, n_axes):
+    """Scale vectors, in one last axis, or matrices, in two."""
+    axes = tuple(range(-n_axes, 0))
+    largest = np.maximum(part.max(axis=axes), -part.min(axis=axes))
+    # In steps of the base. (A power of two that is 0 has the exponent 0.)
+    exponents = np.rint(np.frexp(largest)[1] / LOG2_BASE).astype(np.int64)
+    if exponents.any():
+        part = _shift(part, -np.expand_dims(exponents, axes))
+    return part, exponents

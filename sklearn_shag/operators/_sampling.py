@@ -5,10 +5,15 @@ from functools import cache, partial
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
-from sklearn_shag.operators._branching import branching_radius
-from sklearn_shag.operators._grammar import check_shapes, pair_automaton
-from sklearn_shag.operators._operators import Operators
-from sklearn_shag.operators._scales import BASE, root_masses, scale_operators
+from sklearn_shag.operators._operators import (
+    BASE,
+    Operators,
+    check_shapes,
+    pair_automaton,
+    root_masses,
+    scale_operators,
+)
+from sklearn_shag.operators._values import branching_radius
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
 from sklearn_shag.utils._typing import IntArray
 

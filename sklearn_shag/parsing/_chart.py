@@ -1,26 +1,296 @@
-"""The chart, public: potentials of sentences in, log Z and expected uses out."""
+"""The chart: potentials of sentences in, log Z and expected uses out."""
 
 import math
+from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._chunks import CHUNK_COST, CHUNK_COST_ALONE, Batch, cut
-from sklearn_shag.parsing._fast_uses import NO_COUNTS, finish_counts, new_counts
-from sklearn_shag.parsing._ladder import Rung, climb
+from sklearn_shag.parsing._fast_driver import run_fast
+from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
 from sklearn_shag.parsing._potentials import (
+    PackedGrammar,
     Potentials,
     arc_begins,
     as_factors,
     check_grammar,
     places_of,
     take_sentences,
+    writable,
 )
-from sklearn_shag.parsing._results import ChartResults, new_results
-from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
+from sklearn_shag.parsing._scaled_outside import run_scaled
+from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
-from sklearn_shag.utils._typing import ArrayLike
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, RouteArray, SignArray
+
+# Where the results of a sentence come from: the fast chart or, where it is out of range, the scaled
+# one; a parser's fallback grammar, in either chart, where its first has no mass; or none has.
+ROUTES = ("fast", "scaled", "fallback", "none")
+
+
+class ChartResults(NamedTuple):
+    """Sums over all trees, and the expected uses of every factor that went in.
+
+    What was not asked for, and uses of factors that were not given, are None.
+
+    Attributes
+    ----------
+    sign : int8 ndarray of shape (n_sentences,)
+        Of Z, the total value of all trees; 0 where it vanishes.
+    log_abs_z : ndarray of shape (n_sentences,)
+        Logarithm of the absolute value of Z, in nats; -inf where Z vanishes.
+    route : uint8 ndarray of shape (n_sentences,)
+        0 where the fast chart did it; 1 where numbers left its range and the scaled one did; 3
+        where Z vanishes, or it or an expected use is not finite.
+    arcs : None or ndarray of shape (n_arcs,)
+        Expected uses of arcs, in the layout of ``Potentials.arcs``: the raw marginals, which for
+        signed operators may leave [0, 1].
+    arc_memory : None or ndarray of shape (n_arcs, n_classes)
+        Expected uses of ``Potentials.arc_memory``; None if there was none.
+    stop_memory : None or ndarray of shape (n_tokens, 2, n_classes)
+        Expected uses of ``Potentials.stop_memory``; None if there was none.
+    counts : None or Operators
+        Expected uses of the operators, summed over sentences times their weights.
+
+    See Also
+    --------
+    chart : Makes it.
+    Potentials : The factors that went in.
+
+    Notes
+    -----
+    The derivative of log Z by the logarithm of a factor is its expected use. Uses are NaN where
+    the sign is 0, and such sentences add nothing to `counts`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.parsing import Potentials, chart
+    >>> result = chart(None, Potentials(np.array([0, 2]), arcs=np.log([1, 1, 3, 1, 1, 1])))
+    >>> np.exp(result.log_abs_z).round(6)                # two trees, of the values 3 and 1
+    array([4.])
+    >>> result.arcs.reshape(2, 3)
+    array([[0.25, 0.  , 0.75],
+           [0.75, 0.25, 0.  ]])
+    >>> result.counts is None
+    True
+    """
+
+    sign: SignArray
+    log_abs_z: FloatArray
+    route: RouteArray
+    arcs: FloatArray | None
+    arc_memory: FloatArray | None
+    stop_memory: FloatArray | None
+    counts: Operators | None
+
+
+class Results(NamedTuple):
+    """Room for the results of the sentences of a chunk; what is not wanted is empty."""
+
+    route: np.ndarray  # (n_sentences,), the place in ROUTES
+    sign: np.ndarray  # (n_sentences,) int8
+    log_abs_z: np.ndarray  # (n_sentences,)
+    arcs: np.ndarray  # (n_arcs,)
+    arc_memory: np.ndarray  # (n_arcs, n_classes)
+    stop_memory: np.ndarray  # (n_tokens, 2, n_classes)
+
+
+def new_results(factors, with_uses, of_memory=True):
+    """Allocate results for a chunk.
+
+    Parameters
+    ----------
+    factors : Factors
+    with_uses : bool
+        Whether expected uses are wanted of arcs.
+    of_memory : bool, default=True
+        Whether those of the factors of memory are too, if they are given.
+
+    Returns
+    -------
+    results : Results
+        Without mass, by no route; uses are not defined yet.
+    """
+    n_sentences, n_arcs, n_tokens = factors.indptr.size - 1, 0, 0
+    if with_uses:
+        n_arcs, n_tokens = factors.begins[-1], factors.indptr[-1]
+    of_arcs, of_stops = factors.arc_memory.shape, factors.stop_memory.shape
+    return Results(
+        np.full(n_sentences, ROUTES.index("none"), dtype=np.uint8),
+        np.zeros(n_sentences, dtype=np.int8),
+        np.full(n_sentences, -np.inf),
+        np.empty(n_arcs),
+        np.empty((min(n_arcs, of_arcs[0]) * of_memory, *of_arcs[1:])),
+        np.empty((min(n_tokens, of_stops[0]) * of_memory, *of_stops[1:])),
+    )
+
+
+# Of a chunk, about, in the units of `cut`: a hundredth of a second with 8 states. That is much
+# beside what it takes to hand one out, and makes enough of them for many workers.
+CHUNK_COST = 8e6
+# One worker whom nobody watches has chunks so much larger: for results that fit into memory.
+CHUNK_COST_ALONE = 1e9
+
+
+class Batch(NamedTuple):
+    """Sentences that are to be parsed."""
+
+    sentences: list  # as they were given
+    codes: np.ndarray  # (n_tokens,), or (n_tokens, n_columns) as the parser encodes them
+    indptr: np.ndarray  # (n_sentences + 1,)
+    allowed: list | None  # which arcs of each sentence may be used, (N, N + 1); None for all
+
+
+def over_chunks(task, batch, n_jobs, verbose):
+    """Run a task on chunks of sentences of about equal length, and chunks of about equal cost.
+
+    Kernels release the interpreter lock, so threads suffice; tasks share nothing but their
+    arguments, so any joblib backend will do.
+
+    Parameters
+    ----------
+    task : callable
+        Takes a Batch and returns a list with a result for each of its sentences.
+    batch : Batch
+    n_jobs : int or None
+    verbose : int
+
+    Returns
+    -------
+    results : list
+        For each sentence of the batch.
+    """
+    lengths = batch.indptr[1:] - batch.indptr[:-1]
+    chunks = cut(lengths, CHUNK_COST)
+    if len(chunks) > 1 and not verbose and count_workers(n_jobs) == 1:
+        chunks = cut(lengths, CHUNK_COST_ALONE)
+    if len(chunks) == 1 and not verbose:
+        return task(batch)
+    tasks = (delayed(task)(take_batch(batch, chosen)) for chosen in chunks)
+    with progress("Parsing", batch.indptr.size - 1, "sentences", verbose) as advance:
+        parts = run_parallel(tasks, n_jobs, lambda k: advance(chunks[k].size))
+    results = [None] * (batch.indptr.size - 1)
+    for chosen, part in zip(chunks, parts, strict=True):
+        for s, result in zip(chosen.tolist(), part, strict=True):
+            results[s] = result
+    return results
+
+
+def cut(lengths, chunk_cost):
+    """Cut sentences into chunks of about some cost, the shortest first: a list of int arrays."""
+    # Of the chart with 8 states, measured: cubic only for long sentences.
+    cost = (lengths + 1) ** 2 * (lengths + 31.0)
+    total = cost.sum()
+    if total <= chunk_cost:
+        return [np.arange(lengths.size)]
+    order = np.argsort(lengths, kind="stable")
+    n_chunks = int(total / chunk_cost) + 1
+    cuts = np.searchsorted(np.cumsum(cost[order]), total * np.arange(1, n_chunks) / n_chunks)
+    cuts = np.unique(np.concatenate([[0], cuts, [lengths.size]]))
+    return [order[start:stop] for start, stop in pairwise(cuts.tolist())]
+
+
+def take_batch(batch, chosen):
+    """Take some sentences of a batch, in the order given by an int array."""
+    indptr, places = places_of(batch.indptr, chosen)
+    allowed = None if batch.allowed is None else [batch.allowed[s] for s in chosen]
+    return Batch([batch.sentences[s] for s in chosen], batch.codes[places], indptr, allowed)
+
+
+class Rung(NamedTuple):
+    """One way to parse: a grammar, and what the chart is to know of the sentences of a Batch."""
+
+    grammar: PackedGrammar
+    make_potentials: Callable
+
+    def potentials_of(self, batch):
+        """Make the potentials of a batch, and forbid what is not allowed."""
+        potentials = self.make_potentials(batch)
+        if batch.allowed is None:
+            return potentials
+        arcs = np.where(np.concatenate([part.ravel() for part in batch.allowed]), 0.0, -np.inf)
+        arcs = arcs if potentials.arcs is None else arcs + potentials.arcs
+        return potentials._replace(arcs=arcs)
+
+
+def potentials_of_codes(batch):
+    """Make the potentials of a grammar that sees nothing but symbols."""
+    return Potentials(batch.indptr, batch.codes)
+
+
+def climb(rungs, batch, with_uses=True, of_memory=False, weights=None, counts=NO_COUNTS):
+    """Parse a chunk of sentences, each by the first of the rungs that has mass for it.
+
+    Parameters
+    ----------
+    rungs : sequence of Rung
+    batch : Batch
+    with_uses : bool, default=True
+        Whether expected uses are wanted of arcs.
+    of_memory : bool, default=False
+        Whether those of the factors of memory are too. Of sentences that a further rung has mass
+        for, they are not set.
+    weights : None or ndarray of shape (n_sentences,), default=None
+        How often the uses of each sentence are counted, if there is a single rung.
+    counts : Counts, default=NO_COUNTS
+        Of its grammar: what is used of its operators is added.
+
+    Returns
+    -------
+    factors : Factors
+        Of the first rung.
+    results : Results
+        Uses are NaN for sentences that no rung has mass for.
+    """
+    whole = lost = None
+    for rung in rungs:
+        part = batch if whole is None else take_batch(batch, lost)
+        factors = as_factors(rung.potentials_of(part))
+        lengths = factors.indptr[1:] - factors.indptr[:-1]
+        results = new_results(factors, with_uses, of_memory)
+        weights = np.ones(lengths.size) if weights is None else weights
+        pending, grammar = lengths.argsort(kind="stable"), rung.grammar
+        if grammar.fast is not None:
+            fast = writable(grammar.fast)
+            done = run_fast(fast, factors, pending, results, weights, counts.fast)
+            pending = _take_route("fast", done, pending, results)
+        if pending.size:
+            # Out of range, or without mass, which only this chart is sure of.
+            done = np.empty(pending.size, dtype=bool)
+            scaled = grammar.scaled
+            run_scaled(scaled, factors, pending, results, done, weights, counts.scaled)
+            pending = _take_route("scaled", done, pending, results)
+        for s in pending:
+            of_arcs = slice(factors.begins[s], factors.begins[s + 1])
+            results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
+            results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = np.nan
+        if whole is None:
+            whole, lost = (factors, results), pending
+        else:
+            _put(results, lost, whole[1], batch.indptr)
+            lost = lost[pending]
+        if not lost.size:
+            break
+    return whole
+
+
+def _take_route(route, done, pending, results):
+    """Note how the sentences that are done were parsed, and return the others."""
+    results.route[pending[done]] = ROUTES.index(route)
+    return pending[~done]
+
+
+def _put(results, chosen, whole, indptr):
+    """Put what a further rung found of some sentences in their places."""
+    found = results.route != ROUTES.index("none")
+    whole.route[chosen[found]] = ROUTES.index("fallback")
+    whole.sign[chosen], whole.log_abs_z[chosen] = results.sign, results.log_abs_z
+    if whole.arcs.size:
+        whole.arcs[places_of(arc_begins(indptr), chosen)[1]] = results.arcs
 
 
 def chart(

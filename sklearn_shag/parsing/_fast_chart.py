@@ -24,6 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding import LEFT as LEFT_CODE
+from sklearn_shag.encoding import RIGHT as RIGHT_CODE
 from sklearn_shag.parsing._fast_sums import (
     AWAITING,
     BEGUN,
@@ -48,8 +50,6 @@ from sklearn_shag.parsing._fast_sums import (
     states_of,
     sum_up,
 )
-from sklearn_shag.sequences import LEFT as LEFT_CODE
-from sklearn_shag.sequences import RIGHT as RIGHT_CODE
 from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, merged_kernel
 from sklearn_shag.utils._simd import (
     LANES,

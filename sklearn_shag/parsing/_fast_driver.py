@@ -6,26 +6,32 @@ import numpy as np
 
 from sklearn_shag.parsing._fast_chart import Sentence, inside, outside
 from sklearn_shag.parsing._fast_group import (
+    add_counts,
+    add_counts_of_arcs,
     group_of,
     new_workspace,
     padded,
     put_memory,
     put_sentence,
+    put_uses,
 )
-from sklearn_shag.parsing._fast_range import (
+from sklearn_shag.parsing._fast_sums import (
+    CLOSED,
+    D_CLOSED,
     LONGEST_SCALED_ALIKE,
     LONGEST_UNSCALED,
+    N_NUMBER_TABLES,
     N_PROBED,
     NEXT_WINDOW,
     SMALLEST_SHARE,
     WINDOW,
+    Memory,
+    Tables,
     all_in_range,
     choose_longer,
     scale_by_first_tokens,
     scale_by_window,
 )
-from sklearn_shag.parsing._fast_sums import CLOSED, D_CLOSED, N_NUMBER_TABLES, Memory, Tables
-from sklearn_shag.parsing._fast_uses import add_counts, add_counts_of_arcs, put_uses
 from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.utils._kernel import (
     inlined_kernel,

@@ -2,12 +2,9 @@
 
 import numpy as np
 
-from sklearn_shag.parsing._arborescence import best_arborescence
-from sklearn_shag.parsing._chunks import take_batch
-from sklearn_shag.parsing._eisner import best_tree
-from sklearn_shag.parsing._ladder import Rung, climb
+from sklearn_shag.parsing._chart import ROUTES, Rung, climb, take_batch
+from sklearn_shag.parsing._decoders import best_arborescence, best_tree
 from sklearn_shag.parsing._potentials import arc_begins, as_factors
-from sklearn_shag.parsing._results import ROUTES
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors, log_grammar
 from sklearn_shag.utils._kernel import kernel
 

@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import BASE, LOG2_BASE
-from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
 
 # Entries are normalised into [1/sqrt(BASE), sqrt(BASE)], as operators are: a product of three still

@@ -1,23 +1,21 @@
-"""Outside of the scaled chart: expected uses of factors and operators (theory, eqs. 19-26).
-
-The outside pass is the reverse derivative of log Z, line by line; every adjoint carries the inverse
-scale of its variable, so that adjoint times variable is a posterior expectation as it stands. It
-goes on to the scores of arcs and stops, whose expected uses are found in this way.
-
-The derivative by a variable that is 0 because something is impossible has no bound: it says what
-trees would be worth if there were any. It may overflow; :func:`times` keeps it from the others.
-"""
+"""Outside sums and uses of the scaled chart, for one sentence and for those of a chunk."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding import LEFT, RIGHT
+from sklearn_shag.operators import LOG_BASE, Operators, scale_operators
+from sklearn_shag.parsing._potentials import as_codes, check_operators, check_range, classes_of
 from sklearn_shag.parsing._scaled_chart import (
+    Sentence,
+    Table,
     between,
     drop,
     emitting,
     ends,
     inside,
+    normalise_scores,
     outermost,
     power,
     product,
@@ -26,8 +24,9 @@ from sklearn_shag.parsing._scaled_chart import (
     stopping,
     sum_up,
 )
-from sklearn_shag.sequences import LEFT, RIGHT
 from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
+from sklearn_shag.utils._param_validation import as_floats
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
 # By how much a term that is not zero can exceed a sum: terms cancel to 1e-16 of their size at best.
 MAX_SHIFT = 2
@@ -256,3 +255,298 @@ def _between_adjoint(chart, adjoint, head, modifier, low, high):
             adjoint.closed[modifier, low:high],
             adjoint.complete[head, low:high, j],
         )
+
+
+# Further below the largest score of its token an arc counts as forbidden: there, a logarithm in
+# double precision is off by a tenth.
+LARGEST_GAP = 1e15
+
+
+@kernel
+def run_scaled(operators, factors, which, results, done, weights, counts):
+    """Parse sentences of a chunk, as :func:`run_fast` does, whatever the size of their values.
+
+    Parameters
+    ----------
+    operators : ScaledOperators
+        Of a grammar.
+    factors : Factors
+        Of the chunk.
+    which : int array
+        The sentences to parse.
+    results : Results
+        Gets what is found of each, its expected uses where there is room for them.
+    done : bool array of the size of `which`
+        Is set to whether Z is not 0, and it and all expected uses are finite. Else the results
+        stay as they are.
+    weights : array of shape (n_sentences,)
+        Of sentences in `counts`.
+    counts : Operators
+        The expected uses of operators are added to it; none where it is empty.
+    """
+    of_sentence = Operators(
+        np.zeros(counts.alpha_1.shape), np.zeros(counts.alpha_inf.shape), np.zeros(counts.A.shape)
+    )
+    for k in range(which.size):
+        s = which[k]
+        sentence, offset = _sentence_of(factors, s, operators.A.shape[0] - 1)
+        z, exponent, arcs, stops = sum_over_trees(operators, sentence, True, of_sentence)
+        # They are NaN if Z is 0. What cancels in them may be counts that do not fit a double.
+        done[k] = np.isfinite(arcs).all() and np.isfinite(stops).all() and _are_finite(of_sentence)
+        _move(of_sentence.alpha_1, done[k], weights[s], counts.alpha_1)
+        _move(of_sentence.alpha_inf, done[k], weights[s], counts.alpha_inf)
+        _move(of_sentence.A, done[k], weights[s], counts.A)
+        if done[k] and results.arcs.size:
+            _note_uses(factors, s, arcs, stops, results)
+        if done[k]:
+            results.sign[s] = np.sign(z)
+            results.log_abs_z[s] = np.log(abs(z)) + exponent * LOG_BASE + offset
+
+
+@inner_kernel
+def _sentence_of(factors, s, root):
+    """Make the sentence of some factors; its log Z is to be increased by the number returned."""
+    low, high = factors.indptr[s], factors.indptr[s + 1]
+    n = high - low + 1
+    n_classes = classes_of(factors)
+    codes, memory = np.full(n, root), np.zeros(n, np.int64)
+    codes[1:] = factors.codes[low:high]
+    if factors.memory.size:
+        memory[1:] = factors.memory[low:high]
+    stop_scores = np.ones((n, 2, n_classes))
+    if factors.stop_memory.size:
+        stop_scores[1:] = factors.stop_memory[low:high]
+    arc_scores = np.ones((n, n, n_classes))
+    if factors.arc_memory.size:
+        for m in range(1, n):
+            row = factors.begins[s] + (m - 1) * n
+            arc_scores[:, m] = factors.arc_memory[row : row + n]
+    sentence = Sentence(
+        codes,
+        memory,
+        Table(arc_scores, np.zeros(arc_scores.shape, np.int64)),
+        Table(stop_scores, np.zeros(stop_scores.shape, np.int64)),
+    )
+    normalise_scores(sentence.arc_scores)
+    normalise_scores(sentence.stop_scores)
+    offset = 0.0
+    if factors.arcs.size:
+        for m in range(1, n):
+            row = factors.begins[s] + (m - 1) * n
+            offset += _multiply_arcs(sentence.arc_scores, factors.arcs[row : row + n], m)
+    return sentence, offset
+
+
+@inner_kernel
+def _multiply_arcs(scores, arcs, m):
+    """Multiply the scores of the arcs to token m by given ones, logarithms, but for the largest.
+
+    Returns the largest, or 0 where all arcs are forbidden.
+    """
+    largest = -np.inf
+    for h in range(arcs.size):
+        if h != m:
+            largest = max(largest, arcs[h])
+    for h in range(arcs.size):
+        gap = arcs[h] - largest if h != m and arcs[h] > -np.inf else -np.inf
+        if gap < -LARGEST_GAP:
+            scores.values[h, m] = 0.0
+        else:
+            exponent = int(gap / LOG_BASE)
+            # By a factor in (1/BASE, 1]: MAX_SHIFT leaves room for scores as small as that.
+            scores.values[h, m] *= np.exp(gap - exponent * LOG_BASE)
+            scores.exponent[h, m] += exponent
+    return largest if largest > -np.inf else 0.0
+
+
+@inner_kernel
+def _are_finite(counts):
+    return (
+        np.isfinite(counts.alpha_1).all()
+        and np.isfinite(counts.alpha_inf).all()
+        and np.isfinite(counts.A).all()
+    )
+
+
+@inner_kernel
+def _move(part, wanted, weight, total):
+    """Move the counts of a sentence to the sum, times its weight, or nowhere."""
+    for place in range(part.size):
+        if wanted:
+            total.flat[place] += weight * part.flat[place]
+        part.flat[place] = 0.0
+
+
+@inner_kernel
+def _note_uses(factors, s, arcs, stops, results):
+    n, row = arcs.shape[1], factors.begins[s]
+    for m in range(n - 1):
+        for h in range(n):
+            results.arcs[row] = arcs[m, h].sum()
+            if results.arc_memory.size:
+                results.arc_memory[row] = arcs[m, h]
+            row += 1
+    if results.stop_memory.size:
+        results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = stops[1:]
+
+
+class InsideOutside(NamedTuple):
+    """What the chart knows about one sentence.
+
+    It is the sum over all its projective trees, and the share of each arc in it.
+
+    Attributes
+    ----------
+    sign : float
+        Sign of Z, the total value of all trees; 0 where it vanishes.
+    log_abs_z : float
+        Logarithm of the absolute value of Z, in nats.
+    marginals : ndarray of shape (n_tokens, n_tokens + 1)
+        ``marginals[m - 1, h]`` is the share of Z of the trees in which h is the head of m; column 0
+        is the root symbol. Rows sum to 1. Signed operators can give values outside [0, 1].
+        NaN where Z vanishes.
+    counts : Operators
+        The expected uses of every start, stop and transition in a tree of the sentence.
+
+    See Also
+    --------
+    inside_outside : Makes it.
+    ChartResults : The same of many sentences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators
+    >>> from sklearn_shag.parsing import inside_outside
+    >>> ones = np.ones((3, 2, 1))
+    >>> result = inside_outside(Operators(ones, ones, np.ones((3, 2, 2, 1, 1))), [0, 0])
+    >>> round(np.exp(result.log_abs_z)), result.sign         # two trees, of the value 1
+    (2, 1.0)
+    >>> result.counts.A[2, 1, 0].item()                      # each has one root
+    1.0
+    """
+
+    sign: float
+    log_abs_z: float
+    marginals: FloatArray
+    counts: Operators
+
+
+def inside_outside(
+    operators: Operators,
+    codes: IntArrayLike,
+    *,
+    arc_scores: ArrayLike | None = None,
+    stop_scores: ArrayLike | None = None,
+    single_root: bool = True,
+) -> InsideOutside:
+    """Sum over all projective trees of a sentence (theory, eqs. 14-26).
+
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar; entries of any sign. See the Notes of
+        :class:`~sklearn_shag.operators.Operators` for its axes.
+    codes : int array-like of shape (n_tokens,)
+        Symbol codes of the sentence.
+    arc_scores : None or array-like of shape (n_tokens + 1, n_tokens + 1), default=None
+        A factor for the arc from every head position (row, 0 the root symbol) to every modifier
+        position (column).
+    stop_scores : None or array-like of shape (n_tokens + 1, 2), default=None
+        A factor for the end of the left (column 0) and right (column 1) sequence of every
+        position.
+    single_root : bool, default=True
+        Whether only trees with one root count. If False the automaton of the root symbol says how
+        many there are.
+
+    Returns
+    -------
+    result : InsideOutside
+        The sum, and what each arc and operator has to do with it.
+
+    Raises
+    ------
+    ValueError
+        If the sentence is empty, a code is not one of the grammar's, scores have another shape,
+        or a number is not finite; or expected uses are not, where large values cancel.
+    TypeError
+        If `operators` are none.
+
+    See Also
+    --------
+    chart : Many sentences at once, and faster; factors are not negative there.
+
+    Notes
+    -----
+    Takes O(n N^3 + n^2 N^2) time for N tokens and n states, and about 50 n N^2 bytes.
+
+    References
+    ----------
+    Luque, Quattoni, Balle and Carreras (2012), eqs. 15-20.
+
+    Examples
+    --------
+    With all operators 1 the chart counts trees; three words have 7 with one root:
+
+    >>> import numpy as np
+    >>> from sklearn_shag.operators import Operators
+    >>> from sklearn_shag.parsing import inside_outside
+    >>> ones = np.ones((3, 2, 1))
+    >>> counting = Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
+    >>> result = inside_outside(counting, [0, 0, 0])
+    >>> round(np.exp(result.log_abs_z))
+    7
+    >>> result.marginals.round(2)
+    array([[0.43, 0.  , 0.29, 0.29],
+           [0.14, 0.43, 0.  , 0.43],
+           [0.43, 0.29, 0.29, 0.  ]])
+    """
+    # Contiguous, so that the kernels compile for one memory layout only.
+    check_operators(operators)
+    operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
+    sentence = _check_sentence(operators, codes, arc_scores, stop_scores)
+    counts = Operators(*(np.zeros_like(part) for part in operators))
+    scaled = scale_operators(operators)
+    z, exponent, arcs, _ = sum_over_trees(scaled, sentence, single_root, counts)
+    if z == 0:
+        counts = Operators(*(np.full_like(part, np.nan) for part in operators))
+        return InsideOutside(0.0, -np.inf, arcs[:, :, 0], counts)
+    if not all(np.isfinite(part).all() for part in (arcs, *counts)):
+        raise ValueError(
+            "Expected uses overflow: operators of both signs cancel until Z is some 300 orders of "
+            "magnitude smaller than their products, which no double can tell from 0. Parsers then "
+            "take another grammar."
+        )
+    log_abs_z = np.log(abs(z)) + exponent * LOG_BASE
+    return InsideOutside(float(np.sign(z)), float(log_abs_z), arcs[:, :, 0], counts)
+
+
+def _check_sentence(operators, codes, arc_scores, stop_scores):
+    n_heads, _, n_symbols = operators.A.shape[:3]
+    if np.size(codes) == 0:
+        raise ValueError("codes must hold at least one symbol code, got none.")
+    codes = as_codes(codes)
+    if codes.ndim != 1:
+        raise ValueError(f"codes must be those of one sentence, got an array {codes.shape}.")
+    check_range(codes, n_symbols)
+    positions = np.concatenate([[n_heads - 1], codes])
+    n = positions.size
+    return Sentence(
+        positions,
+        np.zeros_like(positions),
+        _check_scores(arc_scores, (n, n), "arc_scores"),
+        _check_scores(stop_scores, (n, 2), "stop_scores"),
+    )
+
+
+def _check_scores(scores, shape, name):
+    scores = np.ones(shape) if scores is None else as_floats(scores, name).copy()
+    if scores.shape != shape:
+        raise ValueError(
+            f"{name} must have the shape {shape} for {shape[0] - 1} tokens, got {scores.shape}."
+        )
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{name} holds values that are not finite.")
+    table = Table(np.ascontiguousarray(scores[..., None]), np.zeros((*shape, 1), dtype=np.int64))
+    normalise_scores(table)
+    return table

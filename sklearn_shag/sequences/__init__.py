@@ -1,12 +1,16 @@
 """Trees to head-modifier sequences to sufficient statistics, on flat arrays."""
 
-from sklearn_shag.encoding import LEFT, RIGHT
-from sklearn_shag.sequences._checks import check_sequences
+from sklearn_shag.encoding._alphabet import LEFT, RIGHT
 from sklearn_shag.sequences._extract import (
     HeadModifierSequences,
+    PrefixTree,
     assemble_trees,
     breadth_first_sequences,
+    build_prefix_trees,
+    check_sequences,
+    collapse_sequences,
     extract_sequences,
+    take_sequences,
 )
 from sklearn_shag.sequences._labels import (
     LabelCounts,
@@ -14,13 +18,6 @@ from sklearn_shag.sequences._labels import (
     label_arcs,
     merge_labels,
     tabulate_labels,
-)
-from sklearn_shag.sequences._moments import pair_moments
-from sklearn_shag.sequences._prefixes import (
-    PrefixTree,
-    build_prefix_trees,
-    collapse_sequences,
-    take_sequences,
 )
 from sklearn_shag.sequences._statistics import (
     Moments,
@@ -31,6 +28,7 @@ from sklearn_shag.sequences._statistics import (
     count_treebank,
     count_trees,
     merge_statistics,
+    pair_moments,
 )
 
 __all__ = [

@@ -13,29 +13,36 @@ the y of trees to tools of scikit-learn that ask for one. Heads may be known in 
 
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
+    MISSING,
+    UnknownSymbolWarning,
     check_column_name,
+    check_share,
     get_feature,
     unspecified_relation,
 )
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
 from sklearn_shag.treebank._drawing import arc_levels, display_width
-from sklearn_shag.treebank._horizontal import read_horizontal
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,
     is_projective,
     lift,
     list_known_heads,
+    marks_punctuation,
+    remove_punctuation,
 )
-from sklearn_shag.treebank._punctuation import marks_punctuation, remove_punctuation
-from sklearn_shag.treebank._sources import list_sources
-from sklearn_shag.treebank._tags import with_tags
-from sklearn_shag.treebank._text import MAX_BYTES, ConlluError
-from sklearn_shag.treebank._token_feature import TokenFeature
-from sklearn_shag.treebank._transformer import TreeTransformer
-from sklearn_shag.treebank._tree import DependencyTree, fill_unknown, heads
-from sklearn_shag.treebank._typing import Heads, Sentence, Sentences
-from sklearn_shag.treebank._unknown import MISSING, UnknownSymbolWarning, check_share
+from sklearn_shag.treebank._sources import MAX_BYTES, ConlluError, list_sources, read_horizontal
+from sklearn_shag.treebank._structure import new_graph
+from sklearn_shag.treebank._token_feature import TokenFeature, TreeTransformer
+from sklearn_shag.treebank._tree import (
+    DependencyTree,
+    Heads,
+    Sentence,
+    Sentences,
+    fill_unknown,
+    heads,
+    with_tags,
+)
 
 __all__ = [
     "ConlluError",

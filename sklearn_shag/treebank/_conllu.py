@@ -15,18 +15,22 @@ from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
-from sklearn_shag.treebank._formats import guess_format
-from sklearn_shag.treebank._lines import format_columns, replace_heads
-from sklearn_shag.treebank._sources import list_sources
-from sklearn_shag.treebank._text import MAX_BYTES, NOT_UTF8, ConlluError, Room, read_text
-from sklearn_shag.treebank._tree import DependencyTree, make_tree
+from sklearn_shag.treebank._sources import (
+    MAX_BYTES,
+    NOT_UTF8,
+    ConlluError,
+    Room,
+    guess_format,
+    list_sources,
+    read_text,
+)
+from sklearn_shag.treebank._tree import DependencyTree, format_columns, make_tree, replace_heads
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
 from sklearn_shag.utils._io import atomic_write
-from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._messages import printable, shorten, warn
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FilePath
-from sklearn_shag.utils._warnings import warn
 
 # Attributes of a tree, and the columns that they come from.
 _KEPT = {"forms": 1, "lemmas": 2, "upos": 3, "xpos": 4, "feats": 5, "deprels": 7}

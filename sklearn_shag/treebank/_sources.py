@@ -1,10 +1,23 @@
-"""The files that a name means: standard input, one file, those of a folder or of a pattern."""
+"""The files that a name means, their text, and the errors that name one of its lines."""
 
+import codecs
 import glob
+import gzip
+import io
+import math
 import os
+import re
+import sys
+import zlib
+from collections.abc import Sequence
+from numbers import Integral
+from typing import TextIO
 
-from sklearn_shag.utils._io import STANDARD, expand_user
+from sklearn_shag.treebank._tree import DependencyTree
+from sklearn_shag.utils._io import STANDARD, expand_user, read_bytes
 from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._param_validation import Interval, validate_params
+from sklearn_shag.utils._typing import FilePath
 
 
 def list_sources(path_or_file, suffix=".conllu"):
@@ -99,3 +112,351 @@ def _describe_missing(path):
         return f"No file matches the pattern {path}."
     seen_from = "" if os.path.isabs(path) else f" in {os.getcwd()}"
     return f"There is no file or folder {path}{seen_from}."
+
+
+# What no text begins with -> what it is.
+_BEGINNINGS = {
+    codecs.BOM_UTF16_LE: "text in UTF-16, as some programs for Windows write it; save it in UTF-8",
+    codecs.BOM_UTF16_BE: "text in UTF-16; save it in UTF-8",
+    b"PK\x03\x04": "a zip archive, as are model files (.npz); unpack it first, or, if it is a "
+    "model, give it where a model is expected",
+    b"\xfd7zXZ\x00": "compressed with xz; decompress it first, or use gzip",
+    b"BZh": "compressed with bzip2; decompress it first, or use gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first, or use gzip",
+}
+
+
+def describe_binary(data):
+    """Tell what a file is that is no text.
+
+    Parameters
+    ----------
+    data : bytes
+        The file.
+
+    Returns
+    -------
+    description : None or str
+        None for what may be text.
+    """
+    for beginning, description in _BEGINNINGS.items():
+        if data.startswith(beginning):
+            return f"this is {description}"
+    if b"\0" in data[:1024]:
+        return "this is a binary file, and not text in UTF-8"
+    return None
+
+
+def guess_format(line):
+    """Guess the format of a line that does not have the columns of CoNLL-U.
+
+    Parameters
+    ----------
+    line : str
+
+    Returns
+    -------
+    guess : None or str
+        What the line looks like, and what to do; None without a guess.
+    """
+    columns = line.split("\t")
+    if "\r" in line:
+        return r"text whose line ends are '\r', as on old Macs; convert them to '\n'"
+    if len(columns) == 1:
+        return _guess_without_tabs(line.strip())
+    if len(columns) >= 14 and columns[0].isdigit() and columns[8].isdigit():
+        return (
+            "CoNLL-2009; write its columns 1, 2, 3, 5, 6, 7, 9 and 11 and two columns of '_', as "
+            "ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS and MISC"
+        )
+    if len(columns) == 8 and columns[0].isdigit() and columns[6].isdigit():
+        return "CoNLL-X without its last two columns; write '_' in columns 9 and 10"
+    return None
+
+
+def _guess_without_tabs(line):
+    words = line.split()
+    if len(words) in (8, 10) and words[0].isdigit() and (words[6].isdigit() or words[6] == "_"):
+        return "CoNLL-U with spaces for tabs; put one tab between two columns"
+    if line.startswith("version https://git-lfs"):
+        return "a pointer of Git LFS in place of the file; fetch the file with `git lfs pull`"
+    for name, separator in (("commas", ","), ("semicolons", ";")):
+        if line.count(separator) == 9:
+            return f"columns separated by {name}; put tabs between them"
+    if re.match(r"\(\s*\(|\([A-Z]\S*\s*(\(|$)", line):
+        return (
+            "Penn Treebank brackets; convert constituents to dependencies first, for example with "
+            "the UniversalDependenciesConverter of Stanford CoreNLP"
+        )
+    if line.startswith("#"):
+        return "a comment; its '#' must be the first character of the line"
+    if line.startswith("<"):
+        return "XML or HTML; if it was saved from a web page, download the raw file in its place"
+    if re.match(r"[\[{]\s*([\"{\[]|$)", line):
+        return "JSON; convert it to CoNLL-U first"
+    if len(words) == 1 and line.count(",") + line.count(";") > 1:
+        return "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
+    return (
+        "plain text; with a sentence a line and spaces between its words, read_horizontal reads it "
+        "(on the command line parse --input horizontal), for parsers that need no tags; else tag "
+        "it first, with a tagger that writes CoNLL-U, such as Stanza or UDPipe"
+    )
+
+
+MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely an attack
+NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
+_GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
+_CHUNK = 1 << 20  # bytes of a compressed file that are read at once
+
+
+class ConlluError(ValueError):
+    """A file is not valid CoNLL-U, or no horizontal text.
+
+    Its message begins with the file and the line.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    line : int
+        The line of the file, counted from 1.
+
+    message : str
+        What is wrong. Control characters are escaped, and what is long loses its middle.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+
+    line : int
+        The line of the file, counted from 1.
+
+    See Also
+    --------
+    read_conllu : Raises it, or leaves out what it would be raised for.
+    read_horizontal : Raises it for lines with tabs.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import ConlluError
+    >>> print(ConlluError("dev.conllu", 7, "bad ID 'x'"))
+    dev.conllu:7: bad ID 'x'
+    """
+
+    def __init__(self, path: str, line: int, message: str) -> None:
+        message = printable(message)  # it may quote megabytes of a file
+        super().__init__(path, line, message)  # all three, so that the exception can be pickled
+        self.path = path
+        self.line = line
+
+    def __str__(self) -> str:
+        return printable(f"{self.path}:{self.line}: {self.args[2]}")
+
+
+def read_text(path_or_file, max_bytes):
+    """Read a whole file of text.
+
+    Parameters
+    ----------
+    path_or_file : str or text file
+        What is compressed with gzip, whatever its name, is decompressed; ``-`` is standard input.
+    max_bytes : int or None
+        The largest size of the text, not compressed; None for any.
+
+    Returns
+    -------
+    path : str
+        The name of the file, for messages.
+
+    text : bytes or bytearray
+        Its text without byte order mark and with "\\n" as line end, in UTF-8 as it seems: whether
+        it is can be told sentence by sentence, so that only those that it is not in are lost.
+
+    Raises
+    ------
+    ConlluError
+        If the file is too large, compressed data cannot be decompressed, the file is no text, or
+        the encoding of an open file is not right.
+    OSError
+        If the file cannot be read.
+    """
+    if hasattr(path_or_file, "read"):
+        path = str(getattr(path_or_file, "name", "<text>"))
+        data = _gather(path, _encode_lines(path, path_or_file), max_bytes)
+    else:
+        path = "<stdin>" if path_or_file == STANDARD else path_or_file
+        data = read_bytes(path_or_file, max_bytes)
+        if data.startswith(_GZIP):
+            with gzip.open(io.BytesIO(data)) as file:
+                # `read` would lose what comes before an error.
+                data = _gather(path, iter(lambda: file.read1(_CHUNK), b""), max_bytes)
+        if problem := describe_binary(data):
+            raise ConlluError(path, 1, problem)
+    if data.startswith(codecs.BOM_UTF8):  # `removeprefix` of a bytearray would always copy it
+        data = data[len(codecs.BOM_UTF8) :]
+    return path, data.replace(b"\r\n", b"\n") if b"\r\n" in data else data
+
+
+def _encode_lines(path, file):
+    """Yield the lines of an open file, of which very long ones come in pieces."""
+    while line := file.readline(_CHUNK):
+        if not isinstance(line, str):
+            raise TypeError(
+                f"{printable(path)} is open in binary mode; open it as text, with encoding='utf-8'"
+            )
+        yield line.encode(errors="surrogatepass")
+
+
+def _gather(path, pieces, max_bytes):
+    """Put the pieces of a file together, up to its largest size."""
+    data = bytearray()
+    try:
+        for piece in pieces:
+            data += piece
+            if max_bytes is not None and len(data) > max_bytes:
+                raise ConlluError(path, 1 + data.count(b"\n"), _describe_size(max_bytes))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        line = 1 + data.count(b"\n")
+        raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
+    except UnicodeDecodeError as error:  # of an open file, which knows of the lines not yet given
+        line = 1 + data.count(b"\n") + error.object.count(b"\n", 0, error.start)
+        raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
+    return data
+
+
+class Room:
+    """What trees may take beside their text, so that both are below four times `max_bytes`.
+
+    Parameters
+    ----------
+    path : str
+    n_bytes : int
+        The size of the text.
+    max_bytes : int or None
+    most : int
+        What trees may take for each byte of text; if that is there, nothing need be measured.
+    """
+
+    # Of a tree, and of each of its words, beside text.
+    TREE, WORD = 620, 64
+    # Of a sentence while it is read, for each of its bytes.
+    READING = 40
+
+    def __init__(self, path, n_bytes, max_bytes, most):
+        self._path, self._max_bytes = path, max_bytes
+        self._left = math.inf
+        if max_bytes is not None:  # below a megabyte there is nothing to be saved
+            self._left = 4 * max(max_bytes, 1 << 20) - n_bytes
+        self.is_limited = most * n_bytes > self._left
+
+    def check(self, line, n_bytes):
+        """Refuse what takes more than is left, for a time or as long as there are trees.
+
+        Raises
+        ------
+        ConlluError
+        """
+        if n_bytes > self._left:
+            what = f"trees take more than four times max_bytes={self._max_bytes} bytes"
+            raise ConlluError(self._path, line, f"up to here the {what}{_ADVICE}")
+
+    def take(self, line, n_bytes):
+        """Take what a tree keeps; raise the same error."""
+        self.check(line, n_bytes)
+        self._left -= n_bytes
+
+
+_ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
+
+
+def _describe_size(max_bytes):
+    return f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
+
+
+# What has no place between tokens, and what a file with it probably is.
+_SIGNS = {
+    "\t": "a tab, as in CoNLL-U, which read_conllu reads (on the command line --input conllu); "
+    "between tokens there are spaces",
+    "\r": "a line end of old Macs; convert them to '\\n'",
+}
+_TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
+
+
+@validate_params({"max_bytes": [Interval(Integral, 1, None, closed="left"), None]})
+def read_horizontal(
+    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
+    *,
+    max_bytes: int | None = MAX_BYTES,
+) -> list[DependencyTree]:
+    """Read sentences of tokens: a sentence a line, with spaces between its tokens.
+
+    Parameters
+    ----------
+    path_or_file : str, os.PathLike, text file, or list or tuple of them
+        As for :func:`read_conllu`, but a folder stands for its ".txt" and ".txt.gz" files. Several
+        spaces are as one, also at the ends of lines; lines without tokens are left out. Nothing is
+        a comment. Other white space, such as a no-break space, is part of its token.
+
+    max_bytes : int or None, default=2**30
+        As for :func:`read_conllu`.
+
+    Returns
+    -------
+    trees : list of DependencyTree
+        With nothing but forms.
+
+    Raises
+    ------
+    ConlluError
+        If a line is not UTF-8 or has a tab, or there is more than `max_bytes`.
+    OSError
+        If there is no such file, or it cannot be read.
+    ValueError
+        If text is given in place of a path.
+    TypeError
+        If a file is neither a path nor open, or is open in binary mode.
+
+    See Also
+    --------
+    read_conllu : Reads trees, and sentences with tags.
+    sklearn_shag.BiaffineParser : Parses tokens alone.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn_shag.treebank import read_horizontal
+    >>> read_horizontal(io.StringIO("Dogs bark .\\n\\nThey  do n't  bite .\\n"))
+    [DependencyTree('Dogs bark .', heads=None), DependencyTree("They do n't bite .", heads=None)]
+    """
+    trees = []
+    for source in list_sources(path_or_file, suffix=".txt"):
+        trees += _parse_lines(*read_text(source, max_bytes), max_bytes)
+    return trees
+
+
+def _parse_lines(path, text, max_bytes):
+    room = Room(path, len(text), max_bytes, Room.TREE // 2)  # a word of one letter, and a line end
+    number, end = 1, 0
+    for match in _TOKENS.finditer(text):
+        number += text.count(b"\n", end, match.start())
+        end = match.start()
+        if room.is_limited:
+            room.check(number, Room.READING * (match.end() - end))
+        tokens = _split_tokens(path, number, match.group())
+        if room.is_limited:
+            words = sum(map(sys.getsizeof, tokens)) + Room.WORD * len(tokens)
+            room.take(number, Room.TREE + words)
+        yield DependencyTree(tokens)
+
+
+def _split_tokens(path, number, line):
+    try:
+        line = line.decode()
+    except UnicodeDecodeError:
+        raise ConlluError(path, number, NOT_UTF8) from None
+    for sign, meaning in _SIGNS.items():
+        if sign in line:
+            raise ConlluError(path, number, f"the line holds {meaning}")
+    return [token for token in line.split(" ") if token]

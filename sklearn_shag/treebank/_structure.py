@@ -1,4 +1,4 @@
-"""What hangs on what: children, paths and crossing arcs of a tree."""
+"""Graphs for networkx, which is optional."""
 
 from itertools import combinations
 from numbers import Integral
@@ -9,7 +9,6 @@ import numpy as np
 from sklearn_shag.treebank._columns import ATTRIBUTES
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._networkx import new_graph
 from sklearn_shag.utils._typing import IndexArray
 
 
@@ -275,3 +274,31 @@ def _ascend(heads, token):
     while way[-1] and (head := int(heads[way[-1] - 1])) != UNKNOWN:
         way.append(head)
     return way
+
+
+def new_graph(kind, **attributes):
+    """Make an empty graph of networkx.
+
+    Parameters
+    ----------
+    kind : str
+        The name of its class, such as "DiGraph".
+    **attributes
+        Of the graph.
+
+    Returns
+    -------
+    graph : networkx.Graph
+
+    Raises
+    ------
+    ImportError
+        If networkx is not installed.
+    """
+    try:
+        import networkx
+    except ImportError:
+        raise ImportError(
+            "to_networkx needs networkx: pip install 'sklearn-shag[graph]'."
+        ) from None
+    return getattr(networkx, kind)(**attributes)

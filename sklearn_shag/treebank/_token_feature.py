@@ -4,25 +4,60 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from numbers import Integral
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.treebank._columns import check_column_name, join_columns
-from sklearn_shag.treebank._transformer import TreeTransformer
-from sklearn_shag.treebank._tree import DependencyTree
-from sklearn_shag.treebank._typing import Trees
-from sklearn_shag.treebank._unknown import (
+from sklearn_shag.treebank._columns import (
     LARGEST_SHARE,
     MISSING,
     UnknownSymbolWarning,
+    check_column_name,
+    join_columns,
     warn_of_tokens,
 )
-from sklearn_shag.utils._messages import shorten
+from sklearn_shag.treebank._tree import DependencyTree, Trees
+from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import StrArray
-from sklearn_shag.utils._warnings import warn
+
+
+class TreeTransformer(TransformerMixin, BaseEstimator):
+    """Transformer from trees to trees."""
+
+    def set_output(self, *, transform: Literal["default"] | None = None) -> Self:
+        """Accept the default output; trees are no table.
+
+        Parameters
+        ----------
+        transform : {"default", None}, default=None
+            What scikit-learn's other transformers would put into a data frame.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If a data frame is asked for.
+        """
+        if transform not in (None, "default"):
+            raise ValueError(
+                f"set_output(transform={transform!r}): a {type(self).__name__} returns a list of "
+                f"trees, which has no place in a data frame. Use transform='default'."
+            )
+        return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
 
 
 class TokenFeature(TreeTransformer):

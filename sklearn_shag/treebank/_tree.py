@@ -1,10 +1,12 @@
-"""One sentence with its dependency tree."""
+"""Tags that were predicted: how they come into trees."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Never, NoReturn, Self
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Never, NoReturn, Self, TypeAlias
 
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
+    MISSING,
     as_tuple,
     check_column,
     check_column_name,
@@ -12,14 +14,86 @@ from sklearn_shag.treebank._columns import (
     check_misc,
     check_strings,
     get_feature,
+    unspecified_relation,
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy
-from sklearn_shag.treebank._lines import format_columns, replace_misc
 from sklearn_shag.treebank._structure import TreeStructure
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._typing import IndexArray, IntArrayLike
+from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
+
+# Neither a comment nor a range nor an empty node; up to HEAD, and what is replaced with it.
+_HEAD = re.compile(r"^([0-9]+(?:\t[^\t]+){5}\t)[^\t]+\t[^\t]+\t[^\t]+", flags=re.MULTILINE)
+# Likewise, up to MISC, and MISC.
+_MISC = re.compile(r"^([0-9]+(?:\t[^\t]+){8}\t)(.+)$", flags=re.MULTILINE)
+
+
+def format_columns(tree):
+    """Make the lines of a tree from its columns, without heads."""
+    missing = (MISSING,) * len(tree)
+    columns = [tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.feats, *[None] * 4]
+    ids = map(str, range(1, len(tree) + 1))
+    rows = zip(ids, *(column or missing for column in columns), strict=True)
+    return "\n".join(map("\t".join, rows))
+
+
+def replace_heads(text, heads, deprels):
+    """Replace HEAD and DEPREL of the words, and drop DEPS.
+
+    Parameters
+    ----------
+    text : str
+        The lines of a sentence.
+    heads : int ndarray of shape (n_tokens,) or None
+    deprels : sequence of str, length n_tokens, or None
+
+    Returns
+    -------
+    text : str
+    """
+    pieces = _HEAD.split(text)  # each second one is the beginning of a word's line
+    if heads is None:
+        heads = deprels = [MISSING] * (len(pieces) // 2)
+    else:
+        heads = heads.tolist()
+        deprels = deprels or list(map(unspecified_relation, heads))
+        heads = [MISSING if head == UNKNOWN else head for head in heads]
+    pieces[1::2] = map("{}{}\t{}\t_".format, pieces[1::2], heads, deprels)
+    return "".join(pieces)
+
+
+def replace_column(text, number, values):
+    """Replace one of the columns between ID and HEAD, which follow the numbers from 0 to 4."""
+    word = re.compile(rf"^([0-9]+(?:\t[^\t]+){{{number}}}\t)[^\t]+", flags=re.MULTILINE)
+    pieces = word.split(text)  # each second one is the beginning of a word's line
+    pieces[1::2] = map("{}{}".format, pieces[1::2], values)
+    return "".join(pieces)
+
+
+def replace_misc(text, name, values):
+    """Give each word ``name=value`` in MISC, in place of what it has there of that name.
+
+    Parameters
+    ----------
+    text : str
+        The lines of a sentence.
+    name : str
+    values : sequence of str, length n_tokens
+
+    Returns
+    -------
+    text : str
+    """
+    key, values = f"{name}=", iter(values)
+
+    def replace(match):
+        items = [] if match[2] == MISSING else match[2].split("|")
+        items = [item for item in items if not item.startswith(key)]
+        return match[1] + "|".join([*items, key + next(values)])
+
+    return _MISC.sub(replace, text)
+
 
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
@@ -497,3 +571,41 @@ def _key(tree):
 
 def _heads_as_list(tree):
     return None if tree.heads is None else tree.heads.tolist()
+
+
+def with_tags(tree, name, tags):
+    """Make a tree of the same sentence with other tags.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+    name : {"upos", "xpos"}
+        Their column.
+    tags : sequence of str, length n_tokens
+
+    Returns
+    -------
+    tree : DependencyTree
+        Its symbols are the tags where they were those of the column before; also the forms of a
+        tree without UPOS, which stand for it, give way to that. All else stays, as with
+        :meth:`DependencyTree.with_heads`.
+    """
+    state = {slot: getattr(tree, slot) for slot in tree.__slots__}
+    old, tags = state[name], check_column(name, tags, len(tree))
+    if old is None and name == "upos":
+        old = tree.forms
+    if tree.symbols == old:
+        state["symbols"] = tags
+    if tree._source is not None:
+        state["_source"] = replace_column(tree._source, list(ATTRIBUTES).index(name), tags)
+    return make_tree(state | {name: tags})
+
+
+# X of an estimator
+Sentence: TypeAlias = DependencyTree | Sequence[str] | StrArray | ObjectArray
+Sentences: TypeAlias = Iterable[Sentence]
+# X of a transformer, which walks through it twice
+Trees: TypeAlias = Collection[DependencyTree]
+# y of either
+SentenceHeads: TypeAlias = DependencyTree | IntArrayLike | ObjectArray
+Heads: TypeAlias = Iterable[SentenceHeads]

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-__all__ = ["OpenMember", "open_member"]
-
 
 class OpenMember(NamedTuple):
     """A member of a composed parser, without what is around its parser."""

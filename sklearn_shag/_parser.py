@@ -1,0 +1,493 @@
+"""Sentences in, trees out: what all parsers share, and those with a chart."""
+
+from abc import ABC, abstractmethod
+from functools import lru_cache, partial
+from numbers import Integral
+from typing import Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag.encoding import check_allowed, check_heads, check_sentences, check_trees
+from sklearn_shag.metrics import unlabeled_attachment_score
+from sklearn_shag.parsing import (
+    Batch,
+    advise_on_crossing,
+    allow_kept_heads,
+    find_impossible,
+    kept_relations,
+    log_rungs,
+    make_trees,
+    over_chunks,
+    parse_derivations,
+    parse_heads,
+    parse_log_partitions,
+    parse_marginals,
+    report_marginals,
+)
+from sklearn_shag.sequences import label_arcs, tabulate_labels
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
+from sklearn_shag.utils._cache import keep
+from sklearn_shag.utils._collections import object_array
+from sklearn_shag.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray
+
+
+class BaseParser(BaseEstimator, ABC):
+    """Parser, however it comes by its trees.
+
+    A subclass has the parameters `decoder`, `n_jobs` and `verbose`, and learns `labels_`, the
+    relations of arcs (str), sorted, which are none if the training trees had none. Of given arcs it
+    says them in the hook `_label_sentences`.
+    """
+
+    # Parameters that predictions depend on, which set_params may have changed since fit.
+    _parsing_parameters = ("decoder", "n_jobs", "verbose")
+    _takes_heads_of_trees = True  # of X, where there is no y
+
+    _parameter_constraints = {
+        "decoder": [StrOptions({"mbr", "max_marginal", "viterbi", "mst"})],
+        "n_jobs": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+        ],
+        "verbose": ["verbose"],
+    }
+
+    decoder: str
+    n_jobs: int | None
+    verbose: int
+
+    @abstractmethod
+    def fit(self, X: Sentences, y: Heads | None = None) -> Self:
+        """Learn to parse.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`, or with further columns.
+        y : None or sequence of length n_sentences, default=None
+            Their heads; None takes those of the trees in X, if heads are needed.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+
+    @abstractmethod
+    def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
+        """Parse sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, whose heads are not looked at, or a sequence of symbols.
+        allowed : None or sequence of length n_sentences, default=None
+            Which arcs may be used: ``allowed[i]`` is a boolean array of the shape of marginals,
+            (n_tokens_i, n_tokens_i + 1), or None for all. A token with a known head has one True
+            in its row, as :func:`~sklearn_shag.treebank.allowed_arcs` makes it.
+
+        Returns
+        -------
+        heads : object ndarray of shape (n_sentences,)
+            ``heads[i]`` is an int ndarray of shape (n_tokens_i,): 1-based head positions, 0 for the
+            root. Always a tree with one root, and projective but with ``decoder="mst"``.
+
+        Raises
+        ------
+        ValueError
+            If `allowed` has other shapes, or leaves a sentence no such tree.
+
+        Notes
+        -----
+        With a chart it takes O(n N^3 + n^2 N^2) time for a sentence of N tokens and automata with n
+        states, and O(n N^2) memory for each thread: about 40 n N^2 bytes for its longest sentence,
+        n rounded up to a multiple of 8, and twice as much for automata with one state, of which
+        eight sentences are parsed together. k classes of memory take (k + 1) / 2 times the time,
+        and k times the memory.
+        """
+
+    @abstractmethod
+    def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
+        """Compute how probable each token is as the head of each other.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+        allowed : None or sequence of length n_sentences, default=None
+            As for :meth:`predict`. What is not allowed has the probability 0.
+
+        Returns
+        -------
+        marginals : object ndarray of shape (n_sentences,)
+            ``marginals[i]`` has the shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
+            probability that token m + 1 is the root, column h that token h is its head. Rows
+            sum to 1.
+
+        Notes
+        -----
+        Theory, eq. 25. Marginals of signed operators may leave [0, 1]. They are clipped
+        at 1e-12 from below and each row is divided by its sum; all decoders but "viterbi"
+        decode from exactly what is returned here. Where Z, the total mass of the trees of
+        a sentence, is zero, or it or a marginal is not finite, the grammar in
+        `fallback_operators_` is used.
+
+        Z is a sum over projective trees. Where `allowed` leaves none but others, which is an
+        error but with ``decoder="mst"``, marginals are those without `allowed`: what it
+        forbids is set to 0, and each row is divided by its sum.
+        """
+
+    @abstractmethod
+    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads, -1 where they are not known; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            In nats: log Z of the tree alone, or of all trees with the known heads, less log Z of
+            all trees. -inf for trees that are not projective or have several roots, and where the
+            estimate is not positive.
+        """
+
+    @abstractmethod
+    def _label_sentences(self, sentences, heads):
+        """Label the arcs of trees.
+
+        Parameters
+        ----------
+        sentences : list
+            As users give them.
+        heads : sequence of length n_sentences
+            Likewise.
+
+        Returns
+        -------
+        labels : object ndarray of shape (n_sentences,)
+        """
+
+    @property
+    def _has_labels(self):
+        """Whether a fitted parser knows relations; what did not learn from trees has no labels_."""
+        return len(getattr(self, "labels_", ())) > 0
+
+    def predict_labels(
+        self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
+    ) -> ObjectArray:
+        """Label the arcs of predicted or given trees with their relations.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+        heads : None or sequence of length n_sentences, default=None
+            The heads of each sentence, 1-based, 0 for the root, or a DependencyTree with heads.
+            None predicts them.
+        allowed : None or sequence of length n_sentences, default=None
+            As for :meth:`predict`, if heads are predicted.
+
+        Returns
+        -------
+        labels : object ndarray of shape (n_sentences,)
+            ``labels[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object: the relation of
+            each token to its head, one of `labels_`.
+
+        Raises
+        ------
+        ValueError
+            If the training trees had no relations, or `heads` are not those of trees over these
+            sentences, or there are `allowed` arcs beside them.
+        """
+        self._check_ready()
+        if not self._has_labels:
+            raise ValueError(
+                f"This {type(self).__name__} knows no relations: it was fitted on none. Fit it on "
+                f"trees with relations (deprels, the column DEPREL of CoNLL-U), on raw text as y."
+            )
+        sentences, _ = check_sentences(X)
+        if heads is None:
+            return self._predict_parts(sentences, allowed)[1]
+        if allowed is not None:
+            raise ValueError("Give heads, or the arcs allowed for heads to predict, but not both.")
+        return self._label_sentences(sentences, heads)
+
+    def _predict_parts(self, sentences, allowed):
+        """Predict heads, the labels of their arcs, and tags by the name of their column.
+
+        Labels are None for each sentence if none are known.
+        """
+        heads = self.predict(sentences, allowed=allowed)
+        labels = (
+            self._label_sentences(sentences, heads) if self._has_labels else [None] * len(heads)
+        )
+        return heads, labels, {}
+
+    def score(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Compute the unlabelled attachment score of the predicted trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            The true heads, -1 where they are not known; None takes those of the trees in X.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts.
+
+        Returns
+        -------
+        score : float
+            Share of tokens with a known head, punctuation included, that get it, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If no head is known.
+        """
+        check_is_fitted(self)
+        sentences, true_heads = check_trees(X, y)
+        return unlabeled_attachment_score(
+            true_heads, self.predict(sentences), sample_weight=sample_weight
+        )
+
+    def parse(
+        self, X: Sentences, *, allowed: Allowed | None = None, keep_heads: bool = False
+    ) -> list[DependencyTree]:
+        """Parse sentences into trees that can be drawn or written as CoNLL-U.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+        allowed : None or sequence of length n_sentences, default=None
+            As for :meth:`predict`.
+        keep_heads : bool, default=False
+            Whether heads that trees of X have are kept, with their relations, so that only those
+            that are not known (-1) are predicted. Else heads of X are not looked at.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            The trees of X with predicted heads and, if the training trees had any, relations, and
+            tags if these were learned; for a plain sequence a tree whose forms are what is in it.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`predict`; or if no tree that it could predict has the heads to be kept, as
+            where they cross and the decoder is not "mst". The message names the sentence, and the
+            arcs.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> model = DeterministicSHAG().fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
+        >>> model.parse([["DET", "NOUN", "VERB"]])[0]
+        DependencyTree('DET NOUN VERB', heads=[2, 3, 0])
+        """
+        sentences, _ = check_sentences(X)
+        if keep_heads:
+            allowed = allow_kept_heads(sentences, allowed, self._projective)
+        heads, labels, tags = self._predict_parts(sentences, allowed)
+        if keep_heads:
+            labels = map(kept_relations, sentences, heads, labels)
+        return make_trees(sentences, heads, labels, tags)
+
+    @property
+    def _needs_whole_trees(self):
+        """What learns from whole trees alone, to be named in messages; None if nothing does."""
+        return type(self).__name__
+
+    @property
+    def _projective(self):
+        """Whether predicted trees have no arcs that cross."""
+        return self.decoder != "mst"
+
+    def _check_allowed(self, allowed, lengths):
+        """Check which arcs of sentences are allowed, and that they make trees."""
+        if allowed is None:
+            return None
+        allowed = check_allowed(allowed, lengths)
+        impossible = find_impossible(allowed, self._projective)
+        if impossible is not None:
+            raise ValueError(
+                f"X[{impossible}] has no {'projective ' * self._projective}tree with one root "
+                f"whose arcs are all allowed: allow more of them in allowed[{impossible}]"
+                f"{advise_on_crossing(allowed[impossible])}."
+            )
+        return allowed
+
+    def _check_ready(self):
+        check_is_fitted(self)
+        self._check_parsing()
+
+    def _check_parsing(self):
+        """Check the parameters of parsing, for each class and values once."""
+        values = tuple(getattr(self, name) for name in self._parsing_parameters)
+        check = _check_parsing
+        try:
+            hash(values)
+        except TypeError:  # to be refused, too, and not for that
+            check = _check_parsing.__wrapped__
+        check(type(self), *values)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+@lru_cache(typed=True)
+def _check_parsing(kind, *values):
+    """Check them for a class of estimators: it takes longer than to parse a sentence."""
+    params = dict(zip(kind._parsing_parameters, values, strict=True))
+    constraints = {name: kind._parameter_constraints[name] for name in params}
+    validate_parameter_constraints(constraints, params, kind.__name__)
+
+
+class ChartParser(BaseParser):
+    """Parser by a chart: everything but what it knows of sentences, and how it came to know it.
+
+    A subclass says what it knows in two hooks: of all sentences, at the edge, in `_encode`; in
+    `_rungs` the rest. A third, `_label_arcs`, labels given arcs: by default as those with the same
+    symbols and direction are labelled most often, of which there have to be `label_counts_` then.
+    """
+
+    # Whether a derivation has just one state path, so that the best path is the best tree.
+    _deterministic = False
+
+    @abstractmethod
+    def _encode(self, sentences, symbols):
+        """Say in whole numbers what is known of the tokens of all sentences.
+
+        Parameters
+        ----------
+        sentences : list
+            As users give them.
+        symbols : list of sequences of str
+            Of each sentence.
+
+        Returns
+        -------
+        encoded : EncodedSentences
+            Its `codes` may have several columns.
+        """
+
+    @abstractmethod
+    def _rungs(self):
+        """List how to parse, as Rungs, each for sentences that those before have no mass for."""
+
+    def _parsing_rungs(self):
+        """List the same for trees of given sentences, where these need other rungs."""
+        return self._rungs()
+
+    def _label_arcs(self, batch, heads):
+        """Label given arcs.
+
+        Parameters
+        ----------
+        batch : Batch
+        heads : int ndarray of shape (n_tokens,)
+            1-based head positions within each sentence, 0 for the root.
+
+        Returns
+        -------
+        labels : int ndarray of shape (n_tokens,)
+            Places in `labels_`.
+        """
+        table = keep(self, (self.label_counts_, self.symbols_), _tabulate_labels)
+        return label_arcs(table, batch.codes, heads, batch.indptr)
+
+    def _label_sentences(self, sentences, heads):
+        return self._label_batch(self._batch(sentences), check_heads(sentences, heads, "heads"))
+
+    def _predict_parts(self, sentences, allowed):
+        batch = self._batch(sentences, allowed)  # once for both
+        heads = self._parse(batch)
+        if not self._has_labels:
+            return heads, [None] * heads.size, {}
+        return heads, self._label_batch(batch, np.concatenate(heads)), {}
+
+    def _label_batch(self, batch, heads):
+        labels = self.labels_[self._label_arcs(batch, heads)]
+        return object_array(np.split(labels, batch.indptr[1:-1]))
+
+    def _batch(self, X, allowed=None):
+        self._check_ready()
+        sentences, symbols = check_sentences(X)
+        codes, indptr = self._encode(sentences, symbols)
+        allowed = self._check_allowed(allowed, np.diff(indptr).tolist())
+        return Batch(sentences, codes, indptr, allowed)
+
+    def _check_parsing(self):
+        super()._check_parsing()
+        if self.decoder == "viterbi" and not self._deterministic:
+            raise ValueError(
+                f"decoder='viterbi' finds the best path through the states, which is the best tree "
+                f"only for deterministic automata. Use decoder='mbr' or 'max_marginal' with "
+                f"{type(self).__name__}."
+            )
+
+    def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
+        return self._parse(self._batch(X, allowed))
+
+    def _parse(self, batch):
+        task = self._decode(self._parsing_rungs())
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+
+    def _decode(self, rungs):
+        """Say how to find the trees of a chunk."""
+        if self.decoder == "viterbi":
+            return partial(parse_derivations, log_rungs(rungs))
+        return partial(parse_heads, rungs, decoder=self.decoder)
+
+    def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
+        batch = self._batch(X, allowed)
+        task = partial(parse_marginals, self._parsing_rungs(), decoder=self.decoder)
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+
+    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        batch = self._batch(X)
+        rungs, allowed = self._parsing_rungs(), arcs_left_by(self._known_heads(batch, y))
+        sign, log_abs_z = self._log_partitions(batch, rungs)
+        sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed), rungs)
+        possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
+        return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
+
+    def _known_heads(self, batch, y):
+        """List the heads of each sentence, -1 where they are not known."""
+        return np.split(check_heads(batch.sentences, y, partial=True), batch.indptr[1:-1])
+
+    def _log_partitions(self, batch, rungs):
+        """Compute sign and log |Z| of every sentence by the first of some rungs."""
+        task = partial(parse_log_partitions, rungs[:1])
+        results = over_chunks(task, batch, self.n_jobs, self.verbose)
+        return tuple(map(np.array, zip(*results, strict=True)))
+
+    def _report_marginals(self, X):
+        """List what :class:`~sklearn_shag.inspection.MarginalReport` says of each sentence."""
+        batch = self._batch(X)
+        task = partial(report_marginals, self._rungs()[:1])
+        return over_chunks(task, batch, self.n_jobs, self.verbose)
+
+
+def _tabulate_labels(counts, symbols):
+    return tabulate_labels(counts, symbols.size)

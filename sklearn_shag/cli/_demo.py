@@ -1,0 +1,110 @@
+"""The command `demo`: four models on a treebank, a tree, and what to do next."""
+
+import shlex
+import shutil
+import time
+from itertools import zip_longest
+from pathlib import Path
+
+from sklearn.model_selection import train_test_split
+
+from sklearn_shag.datasets import load_english
+from sklearn_shag.learning import EMSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag.metrics import exact_match_score, unlabeled_attachment_score
+from sklearn_shag.treebank import display_width, read_conllu
+from sklearn_shag.utils._messages import printable
+
+
+def demo(options):
+    """Train models, score them, and show a true tree beside a parsed one.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `treebank`, `n_states`, `smoothing` and `n_jobs`.
+    """
+    train, test, own = _read(options.treebank)
+    print(f"{len(train)} sentences to learn from, {len(test)} to parse\n")
+    n_states, n_jobs = options.n_states, options.n_jobs
+    hidden = {"smoothing": options.smoothing, "n_jobs": n_jobs}
+    spectral = f"SPECTRAL, {n_states} states"
+    models = {
+        "DET": DeterministicSHAG("single", n_jobs=n_jobs),
+        "DET+F": DeterministicSHAG("first", n_jobs=n_jobs),
+        spectral: SpectralSHAG(n_states, **hidden),
+        f"EM, {n_states} states": EMSHAG(n_states, init="moments", max_iter=100, **hidden),
+    }
+    started = time.perf_counter()
+    for model in models.values():  # on what comes next, so that nothing else is compiled
+        model.fit(train).predict(test)
+    print(f"First run, with compiling or loading code: {time.perf_counter() - started:.1f} s\n")
+    _print_scores(models, train, test)
+    # The sentence to draw: of readable length, and the same whatever the models think of it.
+    chosen = min(test, key=lambda tree: abs(len(tree) - 12))
+    _print_trees(chosen, models[spectral].parse([chosen])[0], f"parsed by {spectral}")
+    print(f"\nNext, learn from your own treebank:\n\n  {options.program} train {own}")
+
+
+def _read(folder):
+    """The trees to learn from and to parse, and the arguments of `train` for such a treebank."""
+    if folder is None:
+        print("Treebank: the bundled English sentences, a quarter of them for testing")
+        train, test = train_test_split(load_english().data, test_size=0.25, random_state=0)
+        return train, test, "your-treebank.conllu -o model.npz"
+    print(f"Treebank: {printable(folder)}")
+    files = _list_split(folder, "train")
+    own = f"{printable(shlex.join(map(str, files)))} -o model.npz"
+    return read_conllu(files), read_conllu(_list_split(folder, "test")), own
+
+
+def _list_split(folder, split):
+    folder = Path(folder).expanduser()
+    need = "--treebank takes a folder with *train*.conllu and *test*.conllu"
+    if folder.is_file():
+        raise NotADirectoryError(f"{folder} is a file: {need}.")
+    if not folder.is_dir():
+        raise FileNotFoundError(f"There is no folder {folder}: {need}.")
+    files = sorted(path for path in folder.glob("*.conllu*") if split in path.name)
+    if not files:
+        raise FileNotFoundError(f"No file *{split}*.conllu in the folder {folder}: {need}.")
+    return files
+
+
+def _print_scores(models, train, test):
+    print(f"{'model':<22}{'UAS':>8}{'exact':>8}{'training':>12}{'parsing':>12}")
+    for name, model in models.items():
+        started = time.perf_counter()
+        model.fit(train)
+        trained = time.perf_counter()
+        heads = model.predict(test)
+        parsed = time.perf_counter()
+        score = 100 * unlabeled_attachment_score(test, heads)
+        exact = 100 * exact_match_score(test, heads)
+        print(
+            f"{name:<22}{score:>7.1f}%{exact:>7.1f}%{trained - started:>10.2f} s"
+            f"{parsed - trained:>10.2f} s"
+        )
+    print(
+        "\nDET and DET+F count; SPECTRAL and EM learn hidden states, in two ways."
+        "\nUAS: the share of words that get the right head, punctuation included."
+        "\nexact: the share of sentences in which all words do."
+    )
+
+
+def _print_trees(true, parsed, title):
+    """Draw two trees, beside each other if the terminal is wide enough."""
+    print(f"\n{printable(' '.join(true.forms), max_length=None)}\n")
+    right = true.heads == parsed.heads
+    rows = zip(str(parsed).split("\n"), right, strict=True)  # one a word
+    drawings = [
+        ["the true tree", "", *str(true).split("\n")],
+        [title, "", *(row if is_right else f"{row} *" for row, is_right in rows)],
+    ]
+    left_width, right_width = (max(map(display_width, drawing)) for drawing in drawings)
+    if left_width + 6 + right_width <= shutil.get_terminal_size().columns:
+        for left, right_row in zip_longest(*drawings, fillvalue=""):
+            print(f"{left}{' ' * (left_width + 6 - display_width(left))}{right_row}".rstrip())
+    else:
+        print("\n\n".join(map("\n".join, drawings)))
+    marked = "" if right.all() else "; * marks the others"
+    print(f"\n{right.sum()} of {len(true)} words have the right head{marked}.")

@@ -1,0 +1,273 @@
+"""The command evaluate, and sentences as commands read them."""
+
+import json
+import os
+import re
+import warnings
+from itertools import compress, product, zip_longest
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.metrics import attachment_breakdown, is_punctuation, labeled_counts
+from sklearn_shag.treebank import MISSING, DependencyTree, fill_unknown, list_sources, read_conllu
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._io import STANDARD
+from sklearn_shag.utils._messages import printable, shorten
+
+
+class Sentence(NamedTuple):
+    """A tree and where it stands."""
+
+    path: str
+    number: int
+    tree: DependencyTree
+
+
+def read_sentences(files):
+    """Read files of :func:`list_sources`, one after the other.
+
+    Parameters
+    ----------
+    files : list of str
+
+    Returns
+    -------
+    sentences : list of Sentence
+        Their numbers count from 1 in each file.
+    """
+    return [
+        Sentence("<stdin>" if path == STANDARD else path, number, tree)
+        for path in files
+        for number, tree in enumerate(read_conllu(path), start=1)
+    ]
+
+
+def find_sent_id(sentence):
+    """Find the name that a sentence has in its comments; None without one."""
+    comment = re.search(r"^# *sent_id *= *(.+)$", sentence.tree._source or "", flags=re.MULTILINE)
+    return comment[1].strip() if comment else None
+
+
+def describe(sentence):
+    """Say where a sentence stands."""
+    sent_id = find_sent_id(sentence)
+    name = f" (sent_id {sent_id})" if sent_id else ""
+    return f"sentence {sentence.number} of {sentence.path}{name}"
+
+
+def require_some(sentences, files):
+    """Refuse files without any sentences."""
+    if not sentences:
+        names = ("standard input" if path == STANDARD else path for path in files)
+        raise ValueError(f"There are no sentences in {', '.join(names)}.")
+
+
+N_RESAMPLES = 1000
+CONFIDENCE = 0.95
+# In the order in which they are printed; those of relations where both sides have some.
+SCORES = {
+    "uas": "UAS",
+    "las": "LAS",
+    "clas": "CLAS",
+    "label_accuracy": "label accuracy",
+    "exact_match": "exact match",
+}
+
+
+def evaluate(options):
+    """Print scores, their intervals and where the errors are.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `gold`, `system`, `by`, `ignore_punctuation` and `json`.
+
+    Raises
+    ------
+    ValueError
+        If the files do not hold the same sentences, those parsed with all heads, or no token
+        counts.
+    """
+    gold_files, system_files = list_sources(options.gold), list_sources(options.system)
+    _check_files(gold_files, system_files)
+    gold, system = read_sentences(gold_files), read_sentences(system_files)
+    gold = _fill_unknown(gold)
+    _check_sentences(options, gold, system)
+    report = _compare(
+        [sentence.tree for sentence in gold],
+        [sentence.tree for sentence in system],
+        options.by,
+        is_punctuation if options.ignore_punctuation else None,
+    )
+    if options.json:
+        print(json.dumps({"gold": gold_files, "system": system_files, **report}, indent=2))
+    else:
+        _print(report)
+
+
+def _check_files(gold, system):
+    if STANDARD in gold and STANDARD in system:
+        raise ValueError("Standard input, '-', can be read only once.")
+    for a, b in product(gold, system):
+        if STANDARD not in (a, b) and os.path.samefile(a, b):
+            warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
+
+
+def _fill_unknown(gold):
+    """Of sentences without heads among others none is known: they are not scored."""
+    trees = fill_unknown([sentence.tree for sentence in gold])
+    return [sentence._replace(tree=tree) for sentence, tree in zip(gold, trees, strict=True)]
+
+
+def _check_sentences(options, gold, system):
+    for side, sentences in ((options.gold, gold), (options.system, system)):
+        if not sentences:
+            raise ValueError(f"{side} holds no sentences.")
+    for pair in zip_longest(gold, system):
+        difference = _find_difference(*pair)
+        if difference is not None:
+            raise ValueError(
+                f"{options.gold} ({len(gold)} sentences) and {options.system} ({len(system)}) do "
+                f"not hold the same sentences: {difference}."
+            )
+    for sentence in (*gold, *system):
+        if sentence.tree.heads is None:
+            raise ValueError(f"{describe(sentence)} is without heads, which are what is scored.")
+    for sentence in system:
+        if UNKNOWN in sentence.tree.heads:
+            raise ValueError(
+                f"{describe(sentence)} has words without heads; what is scored are whole trees."
+            )
+
+
+def _find_difference(true, parsed):
+    """What differs between two sentences, one of which may be missing; None if nothing does."""
+    if true is None or parsed is None:
+        return f"only one of them has {describe(true or parsed)}"
+    if true.tree.forms == parsed.tree.forms:
+        return None
+    pairs = enumerate(zip_longest(true.tree.forms, parsed.tree.forms), start=1)
+    token, words = next((token, pair) for token, pair in pairs if pair[0] != pair[1])
+    first, second = ("no word" if word is None else shorten(word) for word in words)
+    return (
+        f"word {token} is {first} in {describe(true)}, and {second} in {describe(parsed)}. Both "
+        f"need the same words in the same order"
+    )
+
+
+def _compare(gold, system, by, ignore):
+    """All that is printed, as a dict for JSON."""
+    if ignore is not None and {symbol for tree in gold for symbol in tree.symbols} == {MISSING}:
+        raise ValueError(
+            f"All tags of the true trees are {MISSING!r}, so punctuation cannot be told from "
+            f"words. Tag the text first, or score without --ignore-punctuation."
+        )
+    counts = _count(gold, system, ignore)
+    n_scored = int(counts["uas"][:, 1].sum())
+    if not n_scored:
+        raise ValueError(
+            "No token is left to score: all symbols of words with heads stand for punctuation."
+        )
+    breakdown = attachment_breakdown(gold, system, by=by, ignore=ignore)
+    return {
+        "sentences": len(gold),
+        "tokens": sum(map(len, gold)),
+        "unknown_tokens": int(sum(np.count_nonzero(tree.heads == UNKNOWN) for tree in gold)),
+        "scored_tokens": n_scored,
+        "punctuation": "scored" if ignore is None else "ignored",
+        **_resample({name: counts[name] for name in SCORES if name in counts}),
+        "confidence": CONFIDENCE,
+        "resamples": N_RESAMPLES,
+        "breakdown": {
+            "by": by,
+            "rows": [
+                {
+                    "symbol": symbol,
+                    "left": {"correct": int(right[0]), "total": int(total[0])},
+                    "right": {"correct": int(right[1]), "total": int(total[1])},
+                }
+                for symbol, right, total in zip(*breakdown, strict=True)
+            ],
+        },
+    }
+
+
+def _count(gold, system, ignore):
+    """Count in every sentence what scores are sums of.
+
+    Returns
+    -------
+    counts : dict of ndarrays of shape (n_sentences, 2)
+        By score, such as tokens with the right head, and tokens that count.
+    """
+    uas, exact = np.zeros((2, len(gold), 2))
+    known = False
+    for s, (true, parsed) in enumerate(zip(gold, system, strict=True)):
+        counted = true.heads != UNKNOWN
+        if ignore is not None:
+            counted &= [not ignore(symbol) for symbol in true.symbols]
+        right = (true.heads == parsed.heads)[counted]
+        uas[s] = right.sum(), right.size
+        exact[s] = right.all() and right.size > 0, right.size > 0
+        known |= any(label != MISSING for label in compress(true.deprels, counted))
+    counts = {"uas": uas, "exact_match": exact}
+    if known and any(set(parsed.deprels) != {MISSING} for parsed in system):
+        starts = np.cumsum([0, *map(len, gold[:-1])])
+        for name, of_tokens in labeled_counts(gold, system, ignore=ignore).items():
+            of_sentences = np.add.reduceat(np.transpose(of_tokens), starts)
+            if of_sentences[:, 1].any():  # else there are no content words
+                counts[name] = of_sentences
+    return counts
+
+
+def _resample(counts):
+    """Scores, and by a percentile bootstrap their intervals, over sentences drawn anew."""
+    rng = np.random.default_rng(0)
+    table = np.hstack(list(counts.values()))
+    n_sentences = len(table)
+    draws = (rng.integers(n_sentences, size=n_sentences) for _ in range(N_RESAMPLES))
+    sums = np.array([table.sum(axis=0), *(table[drawn].sum(axis=0) for drawn in draws)])
+    shares = sums[:, ::2] / np.maximum(sums[:, 1::2], 1)
+    tail = (1 - CONFIDENCE) / 2
+    lows, highs = np.quantile(shares[1:], [tail, 1 - tail], axis=0)
+    rows = zip(counts, *(part.tolist() for part in (shares[0], lows, highs)), strict=True)
+    return {name: {"score": score, "low": low, "high": high} for name, score, low, high in rows}
+
+
+def _print(report):
+    n_tokens, n_unknown = report["tokens"], report["unknown_tokens"]
+    scored = "punctuation scored"
+    if report["punctuation"] == "ignored":
+        n_ignored = n_tokens - n_unknown - report["scored_tokens"]
+        scored = f"{n_ignored} of them punctuation and ignored"
+    if n_unknown:
+        scored = f"{n_unknown} of them without true heads and left out, {scored}"
+    print(f"{report['sentences']} sentences, {n_tokens} tokens, {scored}\n")
+    print(f"{'':<15}{'score':>7}   {100 * report['confidence']:.0f} % interval")
+    for key, name in SCORES.items():
+        if key in report:
+            score, low, high = (100 * value for value in report[key].values())
+            print(f"{name:<15}{score:>7.2f}   {low:.2f} to {high:.2f}")
+    print(f"(intervals: {report['resamples']} resamples of the sentences)\n")
+    by = report["breakdown"]["by"]
+    print(
+        "Right heads by the symbol of the true head, for words left and right of it:\n"
+        if by == "head"
+        else "Right heads by the symbol of the word, for words left and right of their heads:\n"
+    )
+    rows = [
+        (printable(row["symbol"]), *(tuple(row[side].values()) for side in ("left", "right")))
+        for row in report["breakdown"]["rows"]
+    ]
+    rows.sort(key=lambda row: -row[1][1] - row[2][1])
+    width = max(len("symbol"), *(len(row[0]) for row in rows))
+    print(f"{'symbol':<{width}}{'left':>20}{'right':>20}{'both':>20}")
+    for symbol, left, right in rows:
+        both = (left[0] + right[0], left[1] + right[1])
+        cells = "".join(f"{_share(*cell):>20}" for cell in (left, right, both))
+        print(f"{symbol:<{width}}{cells}")
+
+
+def _share(correct, total):
+    return f"{100 * correct / total:.1f} % of {total:>6}" if total else "-"

@@ -1,0 +1,409 @@
+"""The command line: thin layers over the library."""
+
+import argparse
+import atexit
+import contextlib
+import gc
+import os
+import signal
+import sys
+import threading
+import warnings
+from _thread import interrupt_main
+from importlib import import_module
+
+from sklearn_shag import __version__
+from sklearn_shag.utils._io import STANDARD
+from sklearn_shag.utils._messages import printable
+
+N_STATES = 8
+EXAMPLES = {
+    None: """\
+exit status:
+  0 if all went well, 1 if something could not be read, learned or written, 2 for wrong options,
+  130 after an interruption
+
+examples:
+  %(prog)s demo
+  %(prog)s train train.conllu -o model.npz --n-states 8
+  %(prog)s parse model.npz test.conllu -o parsed.conllu
+  %(prog)s evaluate test.conllu parsed.conllu
+""",
+    "demo": """\
+examples:
+  %(prog)s
+  %(prog)s --treebank UD_English-EWT --n-states 8
+""",
+    "train": """\
+examples:
+  %(prog)s train.conllu -o model.npz
+  %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
+  %(prog)s train.conllu -o model.npz --model first
+  %(prog)s train.conllu -o model.npz --model crf
+  %(prog)s train.conllu -o model.npz --model biaffine --tags upos
+""",
+    "parse": """\
+examples:
+  %(prog)s model.npz test.conllu -o parsed.conllu
+  %(prog)s model.npz - < test.conllu > parsed.conllu
+  %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
+  %(prog)s model.npz test.conllu -o parsed.conllu --confidence
+  %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
+""",
+    "suggest": """\
+examples:
+  %(prog)s model.npz partial.conllu
+  %(prog)s model.npz partial.conllu -n 100 --json
+  %(prog)s model.npz partial.conllu --by sentences
+""",
+    "evaluate": """\
+examples:
+  %(prog)s test.conllu parsed.conllu
+  %(prog)s test.conllu parsed.conllu --ignore-punctuation --by modifier
+  %(prog)s test.conllu parsed.conllu --json
+""",
+}
+
+
+def main(argv=None, prog="sklearn-shag"):
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : None or list of str, default=None
+        Arguments after the program's name; None takes those of the process.
+    prog : str, default="sklearn-shag"
+        The program's name in help and usage.
+
+    Returns
+    -------
+    status : int
+        0, or 1 after one line on standard error that says what is wrong. Wrong usage exits with 2,
+        an interruption gives 130.
+    """
+    with _keep_interrupts():
+        status = _run(argv, prog)
+    if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Whoever interrupts what is left, the end of a process, need not see how that looks.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return status
+
+
+def _run(argv, prog):
+    program = "sklearn_shag"
+    try:
+        try:
+            options = _parser(prog).parse_args(argv)
+            program = f"sklearn_shag {options.command}"
+            with _few_collections(), _short_warnings(program):
+                # Numerical libraries are imported here, and not for --help or a wrong option.
+                module = import_module(f"sklearn_shag.{options.module}")
+                getattr(module, options.command)(options)
+        finally:
+            _flush_output()  # also of --help, which exits
+    except BrokenPipeError:
+        return 0  # the reader of the pipe has seen enough
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted", file=sys.stderr)
+        # One that passed through `exec` of a text has left a mark, by which Python would end as if
+        # nobody had caught it; the next `exec` takes the mark away.
+        exec("")
+        return 130
+    except MemoryError as error:
+        print(f"{program}: error: out of memory. {_one_line(error)}".rstrip(" ."), file=sys.stderr)
+        return 1
+    except (OSError, TypeError, ValueError) as error:
+        message = str(error)
+        if isinstance(error, OSError) and error.strerror is not None:  # the system's, not ours
+            message = f"{error.filename or 'standard input or output'}: {error.strerror}"
+        print(f"{program}: error: {_one_line(message)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+@contextlib.contextmanager
+def _keep_interrupts():
+    """Interrupt again where an interruption is lost, in code that cannot raise it."""
+    report = sys.unraisablehook
+
+    def interrupt_again(lost):
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            report(lost)
+            return
+        later = threading.Timer(0.05, _interrupt_main)  # after that code
+        later.daemon = True
+        later.start()
+
+    sys.unraisablehook = interrupt_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = report
+
+
+def _interrupt_main():
+    if hasattr(signal, "pthread_kill"):  # unlike the other it ends a system call
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    else:
+        interrupt_main()
+
+
+@contextlib.contextmanager
+def _few_collections():
+    """Look seldom for garbage in cycles: imports and trees, which stay to the end, make none.
+
+    Else a quarter of the time of a short command goes into that.
+    """
+    atexit.register(gc.freeze)  # what is left when the process ends is not searched once more
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1_000_000, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+@contextlib.contextmanager
+def _short_warnings(program):
+    """Show a warning as one line, without the place in the source, and equal ones once."""
+    shown = set()
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        text = _one_line(message)
+        if text not in shown:
+            shown.add(text)
+            print(f"{program}: warning: {text}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def _one_line(message):
+    return printable(" ".join(str(message).split()))
+
+
+def _flush_output():
+    """Write what is buffered, or drop it, so that the interpreter has nothing to complain of."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    """Its errors show arguments as they are, which may be meant for the terminal."""
+
+    def error(self, message):
+        super().error(printable(message))
+
+
+def _parser(prog):
+    description = "Dependency parsing with split head-automata grammars."
+    parser = _add_examples(_ArgumentParser(prog=prog, description=description), None)
+    parser.add_argument("--version", action="version", version=f"sklearn_shag {__version__}")
+    parser.set_defaults(program=prog)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    _add_demo(commands)
+    _add_train(commands)
+    _add_parse(commands)
+    _add_suggest(commands)
+    _add_evaluate(commands)
+    return parser
+
+
+def _add_demo(commands):
+    parser = _command(
+        commands, "demo", "cli._demo", "train four models, score them, draw a parsed tree"
+    )
+    parser.add_argument(
+        "--treebank",
+        metavar="DIR",
+        help="folder with *train*.conllu and *test*.conllu (default: the bundled treebank)",
+    )
+    _add_learning(parser, smoothing="5, for spectral and em")
+    parser.set_defaults(n_states=N_STATES, smoothing=5.0)
+
+
+def _add_train(commands):
+    parser = _command(commands, "train", "cli._models", "learn a model from CoNLL-U files")
+    _add_files(parser, "file", "FILE", "the treebank", nargs="+")
+    parser.add_argument(
+        *("-o", "--output"),
+        metavar="MODEL",
+        required=True,
+        help="model file to write, or - for standard output (required)",
+    )
+    parser.add_argument(
+        "--model",
+        choices=["spectral", "em", "single", "first", "sibling", "words", "crf", "biaffine"],
+        default="spectral",
+        help="hidden states, from moments or by EM, a deterministic automaton, words (of the "
+        "column form) beside the symbols, a linear model of whole columns, or a network, the most "
+        "accurate one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--symbols",
+        metavar="COLUMNS",
+        help="columns that make up the symbols, such as upos,xpos; not of crf and biaffine "
+        "(default: upos)",
+    )
+    parser.add_argument(
+        "--columns",
+        metavar="COLUMNS",
+        help="columns that crf and biaffine read, such as upos,form,suffix (default: all with "
+        "values)",
+    )
+    parser.add_argument(
+        "--tags",
+        choices=["upos", "xpos"],
+        help="tags to be learned from words alone, so that the model parses text without any: by "
+        "biaffine along with trees, for others by a tagger in front of them (default: tags are "
+        "read)",
+    )
+    parser.add_argument(
+        "--min-count",
+        type=int,
+        metavar="N",
+        help="replace symbols, or the words that crf, biaffine and taggers read, that were seen "
+        "less often by one rare symbol (default: 1, of words 2)",
+    )
+    _add_learning(parser, smoothing="that of the model")
+
+
+def _add_parse(commands):
+    parser = _command(commands, "parse", "cli._models", "parse CoNLL-U files, or tokens alone")
+    _add_model(parser)
+    _add_files(parser, "file", "FILE", "sentences", nargs="+")
+    parser.add_argument(
+        "--input",
+        choices=["conllu", "horizontal"],
+        default="conllu",
+        help="CoNLL-U, or a sentence a line with spaces between its tokens, for models that need "
+        "no tags (default: %(default)s)",
+    )
+    parser.add_argument(
+        *("-o", "--output"),
+        metavar="OUT",
+        default=STANDARD,
+        help="CoNLL-U to write, all files in one; .gz is compressed (default: standard output)",
+    )
+    parser.add_argument(
+        "--decoder",
+        choices=["mbr", "max_marginal", "viterbi", "mst"],
+        help="tree with the largest sum of log marginals or of marginals; of deterministic "
+        "automata only, the most probable one; or as mbr, with arcs that may cross (default: that "
+        "of the model)",
+    )
+    parser.add_argument(
+        "--keep-heads",
+        action="store_true",
+        help="keep the heads that the sentences have, with their relations, and complete the rest "
+        "(default: heads are ignored)",
+    )
+    parser.add_argument(
+        "--confidence",
+        action="store_true",
+        help="write the probability of each arc into MISC, such as Confidence=0.9712 (default: "
+        "MISC stays as it is)",
+    )
+    _add_n_jobs(parser, default="that of the model")
+
+
+def _add_suggest(commands):
+    parser = _command(
+        commands, "suggest", "cli._models", "list what a model is least sure of: what to annotate"
+    )
+    _add_model(parser)
+    _add_files(
+        parser, "file", "FILE", "sentences, of which known heads are taken for true", nargs="+"
+    )
+    parser.add_argument(
+        *("-n", "--number"),
+        type=int,
+        default=10,
+        metavar="N",
+        help="how many to list, at most (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--by",
+        choices=["arcs", "sentences"],
+        default="arcs",
+        help="words whose heads are in question, or sentences, by their expected share of wrong "
+        "heads (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object (default: a table, with tabs between its columns)",
+    )
+    _add_n_jobs(parser, default="that of the model")
+
+
+def _add_evaluate(commands):
+    parser = _command(commands, "evaluate", "cli._evaluate", "score parsed trees against true ones")
+    _add_files(parser, "gold", "GOLD", "true trees")
+    _add_files(parser, "system", "SYSTEM", "parsed trees of the same sentences")
+    parser.add_argument(
+        "--ignore-punctuation",
+        action="store_true",
+        help="leave out tokens with the tag PUNCT (default: they are scored)",
+    )
+    parser.add_argument(
+        "--by",
+        choices=["head", "modifier"],
+        default="head",
+        help="whose symbol is meant in the table of right heads (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object, with scores from 0 to 1 (default: a table in percent)",
+    )
+
+
+def _command(commands, name, module, description):
+    """Add a command: the function of that name in a module of the package."""
+    sentence = f"{description[0].upper()}{description[1:]}."
+    parser = commands.add_parser(name, help=description, description=sentence)
+    parser.set_defaults(module=module)
+    return _add_examples(parser, name)
+
+
+def _add_examples(parser, name):
+    parser.epilog = EXAMPLES[name]
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    return parser
+
+
+def _add_model(parser):
+    help = "model file, of the command train, or - for standard input"
+    parser.add_argument("model", metavar="MODEL", help=help)
+
+
+def _add_files(parser, name, metavar, what, **options):
+    help = f"{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard input"
+    parser.add_argument(name, metavar=metavar, help=help, **options)
+
+
+def _add_learning(parser, smoothing):
+    parser.add_argument(
+        "--n-states",
+        type=int,
+        metavar="N",
+        help=f"hidden states, of spectral and em (default: {N_STATES})",
+    )
+    parser.add_argument(
+        "--smoothing",
+        type=float,
+        metavar="S",
+        help=f"pseudo-sequences of the pooled automaton (default: {smoothing})",
+    )
+    _add_n_jobs(parser)
+
+
+def _add_n_jobs(parser, default="1"):
+    help = f"number of workers, -1 for all cores (default: {default})"
+    parser.add_argument("--n-jobs", type=int, metavar="N", help=help)

@@ -1,0 +1,348 @@
+"""The commands that make models and use them: train, parse, suggest."""
+
+import json
+import os
+import re
+import sys
+import warnings
+
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag._parser import BaseParser
+from sklearn_shag.cli._evaluate import find_sent_id, read_sentences, require_some
+from sklearn_shag.cli._main import N_STATES
+from sklearn_shag.conditional import CRFParser
+from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
+from sklearn_shag.learning import EMSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag.lexical import LexicalizedSHAG
+from sklearn_shag.model_files import load_model, save_model
+from sklearn_shag.network import BiaffineParser, Tagger
+from sklearn_shag.parsing import allow_kept_heads, head_probabilities
+from sklearn_shag.treebank import (
+    MISSING,
+    TokenFeature,
+    list_sources,
+    read_conllu,
+    read_horizontal,
+    write_conllu,
+)
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._io import STANDARD, check_target, expand_user
+from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._messages import printable
+from sklearn_shag.utils._parallel import progress
+
+# Models of columns: they see more than symbols.
+OF_COLUMNS = {"crf": CRFParser, "biaffine": BiaffineParser}
+
+
+def _make_model(options):
+    """Make what is to be fitted on trees, not fitted, and name the learner in it."""
+    of_columns = options.model in OF_COLUMNS
+    learner = (_make_learner_of_columns if of_columns else _make_learner_of_symbols)(options)
+    if options.tags is not None and options.model != "biaffine":
+        return make_pipeline(_make_tagger(options), learner), learner
+    if of_columns:
+        return learner, learner
+    feature, *others = ("upos" if options.symbols is None else options.symbols).split(",")
+    n = 1 if options.min_count is None else options.min_count
+    return make_pipeline(TokenFeature(feature, others or None, min_count=n), learner), learner
+
+
+def _make_tagger(options):
+    if options.symbols is not None:
+        raise ValueError(
+            f"--symbols {options.symbols} does not go with --tags {options.tags}, which are the "
+            f"symbols then; give one of the two."
+        )
+    chosen = {} if options.min_count is None else {"min_count": options.min_count}
+    return Tagger(options.tags, random_state=0, n_jobs=options.n_jobs, **chosen)
+
+
+def _make_learner_of_columns(options):
+    for name in ("symbols", "n_states", "smoothing"):
+        value = getattr(options, name)
+        if value is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} {value} does not go with --model {options.model}, a "
+                f"model of --columns; leave it out, or choose another model."
+            )
+    chosen = {} if options.min_count is None else {"min_count": options.min_count}
+    if options.columns not in (None, "auto"):
+        chosen["columns"] = options.columns.split(",")
+    elif options.tags is not None and options.model == "crf":  # what text without tags has then
+        chosen["columns"] = [options.tags, "form", "suffix"]
+    if options.model == "biaffine":
+        chosen["tags"] = options.tags
+    kind = OF_COLUMNS[options.model]
+    return kind(random_state=0, n_jobs=options.n_jobs, **chosen)
+
+
+def _make_learner_of_symbols(options):
+    name = options.model
+    if options.columns is not None:
+        raise ValueError(
+            f"--columns {options.columns} does not go with --model {name}, which sees symbols; "
+            f"give --symbols, or choose {' or '.join(OF_COLUMNS)}."
+        )
+    chosen = {} if options.smoothing is None else {"smoothing": options.smoothing}
+    if name not in ("spectral", "em") and options.n_states is not None:
+        raise ValueError(
+            f"--n-states {options.n_states} does not go with --model {name}, whose states "
+            f"follow from the symbols; leave it out, or choose spectral or em."
+        )
+    if name == "words":
+        if chosen:
+            raise ValueError(
+                f"--smoothing {options.smoothing:g} does not go with --model words, which backs "
+                f"off to the symbols; leave it out, or choose another model."
+            )
+        return LexicalizedSHAG(n_jobs=options.n_jobs)
+    if name in ("single", "first", "sibling"):
+        return DeterministicSHAG(name, n_jobs=options.n_jobs, **chosen)
+    chosen["n_states"] = N_STATES if options.n_states is None else options.n_states
+    if name == "spectral":
+        return SpectralSHAG(n_jobs=options.n_jobs, **chosen)
+    return EMSHAG(init="moments", max_iter=100, n_jobs=options.n_jobs, **chosen)
+
+
+def train(options):
+    """Learn a model from treebanks and save it.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `file`, `output`, `model`, `symbols`, `columns`, `tags`, `min_count`, `n_states`,
+        `smoothing` and `n_jobs`.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to learn from, or the output cannot be what it is to be.
+    """
+    files = list_sources(options.file)
+    _check_output(options.output, files)
+    if options.output == STANDARD and sys.stdout.isatty():
+        raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
+    _warn_of_test_files(files)
+    model, learner = _make_model(options)
+    trees = _read(files, read_conllu, with_heads=learner._needs_whole_trees is not None)
+    watched = [name for name in model.get_params() if name.endswith("__verbose")] or ["verbose"]
+    model.set_params(**dict.fromkeys(watched, _verbosity()))
+    model.fit(trees)
+    model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
+    save_model(model, options.output)
+    several = f" in {len(files)} files" if len(files) > 1 else ""
+    output = printable(options.output)
+    print(
+        f"Learned {learner} from {len(trees)} sentences{several}; saved to {output}",
+        file=sys.stderr if options.output == STANDARD else sys.stdout,
+    )
+
+
+def _warn_of_test_files(files):
+    """A folder of Universal Dependencies holds its test set too."""
+    test = [path for path in files if re.search(r"-ud-test\.conllu(\.gz)?$", path)]
+    if test and len(files) > 1:
+        warnings.warn(
+            f"{test[0]} is among the {len(files)} files to learn from, so scores on it will be "
+            f"too high; to learn from training sets alone, name them or a pattern such as "
+            f"'*-ud-train.conllu'",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def parse(options):
+    """Parse treebanks with a saved model.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `model`, `file`, `input`, `output`, `decoder`, `keep_heads`, `confidence` and `n_jobs`.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no parser, there is nothing to parse, or heads to be kept make no
+        tree that the parser could predict.
+    """
+    is_horizontal = options.input == "horizontal"
+    files = list_sources(options.file, ".txt" if is_horizontal else ".conllu")
+    _check_output(options.output, [options.model, *files])
+    transform, parser = open_parser(options, files)
+    if options.decoder is not None:
+        parser.set_params(decoder=options.decoder)
+    # Of what steps before the parser change, tags are written, and symbols are not.
+    trees = transform(_read(files, read_horizontal if is_horizontal else read_conllu))
+    parsed = parser.parse(trees, keep_heads=options.keep_heads)
+    if options.confidence:
+        parsed = _add_confidence(parser, trees, parsed, options.keep_heads)
+    write_conllu(parsed, options.output)
+
+
+def open_parser(options, files):
+    """Load the model of a command that parses files.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `model` and `n_jobs`.
+    files : list of str
+        Which are read next.
+
+    Returns
+    -------
+    parser : OpenMember
+
+    Raises
+    ------
+    ValueError
+        If the file holds no parser, or standard input is wanted twice.
+    """
+    if [options.model, *files].count(STANDARD) > 1:
+        raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
+    opened = open_member(load_model(options.model))
+    if not isinstance(opened.parser, BaseParser):
+        raise ValueError(
+            f"{options.model} holds a {type(opened.parser).__name__}, which cannot parse; give a "
+            f"model of the command train."
+        )
+    if options.n_jobs is not None:
+        opened.parser.set_params(n_jobs=options.n_jobs)
+    opened.parser.set_params(verbose=_verbosity())
+    return opened
+
+
+def _add_confidence(parser, trees, parsed, keep_heads):
+    """Put the probability of each arc into MISC, given the heads that were kept."""
+    allowed = allow_kept_heads(trees, None, parser._projective) if keep_heads else None
+    marginals = parser.predict_marginals(trees, allowed=allowed)
+    probabilities = head_probabilities(marginals, [tree.heads for tree in parsed])
+    return [
+        tree.with_misc("Confidence", [f"{probability:.4f}" for probability in of_sentence])
+        for tree, of_sentence in zip(parsed, probabilities, strict=True)
+    ]
+
+
+def _verbosity():
+    """Show on a terminal, and nowhere else, how far what takes long is."""
+    return int(sys.stderr.isatty())
+
+
+def _read(files, read, with_heads=False):
+    trees = []
+    with progress("Reading", len(files), "files", _verbosity()) as advance:
+        for path in files:
+            found = read(path)
+            n_bare = sum(tree.heads is None for tree in found)
+            if with_heads and n_bare:
+                raise ValueError(
+                    f"{path}: {n_bare} of {len(found)} sentences have no heads, from which to "
+                    f"learn. Leave them out, or take files with trees."
+                )
+            n_partial = sum(UNKNOWN in tree.heads for tree in found) if with_heads else 0
+            if n_partial:
+                raise ValueError(
+                    f"{path}: {n_partial} of {len(found)} sentences have words without heads, and "
+                    f"what is learned is learned from whole trees. Leave them out, complete "
+                    f"them with a model of other files: parse --keep-heads, or choose --model "
+                    f"{' or '.join(OF_COLUMNS)}."
+                )
+            trees += found
+            advance()
+    require_some(trees, files)
+    return trees
+
+
+def _check_output(output, inputs):
+    """Refuse, before any work, what cannot be written or would be written over an input."""
+    check_target(output)
+    output = expand_user(output)
+    for path in map(expand_user, inputs):
+        if os.path.isfile(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise ValueError(
+                f"The output {output} is the same file as the input {path}, which is not written "
+                f"over; name another file with -o."
+            )
+
+
+def suggest(options):
+    """Print the arcs or sentences that a model is least sure of.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With `model`, `file`, `number`, `by`, `json` and `n_jobs`.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no parser, there are no sentences or no unknown heads, or no tree that
+        the parser could predict has the known heads.
+    """
+    files = list_sources(options.file)
+    transform, parser = open_parser(options, files)
+    sentences = read_sentences(files)
+    require_some(sentences, files)
+    trees = transform([sentence.tree for sentence in sentences])
+    list_rows = {"arcs": _list_arcs, "sentences": _list_sentences}[options.by]
+    rows = list_rows(parser, trees, sentences, options.number)
+    if options.json:
+        print(json.dumps({"files": files, "by": options.by, "suggestions": rows}, indent=2))
+        return
+    print("\t".join(rows[0]))
+    for row in rows:
+        print("\t".join(map(_cell, row.values())))
+
+
+def _list_arcs(parser, trees, sentences, number):
+    arcs = least_certain_arcs(parser, trees, number)
+    rows = []
+    for s, token, head, probability, margin, entropy in zip(*map(_items, arcs), strict=True):
+        forms = sentences[s].tree.forms
+        rows.append(
+            {
+                **_place(sentences[s]),
+                "token": token,
+                "form": forms[token - 1],
+                "head": head,
+                "head_form": forms[head - 1] if head else None,
+                "probability": probability,
+                "margin": margin,
+                "entropy": entropy,
+            }
+        )
+    return rows
+
+
+def _list_sentences(parser, trees, sentences, number):
+    found = least_certain_sentences(parser, trees, number)
+    return [
+        {
+            **_place(sentences[s]),
+            "unknown_heads": n_unknown,
+            "expected_errors": errors,
+            "error_rate": rate,
+            "text": " ".join(sentences[s].tree.forms),
+        }
+        for s, n_unknown, errors, rate in zip(*map(_items, found), strict=True)
+    ]
+
+
+def _place(sentence):
+    return {
+        "file": sentence.path,
+        "sentence": sentence.number,
+        "sent_id": find_sent_id(sentence),
+    }
+
+
+def _items(column):
+    return column.tolist()
+
+
+def _cell(value):
+    if value is None:
+        return MISSING
+    return f"{value:.4f}" if isinstance(value, float) else printable(value, max_length=None)

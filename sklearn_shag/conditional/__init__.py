@@ -1,0 +1,19 @@
+"""Parsers of the probability of trees given their sentences: linear, and tuned grammars.
+
+What other folders use of it is listed here.
+"""
+
+from sklearn_shag.conditional._base import (
+    ArcParser,
+    ConditionalParser,
+    KnownTrees,
+    best_labels,
+    count_known_labels,
+    mask_labels,
+    prepare_trees,
+)
+from sklearn_shag.conditional._crf import CRFParser
+from sklearn_shag.conditional._passes import attachment_score, repeat_passes, set_aside
+from sklearn_shag.conditional._tuned import ConditionalSHAG
+
+__all__ = []

@@ -1,0 +1,272 @@
+"""Parsers of the probability of trees given their sentences, and the trees they learn from."""
+
+from functools import partial
+from itertools import accumulate, compress
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag._parser import ChartParser
+from sklearn_shag.encoding import (
+    EncodedTrees,
+    check_heads,
+    check_sentences,
+    collect_labels,
+    encode_labels,
+    encode_sentences,
+    list_labels,
+)
+from sklearn_shag.parsing import arc_begins, over_chunks, places_of, projectivize
+from sklearn_shag.sequences import count_labels
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import is_collection, object_array
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._typing import FloatArray, ObjectArray
+
+
+class ConditionalParser(ChartParser):
+    """Parser whose chart sums over the trees of given sentences, which have no probability."""
+
+    _needs_whole_trees = None  # what is not known is summed over
+
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            Those of :meth:`conditional_log_likelihood`.
+        """
+        return self.conditional_log_likelihood(X, y)
+
+
+class ArcParser(ConditionalParser):
+    """Conditional parser that knows no more than a score for each arc."""
+
+    def score_arcs(self, X: Sentences) -> ObjectArray:
+        """Score all arcs of sentences.
+
+        The probability of a projective tree with one root is proportional to the exponential of the
+        sum of the scores of its arcs.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        scores : object ndarray of shape (n_sentences,)
+            ``scores[i]`` has the shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
+            score of token m + 1 as the root, column h that of token h as its head. Those of tokens
+            as their own heads are -inf.
+
+        Raises
+        ------
+        ValueError
+            If X or a sentence is empty.
+        TypeError
+            If symbols are not strings, or columns are wanted of plain symbols.
+
+        See Also
+        --------
+        predict_marginals : The probabilities of arcs.
+        sklearn_shag.parsing.Potentials : Takes scores, with others added, in one flat array.
+
+        Examples
+        --------
+        The tree of the highest sum is the most probable one:
+
+        >>> import numpy as np
+        >>> from sklearn_shag import CRFParser
+        >>> from sklearn_shag.datasets import load_english
+        >>> from sklearn_shag.parsing import Potentials, best_trees
+        >>> trees = load_english().data
+        >>> parser = CRFParser(["upos"], decoder="viterbi", random_state=0).fit(trees)
+        >>> arcs = parser.score_arcs(trees[:1])[0]
+        >>> found, _ = best_trees(None, Potentials(np.array([0, len(arcs)]), arcs=arcs.ravel()))
+        >>> bool((found[0] == parser.predict(trees[:1])[0]).all())
+        True
+        """
+        batch = self._batch(X)
+        task = partial(_score_arcs, self._rungs()[0].make_potentials)
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+
+
+def _score_arcs(make_potentials, batch):
+    scores = np.split(make_potentials(batch).arcs, arc_begins(batch.indptr)[1:-1])
+    scores = [flat.reshape(n, n + 1) for flat, n in zip(scores, np.diff(batch.indptr), strict=True)]
+    for of_sentence in scores:
+        np.fill_diagonal(of_sentence[:, 1:], -np.inf)
+    return scores
+
+
+class KnownTrees(NamedTuple):
+    """Sentences of which some heads are known, and which have projective trees with these heads."""
+
+    kept: np.ndarray  # (n_kept,): which of the sentences that were given
+    sentences: list
+    symbols: list  # of each sentence
+    labels: list  # of each sentence, "_" for those that are not known
+    indptr: np.ndarray  # (n_kept + 1,)
+    heads: np.ndarray  # (n_tokens,): lifted, -1 where they are not known
+    given: np.ndarray  # (n_tokens,): the same, not lifted
+    weights: np.ndarray  # (n_kept,): positive
+    n_lifted: int
+    n_left_out: int
+
+    def merge(self):
+        """Make one of sentences with the same symbols and heads, of all their weight."""
+        tokens = np.split(np.column_stack([self.given, self.heads]), self.indptr[1:-1])
+        keys = [
+            (tuple(symbols), heads.tobytes())
+            for symbols, heads in zip(self.symbols, tokens, strict=True)
+        ]
+        first_of, groups = {}, []
+        for s, key in enumerate(keys):
+            groups.append(first_of.setdefault(key, s))
+        chosen, group = np.unique(groups, return_inverse=True)
+        indptr, places = places_of(self.indptr, chosen)
+        return self._replace(
+            kept=self.kept[chosen],
+            sentences=[self.sentences[s] for s in chosen],
+            symbols=[self.symbols[s] for s in chosen],
+            labels=[self.labels[s] for s in chosen],
+            indptr=indptr,
+            heads=self.heads[places],
+            given=self.given[places],
+            weights=np.bincount(group, self.weights),
+        )
+
+
+def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False):
+    """Check trees and weights as users give them, and make the trees projective.
+
+    Parameters
+    ----------
+    X, y
+        As for ``fit``; heads may be -1.
+    sample_weight : None or array-like of shape (n_sentences,)
+    nonprojective : {"lift", "drop"}
+        What becomes of whole trees that are not projective. Of others those without a projective
+        completion are left out.
+    raw : bool, default=False
+        Whether sentences of which nothing is known are kept too.
+
+    Returns
+    -------
+    trees : KnownTrees
+        Without sentences of weight 0, and, unless they are wanted, those of which nothing is known.
+
+    Raises
+    ------
+    ValueError
+        If something is not as it must be, or no sentence is left.
+
+    Warns
+    -----
+    UserWarning
+        If sentences are left out since no projective tree with one root has their heads.
+    """
+    y = list(y) if is_collection(y) else y
+    sentences, symbols = check_sentences(X)
+    lengths = [len(sentence) for sentence in symbols]
+    given = check_heads(sentences, y, partial=True)
+    labels = list_labels(sentences, given, y)
+    given = np.split(given, np.cumsum(lengths)[:-1])
+    weights = check_sample_weight(sample_weight, sentences)
+    known = [s for s in np.flatnonzero(weights) if given[s].max() > UNKNOWN]
+    projective = projectivize([given[s] for s in known], nonprojective=nonprojective)
+    heads = dict(zip(compress(known, projective.kept), projective.heads, strict=True))
+    n_left_out = len(known) - len(heads)
+    if raw:
+        heads.update((s, given[s]) for s in np.flatnonzero(weights) if given[s].max() == UNKNOWN)
+    # What is learned must not depend on how the sentences were ordered, to the last bit.
+    kept = sorted(
+        heads,
+        key=lambda s: (
+            *(list(symbols[s]), given[s].tolist(), weights[s]),
+            *(_columns_of(sentences[s]), list(labels[s])),
+        ),
+    )
+    if not kept:
+        raise ValueError(
+            f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known "
+            f"heads but no projective tree with one root that has them, and of the others no head "
+            f"is known, or they weigh nothing."
+        )
+    if n_left_out:
+        warn(
+            f"{n_left_out} of {len(sentences)} sentences are left out of training, since no "
+            f"projective tree with one root has their heads.",
+            UserWarning,
+        )
+    return KnownTrees(
+        np.array(kept),
+        [sentences[s] for s in kept],
+        [symbols[s] for s in kept],
+        [labels[s] for s in kept],
+        np.array(list(accumulate((lengths[s] for s in kept), initial=0))),
+        np.concatenate([heads[s] for s in kept]),
+        np.concatenate([given[s] for s in kept]),
+        weights[kept],
+        int(projective.lifted.sum()),
+        n_left_out,
+    )
+
+
+def count_known_labels(trees, symbols):
+    """Learn the relations of arcs, as grammars of symbols do; KnownTrees must not be merged."""
+    labels = collect_labels(trees.labels)
+    codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
+    of_tokens = encode_labels(trees.labels, labels)
+    of_tokens[codes == symbols.size] = -1  # what is said of an unknown symbol says nothing
+    encoded = EncodedTrees(
+        symbols, codes, trees.given, indptr, labels, of_tokens, trees.weights, trees.kept
+    )
+    return {"labels_": labels, "label_counts_": count_labels(encoded)}
+
+
+def _columns_of(sentence):
+    """What parsers may read beside the symbols, in a form that can be sorted."""
+    names = ("forms", "lemmas", "upos", "xpos", "feats")
+    return [getattr(sentence, name, None) or () for name in names]
+
+
+def mask_labels(heads, labels, before):
+    """Say which labels arcs between tokens have, and which those from the root.
+
+    Parameters
+    ----------
+    heads, labels : int ndarrays of shape (n_tokens,)
+        -1 where they are not known.
+    before : bool ndarray of shape (2, n_labels)
+        What was seen before.
+
+    Returns
+    -------
+    mask : bool ndarray of shape (2, n_labels)
+        All of them, where arcs of a kind have none.
+    """
+    mask = before.copy()
+    known = (heads >= 0) & (labels >= 0)
+    mask[(heads[known] == 0).astype(int), labels[known]] = True
+    mask[~mask.any(axis=1)] = True
+    return mask
+
+
+def best_labels(scores, heads, mask):
+    """Choose the best labels of arcs, by scores of shape (n_arcs, n_labels), within a mask.
+
+    "root" is the relation of roots, and of nothing else: no score may say otherwise.
+    """
+    return np.where(mask[(heads == 0).astype(int)], scores, -np.inf).argmax(axis=1)

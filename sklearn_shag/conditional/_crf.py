@@ -1,0 +1,482 @@
+"""A linear conditional random field of dependency trees."""
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sklearn_shag.conditional._base import ArcParser, best_labels, mask_labels, prepare_trees
+from sklearn_shag.conditional._passes import attachment_score, repeat_passes, set_aside
+from sklearn_shag.encoding import (
+    Columns,
+    EncodedSentences,
+    choose_columns,
+    collect_labels,
+    encode_columns,
+    encode_labels,
+    list_values,
+    make_columns,
+)
+from sklearn_shag.features import (
+    DEFAULT_TEMPLATES,
+    FeatureWeight,
+    LinearTrainer,
+    LinearWeights,
+    Text,
+    all_arcs,
+    arcs_of_heads,
+    compare_heads,
+    compile_templates,
+    cut_into_batches,
+    learn_labels,
+    learn_trees,
+    score_arcs,
+)
+from sklearn_shag.parsing import Rung, packed_unit_grammar, potentials_of_arcs
+from sklearn_shag.treebank import Heads, Sentence, Sentences
+from sklearn_shag.utils._cache import keep
+from sklearn_shag.utils._parallel import progress
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
+
+# Gradients by the scores of arcs and of labels that are nearer to 0 are skipped.
+SMALLEST_OF_ARCS, SMALLEST_OF_LABELS = 2e-3, 1e-3
+# How much faster labels learn, and how many times fewer features they have: each has a weight for
+# every label.
+FASTER, FEWER = 2.0, 8
+
+
+class CRFParser(ArcParser):
+    """Linear conditional random field of dependency trees.
+
+    The probability of a tree given its sentence is proportional to the exponential of the sum of
+    the scores of its arcs, and the score of an arc is a sum of weights of hashed features: what
+    head, modifier and their neighbours are, direction and distance. It is to trees what linear
+    chains are to tagging: trained in seconds, exact, and open to inspection.
+
+    Parameters
+    ----------
+    columns : "auto" or sequence of str, default="auto"
+        What the parser reads of each token: "symbol", "upos", "xpos", "feats" or one feature such
+        as "feats.Case", "form" (in lower case), "lemma", "prefix", "suffix" and "shape" (capital,
+        digits, length). "suffix.4" has four letters; without a number "prefix" has 2 and "suffix" 3
+        beside tags, else there are those of 1 to 3 and of 1 to 4 letters. "auto" takes upos, xpos,
+        feats, form and lemma as far as any training value is not ``_``, suffix, and symbol only
+        where it equals none of them; of plain sequences of symbols these alone.
+    templates : None or sequence of str, default=None
+        The features, for example ``"h.tag m.tag m+1.tag"``: head, modifier, and the token behind
+        the modifier. Values are those of the head ``h``, the modifier ``m`` or their neighbours, or
+        of each token ``between`` them; "tag" is the first of symbol, upos and xpos that is read,
+        "prefix" and "suffix" are those of each length in turn, "bias" has no values. Each template
+        counts once with the direction of the arc and once with its distance too. Those whose
+        columns are not read drop out. None takes
+        :data:`~sklearn_shag.features.DEFAULT_TEMPLATES`.
+    max_iter : int, default=3
+        How often training goes over the sentences.
+    n_features : int, default=2**21
+        Number of weights of arcs. Features share one where their hashes collide.
+    learning_rate : float, default=0.05
+        Of AdaGrad.
+    batch_size : int, default=100
+        About how many tokens a step of AdaGrad sees.
+    min_count : int, default=2
+        Forms, lemmas, affixes and values of feats that were seen less often count as unknown.
+    nonprojective : {"lift", "drop"}, default="lift"
+        What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
+        shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
+        that are known in part are never lifted.
+    early_stopping : bool, default=False
+        Whether to set sentences aside, keep the weights with the best attachment score on them, and
+        stop when it has not improved `n_iter_no_change` times.
+    validation_fraction : float, default=0.1
+        How many, if `early_stopping`.
+    n_iter_no_change : int, default=2
+        See `early_stopping`.
+    warm_start : bool, default=False
+        Whether `fit` continues from the weights of the last one, with its columns and values. The
+        steps of AdaGrad begin anew.
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), the largest probability, or as by
+        "mbr" of all trees, with arcs that may cross.
+    random_state : int, RandomState instance or None, default=None
+        Of the order of sentences, and of those that are set aside.
+    n_jobs : int or None, default=None
+        Number of joblib workers, for parsing over chunks of sentences.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    columns_ : tuple of str
+        What is read of each token, each affix with its length.
+    vocabulary_ : dict of list of str
+        The known values of each column.
+    templates_ : tuple of str
+        The templates that did not drop out.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        The relations of training, sorted; empty if the trees had none.
+    weights_ : LinearWeights
+        The weights of arcs and labels, a named tuple of arrays of shape (n_features, 1) and
+        (n_features // 8, n_labels), and which labels go with roots.
+    loss_curve_ : list of float
+        Of each iteration the mean of ``-log P(known heads | sentence)``, each before the step that
+        it led to.
+    n_iter_ : int
+        How many iterations there were.
+    validation_scores_ : list of float
+        The attachment scores on the sentences that were set aside, if `early_stopping`.
+    n_lifted_, n_left_out_ : int
+        How many training trees were lifted, and how many were left out because no projective tree
+        with one root has their heads.
+
+    See Also
+    --------
+    ConditionalSHAG : Grammars of hidden states, trained for the same objective.
+    sklearn_shag.parsing.tree_loss : The objective, for other models.
+
+    Notes
+    -----
+    Training takes steps of AdaGrad along the exact gradient of log Z - log Z(known), which is the
+    difference of arc marginals (eq. 26); weights are averaged over all steps. Heads that are not
+    known (-1) are summed over. Relations are classified by the same features, with a softmax for
+    each arc of the training trees.
+
+    References
+    ----------
+    McDonald, Crammer and Pereira (2005), Online large-margin training of dependency parsers.
+
+    Koo, Globerson, Carreras and Collins (2007), Structured prediction models via the matrix-tree
+    theorem.
+
+    Duchi, Hazan and Singer (2011), Adaptive subgradient methods for online learning and stochastic
+    optimization.
+
+    Examples
+    --------
+    >>> from sklearn_shag import CRFParser
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> parser = CRFParser(random_state=0).fit(trees[:300])
+    >>> round(parser.score(trees[300:]), 1)
+    0.9
+    """
+
+    _parameter_constraints = {
+        **ArcParser._parameter_constraints,
+        "columns": [StrOptions({"auto"}), list, tuple],
+        "templates": [None, list, tuple],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_features": [Interval(Integral, 8, 2**31, closed="both")],
+        "learning_rate": [Interval(Real, 0, LARGEST, closed="right")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "nonprojective": [StrOptions({"lift", "drop"})],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    _deterministic = True
+
+    columns_: tuple[str, ...]
+    vocabulary_: dict[str, list[str]]
+    templates_: tuple[str, ...]
+    labels_: ObjectArray
+    weights_: LinearWeights
+    loss_curve_: list[float]
+    n_iter_: int
+    validation_scores_: list[float]
+    n_lifted_: int
+    n_left_out_: int
+
+    def __init__(
+        self,
+        columns: Literal["auto"] | Sequence[str] = "auto",
+        *,
+        templates: Sequence[str] | None = None,
+        max_iter: int = 3,
+        n_features: int = 2**21,
+        learning_rate: float = 0.05,
+        batch_size: int = 100,
+        min_count: int = 2,
+        nonprojective: Literal["lift", "drop"] = "lift",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 2,
+        warm_start: bool = False,
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
+        random_state: RandomSeed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.columns = columns
+        self.templates = templates
+        self.max_iter = max_iter
+        self.n_features = n_features
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.min_count = min_count
+        self.nonprojective = nonprojective
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn weights.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, or a sequence of symbols.
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
+            or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
+            without known heads drop out.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            Multiplies the loss of each sentence; 0 leaves it out, with its words. Steps are meant
+            for weights of about 1: much smaller ones hardly learn.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty or nothing in it can be learned from, heads are missing, columns have no
+            values, weights are negative or all zero, or a parameter is invalid. The message names
+            the sentence.
+        TypeError
+            If symbols or templates are no strings, or columns are wanted of plain symbols.
+
+        Warns
+        -----
+        UserWarning
+            If sentences are left out since no projective tree with one root has their heads.
+        """
+        self._check_parsing()
+        trees = prepare_trees(X, y, sample_weight, self.nonprojective)
+        rng = check_random_state(self.random_state)
+        fraction = self.validation_fraction if self.early_stopping else 0
+        chosen, held_out = set_aside(trees.kept.size, fraction, rng)
+        start = self._start(trees, chosen)
+        text = Text(encode_columns(start.columns, trees.sentences, trees.indptr), trees.indptr)
+        templates = compile_templates(start.templates, start.columns.names)
+        labels = encode_labels(trees.labels, start.labels)
+        with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
+            arcs, history = self._learn_arcs(
+                start.weights.arcs, templates, text, trees, chosen, held_out, rng, advance
+            )
+            of_labels = self._learn_labels(
+                start.weights.labels, templates, text, trees, labels, chosen, rng, advance
+            )
+        mask = mask_labels(trees.heads, labels, start.weights.label_mask)
+        vars(self).update(
+            columns_=start.columns.names,
+            vocabulary_=start.vocabulary,
+            templates_=templates.texts,
+            labels_=start.labels,
+            weights_=LinearWeights(arcs, of_labels, mask),
+            n_lifted_=trees.n_lifted,
+            n_left_out_=trees.n_left_out,
+            **history,
+        )
+        return self
+
+    def _start(self, trees, chosen):
+        """Where training begins: with what sentences hold, or with what was learned before."""
+        if self.warm_start and hasattr(self, "weights_"):
+            if self.n_features != self.weights_.arcs.shape[0]:
+                raise ValueError(
+                    f"warm_start continues from {self.weights_.arcs.shape[0]} weights, but "
+                    f"n_features={self.n_features}. Leave n_features as it was."
+                )
+            columns, _ = self._kept()
+            parts = self.vocabulary_, self.templates_, self.labels_, self.weights_
+            return Start(columns, *parts)
+        sentences = [trees.sentences[s] for s in chosen]
+        names = choose_columns(self.columns, sentences)
+        vocabulary = list_values(names, sentences, self.min_count)
+        templates = DEFAULT_TEMPLATES if self.templates is None else self.templates
+        labels = collect_labels([trees.labels[s] for s in chosen])
+        weights = LinearWeights(
+            np.zeros((self.n_features, 1), dtype=np.float32),
+            np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
+            np.zeros((2, labels.size), dtype=bool),
+        )
+        return Start(make_columns(vocabulary), vocabulary, templates, labels, weights)
+
+    def _learn_arcs(self, start, templates, text, trees, chosen, held_out, rng, advance):
+        trainer = LinearTrainer(start, templates, float(self.learning_rate), SMALLEST_OF_ARCS)
+
+        def learn():
+            batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
+            loss = learn_trees(trainer, text, trees.heads, trees.weights, batches)
+            loss = float(loss / trees.weights[chosen].sum())
+            self._check_range(trainer, loss)
+            advance()
+            return loss
+
+        def validate(weights):
+            part, _ = text.take(held_out)
+            rungs = [Rung(packed_unit_grammar(), partial(_potentials, weights, templates))]
+            return attachment_score(rungs, *part, trees, held_out)
+
+        return repeat_passes(
+            learn,
+            trainer.average,
+            validate if held_out.size else None,
+            self.max_iter,
+            self.n_iter_no_change,
+        )
+
+    def _learn_labels(self, start, templates, text, trees, labels, chosen, rng, advance):
+        if not start.size:
+            return start
+        rate = FASTER * float(self.learning_rate)
+        trainer = LinearTrainer(start, templates, rate, SMALLEST_OF_LABELS)
+        for _ in range(self.max_iter):
+            batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
+            loss = learn_labels(trainer, text, trees.heads, labels, trees.weights, batches)
+            self._check_range(trainer, loss)
+            advance()
+        return trainer.average()
+
+    def _check_range(self, trainer, loss):
+        """Refuse to go on with what is no number."""
+        if not (np.isfinite(loss) and trainer.is_finite()):
+            raise ValueError(
+                f"Training has left the range of numbers; the loss is {loss}. Lower "
+                f"learning_rate={self.learning_rate}, or the weights of sentences."
+            )
+
+    def _kept(self):
+        """What is known of columns, and templates for kernels."""
+        return keep(self, (self.vocabulary_, self.templates_), _prepare)
+
+    def _encode(self, sentences, symbols):
+        columns, _ = self._kept()
+        indptr = np.cumsum([0, *map(len, symbols)])
+        return EncodedSentences(encode_columns(columns, sentences, indptr), indptr)
+
+    def _rungs(self):
+        _, templates = self._kept()
+        return [Rung(packed_unit_grammar(), partial(_potentials, self.weights_.arcs, templates))]
+
+    def _label_arcs(self, batch, heads):
+        _, templates = self._kept()
+        text = Text(batch.codes, batch.indptr)
+        arcs = arcs_of_heads(batch.indptr, heads)
+        scores = score_arcs(self.weights_.labels, templates, text, arcs)
+        return best_labels(scores, heads, self.weights_.label_mask)
+
+    def explain(
+        self,
+        sentence: Sentence,
+        modifier: int,
+        *,
+        head: int | None = None,
+        rival: int | None = None,
+        n_features: int | None = 10,
+    ) -> list[FeatureWeight]:
+        """Say why a token got its head, and not another.
+
+        Parameters
+        ----------
+        sentence : DependencyTree or sequence of str
+            Heads that it has are not looked at.
+        modifier : int
+            The token, from 1.
+        head : None or int, default=None
+            Its head, 0 for the root; None for the predicted one.
+        rival : None or int, default=None
+            Another head; None for the one with the next best score.
+        n_features : None or int, default=10
+            How many features are wanted, None for all.
+
+        Returns
+        -------
+        features : list of FeatureWeight
+            Those that tell the two arcs apart most, named tuples of a template, the values of both
+            arcs, and their weights. The score of an arc is the sum of its weights in all of them.
+
+        Raises
+        ------
+        ValueError
+            If the token or a head is outside the sentence, or both heads are the same.
+
+        Examples
+        --------
+        >>> from sklearn_shag import CRFParser
+        >>> from sklearn_shag.datasets import load_english
+        >>> trees = load_english().data
+        >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
+        >>> print(trees[0])  # doctest: +ELLIPSIS
+        ,-- The ...
+        >>> best, *_ = parser.explain(trees[0], 1)
+        >>> best.weight > best.rival_weight
+        True
+        """
+        batch = self._batch([sentence])
+        n = len(batch.codes)
+        if not (isinstance(modifier, Integral) and 1 <= modifier <= n):
+            raise ValueError(f"modifier must be a token, 1 to {n}, got {modifier!r}.")
+        for name, value in (("head", head), ("rival", rival)):
+            is_head = isinstance(value, Integral) and 0 <= value <= n and value != modifier
+            if value is not None and not is_head:
+                raise ValueError(
+                    f"{name} must be the root, 0, or a token from 1 to {n} other than {modifier}, "
+                    f"got {value!r}."
+                )
+        if n == 1:
+            raise ValueError("The only token of a sentence has no head but the root: no rival.")
+        if head is None:
+            head = int(self.predict([sentence])[0][modifier - 1])
+        if rival is None:
+            scores = self.score_arcs([sentence])[0][modifier - 1]
+            scores[head] = -np.inf
+            rival = int(scores.argmax())
+        if head == rival:
+            raise ValueError(f"head and rival are both {head}: there is nothing to compare.")
+        columns, templates = self._kept()
+        features = compare_heads(
+            self.weights_.arcs, templates, columns, batch.codes, modifier, head, rival
+        )
+        return features[:n_features]
+
+
+class Start(NamedTuple):
+    """Where training begins."""
+
+    columns: Columns
+    vocabulary: dict
+    templates: tuple
+    labels: np.ndarray
+    weights: LinearWeights
+
+
+def _prepare(vocabulary, templates):
+    columns = make_columns(vocabulary)
+    return columns, compile_templates(templates, columns.names)
+
+
+def _potentials(weights, templates, batch):
+    text = Text(batch.codes, batch.indptr)
+    scores = score_arcs(weights, templates, text, all_arcs(batch.indptr))
+    return potentials_of_arcs(batch.indptr, scores.ravel())

@@ -1,0 +1,413 @@
+"""Grammars with hidden states, tuned to the probability of trees given their sentences."""
+
+import math
+import warnings
+from functools import partial
+from numbers import Integral, Real
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from sklearn_shag.conditional._base import ConditionalParser, count_known_labels, prepare_trees
+from sklearn_shag.encoding import encode_sentences
+from sklearn_shag.learning import DeterministicSHAG, OperatorParser, TreeLearner
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
+from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, allowed_arcs
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._parallel import progress
+from sklearn_shag.utils._param_validation import (
+    LARGEST,
+    HasMethods,
+    Interval,
+    StrOptions,
+    fit_members_context,
+)
+from sklearn_shag.utils._typing import ArrayLike
+
+# Entries of operators that are not larger are zero, and stay so: transitions and starts, and stops.
+SMALLEST = Operators(alpha_1=1e-8, alpha_inf=1e-12, A=1e-8)
+# Where the logarithms of the others begin, at least.
+FLOOR = np.log(1e-6)
+
+
+class ConditionalSHAG(OperatorParser, ConditionalParser):
+    """Split head-automata grammar tuned to the probability of trees given their sentences.
+
+    It begins with the operators of another grammar and makes known heads more probable, given the
+    sentences, than all other trees. Heads need not all be known: what is not is summed over.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The grammar to begin with: EMSHAG, DeterministicSHAG, or any other whose operators are not
+        negative. It is fitted on the trees of which all heads are known. If these hold less than
+        half of all known heads, a grammar with deterministic automata begins with equal weights.
+    alpha : float, default=1.0
+        Strength of the L2 penalty on how far logarithms of operators move, on the scale of a sum
+        over sentences.
+    max_iter : int, default=30
+        Of L-BFGS.
+    tol : float, default=1e-5
+        Training ends where no derivative is larger, as a share of the number of known heads, each
+        counted as often as its sentence.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the operators of the last one, with its symbols and the same
+        penalty, on how far they are from where they began; `estimator` is not fitted again. The
+        steps of L-BFGS begin anew.
+    nonprojective : {"lift", "drop"}, default="lift"
+        What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
+        shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
+        that are known in part are never lifted.
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), for deterministic automata the largest
+        probability, or as by "mbr" of all trees, with arcs that may cross.
+    n_jobs : int or None, default=None
+        Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    symbols_ : ndarray of shape (n_symbols,), dtype object
+        Known symbols (str), sorted; the code of each is its position.
+    operators_ : Operators
+        As those of `estimator`, and not normalised.
+    fallback_operators_ : Operators
+        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+    start_operators_ : Operators
+        Those of `estimator`, where tuning began.
+    loss_curve_ : list of float
+        Of each iteration the mean of ``-log P(known heads | sentence)``; the first is that of the
+        start.
+    n_iter_ : int
+        How many iterations there were.
+    n_lifted_, n_left_out_ : int
+        How many training trees were lifted, and how many were left out because no projective tree
+        with one root has their heads, or none with a probability at the start.
+
+    See Also
+    --------
+    CRFParser : Words and neighbours in place of hidden states, for the same objective.
+    EMSHAG : A grammar to begin with.
+
+    Notes
+    -----
+    The objective is the sum of log Z - log Z(known) over sentences, plus the penalty. Its
+    derivative is the difference of expected uses of each operator (eq. 26). Zeros of the start stay
+    zero. Operators are weights, not probabilities: sentences have none, and cannot be drawn.
+
+    References
+    ----------
+    Luque, Quattoni, Balle and Carreras (2012), Spectral Learning for Non-Deterministic Dependency
+    Parsing.
+
+    Examples
+    --------
+    >>> from sklearn_shag import ConditionalSHAG, EMSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> start = EMSHAG(2, init="moments", smoothing=3)
+    >>> model = ConditionalSHAG(start, max_iter=10).fit(trees[:300])
+    >>> model.score(trees[300:]) > start.fit(trees[:300]).score(trees[300:])
+    True
+    """
+
+    _parameter_constraints = {
+        **ConditionalParser._parameter_constraints,
+        "estimator": [HasMethods(["fit", "predict"])],
+        "alpha": [Interval(Real, 0, LARGEST, closed="both")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "warm_start": ["boolean"],
+        "nonprojective": [StrOptions({"lift", "drop"})],
+    }
+
+    start_operators_: Operators
+    loss_curve_: list[float]
+    n_iter_: int
+    n_lifted_: int
+    n_left_out_: int
+
+    def __init__(
+        self,
+        estimator: TreeLearner,
+        *,
+        alpha: float = 1.0,
+        max_iter: int = 30,
+        tol: float = 1e-5,
+        warm_start: bool = False,
+        nonprojective: Literal["lift", "drop"] = "lift",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.nonprojective = nonprojective
+        self.decoder = decoder
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def _deterministic(self):
+        return getattr(self.estimator, "_deterministic", False)
+
+    @fit_members_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn the grammar to begin with, and tune it.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, or a sequence of symbols.
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
+            or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
+            without known heads drop out.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty or nothing in it can be learned from, heads are missing, weights are
+            negative or all zero, a parameter is invalid, operators are negative, or there are no
+            whole trees for a grammar with hidden states. The message names the sentence.
+        TypeError
+            If `estimator` has no operators, or symbols are no strings.
+
+        Warns
+        -----
+        UserWarning
+            If sentences are left out since no projective tree with one root has their heads, or
+            none that the grammar to begin with has a probability for.
+        """
+        self._check_parsing()
+        if not isinstance(self.estimator, OperatorParser):
+            raise TypeError(
+                f"estimator={type(self.estimator).__name__}(...) has no operators to tune. Take "
+                f"EMSHAG or DeterministicSHAG; what transforms sentences goes before this "
+                f"estimator in a pipeline."
+            )
+        separate = prepare_trees(X, y, sample_weight, self.nonprojective)
+        trees = separate.merge()
+        encode_sentences(separate.symbols, sorted(set().union(*separate.symbols)))  # tells, once
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnknownSymbolWarning)
+            start = self._start(trees)
+        free, known = _potentials(trees, start.symbols)
+        space = _space_of(start.first)
+        begin = space.start if start.tuned is start.first else space.vector(start.tuned)
+        grammar = pack_grammar(space.operators(begin))
+        losses, _ = grammar_loss(grammar, free, known, trees.weights, self.n_jobs)
+        weights = np.where(np.isfinite(losses), trees.weights, 0.0)
+        n_impossible = int(np.count_nonzero(weights == 0))
+        if n_impossible == weights.size:
+            raise ValueError(
+                f"No sentence of X can be learned from: {type(self.estimator).__name__} gives none "
+                f"of the trees that have the known heads a probability. Raise its smoothing."
+            )
+        if n_impossible:
+            warn(
+                f"{n_impossible} of {weights.size} sentences are left out of training, since "
+                f"{type(self.estimator).__name__} gives no tree with their known heads a "
+                f"probability. Raise its smoothing.",
+                UserWarning,
+            )
+        operators, losses = self._tune(space, begin, free, known, weights, trees.heads)
+        vars(self).update(
+            symbols_=start.symbols,
+            operators_=operators,
+            fallback_operators_=start.fallback,
+            start_operators_=start.first,
+            **count_known_labels(separate, start.symbols),
+            loss_curve_=losses,
+            n_iter_=len(losses) - 1,
+            n_lifted_=trees.n_lifted,
+            n_left_out_=trees.n_left_out + n_impossible,
+        )
+        return self
+
+    def _start(self, trees):
+        """Where tuning begins: with a grammar that is fitted, or with what was learned before."""
+        if self.warm_start and hasattr(self, "operators_"):
+            return Start(
+                *(self.symbols_, self.fallback_operators_, self.start_operators_, self.operators_)
+            )
+        fitted = self._fit_start(trees)
+        parts = fitted.symbols_, fitted.fallback_operators_, fitted.operators_, fitted.operators_
+        return Start(*parts)
+
+    def _fit_start(self, trees):
+        """Fit the grammar to begin with."""
+        estimator = clone(self.estimator)
+        heads = np.split(trees.given, trees.indptr[1:-1])
+        whole = [s for s, of_sentence in enumerate(heads) if UNKNOWN not in of_sentence]
+        n_known, n_in_whole = np.sum(trees.given != UNKNOWN), sum(heads[s].size for s in whole)
+        if isinstance(estimator, DeterministicSHAG) and 2 * n_in_whole < n_known:
+            symbols = sorted(set().union(*trees.symbols))
+            return _with_equal_weights(estimator, symbols)
+        if not whole:
+            raise ValueError(
+                f"X has no sentence of which all heads are known, and {type(estimator).__name__} "
+                f"cannot begin without: hidden states that are all alike stay so. Give some whole "
+                f"trees, or begin with DeterministicSHAG."
+            )
+        sentences, weights = [trees.symbols[s] for s in whole], trees.weights[whole]
+        estimator.fit(sentences, [heads[s] for s in whole], sample_weight=weights)
+        _check_operators(estimator.operators_, type(estimator).__name__)
+        return estimator
+
+    def _tune(self, space, begin, free, known, weights, heads):
+        """Minimise the loss over logarithms of operators; list also the loss of each iteration."""
+        # The search forms squares. A power of two rounds nothing.
+        unit = 2.0 ** (math.frexp(weights.max())[1] - 1)
+        unit = max(unit, 1.0) if self.alpha > 0 else unit
+        alpha, weights = self.alpha / unit, weights / unit
+        objective = partial(
+            _objective, space, free, known, weights, alpha, n_jobs=self.n_jobs, losses=[]
+        )
+        losses = objective.keywords["losses"]
+        curve = []
+        with progress("Tuning", self.max_iter, "iterations", self.verbose) as advance:
+
+            def note(_):
+                curve.append(losses[-1])
+                advance()
+
+            n_known = np.add.reduceat(heads != UNKNOWN, free.indptr[:-1], dtype=float)
+            options = {"maxiter": self.max_iter, "gtol": self.tol * (weights @ n_known)}
+            result = minimize(
+                objective, begin, jac=True, method="L-BFGS-B", callback=note, options=options
+            )
+        return space.operators(result.x), [losses[0], *curve]
+
+
+class Start(NamedTuple):
+    """Where tuning begins."""
+
+    symbols: np.ndarray
+    fallback: Operators
+    first: Operators  # from which the penalty measures
+    tuned: Operators  # the same, or what they have become
+
+
+def _space_of(start):
+    """The logarithms of operators to begin with."""
+    log_start = [
+        np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
+        for part, smallest in zip(start, SMALLEST, strict=True)
+    ]
+    log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
+    return LogOperators(log_start)
+
+
+class LogOperators:
+    """Logarithms of operators as a vector, for a search; zeros are left out.
+
+    Parameters
+    ----------
+    logs : list of ndarray
+        Of the parts of operators, -inf where they are and stay 0.
+    """
+
+    def __init__(self, logs):
+        self.shapes = [part.shape for part in logs]
+        flat = np.concatenate([part.ravel() for part in logs])
+        self.places = np.flatnonzero(flat > -np.inf)
+        self.start = flat[self.places]
+
+    def vector(self, operators):
+        """Make the vector of operators; `operators` is the inverse."""
+        flat = np.concatenate([part.ravel() for part in operators])
+        return np.log(np.maximum(flat[self.places], np.finfo(float).tiny))
+
+    def operators(self, vector):
+        """Make operators; that of the unknown modifier is the sum of all others."""
+        flat = np.zeros(sum(map(np.prod, self.shapes)))
+        flat[self.places] = np.exp(vector)
+        operators = self._split(flat)
+        operators.A[:, :, -1] = operators.A[:, :, :-1].sum(axis=2)
+        return operators
+
+    def gradient(self, operators, uses):
+        """Take the derivative by the vector of what has these derivatives by all logarithms."""
+        A, of_A = operators.A, uses.A.copy()
+        of_sum = np.divide(
+            of_A[:, :, -1:], A[:, :, -1:], out=np.zeros_like(A[:, :, -1:]), where=A[:, :, -1:] > 0
+        )
+        of_A[:, :, :-1] += A[:, :, :-1] * of_sum
+        flat = np.concatenate([part.ravel() for part in (uses.alpha_1, uses.alpha_inf, of_A)])
+        return flat[self.places]
+
+    def _split(self, flat):
+        parts = np.split(flat, np.cumsum([np.prod(shape) for shape in self.shapes])[:-1])
+        return Operators(*map(np.reshape, parts, self.shapes))
+
+
+def _objective(space, free, known, weights, alpha, vector, *, n_jobs, losses):
+    """The penalised loss of logarithms of operators, and its gradient; the mean loss is noted."""
+    operators = space.operators(vector)
+    of_sentences, uses = grammar_loss(pack_grammar(operators), free, known, weights, n_jobs)
+    counted = weights > 0
+    loss, moved = weights[counted] @ of_sentences[counted], vector - space.start
+    losses.append(float(loss / weights.sum()))
+    value = loss + alpha / 2 * (moved @ moved)
+    return value, space.gradient(operators, uses) + alpha * moved
+
+
+def _log(values):
+    with np.errstate(divide="ignore"):
+        return np.log(values)
+
+
+def _potentials(trees, symbols):
+    """The sentences for the chart, with all arcs, and with those of known heads alone."""
+    codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
+    heads = np.split(trees.heads, indptr[1:-1])
+    arcs = [np.where(part, 0.0, -np.inf).ravel() for part in allowed_arcs(heads)]
+    free = Potentials(indptr, codes)
+    return free, free._replace(arcs=np.concatenate(arcs))
+
+
+def _check_operators(operators, name):
+    if any(np.any(part < 0) for part in operators):
+        raise ValueError(
+            f"{name} has learned negative operators: its states stand in a basis of singular "
+            f"vectors, not for probabilities, so that operators have no logarithms to tune. Take "
+            f"EMSHAG(n_states, init='moments'), which begins with the same moments."
+        )
+
+
+def _with_equal_weights(estimator, symbols):
+    """Give a grammar with deterministic automata all transitions that it can have, alike.
+
+    They are found by a fit of all sequences of up to two modifiers, smoothed to all heads.
+    """
+    head = symbols[0]
+    right = [[], *([one] for one in symbols), *([one, two] for one in symbols for two in symbols)]
+    sentences = [[head, *each] for each in right] + [[*each[::-1], head] for each in right]
+    trees = [[0] + [1] * len(each) for each in right]
+    trees += [[len(each) + 1] * len(each) + [0] for each in right]
+    sentences += [[one] for one in symbols]
+    trees += [[0] for _ in symbols]
+    estimator.set_params(smoothing=1.0).fit(sentences, trees)
+    parts = zip(estimator.operators_, SMALLEST, strict=True)
+    estimator.operators_ = Operators(*((part > least).astype(float) for part, least in parts))
+    return estimator

@@ -1,0 +1,517 @@
+"""The public edge: sentences and heads as users give them, checked and flattened."""
+
+import io
+import os
+from itertools import accumulate, chain, compress, pairwise, repeat
+from numbers import Number
+from types import NoneType
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from sklearn_shag.encoding._alphabet import Alphabet
+from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
+from sklearn_shag.treebank import heads as heads_of
+from sklearn_shag.utils._collections import is_collection, refuse_set
+from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, as_heads, find_head_error
+from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._param_validation import check_sample_weight
+
+_READ = "Read a treebank with sklearn_shag.treebank.read_conllu(path)"
+# The first row whose type fits is taken.
+_SENTENCES = {
+    str: f"{_READ}. One sentence is a list of symbols in a list: [['DET', 'NOUN']].",
+    os.PathLike | io.IOBase: f"{_READ}.",
+    Bunch: "Pass the trees in it, its .data or its .train.",
+    DependencyTree: "Put one sentence in a list: [sentence].",
+    object: "Pass a list of trees, or of lists of symbols.",
+}
+_MISSING = "Its tag is missing: tag the text first, or leave the sentence out."
+_SYMBOLS = {
+    str: _MISSING,
+    NoneType: _MISSING,
+    bytes: "Decode it: symbol.decode().",
+    Number: "Convert numbers that stand for tags: [str(symbol) for symbol in sentence].",
+    list | tuple | np.ndarray: "This is one level of nesting too many, or pairs of words and tags "
+    "or of tags and heads: X[i] is the tags of a sentence, and y[i] its heads.",
+    object: "Take the tag of a token, such as token.pos_ of spaCy.",
+}
+
+
+def advise_on_sentences(X):
+    """What to pass in place of X, which is no sequence of sentences."""
+    return _look_up(_SENTENCES, X)
+
+
+def advise_on_symbol(symbol):
+    """What to do about a symbol that is empty or no string."""
+    is_nan = isinstance(symbol, Number) and symbol != symbol
+    return _MISSING if is_nan else _look_up(_SYMBOLS, symbol)
+
+
+def _look_up(table, value):
+    return next(advice for kind, advice in table.items() if isinstance(value, kind))
+
+
+class EncodedSentences(NamedTuple):
+    """Symbol codes of many sentences; sentence s is ``codes[indptr[s]:indptr[s + 1]]``."""
+
+    codes: np.ndarray
+    indptr: np.ndarray
+
+
+class EncodedTrees(NamedTuple):
+    """Trees as arrays.
+
+    Attributes
+    ----------
+    symbols : ndarray of shape (n_symbols,), dtype object
+        The symbols that occur, sorted; the code of each is its position.
+    codes, heads : int ndarrays of shape (n_tokens,)
+        Symbol code and head position, within the sentence, of every token; -1 where partial trees
+        are asked for and the head is not known.
+    indptr : int ndarray of shape (n_sentences + 1,)
+        Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
+    labels : ndarray of shape (n_labels,), dtype object
+        The relations of arcs that occur, sorted; the code of each is its position.
+    label_codes : int ndarray of shape (n_tokens,)
+        The relation of every token to its head, -1 where it is not known.
+    weights : float ndarray of shape (n_sentences,)
+        How often each sentence counts; positive.
+    kept : bool ndarray of shape (n_sentences of X,)
+        Which of the sentences that were given these are: those with a weight.
+    """
+
+    symbols: np.ndarray
+    codes: np.ndarray
+    heads: np.ndarray
+    indptr: np.ndarray
+    labels: np.ndarray
+    label_codes: np.ndarray
+    weights: np.ndarray
+    kept: np.ndarray
+
+
+def encode_trees(X, y=None, sample_weight=None, learner=None, *, partial=False):
+    """Check trees and weights as users give them, and flatten them.
+
+    Parameters
+    ----------
+    X, y
+        As for :func:`check_sentences` and :func:`check_heads`.
+    sample_weight : None or array-like of shape (n_sentences,)
+        How often each sentence counts. One of weight 0 is as good as absent: its symbols do
+        not become known, and heads may be unknown.
+    learner : None or str, default=None
+        What messages name as that which needs whole trees.
+    partial : bool, default=False
+        As for :func:`check_heads`.
+
+    Returns
+    -------
+    trees : EncodedTrees
+
+    Raises
+    ------
+    ValueError, TypeError
+        As the two functions; also if weights are negative, not finite or all zero.
+    """
+    sentences, symbols = check_sentences(X)
+    y = list(y) if is_collection(y) else y
+    heads = _collect_heads(sentences, y, "y", partial)
+    weights = check_sample_weight(sample_weight, sentences)
+    labels = list_labels(sentences, heads, y)
+    kept = weights > 0
+    if not partial:
+        require_whole(sentences, heads, kept, "X" if y is None else "y", learner)
+    if not kept.all():
+        heads = heads[np.repeat(kept, [len(sentence) for sentence in symbols])]
+        symbols, labels = list(compress(symbols, kept)), list(compress(labels, kept))
+    known = sorted(set().union(*symbols))
+    codes, indptr = encode_sentences(symbols, known)
+    known = np.array(known, dtype=object)
+    known_labels = collect_labels(labels)
+    labels = known_labels, encode_labels(labels, known_labels)
+    return EncodedTrees(known, codes, heads, indptr, *labels, weights[kept], kept)
+
+
+def decode_trees(symbols, codes, heads, indptr):
+    """Make trees of arrays such as those of :class:`EncodedTrees`, whose forms are their symbols.
+
+    Parameters
+    ----------
+    symbols : sequence of str
+        The symbol of each code.
+    codes, heads : int ndarrays of shape (n_tokens,)
+    indptr : int ndarray of shape (n_sentences + 1,)
+
+    Returns
+    -------
+    trees : list of DependencyTree
+    """
+    words = np.asarray(symbols, dtype=object)[codes]
+    return [
+        DependencyTree(words[start:stop].tolist(), heads[start:stop])
+        for start, stop in pairwise(indptr)
+    ]
+
+
+def check_sentences(X):
+    """Check sentences and return the symbols of each.
+
+    Parameters
+    ----------
+    X : iterable of sentences
+        Each a DependencyTree or a non-empty sequence of str.
+
+    Returns
+    -------
+    sentences : list
+        The sentences as given.
+    symbols : list of sequences of str
+
+    Raises
+    ------
+    ValueError
+        If there is no sentence, one has no tokens, or a symbol is empty.
+    TypeError
+        If X is a single sentence, a data frame or no sequence, or a symbol is not a string.
+    """
+    refuse_set(X, "X")
+    if not is_collection(X):
+        raise TypeError(
+            f"X must be a sequence of sentences, got a single {type(X).__name__}. "
+            f"{advise_on_sentences(X)}"
+        )
+    if hasattr(X, "columns"):  # iterated, a data frame gives the names of its columns
+        raise TypeError(
+            f"X is a {type(X).__name__}; pass a list of sentences, each a list of symbols. With "
+            f"one row a sentence: X['symbols'].tolist(); with one row a token: [list(symbols) for "
+            f"_, symbols in X.groupby('sentence', sort=False)['symbol']]."
+        )
+    sentences = list(X)
+    if not sentences:
+        raise ValueError("X holds no sentences; at least one is needed.")
+    symbols = [_symbols_of(sentence, index) for index, sentence in enumerate(sentences)]
+    if not _are_symbols(symbols):
+        _raise_for_symbol(symbols)
+    return sentences, symbols
+
+
+def _symbols_of(sentence, index):
+    if isinstance(sentence, DependencyTree):
+        return sentence.symbols
+    if isinstance(sentence, set | frozenset | dict) or not hasattr(sentence, "__len__"):
+        raise TypeError(
+            f"X[{index}] is of the type {type(sentence).__name__}; a sentence is a DependencyTree "
+            f"or a sequence of symbols (str)."
+        )
+    if isinstance(sentence, str):
+        raise TypeError(
+            f"X[{index}] is the string {shorten(sentence)}, not a sequence of symbols. If its "
+            f"symbols are separated by spaces, pass X[{index}].split(); if X is one sentence, put "
+            f"it in a list: [X]."
+        )
+    if isinstance(sentence, np.ndarray) and sentence.ndim != 1:
+        raise TypeError(f"X[{index}] is an array of {sentence.ndim} dimensions; a sentence has 1.")
+    symbols = sentence.tolist() if isinstance(sentence, np.ndarray) else list(sentence)
+    if not symbols:
+        raise ValueError(f"X[{index}] has no tokens; remove empty sentences.")
+    return symbols
+
+
+def _are_symbols(symbols):
+    try:
+        distinct = set().union(*symbols)
+    except TypeError:  # what has no hash is no string
+        return False
+    return "" not in distinct and all(isinstance(symbol, str) for symbol in distinct)
+
+
+def _raise_for_symbol(symbols):
+    for index, sentence in enumerate(symbols):
+        for position, symbol in enumerate(sentence):
+            if not isinstance(symbol, str):
+                raise TypeError(
+                    f"X[{index}]: the symbol at position {position} is {shorten(symbol)} of type "
+                    f"{type(symbol).__name__}; symbols must be strings. {advise_on_symbol(symbol)}"
+                )
+            if not symbol:
+                raise ValueError(
+                    f"X[{index}]: the symbol at position {position} is empty. "
+                    f"{advise_on_symbol(symbol)}"
+                )
+
+
+def check_heads(sentences, y, name="y", *, partial=False):
+    """Check the heads of sentences and flatten them.
+
+    Parameters
+    ----------
+    sentences : list
+        As :func:`check_sentences` returns them.
+    y : None or sequence of int sequences
+        ``y[i]`` holds the head of every token of sentence i, 1-based, 0 for the root, -1 where it
+        is not known, or is a DependencyTree with these heads. None takes the heads of the trees in
+        `sentences`.
+    name : str, default="y"
+        What messages call `y`.
+    partial : bool, default=False
+        Whether heads may be unknown. Those of unlabelled trees are then, if any tree has some.
+
+    Returns
+    -------
+    heads : int ndarray of shape (n_tokens,)
+
+    Raises
+    ------
+    ValueError
+        If heads are missing, or those of a sentence are not a tree over its tokens, or are unknown
+        where they must not be.
+    TypeError
+        If y is no sequence.
+    """
+    heads = _collect_heads(sentences, y, name, partial)
+    if not partial:
+        everything = np.ones(len(sentences), dtype=bool)
+        require_whole(sentences, heads, everything, "X" if y is None else name)
+    return heads
+
+
+def _collect_heads(sentences, y, name, partial):
+    """Check and flatten them; whole trees are not required."""
+    if y is None:
+        return np.concatenate(heads_of(fill_unknown(sentences) if partial else sentences))
+    refuse_set(y, name)
+    if not is_collection(y):
+        raise TypeError(
+            f"{name} must be a sequence with the heads of each sentence, got a single "
+            f"{type(y).__name__}: {shorten(y)}"
+        )
+    y = fill_unknown(list(y)) if partial else list(y)
+    if len(y) != len(sentences):
+        raise ValueError(f"X holds {len(sentences)} sentences but {name} the heads of {len(y)}.")
+    return np.concatenate(
+        [
+            _sentence_heads(heads, len(sentence), f"{name}[{index}]")
+            for index, (heads, sentence) in enumerate(zip(y, sentences, strict=True))
+        ]
+    )
+
+
+def require_whole(sentences, heads, kept, name, learner=None):
+    """Refuse heads that are not known.
+
+    Parameters
+    ----------
+    sentences : list
+    heads : int ndarray of shape (n_tokens,)
+    kept : bool ndarray of shape (n_sentences,)
+        Which of the sentences matter.
+    name, learner : str
+        What messages call the heads, and what needs them.
+    """
+    if heads.min() > UNKNOWN:
+        return
+    parts = np.split(heads, np.cumsum([len(sentence) for sentence in sentences])[:-1])
+    partial = [index for index in np.flatnonzero(kept) if UNKNOWN in parts[index]]
+    if partial:
+        part = parts[partial[0]]
+        advice = advise_on_convention(part.tolist())
+        raise ValueError(
+            f"{describe_sentence(sentences, partial[0], name)} has unknown heads (-1), "
+            f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, the first at token "
+            f"{np.argmax(part == UNKNOWN) + 1}, and {len(partial)} of {len(sentences)} sentences "
+            f"have some; {learner or 'what is asked for'} needs whole trees. Leave these sentences "
+            f"out, or complete them by a fitted parser: parser.parse(trees, keep_heads=True)."
+            + (f" Or, {advice}." if advice else "")
+        )
+
+
+def describe_sentence(sentences, index, name="X"):
+    """Name a sentence in a message, such as "X[3] ('Dogs bark')", or "X[3]" of codes."""
+    return name_sentence(sentences[index], index, name)
+
+
+def name_sentence(sentence, index, name="X"):
+    """Do what :func:`describe_sentence` does, of a sentence that is at hand."""
+    words = sentence.forms if isinstance(sentence, DependencyTree) else sentence
+    text = f" ({shorten(' '.join(words))})" if isinstance(words[0], str) else ""
+    return f"{name}[{index}]{text}"
+
+
+def list_labels(sentences, heads, y=None):
+    """List the relation of every token to its head.
+
+    Parameters
+    ----------
+    sentences : list
+        As :func:`check_sentences` returns them.
+    heads : int ndarray of shape (n_tokens,)
+        As :func:`check_heads` returns them.
+    y : None or list
+        What these were made of. A tree in it that has relations says what they are; else it is
+        the tree in `sentences`, where its heads are the same.
+
+    Returns
+    -------
+    labels : list of sequences of str
+        Of each sentence; "_" for those that are not known.
+    """
+    trees, known = sentences, heads >= 0
+    if y is not None:
+        trees = [
+            given if isinstance(given, DependencyTree) and given.deprels else sentence
+            for given, sentence in zip(y, sentences, strict=True)
+        ]
+        known &= heads == np.concatenate([_heads_of(tree) for tree in trees])
+    labels = [_labels_of(tree) for tree in trees]
+    if known.all():
+        return labels
+    known = iter(known.tolist())
+    return [[label if next(known) else MISSING for label in sentence] for sentence in labels]
+
+
+def _labels_of(sentence):
+    labels = sentence.deprels if isinstance(sentence, DependencyTree) else None
+    return labels or (MISSING,) * len(sentence)
+
+
+def _heads_of(sentence):
+    heads = sentence.heads if isinstance(sentence, DependencyTree) else None
+    return np.full(len(sentence), -1) if heads is None else heads
+
+
+def collect_labels(labels):
+    """Collect the relations of sentences, sorted, in an array of objects; "_" is none."""
+    return np.array(sorted(set().union(*labels) - {MISSING}), dtype=object)
+
+
+def encode_labels(labels, known):
+    """Replace relations by their places among known ones.
+
+    Parameters
+    ----------
+    labels : list of sequences of str
+        Of each sentence.
+    known : sequence of str
+
+    Returns
+    -------
+    codes : int ndarray of shape (n_tokens,)
+        -1 for others.
+    """
+    code_of = {label: code for code, label in enumerate(known)}
+    codes = map(code_of.get, chain.from_iterable(labels), repeat(-1))
+    return np.fromiter(codes, np.int64, sum(map(len, labels)))
+
+
+def check_trees(X, y=None, *, partial=True):
+    """Check sentences and their heads: the two functions above in one.
+
+    Parameters
+    ----------
+    X, y
+        As for :func:`check_sentences` and :func:`check_heads`.
+    partial : bool, default=True
+        Whether unlabelled trees among others have unknown heads, or none, which is an error.
+
+    Returns
+    -------
+    sentences : list
+        The sentences as given.
+    heads : list of int ndarrays of shape (n_tokens_i,)
+        -1 where a head is not known.
+    """
+    sentences, symbols = check_sentences(X)
+    cuts = np.cumsum([len(sentence) for sentence in symbols])[:-1]
+    return sentences, np.split(_collect_heads(sentences, y, "y", partial), cuts)
+
+
+def _sentence_heads(heads, n_tokens, where):
+    if isinstance(heads, DependencyTree):
+        if heads.heads is None:
+            raise ValueError(f"{where} is a tree without heads.")
+        heads = heads.heads
+    given = as_heads(heads, where)
+    if given.size != n_tokens:
+        raise ValueError(f"{where} holds {given.size} heads for a sentence of {n_tokens} tokens.")
+    error = find_head_error(given.tolist())
+    if error:
+        token, message = error
+        raise ValueError(f"{where} is not a tree: at token {token}, {message}.")
+    return given
+
+
+def check_allowed(allowed, lengths):
+    """Check which arcs of sentences are allowed.
+
+    Parameters
+    ----------
+    allowed : sequence
+        For each sentence a boolean array of the shape (n_tokens, n_tokens + 1), or None for all.
+    lengths : list of int
+        Number of tokens of each sentence.
+
+    Returns
+    -------
+    allowed : list of bool ndarrays
+
+    Raises
+    ------
+    ValueError
+        If their number, a shape or a type is another.
+    """
+    if not is_collection(allowed) or len(allowed) != len(lengths):
+        raise ValueError(
+            f"allowed must hold a boolean array, or None, for each of {len(lengths)} sentences, in "
+            f"a list; got {type(allowed).__name__} {shorten(allowed)}."
+        )
+    checked = []
+    for index, (arcs, n) in enumerate(zip(allowed, lengths, strict=True)):
+        arcs = np.ones((n, n + 1), dtype=bool) if arcs is None else np.asarray(arcs)
+        if arcs.dtype != bool or arcs.shape != (n, n + 1):
+            raise ValueError(
+                f"allowed[{index}] must be a boolean array of the shape ({n}, {n + 1}) for a "
+                f"sentence of {n} tokens, column 0 for the root; got {arcs.dtype} of the shape "
+                f"{arcs.shape}."
+            )
+        checked.append(arcs)
+    return checked
+
+
+def encode_sentences(symbols, known, check=True):
+    """Replace symbols by their codes; the code ``len(known)`` stands for all unknown symbols.
+
+    Parameters
+    ----------
+    symbols : list of sequences of str
+    known : sequence of str
+        Distinct symbols; the code of each is its position.
+    check : bool, default=True
+        Whether to say if many of the symbols say nothing; False where that was said already.
+
+    Returns
+    -------
+    encoded : EncodedSentences
+
+    Raises
+    ------
+    ValueError
+        If all symbols are ``_``, CoNLL-U's sign for a missing value.
+
+    Warns
+    -----
+    UnknownSymbolWarning
+        If more than 5 % of the symbols are unknown or ``_``.
+    """
+    code_of = {symbol: code for code, symbol in enumerate(known)}
+    unknown = Alphabet(len(code_of)).unknown_modifier
+    indptr = np.fromiter(accumulate(map(len, symbols), initial=0), np.int64, len(symbols) + 1)
+    codes = map(code_of.get, chain.from_iterable(symbols), repeat(unknown))
+    codes = np.fromiter(codes, dtype=np.int64, count=indptr[-1])
+    if check:
+        meaningless = (codes == unknown) | (codes == code_of.get(MISSING, unknown))
+        check_share(np.count_nonzero(meaningless), codes.size, symbols, known)
+    return EncodedSentences(codes, indptr)

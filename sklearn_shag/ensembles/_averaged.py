@@ -1,0 +1,184 @@
+"""Averages of parsers: marginals of several, of any kind, decoded together."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from sklearn_shag.encoding import check_sentences, check_trees
+from sklearn_shag.ensembles._base import Ensemble
+from sklearn_shag.parsing import decode_marginals, forbid, permit_projective
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import object_array
+from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._parallel import delayed, progress, run_parallel
+from sklearn_shag.utils._param_validation import StrOptions
+from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray
+
+
+class AveragedSHAG(Ensemble):
+    r"""Average of parsers: soft voting for trees.
+
+    The arc marginals of several parsers of any kind are averaged, and the best tree is found from
+    the averages. Members learn and parse each for itself: their symbols may differ, one may be a
+    pipeline that reads other columns, and one may have learned from other trees.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator) pairs
+        The members, by name. Each is a parser of this package, or a
+        :class:`~sklearn.pipeline.Pipeline` with one at its end. `fit` fits copies of them; one in
+        a :class:`~sklearn.frozen.FrozenEstimator` stays as it is.
+    weights : None or array-like of shape (n_estimators,), default=None
+        How much each member counts; they are divided by their sum. None counts all alike, a member
+        of weight 0 is not asked.
+    decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
+        How trees are chosen from the averages: by the largest sum of their logarithms, or their
+        largest sum, or as by "mbr" of all trees, with arcs that may cross. What members have for
+        this parameter is not looked at.
+    n_jobs : int or None, default=None
+        Number of joblib workers, over members. With None or 1 the `n_jobs` of members count.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    named_estimators_ : Bunch
+        The fitted members by name.
+    estimators_ : list of estimators
+        The same in their order.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        The relations of arcs (str) that the first member knows that has a weight and knows any. It
+        labels arcs.
+
+    See Also
+    --------
+    ProductSHAG : Multiplies grammars, of which one may have hidden states.
+    sklearn.ensemble.VotingClassifier : The same for classes.
+
+    Notes
+    -----
+    With weights :math:`w_k`, whose sum is 1, and marginals :math:`\mu_k(h, m)` of the members, each
+    repaired as the member alone repairs them, "mbr" finds exactly the tree with the largest
+    :math:`\sum_{(h, m)} \log \sum_k w_k \mu_k(h, m)`. These averages are the marginals of the
+    mixture :math:`\sum_k w_k P_k(y \mid x)` of the members' distributions over the trees of a
+    sentence, and that is what `conditional_log_likelihood` speaks of. It is no grammar: there is
+    nothing to sample from, and sentences have no probability.
+
+    It takes the time of its members, and little more than that.
+
+    References
+    ----------
+    Goodman (1996), Parsing Algorithms and Metrics, on decoding from marginals.
+
+    Examples
+    --------
+    >>> from sklearn_shag import EMSHAG, AveragedSHAG, SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> train, test = trees[:300], trees[300:]
+    >>> em = EMSHAG(4, init="moments", smoothing=1, max_iter=100)
+    >>> model = AveragedSHAG([("spectral", SpectralSHAG(4)), ("em", em)]).fit(train)
+    >>> [round(member.score(test), 3) for member in model.estimators_]
+    [0.81, 0.82]
+    >>> round(model.score(test), 3)
+    0.835
+
+    Parameters of members can be searched, together with the weights:
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> grid = {"spectral__n_states": [2, 4], "weights": [[1, 1], [2, 1]]}
+    >>> GridSearchCV(model, grid, cv=2).fit(train).best_params_
+    {'spectral__n_states': 4, 'weights': [1, 1]}
+    """
+
+    _parameter_constraints = {
+        **Ensemble._parameter_constraints,
+        "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
+    }
+
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]],
+        *,
+        weights: ArrayLike | None = None,
+        decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+        self.decoder = decoder
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
+        averages, indptr = self._average(X, allowed)
+        return object_array(decode_marginals(averages, indptr, self.decoder))
+
+    def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
+        averages, indptr = self._average(X, allowed)
+        lengths = np.diff(indptr)
+        parts = np.split(averages, np.cumsum(lengths * (lengths + 1))[:-1])
+        return object_array(
+            [part.reshape(n, n + 1) for part, n in zip(parts, lengths.tolist(), strict=True)]
+        )
+
+    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads, -1 where they are not known; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            In nats: the logarithm of the weighted mean of the members' conditional probabilities.
+            A member whose own is -inf adds nothing.
+        """
+        self._check_ready()
+        sentences, heads = check_trees(X, y)
+        weights, values = self._ask("conditional_log_likelihood", sentences, heads)
+        return np.logaddexp.reduce(np.log(weights)[:, None] + values, axis=0)
+
+    def _label_sentences(self, sentences, heads):
+        transform, parser = open_member(self.estimators_[self._labelling_member()])
+        return parser._label_sentences(transform(sentences), heads)
+
+    def _average(self, X, allowed):
+        """Average the marginals of all sentences, one after the other, of shape (n_arcs,)."""
+        self._check_ready()
+        sentences, symbols = check_sentences(X)
+        lengths = list(map(len, symbols))
+        allowed = self._check_allowed(allowed, lengths)
+        possible = permit_projective(allowed, self.decoder)  # whatever the decoders of members
+        weights, marginals = self._ask("predict_marginals", sentences, allowed=possible)
+        flat = (np.concatenate([part.ravel() for part in each]) for each in marginals)
+        averages = sum(weight * each for weight, each in zip(weights, flat, strict=True))
+        if possible is not allowed:
+            forbid(averages, allowed)
+        return averages, np.cumsum([0, *lengths])
+
+    def _ask(self, method, sentences, *args, **options):
+        """Call a method of all members that have a weight.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_asked,)
+            Their sum is 1.
+        answers : list of length n_asked
+        """
+        weights = self._member_weights(len(self.estimators_))
+        asked = [open_member(self.estimators_[k]) for k in np.flatnonzero(weights)]
+        weights = weights[weights > 0] / weights.sum()
+        tasks = [delayed(_answer)(member, method, sentences, args, options) for member in asked]
+        with progress("Parsing", len(tasks), "estimators", self.verbose) as advance:
+            return weights, run_parallel(tasks, self.n_jobs, lambda _: advance())
+
+
+def _answer(member, method, sentences, args, options):
+    return getattr(member.parser, method)(member.transform(sentences), *args, **options)

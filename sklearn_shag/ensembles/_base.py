@@ -1,0 +1,296 @@
+"""Parsers made of parsers: named members, their parameters, their fits."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag._parser import BaseParser
+from sklearn_shag.encoding import check_sentences, check_trees, require_whole
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._parallel import delayed, progress, run_parallel
+from sklearn_shag.utils._param_validation import (
+    LARGEST,
+    BaseComposition,
+    VisualBlock,
+    check_sample_weight,
+    fit_members_context,
+)
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray
+
+
+class ComposedParser(BaseComposition, BaseParser):
+    """Parser made of named parsers, in the manner of scikit-learn's voting estimators.
+
+    A subclass has the parameters `estimators` and `weights` beside those of BaseParser. It may
+    refuse more in `_check_members`.
+    """
+
+    _parameter_constraints = {
+        **BaseParser._parameter_constraints,
+        "estimators": [list],
+        "weights": ["array-like", None],
+    }
+
+    named_estimators_: Bunch
+
+    estimators: list[tuple[str, Any]]
+    weights: ArrayLike | None
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted members."""
+        return list(self.named_estimators_.values())
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Get the parameters, by default those of the members too.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether members are there by their names, and their parameters as ``name__parameter``.
+
+        Returns
+        -------
+        params : dict
+            The values of parameters by their names.
+        """
+        return self._get_params("estimators", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also ``name__parameter`` of a member, or by its name a whole member.
+
+        Parameters
+        ----------
+        **params : dict
+            Their new values, by the names that :meth:`get_params` gives them.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+        """
+        return self._set_params("estimators", **params)
+
+    def _check_members(self):
+        """Check the members as they are given, and list them open."""
+        if not self.estimators:
+            raise ValueError("estimators is empty: give at least one pair of a name and a parser.")
+        for k, pair in enumerate(self.estimators):
+            if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], str)):
+                raise TypeError(
+                    f"estimators[{k}] must be a pair of a name and a parser, got {pair!r:.80}"
+                )
+            self._check_name(pair[0], [name for name, _ in self.estimators[:k]])
+        return [_check_member(*pair) for pair in self.estimators]
+
+    def _check_name(self, name, names_before):
+        problem = None
+        if name in names_before:
+            problem = "is there twice"
+        elif "__" in name:
+            problem = "holds __, which stands between names and parameters"
+        elif name in self.get_params(deep=False):
+            problem = f"is that of a parameter of {type(self).__name__}"
+        if problem is not None:
+            raise ValueError(f"The name {name!r} in estimators {problem}; choose another.")
+
+    def _member_weights(self, n_members):
+        """Check the weights, which set_params may have changed since fit, and make them an array.
+
+        It is of shape (n_members,); None gives ones.
+        """
+        if self.weights is None:
+            return np.ones(n_members)
+        try:
+            weights = np.array(self.weights, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"weights must be numbers, got {self.weights!r}: {error}") from None
+        if weights.shape != (n_members,):
+            raise ValueError(
+                f"weights must be one number for each of {n_members} estimators, got "
+                f"{self.weights!r}"
+            )
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if not total <= LARGEST or weights.min() < 0 or total == 0:
+            raise ValueError(
+                f"weights must be finite, none of them negative, not all zero, and sum to at most "
+                f"{LARGEST:g}, got {self.weights!r}"
+            )
+        return weights
+
+    def _sk_visual_block_(self):
+        names, members = zip(*self.estimators, strict=True)
+        return VisualBlock("parallel", members, names=names)
+
+
+class Ensemble(ComposedParser):
+    """Composed parser whose members learn each for itself.
+
+    The first member that has a weight and knows labels gives them.
+    """
+
+    @property
+    def labels_(self) -> ObjectArray:
+        """The relations that the member knows that labels arcs: the first that knows any."""
+        place = self._labelling_member()
+        if place is None:
+            return np.empty(0, dtype=object)
+        return open_member(self.estimators_[place]).parser.labels_
+
+    @property
+    def _needs_whole_trees(self):
+        names = [
+            open_member(member).parser._needs_whole_trees
+            for _, member in self.estimators
+            if not isinstance(member, FrozenEstimator)
+        ]
+        return next(filter(None, names), None)
+
+    @property
+    def _takes_heads_of_trees(self):
+        return any(_takes_heads_of_trees(member) for _, member in self.estimators)
+
+    @fit_members_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit copies of all members; those that are frozen stay as they are.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str), as all members
+            understand it.
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
+            heads. None takes the heads of the trees in X; members that learn from raw text get none
+            then.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out. Of a pipeline, its last step gets the
+            weights.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, a sentence has no tokens, heads are missing, not a tree, or unknown (-1)
+            where a member needs whole trees, weights are negative or all zero, or a parameter is
+            invalid, also one of a member.
+        TypeError
+            If symbols are not strings, or a member is no parser.
+        sklearn.exceptions.NotFittedError
+            If a frozen member is not fitted.
+        """
+        self._check_parsing()
+        self._check_members()
+        self._member_weights(len(self.estimators))
+        # Errors of the data come before any work, and whatever members look at.
+        y = list(y) if is_collection(y) else y
+        learner = self._needs_whole_trees
+        if y is None and not self._takes_heads_of_trees:
+            sentences, _ = check_sentences(X)
+        else:
+            sentences, heads = check_trees(X, y, partial=learner is None)
+        weights = check_sample_weight(sample_weight, sentences)
+        if learner is not None:
+            name = "X" if y is None else "y"
+            require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
+        if sample_weight is not None:
+            sample_weight = weights
+        names, members = zip(*self.estimators, strict=True)
+        tasks = [
+            delayed(_fit)(member, sentences, _heads_for(member, sentences, y), sample_weight)
+            for member in members
+        ]
+        with progress("Learning", len(tasks), "estimators", self.verbose) as advance:
+            fitted = run_parallel(tasks, self.n_jobs, lambda _: advance())
+        named = Bunch()  # its __init__ would refuse the name self
+        named.update(zip(names, fitted, strict=True))
+        self.named_estimators_ = named
+        return self
+
+    def _labelling_member(self):
+        """The place of the first member that has a weight and knows labels, None if none does."""
+        weights = self._member_weights(len(self.estimators_))
+        members = map(open_member, self.estimators_)
+        rows = enumerate(zip(members, weights.tolist(), strict=True))
+        return next((k for k, (member, w) in rows if w and member.parser._has_labels), None)
+
+
+def _check_member(name, member):
+    where = f"The estimator {name!r}"
+    if isinstance(member, str) and member == "drop":
+        raise ValueError(
+            f"{where} is 'drop', which is not offered here: leave it out, or give it the weight 0."
+        )
+    if isinstance(member, type):
+        raise TypeError(f"{where} is the class {member.__name__}; give an instance of it.")
+    opened = open_member(member)
+    if not isinstance(opened.parser, BaseParser):
+        raise TypeError(
+            f"{where} must be a parser of this package, or a pipeline with one at its end, got "
+            f"{type(opened.parser).__name__}. Of a search give its best_estimator_, or search over "
+            f"the parameters of the whole, such as {name}__decoder."
+        )
+    _check_frozen(name, member)
+    return opened
+
+
+def _check_frozen(name, member):
+    """Check that what is frozen in a member is fitted."""
+    if isinstance(member, FrozenEstimator):
+        try:
+            check_is_fitted(member.estimator)
+        except NotFittedError:
+            raise NotFittedError(
+                f"The estimator {name!r} has a frozen {type(member.estimator).__name__} that is "
+                f"not fitted yet; fit it before it is frozen."
+            ) from None
+    elif isinstance(member, Pipeline):
+        for _, step in member.steps:
+            _check_frozen(name, step)
+
+
+def _takes_heads_of_trees(member):
+    return open_member(member).parser._takes_heads_of_trees
+
+
+def _heads_for(member, sentences, y):
+    """What a member gets as y."""
+    if y is not None:
+        return y
+    # Steps of a pipeline may forget what trees hold: as y they keep their heads and relations.
+    # Members of a composed parser may not want them.
+    is_composed = isinstance(member, ComposedParser)
+    return sentences if _takes_heads_of_trees(member) and not is_composed else None
+
+
+def _fit(member, sentences, y, sample_weight):
+    """Fit a copy of a member; a frozen one is its own copy."""
+    weights = {} if sample_weight is None else {_weight_name(member): sample_weight}
+    # Weights go where this class says, whatever members request of scikit-learn's routing.
+    with config_context(enable_metadata_routing=False):
+        return clone(member).fit(sentences, y, **weights)
+
+
+def _weight_name(member):
+    """Name the weights of sentences as `fit` of a member takes them."""
+    steps = []
+    while isinstance(member, Pipeline):
+        step, member = member.steps[-1]
+        steps.append(step)
+    return "__".join([*steps, "sample_weight"])

@@ -1,0 +1,335 @@
+"""Products of grammars: one with hidden states, and any number of deterministic ones."""
+
+from functools import partial
+from itertools import product
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from sklearn_shag._parser import ChartParser
+from sklearn_shag.encoding import LEFT, RIGHT, check_sentences
+from sklearn_shag.ensembles._base import Ensemble
+from sklearn_shag.learning import GenerativeParser
+from sklearn_shag.operators import LOG_BASE, Operators
+from sklearn_shag.parsing import (
+    Potentials,
+    Rung,
+    pack_grammar,
+    packed_unit_grammar,
+    potentials_of_codes,
+)
+from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._typing import ArrayLike
+
+
+def as_memory(operators, codes, indptr):
+    """Put a deterministic grammar of one or two states, "single" or "first", into factors.
+
+    Parameters
+    ----------
+    operators : ScaledOperators
+        Of a grammar. Automata start in state 0, and every modifier leads to the last state.
+    codes : int ndarray of shape (n_tokens,)
+    indptr : int ndarray of shape (n_sentences + 1,)
+
+    Returns
+    -------
+    potentials : Potentials
+        Memory alone: under the grammar that gives every tree the value 1, trees have the values
+        that they have under these operators. What is of no ordinary size is in `arcs`.
+
+    Raises
+    ------
+    ValueError
+        If the automata are others.
+    """
+    alpha_1, alpha_inf, A, exponents = operators
+    n_states = alpha_1.shape[-1]
+    if n_states > 2 or np.any(alpha_1[..., 1:]) or np.any(A[:-1, ..., :-1, :]):
+        raise ValueError(
+            f"Automata with {n_states} states, or others than before the first modifier and after "
+            f"it, remember more than that: they are no factors of such a memory."
+        )
+    uses = A[..., -1, :].copy()
+    uses[-1, RIGHT, :, 0] = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
+    # The head, 0 for the root symbol, and the modifier of every arc.
+    lengths = np.diff(indptr)
+    widths, begins = np.repeat(lengths + 1, lengths), np.repeat(indptr[:-1], lengths)
+    modifiers = np.repeat(np.arange(codes.size), widths)
+    heads = np.arange(modifiers.size) - np.repeat(np.cumsum(widths) - widths, widths)
+    places = modifiers - begins[modifiers] + 1
+    directions = np.where(places < heads, LEFT, RIGHT)
+    head_codes = codes[np.maximum(begins[modifiers] + heads - 1, 0)]
+    head_codes[heads == 0] = alpha_1.shape[0] - 1
+    arcs = None
+    if any(part.any() for part in exponents):
+        # Every token has one arc, and stops on both sides.
+        stops = (exponents.alpha_1 + exponents.alpha_inf)[codes].sum(axis=1)
+        of_root = exponents.alpha_1[-1, RIGHT] + exponents.alpha_inf[-1, RIGHT]
+        arcs = exponents.A[head_codes, directions, codes[modifiers]] + stops[modifiers]
+        arcs = LOG_BASE * (arcs + np.where(heads == 0, of_root, 0))
+    return Potentials(
+        indptr,
+        np.zeros_like(codes),
+        arcs,
+        np.full(codes.size, n_states - 1),
+        uses[head_codes, directions, codes[modifiers]],
+        alpha_inf[codes] * alpha_1[codes, :, :1],
+    )
+
+
+def multiply_potentials(members, weights):
+    """Multiply the potentials of deterministic grammars over the same sentences.
+
+    A class of the product is one of each: all zero at the start, and zero in none of those that
+    have another behind a modifier.
+
+    Parameters
+    ----------
+    members : list of Potentials
+        As of :func:`as_memory`.
+    weights : sequence of float
+        The power that the factors of each are raised to; not negative.
+
+    Returns
+    -------
+    potentials : Potentials
+        Up to a factor for each sentence if a weight is not 1.
+    """
+    sizes = [part.arc_memory.shape[1] for part in members]
+    behind = product(*(range(int(size > 1), size) for size in sizes))
+    classes = [(0,) * len(sizes), *(each for each in behind if any(each))]
+    place = np.zeros(sizes, dtype=np.int64)
+    place[tuple(np.transpose(classes))] = np.arange(len(classes))
+    memory = place[tuple(part.memory for part in members)]
+    arcs, arc_memory, stop_memory = None, 1.0, 1.0
+    for part, weight, chosen in zip(members, weights, np.transpose(classes), strict=True):
+        of_arcs, of_stops = part.arc_memory, part.stop_memory
+        if weight != 1:
+            # Powers can be too small for a factor. Of arcs the larger part goes where logarithms
+            # are; of stops, of which every tree has one for each side of a token, it is left out.
+            of_arcs, logs = _raise(of_arcs, weight)
+            of_stops, _ = _raise(of_stops, weight)
+            arcs = logs if arcs is None else arcs + logs
+        if part.arcs is not None:
+            logs = weight * part.arcs
+            arcs = logs if arcs is None else arcs + logs
+        # Indexing would leave another layout, which kernels do not expect.
+        arc_memory = arc_memory * of_arcs.take(chosen, axis=-1)
+        stop_memory = stop_memory * of_stops.take(chosen, axis=-1)
+    indptr, no_codes = members[0].indptr, np.zeros_like(memory)
+    return Potentials(indptr, no_codes, arcs, memory, arc_memory, stop_memory)
+
+
+def _raise(factors, weight):
+    """Raise factors to a power, up to the logarithm of the largest in each row."""
+    with np.errstate(divide="ignore"):
+        logs = weight * np.log(factors) if weight else np.zeros_like(factors)
+    # An arc that has no mass here is not forbidden: where no tree has any, others decide.
+    largest = logs.max(axis=-1)
+    largest[largest == -np.inf] = 0.0
+    return np.exp(logs - largest[..., None]), largest
+
+
+class ProductSHAG(Ensemble, ChartParser):
+    r"""Product of grammars: their log-linear combination.
+
+    A tree is as good as the product of its probabilities under all members. One of them may have
+    hidden states, all others are deterministic: what these remember is a class of the last
+    modifier, which the chart keeps beside the hidden state. So the product is exact, and costs
+    little more than the member with hidden states.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator) pairs
+        The members, by name: grammars of this package, or pipelines with one at their end. At most
+        one has hidden states, or is a ``DeterministicSHAG("sibling")``. `fit` fits copies of them;
+        one in a :class:`~sklearn.frozen.FrozenEstimator` stays as it is.
+    weights : None or array-like of shape (n_estimators,), default=None
+        The power that each member's probabilities are raised to; None is 1 for all. That of a
+        member with hidden states must be 1.
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), the largest product, if all members
+        are deterministic, or as by "mbr" of all trees, with arcs that may cross. What members have
+        for this parameter is not looked at.
+    n_jobs : int or None, default=None
+        Number of joblib workers, for fits over members, for parsing over chunks of sentences.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    named_estimators_ : Bunch
+        The fitted members by name.
+    estimators_ : list of estimators
+        The same in their order.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        The relations of arcs (str) that the first member knows that has a weight and knows any. It
+        labels arcs.
+
+    See Also
+    --------
+    AveragedSHAG : Averages parsers of any kind, also several with hidden states.
+    LexicalizedSHAG : A deterministic grammar of words.
+
+    Notes
+    -----
+    Theory, eq. 39; eq. 21 of the paper. Powers of a sum over hidden states are no sum over them: so
+    a member with hidden states has the weight 1. Its product with k classes of memory costs (k + 1)
+    / 2 times what it costs alone, and the memories of several deterministic members multiply.
+
+    Sums of products are no probabilities: there is nothing to sample from, and sentences have no
+    likelihood; trees given their sentence have one, `conditional_log_likelihood`.
+
+    A symbol that a member does not know is a missing observation to it: its factor is the sum over
+    all symbols that it may stand for. These sums are taken in each member, and multiplied.
+
+    Where a product has no mass for a sentence, that of its deterministic members parses it; where
+    they have none either, the product of the grammars that members themselves fall back to.
+
+    References
+    ----------
+    Luque, Quattoni, Balle and Carreras (2012), Spectral Learning for Non-Deterministic Dependency
+    Parsing, eq. 21 and sec. 5.2.
+
+    Examples
+    --------
+    >>> from sklearn_shag import LexicalizedSHAG, ProductSHAG, SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> members = [("spectral", SpectralSHAG(6)), ("lexical", LexicalizedSHAG())]
+    >>> model = ProductSHAG(members).fit(trees[:300])
+    >>> [round(member.score(trees[300:]), 2) for member in model.estimators_]
+    [0.82, 0.79]
+    >>> round(model.score(trees[300:]), 2)
+    0.83
+    """
+
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]],
+        *,
+        weights: ArrayLike | None = None,
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+        self.decoder = decoder
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def _deterministic(self):
+        return all(open_member(member).parser._deterministic for _, member in self.estimators)
+
+    def _check_members(self):
+        opened = super()._check_members()
+        weights, with_states = self._member_weights(len(opened)), []
+        for (name, _), (_, parser), weight in zip(self.estimators, opened, weights, strict=True):
+            if not isinstance(parser, GenerativeParser):
+                raise TypeError(
+                    f"The estimator {name!r} must be a grammar, got {type(parser).__name__}. Of a "
+                    f"product give its members; to combine parsers of any kind take AveragedSHAG."
+                )
+            if _has_memory_alone(parser):
+                continue
+            with_states.append(name)
+            if weight != 1 and not parser._deterministic:
+                raise ValueError(
+                    f"The weight of {name!r} must be 1, got {weight:g}: the power of a sum over "
+                    f"hidden states is no sum over them. Weigh the other members, or take "
+                    f"AveragedSHAG, which weighs any."
+                )
+        if len(with_states) > 1:
+            raise ValueError(
+                f"{' and '.join(map(repr, with_states))} have states that are more than a class of "
+                f"the last modifier; in a product only one can have them. AveragedSHAG combines "
+                f"any number of such grammars."
+            )
+        return opened
+
+    def _encode(self, sentences, symbols):
+        """Encode sentences as each member does: a column of codes each."""
+        columns = []
+        for transform, parser in map(open_member, self.estimators_):
+            encoded = parser._encode(*check_sentences(transform(sentences)))
+            columns.append(encoded.codes)
+        return encoded._replace(codes=np.column_stack(columns))
+
+    def _label_arcs(self, batch, heads):
+        place = self._labelling_member()
+        parser = open_member(self.estimators_[place]).parser
+        return parser._label_arcs(_take_column(batch, place), heads)
+
+    def _rungs(self):
+        parsers = [open_member(member).parser for member in self.estimators_]
+        weights = self._member_weights(len(parsers))
+        ladders = [parser._rungs() for parser in parsers]
+        best, last = (
+            [_Factor(k, ladder[place], weights[k]) for k, ladder in enumerate(ladders)]
+            for place in (0, -1)
+        )
+        alone = [best[k] for k, parser in enumerate(parsers) if _has_memory_alone(parser)]
+        rungs = [
+            _make_rung(alone, best[k])
+            for k, parser in enumerate(parsers)
+            if not _has_memory_alone(parser)
+        ]
+        if alone:
+            rungs.append(_make_rung(alone))
+        if max(map(len, ladders)) > 1:
+            rungs.append(_make_rung(last))
+        return rungs
+
+
+class _Factor(NamedTuple):
+    """A member of a product."""
+
+    column: int  # of the codes
+    rung: Rung
+    weight: float
+
+    def batch_of(self, batch):
+        """Take the member's codes."""
+        return _take_column(batch, self.column)
+
+    def memory_of(self, batch):
+        """Make the potentials of a deterministic member: memory alone."""
+        potentials = self.rung.make_potentials(self.batch_of(batch))
+        if potentials.arc_memory is not None:
+            return potentials
+        return as_memory(self.rung.grammar.scaled, potentials.codes, batch.indptr)
+
+
+def _take_column(batch, column):
+    return batch._replace(codes=np.ascontiguousarray(batch.codes[:, column]))
+
+
+def _make_rung(factors, with_states=None):
+    """Make the rung of a product of deterministic members, and perhaps one with states."""
+    if with_states is None:
+        return Rung(packed_unit_grammar(), partial(_multiply, factors, None))
+    grammar = with_states.rung.grammar
+    if with_states.weight != 1:
+        grammar = pack_grammar(Operators(*(part**with_states.weight for part in grammar.operators)))
+    return Rung(grammar, partial(_multiply, factors, with_states))
+
+
+def _multiply(factors, with_states, batch):
+    """Make the potentials of a product."""
+    if not factors:
+        return potentials_of_codes(with_states.batch_of(batch))
+    parts, weights = [factor.memory_of(batch) for factor in factors], [f.weight for f in factors]
+    potentials = multiply_potentials(parts, weights)
+    if with_states is None:
+        return potentials
+    return potentials._replace(codes=with_states.batch_of(batch).codes)
+
+
+def _has_memory_alone(parser):
+    """Whether a grammar is one of factors, without states of its own in the chart."""
+    return parser._deterministic and getattr(parser, "automaton", None) != "sibling"

@@ -1,0 +1,445 @@
+"""The dependency model with valence, learned from raw text."""
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Literal, Self
+
+import numpy as np
+
+from sklearn_shag.conditional import count_known_labels
+from sklearn_shag.encoding import RIGHT, name_sentence
+from sklearn_shag.induction._starts import from_operators, make_start, split_states
+from sklearn_shag.induction._text import (
+    check_root_symbols,
+    prepare_text,
+    score_by_rules,
+    score_rules,
+    warn_of_limit,
+)
+from sklearn_shag.induction._valence import Form, count_uses, improve, to_grammar
+from sklearn_shag.learning import (
+    NO_SEED,
+    BaseSHAG,
+    Checkpoint,
+    digest_of,
+    draw_seed,
+    fallback_from_uses,
+    find_checkpoint,
+    make_checkpoint,
+)
+from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import Potentials, chart
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._parallel import progress
+from sklearn_shag.utils._param_validation import (
+    LARGEST,
+    LARGEST_COUNT,
+    Interval,
+    Options,
+    StrOptions,
+    fit_context,
+)
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
+
+# What an estimator keeps that goes on, but has converged.
+LEARNED = ("operators_", "fallback_operators_", "counts_", "objectives_", "n_iter_", "converged_")
+
+
+class DMV(BaseSHAG):
+    """Dependency model with valence, learned from raw text by expectation maximisation.
+
+    A head stops or takes a further modifier on a side, with other probabilities before the first
+    one than after it, and draws that from one distribution. Without `y`, **heads that trees of X
+    have are not looked at**: trees are learned from the sentences alone. Known heads go into `y`.
+
+    Parameters
+    ----------
+    init : {"harmonic", "uniform", "random", "concave"} or Operators, default="harmonic"
+        Where EM starts, which decides where it ends:
+
+        - "harmonic": expected counts where each token chooses its head by itself, near ones rather,
+          by the inverse of their distance (Klein and Manning);
+        - "uniform": all modifiers alike, and stop probabilities of 1/2;
+        - "random": probabilities drawn at random;
+        - "concave": the distributions of modifiers of :class:`ConcaveParser`, and stop
+          probabilities of 1/2;
+        - a grammar as in `operators_`, of another DMV or of ``DeterministicSHAG("first")``, over
+          the symbols of the sentences that are not too long. What is zero in it stays zero, if
+          `prior` is 0.
+    algorithm : {"em", "viterbi"}, default="em"
+        Whether counts are expected over all trees of each sentence, or those of its best tree. From
+        ``init="uniform"`` the first counts are expected ones in any case: all trees are equally
+        good there.
+    tied : bool, default=True
+        Whether modifiers have the same distribution before and after the first one. False is the
+        extended model, with the automata of ``DeterministicSHAG("first")``.
+    n_states : None or int, default=None
+        Number of hidden states of each automaton: when the model is learned, its states are split,
+        at random, and EM goes on. None is the model as it is.
+    rules : None, "ud", or list or tuple of tuples of str, default=None
+        Arcs that are to be preferred: head and modifier, and "left" or "right" if they are on one
+        side alone; ``"<root>"`` is the root. "ud" has a dozen for the universal tags.
+    rule_strength : float, default=2.0
+        What an arc that follows a rule adds to the logarithm of the value of a tree; from -1e9 to
+        1e9.
+    predict_with_rules : bool, default=False
+        Whether rules count in predictions too, not in training alone.
+    root_symbols : None or list or tuple of str, default=None
+        For ``init="concave"``, as for :class:`ConcaveParser`.
+    prior : float, default=0.1
+        Pseudo-counts of each outcome of each distribution; not sequences of the pool, as the
+        `smoothing` of other grammars.
+    prior_inference : {"map", "variational"}, default="map"
+        What is made of the prior: the mode for Dirichlet distributions with parameters 1 + `prior`,
+        or their mean field approximation, with parameters `prior`, which must be positive then.
+    max_length : None or int, default=10
+        Longer sentences are left out of training. None keeps all.
+    max_iter : int, default=100
+        Largest number of iterations; of hidden states so many more.
+    tol : float, default=1e-4
+        EM has converged when an iteration raises the objective by no more than this a sentence, in
+        nats.
+    warm_start : bool, default=False
+        Whether to go on where the previous `fit` ended, if there was one. On the same sentences,
+        with the same parameters, fits of k iterations each are one fit of all their iterations, to
+        the last bit. On others the operators are where a new run starts. States that were split
+        before EM had converged are split again, where it now ends.
+    nonprojective : {"lift", "drop"}, default="lift"
+        What becomes of sentences all heads of which are known, if arcs cross, as for
+        :class:`ConditionalSHAG`.
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), or, without hidden states, the largest
+        probability; or as by "mbr" of all trees, with arcs that may cross.
+    random_state : int, RandomState instance or None, default=None
+        Seeds random starts, and what tells split states apart.
+    n_jobs : int or None, default=None
+        Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    symbols_ : ndarray of shape (n_symbols,), dtype object
+        Symbols (str) of the training sentences, sorted; the code of each is its position.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        Known relations of arcs (str), sorted; empty unless `y` has trees with relations.
+    label_counts_ : LabelCounts
+        How often arcs had which of them, by the symbols at both ends and the direction.
+    operators_ : Operators
+        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n), `A` of shape (n_symbols + 2, 2,
+        n_symbols + 1, n, n), with n = 2, before the first modifier and after it, or `n_states`.
+        Heads ``n_symbols`` and ``n_symbols + 1`` are the unknown head and the root symbol; symbol
+        ``n_symbols`` is the unknown modifier.
+    fallback_operators_ : Operators
+        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+    objectives_ : ndarray of shape (n_iterations + 1,)
+        What EM raises, in nats, after 0, 1, ... iterations: the log likelihood of the training
+        sentences, of which each tree counts with the factors of `rules`, plus the logarithm of the
+        prior; with "viterbi", that of their best trees; with "variational", a bound. Of hidden
+        states, if there are some.
+    n_iter_ : int
+        The number of iterations.
+    converged_ : bool
+        Whether EM converged within `max_iter` iterations.
+    counts_ : Operators
+        How often each entry of `operators_` is used by the training sentences, in expectation or in
+        the best trees: where `warm_start` goes on.
+    checkpoint_ : named tuple of ndarrays
+        What else that needs to know of the fit, for this package alone.
+
+    See Also
+    --------
+    ConcaveParser : A model with one optimum, where "concave" starts.
+    DummyParser : The chain of tokens, which this may be worse than.
+    DeterministicSHAG : The same automata, learned from trees.
+    ConditionalSHAG : Where some heads are known, the better learner.
+
+    Notes
+    -----
+    **Likelihood selects nothing.** Of several starts, the one with the highest likelihood is as a
+    rule not the one with the best trees. What helps is knowledge: rules, or operators of another
+    language to start from. Without any, induction is below the chain of tokens on some treebanks.
+    The user guide has the figures.
+
+    Theory, eqs. 41 to 45. The figures of the literature are for sentences of at most ten words
+    without punctuation, see :func:`~sklearn_shag.treebank.remove_punctuation`. An iteration visits
+    sentences that are equal in symbols and known heads once.
+
+    References
+    ----------
+    Klein and Manning (2004), Corpus-based induction of syntactic structure.
+
+    Headden, Johnson and McClosky (2009), Improving unsupervised dependency parsing with richer
+    contexts and smoothing.
+
+    Gimpel and Smith (2012), Concavity and initialization for unsupervised dependency parsing.
+
+    Cohen and Smith (2010), Viterbi training for PCFGs.
+
+    Naseem, Chen, Barzilay and Johnson (2010), Using universal linguistic knowledge to guide grammar
+    induction.
+
+    Examples
+    --------
+    >>> from sklearn_shag import DMV
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.treebank import remove_punctuation
+    >>> trees = remove_punctuation(load_english().data)
+    >>> model = DMV("uniform", rules="ud").fit(trees)          # heads of trees are not looked at
+    >>> round(model.score(trees), 2)
+    0.68
+    """
+
+    _parameter_constraints = {
+        **BaseSHAG._parameter_constraints,
+        "init": [StrOptions({"harmonic", "uniform", "random", "concave"}), Operators],
+        "algorithm": [StrOptions({"em", "viterbi"})],
+        "tied": ["boolean"],
+        "n_states": [None, Interval(Integral, 2, LARGEST_COUNT, closed="both")],
+        "rules": [None, StrOptions({"ud"}), list, tuple],
+        "rule_strength": [Interval(Real, -1e9, 1e9, closed="both")],
+        "predict_with_rules": ["boolean"],
+        "root_symbols": [None, list, tuple],
+        # Of smaller ones there is no digamma function.
+        "prior": [Options(Real, {0}), Interval(Real, 1e-300, LARGEST, closed="both")],
+        "prior_inference": [StrOptions({"map", "variational"})],
+        "max_length": [None, Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "warm_start": ["boolean"],
+        "nonprojective": [StrOptions({"lift", "drop"})],
+        "random_state": ["random_state"],
+    }
+    _parsing_parameters = (
+        *BaseSHAG._parsing_parameters,
+        *("rules", "rule_strength", "predict_with_rules"),
+    )
+
+    _needs_whole_trees = None  # what is not known is summed over
+    _takes_heads_of_trees = False
+
+    objectives_: FloatArray
+    n_iter_: int
+    converged_: bool
+    counts_: Operators
+    checkpoint_: Checkpoint
+
+    def __init__(
+        self,
+        init: Literal["harmonic", "uniform", "random", "concave"] | Operators = "harmonic",
+        *,
+        algorithm: Literal["em", "viterbi"] = "em",
+        tied: bool = True,
+        n_states: int | None = None,
+        rules: Literal["ud"] | Sequence[Sequence[str]] | None = None,
+        rule_strength: float = 2.0,
+        predict_with_rules: bool = False,
+        root_symbols: Sequence[str] | None = None,
+        prior: float = 0.1,
+        prior_inference: Literal["map", "variational"] = "map",
+        max_length: int | None = 10,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        nonprojective: Literal["lift", "drop"] = "lift",
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
+        random_state: RandomSeed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.init = init
+        self.algorithm = algorithm
+        self.tied = tied
+        self.n_states = n_states
+        self.rules = rules
+        self.rule_strength = rule_strength
+        self.predict_with_rules = predict_with_rules
+        self.root_symbols = root_symbols
+        self.prior = prior
+        self.prior_inference = prior_inference
+        self.max_length = max_length
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+        self.nonprojective = nonprojective
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def _deterministic(self):
+        return self.n_states is None
+
+    @fit_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn a grammar from sentences, and from heads that are known.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, **whose heads are not looked at**, or a sequence of
+            n_tokens_i symbols (str).
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
+            or is a DependencyTree with heads. None if no heads are known; those of trees count if
+            the trees are `y`.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, all sentences are too long, heads are not those of part of a tree, a
+            sentence has no tree that is possible under the start, no rule is about symbols of X,
+            `warm_start` meets other symbols, weights are negative or all zero, or parameters are
+            invalid or do not go together. The message names the sentence.
+        TypeError
+            If symbols are not strings.
+
+        Warns
+        -----
+        UserWarning
+            If sentences are left out since no projective tree with one root has their heads.
+        sklearn.exceptions.ConvergenceWarning
+            If EM has not converged.
+        """
+        self._check_parsing()
+        self._check_combination()
+        raw = prepare_text(
+            *(X, y, sample_weight, self.max_length, self.nonprojective),
+            *(self.rules, self.rule_strength),
+        )
+        learned = self._learn(raw)
+        if not learned["converged_"]:
+            warn_of_limit(int(learned["checkpoint_"].max_iter), "; scores need not gain")
+        known = count_known_labels(raw.separate, raw.symbols)
+        vars(self).update(symbols_=raw.symbols, **known, **learned)
+        return self
+
+    def _check_combination(self):
+        """Check what parameters have to do with each other."""
+        if self.n_states is not None and self.algorithm == "viterbi":
+            raise ValueError(
+                f"algorithm='viterbi' learns from the best trees, which need known states: set "
+                f"n_states=None, not {self.n_states}, or algorithm='em'."
+            )
+        if self.prior_inference == "variational" and self.prior == 0:
+            raise ValueError(
+                "prior_inference='variational' needs a prior: set prior to a positive number."
+            )
+
+    def _learn(self, raw):
+        """Run EM: on from where the last fit ended, or from the start; return what was learned."""
+        digest = digest_of(raw.symbols, raw.text, self._path())
+        checkpoint = find_checkpoint(self, digest)
+        before = 0 if checkpoint is None else int(checkpoint.max_iter)
+        n_runs = 1 if self.n_states is None else 2
+        with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
+            run = partial(improve, raw.text, tol=self.tol, n_jobs=self.n_jobs, advance=advance)
+            first_converged = True
+            if checkpoint is not None and checkpoint.converged[0]:
+                seed = checkpoint.seed
+                if checkpoint.converged[1] or self.max_iter == 0:
+                    total = checkpoint._replace(max_iter=np.array(before + self.max_iter))
+                    return {name: getattr(self, name) for name in LEARNED} | {"checkpoint_": total}
+                ended = self.counts_, self.objectives_.tolist()
+                found = self._run(run, None, ended=ended, max_iter=self.max_iter)
+            elif checkpoint is None and self.warm_start and hasattr(self, "operators_"):
+                seed, start = NO_SEED, self._start_again(raw)
+                found = self._run(run, start, max_iter=self.max_iter)
+            else:  # states that were split before EM had converged are split again
+                is_used = self.n_states is not None or self.init == "random"
+                seed = (
+                    draw_seed(self.random_state, is_used)
+                    if checkpoint is None
+                    else int(checkpoint.seed)
+                )
+                rng, max_iter = np.random.RandomState(seed), before + self.max_iter
+                start, first_converged = self._start(raw, run, rng, max_iter)
+                found = self._run(run, start, max_iter=max_iter)
+        converged = [first_converged, first_converged and found.converged]
+        roots = found.expected.counts.A[-1, RIGHT, :-1, 0, 0]
+        return {
+            "operators_": to_grammar(found.parameters, self._form()),
+            "fallback_operators_": fallback_from_uses(count_uses(found.expected.counts), roots),
+            "counts_": found.expected.counts,
+            "objectives_": np.array(found.objectives),
+            "n_iter_": len(found.objectives) - 1,
+            "converged_": converged[1],
+            "checkpoint_": make_checkpoint(digest, seed, before + self.max_iter, converged),
+        }
+
+    def _path(self):
+        """The parameters that decide which way EM goes, not how far; rules are in the text."""
+        names = ("init", "algorithm", "tied", "n_states", "root_symbols")
+        return [getattr(self, name) for name in (*names, "prior", "prior_inference", "tol")]
+
+    def _form(self, split=True):
+        """The form of automata, when states are split or before."""
+        hidden = split and self.n_states is not None
+        n_states = self.n_states if hidden else 2
+        return Form(n_states, self.tied, hidden, self.prior, self.prior_inference)
+
+    def _run(self, run, start, *, split=True, **options):
+        viterbi = self.algorithm == "viterbi"
+        # Of equally good trees the first would be taken.
+        by_all_first = viterbi and isinstance(self.init, str) and self.init == "uniform"
+        return run(start, self._form(split), viterbi=viterbi, by_all_first=by_all_first, **options)
+
+    def _start(self, raw, run, rng, max_iter):
+        """Make the start; for hidden states EM runs before them. Say whether that converged."""
+        form = self._form(split=False)
+        roots = check_root_symbols(self.root_symbols, raw.symbols)
+        start = make_start(self.init, raw.text, raw.symbols, form, root_symbols=roots, rng=rng)
+        self._check_possible(raw, to_grammar(start, form))
+        if self.n_states is None:
+            return start, True
+        found = self._run(run, start, split=False, max_iter=max_iter)
+        return split_states(found.parameters, self._form(), rng), found.converged
+
+    def _start_again(self, raw):
+        """Start from the operators of the last fit, which was of other sentences or parameters."""
+        if not np.array_equal(raw.symbols, self.symbols_):
+            raise ValueError(
+                "warm_start=True goes on with the grammar of the previous fit, whose symbols were "
+                "others. Fit the same symbols, or set warm_start=False."
+            )
+        start = from_operators(self.operators_, raw.symbols.size, self._form())
+        self._check_possible(raw, to_grammar(start, self._form()))
+        return start
+
+    def _check_possible(self, raw, grammar):
+        """Refuse sentences that have no tree under the start."""
+        found = chart(grammar, raw.text.potentials, marginals=False, n_jobs=self.n_jobs)
+        impossible = np.flatnonzero(found.sign <= 0)
+        if impossible.size:
+            s = impossible[0]
+            raise ValueError(
+                f"{name_sentence(raw.merged.sentences[s], raw.merged.kept[s])} has no tree with "
+                f"its known heads that is possible under init, nor have {impossible.size - 1} "
+                f"other sentences. Start from operators without zeros, or by name."
+            )
+
+    def _parsing_rungs(self):
+        rungs = self._rungs()
+        if self.rules is None or not self.predict_with_rules:
+            return rungs
+        table = score_rules(self.rules, self.rule_strength, self.symbols_)
+        return [rung._replace(make_potentials=partial(_potentials, table)) for rung in rungs]
+
+
+def _potentials(table, batch):
+    """Make potentials of symbols and rules."""
+    arcs = score_by_rules(table, batch.codes, batch.indptr)
+    return Potentials(batch.indptr, batch.codes, arcs)

@@ -1,0 +1,213 @@
+"""Text to learn grammars from: what is known of its heads, its arcs, and rules for them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_shag.conditional import KnownTrees, prepare_trees
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, check_sentences, encode_sentences
+from sklearn_shag.induction._valence import Text
+from sklearn_shag.parsing import arc_begins
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._param_validation import check_sample_weight
+
+
+class ArcCells(NamedTuple):
+    """Of all arcs of sentences, by the layout of marginals."""
+
+    tokens: np.ndarray  # (n_arcs,): the place of the modifier among all tokens
+    positions: np.ndarray  # (n_arcs,): that of the head in its sentence, 0 for the root
+    heads: np.ndarray  # (n_arcs,): its code
+    directions: np.ndarray  # (n_arcs,)
+    modifiers: np.ndarray  # (n_arcs,): their codes
+    possible: np.ndarray  # (n_arcs,): no token is its own head
+
+
+def list_arcs(codes, indptr, n_symbols):
+    """List all arcs of sentences."""
+    lengths, begins = np.diff(indptr), arc_begins(indptr)
+    of_token = np.repeat(lengths, lengths) + 1  # how many heads each token may have
+    tokens = np.repeat(np.arange(codes.size), of_token)
+    firsts = np.repeat(np.repeat(indptr[:-1], lengths), of_token)
+    rows = np.repeat(np.cumsum(of_token) - of_token, of_token)
+    positions = np.arange(begins[-1]) - rows
+    own = tokens - firsts + 1
+    root = Alphabet(n_symbols).root
+    heads = np.where(positions > 0, codes[firsts + np.maximum(positions, 1) - 1], root)
+    directions = np.where(own < positions, LEFT, RIGHT)
+    return ArcCells(tokens, positions, heads, directions, codes[tokens], own != positions)
+
+
+def observed_arcs(heads, cells):
+    """Tell which arcs known heads leave; `heads` is flat, -1 where they are not known."""
+    of_arcs = heads[cells.tokens]
+    return (of_arcs == UNKNOWN) | (of_arcs == cells.positions)
+
+
+ROOT = "<root>"
+_OF_NOUNS = ("NOUN", "ADJ", "DET", "NUM", "ADP")
+# Those of Naseem et al. (2010), in the conventions of Universal Dependencies.
+UD_RULES = (
+    (ROOT, "VERB"),
+    *(("VERB", modifier) for modifier in ("VERB", "NOUN", "PROPN", "PRON", "ADV", "AUX")),
+    ("ADJ", "ADV"),
+    *((head, modifier) for head in ("NOUN", "PROPN") for modifier in (*_OF_NOUNS, "PROPN")),
+)
+_SIDES = {"left": LEFT, "right": RIGHT}
+
+
+def score_rules(rules, strength, symbols):
+    """Make a table of what rules add to the scores of arcs.
+
+    Parameters
+    ----------
+    rules : "ud" or iterable of tuples of str
+        Head and modifier, and a direction if it matters: "left" or "right" of the head.
+    strength : float
+        Added to the score of each arc that follows a rule.
+    symbols : sequence of str
+        Known ones.
+
+    Returns
+    -------
+    table : ndarray of shape (n_symbols + 2, 2, n_symbols + 1)
+        By head, direction and modifier; 0 where nothing is known.
+
+    Raises
+    ------
+    ValueError
+        If something is no rule, or none is about known symbols.
+    """
+    rules = UD_RULES if isinstance(rules, str) else [_check_rule(rule) for rule in rules]
+    alphabet = Alphabet(len(symbols))
+    code_of = {symbol: code for code, symbol in enumerate(symbols)} | {ROOT: alphabet.root}
+    table, n_known = np.zeros((alphabet.n_heads, 2, alphabet.n_modifiers)), 0
+    for head, modifier, *side in rules:
+        if head in code_of and modifier in code_of:
+            n_known += 1
+            directions = [_SIDES[name] for name in side] or [LEFT, RIGHT]
+            table[code_of[head], directions, code_of[modifier]] = strength
+    if not n_known:
+        raise ValueError(
+            f"None of the {len(rules)} rules is about symbols of X, which are "
+            f"{', '.join(map(repr, list(symbols)[:10]))}, ... Name these in rules; rules='ud' is "
+            f"for the universal tags of Universal Dependencies."
+        )
+    return table
+
+
+def _check_rule(rule):
+    is_rule = (
+        isinstance(rule, tuple | list)
+        and len(rule) in (2, 3)
+        and all(isinstance(part, str) for part in rule)
+        and all(part in _SIDES for part in rule[2:])
+        and rule[1] != ROOT
+    )
+    if not is_rule:
+        raise ValueError(
+            f"A rule is a pair of symbols, the head ('{ROOT}' for the root) and the modifier, or "
+            f"these with 'left' or 'right', the side of the modifier; got {rule!r}."
+        )
+    return tuple(rule)
+
+
+def score_by_rules(table, codes, indptr, cells=None):
+    """Score all arcs of sentences by the table of rules, in the layout of marginals."""
+    cells = cells or list_arcs(codes, indptr, table.shape[0] - 2)
+    return table[cells.heads, cells.directions, cells.modifiers]
+
+
+class RawText(NamedTuple):
+    """Sentences to learn from, checked."""
+
+    symbols: np.ndarray  # (n_symbols,), dtype object: those that are known, sorted
+    text: Text  # sentences that are the same are one
+    merged: KnownTrees  # what `text` was made of
+    separate: KnownTrees  # the same, sentence by sentence
+
+
+def prepare_text(
+    X, y, sample_weight, max_length, nonprojective, rules=None, rule_strength=0.0, symbols=None
+):
+    """Check sentences and known heads as users give them, and encode them.
+
+    Parameters
+    ----------
+    X : sequence of length n_sentences
+        Heads of trees in it are not looked at.
+    y : None or sequence of length n_sentences
+        The known heads, -1 for others; None if none are known.
+    sample_weight : None or array-like of shape (n_sentences,)
+    max_length : int or None
+        Longer sentences are left out.
+    nonprojective : {"lift", "drop"}
+        As for :func:`prepare_trees`.
+    rules, rule_strength
+        As for :func:`score_rules`; no rules by default.
+    symbols : None or list of str, default=None
+        Those that are known, sorted; None takes all that occur.
+
+    Returns
+    -------
+    raw : RawText
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`prepare_trees` and :func:`score_rules`; or if all sentences are too long.
+
+    Warns
+    -----
+    UserWarning
+        If sentences are left out since no projective tree with one root has their known heads.
+    """
+    X, y = (list(part) if is_collection(part) else part for part in (X, y))
+    sentences, of_sentences = check_sentences(X)
+    lengths = np.array([len(sentence) for sentence in of_sentences])
+    weights = check_sample_weight(sample_weight, sentences)
+    if y is None:
+        y = [[UNKNOWN] * n_tokens for n_tokens in lengths]
+    if max_length is not None:
+        if not weights[lengths <= max_length].any():
+            shortest = lengths[weights > 0].min()
+            raise ValueError(
+                f"All sentences of X have more than max_length={max_length} tokens, the shortest "
+                f"{shortest}: none is left to learn from. Raise max_length, or set it to None."
+            )
+        weights = np.where(lengths <= max_length, weights, 0.0)
+    separate = prepare_trees(X, y, weights, nonprojective, raw=True)
+    known = sorted(set().union(*separate.symbols)) if symbols is None else symbols
+    encode_sentences(separate.symbols, known)  # tells if they say nothing, once
+    merged = separate.merge()
+    codes, indptr = encode_sentences(merged.symbols, known, check=False)
+    arcs = None
+    if rules is not None or np.any(merged.heads != UNKNOWN):
+        cells = list_arcs(codes, indptr, len(known))
+        arcs = np.where(observed_arcs(merged.heads, cells), 0.0, -np.inf)
+        if rules is not None:
+            arcs += score_by_rules(score_rules(rules, rule_strength, known), codes, indptr, cells)
+    text = Text(codes, merged.heads, indptr, merged.weights, arcs)
+    return RawText(np.array(known, dtype=object), text, merged, separate)
+
+
+def check_root_symbols(root_symbols, symbols):
+    """Check that some of the symbols that roots may have are known; None is any."""
+    if root_symbols is not None and not set(root_symbols) & set(symbols):
+        raise ValueError(
+            f"None of root_symbols={root_symbols!r} is a symbol of X, which are "
+            f"{', '.join(map(repr, list(symbols)[:10]))}, ... Name some of these."
+        )
+    return root_symbols
+
+
+def warn_of_limit(max_iter, remark=""):
+    """Warn that EM ended before it had converged."""
+    warn(
+        f"EM has not converged after max_iter={max_iter} iterations. Raise max_iter or tol"
+        f"{remark}.",
+        ConvergenceWarning,
+    )

@@ -1,0 +1,433 @@
+"""Dependency trees and the marginals of their arcs, drawn by matplotlib."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_shag.encoding import check_heads
+from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
+from sklearn_shag.inspection._grammars import ROOT_NAME, check_predicts
+from sklearn_shag.treebank import DependencyTree, Sentence, arc_levels
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._typing import FloatArray, IndexArray, IntArray, IntArrayLike, ObjectArray
+
+_FONT, _SMALL_FONT = 10, 8
+_HORIZONTAL = 20  # so many tokens have their words written horizontally
+_LETTERS = 20  # of a word, at most
+_MARGIN, _GAP, _ROW, _LEVEL, _LEGEND = 0.15, 0.12, 0.2, 0.28, 0.35  # inches
+_HIGHEST = 6.0  # inches for all arcs
+# Colours that the colour-blind can tell apart, and lines that can be told apart without colour.
+_STYLES = {
+    "right": {"color": "#4d4d4d", "linestyle": "-", "linewidth": 1.1},
+    "missed": {"color": "#0072b2", "linestyle": "--", "linewidth": 1.4},
+    "wrong": {"color": "#d55e00", "linestyle": ":", "linewidth": 1.8},
+    "unknown": {"color": "#999999", "linestyle": "-.", "linewidth": 1.1},
+}
+
+
+class DependencyTreeDisplay:
+    """Dependency tree as arcs above the sentence, true and predicted ones together.
+
+    It is recommended to make it by :meth:`from_estimator` or :meth:`from_predictions`.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+        The sentence, with its true heads or without.
+    heads : None or int ndarray of shape (n_tokens,), default=None
+        The predicted heads, 1-based, 0 for the root.
+
+    Attributes
+    ----------
+    arcs : dict
+        Lists of pairs (head, modifier), where 0 is the root: "right" are those of the tree that
+        were predicted, "missed" the others of the tree, "wrong" what was predicted in their place.
+        Where only the tree or only the prediction is known, all its arcs are "right". Of a
+        partial tree there is also "unknown": what was predicted where the true head is not known.
+    ax_ : matplotlib.axes.Axes
+        Set by :meth:`plot`.
+    figure_ : matplotlib.figure.Figure
+        Set by :meth:`plot`.
+    arcs_ : dict of (int, int) to matplotlib.patches.FancyArrowPatch
+        The arc that was drawn for each of `arcs`. Set by :meth:`plot`.
+
+    See Also
+    --------
+    ArcMarginalsDisplay : How sure the parser is.
+    sklearn_shag.treebank.DependencyTree.to_svg : A picture without matplotlib.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import DependencyTreeDisplay
+    >>> trees = load_english().data
+    >>> model = SpectralSHAG().fit(trees[:300])
+    >>> display = DependencyTreeDisplay.from_estimator(model, trees[302])
+    >>> display.arcs["missed"], display.arcs["wrong"]
+    ([(5, 9)], [(2, 9)])
+    """
+
+    arcs: dict[str, list[tuple[int, int]]]
+    ax_: Any
+    figure_: Any
+    arcs_: dict[tuple[int, int], Any]
+
+    def __init__(self, tree: DependencyTree, heads: IntArray | None = None) -> None:
+        self.tree = tree
+        self.heads = heads
+        true, predicted = _with_root(tree.heads), _with_root(heads)
+        if tree.heads is None or heads is None:
+            self.arcs = {"right": true or predicted, "missed": [], "wrong": []}
+        else:
+            self.arcs = {
+                "right": [arc for arc in true if arc in predicted],
+                "missed": [arc for arc in true if arc not in predicted],
+                "wrong": [(h, m) for h, m in predicted if tree.heads[m - 1] not in (h, UNKNOWN)],
+            }
+            if UNKNOWN in tree.heads:
+                unknown = [(h, m) for h, m in predicted if tree.heads[m - 1] == UNKNOWN]
+                self.arcs["unknown"] = unknown
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: BaseEstimator, tree: DependencyTree, *, ax: Any = None
+    ) -> Self:
+        """Parse a sentence and draw what was predicted, with the true tree if it is known.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted, of any kind that predicts heads: a parser, a pipeline, a search.
+        tree : DependencyTree
+            A sentence, with its heads or without.
+        ax : None or matplotlib axes, default=None
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : DependencyTreeDisplay
+            Drawn, with what it was drawn from.
+
+        Raises
+        ------
+        TypeError
+            If `tree` is no DependencyTree, or the estimator does not predict.
+        """
+        _check_tree(tree)
+        check_predicts(estimator)
+        return cls.from_predictions(tree, estimator.predict([tree])[0], ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, tree: DependencyTree, heads: IntArrayLike | DependencyTree, *, ax: Any = None
+    ) -> Self:
+        """Draw predicted heads, with the true tree if it is known.
+
+        Parameters
+        ----------
+        tree : DependencyTree
+            A sentence, with its heads or without.
+        heads : sequence of int, length n_tokens, or DependencyTree
+            The predicted heads, 1-based, 0 for the root, or a tree with them.
+        ax : None or matplotlib axes, default=None
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : DependencyTreeDisplay
+            Drawn, with what it was drawn from.
+
+        Raises
+        ------
+        TypeError
+            If `tree` is no DependencyTree.
+        ValueError
+            If `heads` are not a tree over its tokens.
+        """
+        _check_tree(tree)
+        return cls(tree, check_heads([tree], [heads], "heads")).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw words, tags and relations below, arcs above them.
+
+        Arcs that were predicted rightly are drawn through, those missed dashed, wrong ones dotted,
+        those to tokens whose true head is not known dashed and dotted. An arrow from above points
+        to a root. From 21 tokens on words are written vertically.
+
+        Parameters
+        ----------
+        ax : None or matplotlib axes, default=None
+            Where to draw; everything is scaled to its size. None makes a figure that is as
+            wide as the sentence needs.
+
+        Returns
+        -------
+        display : DependencyTreeDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        plt = import_pyplot(type(self).__name__)
+        rows = self._rows()
+        centres, width, depth = _place(rows)
+        levels = arc_levels([arc for arcs in self.arcs.values() for arc in arcs if arc[0]])
+        highest = 1 + max(levels.values(), default=0)
+        step = min(_LEVEL, _HIGHEST / highest)
+        is_compared = self.heads is not None and self.tree.heads is not None
+        baseline = _MARGIN + depth + (_LEGEND if is_compared else 0.0)
+        height = baseline + step * highest + _MARGIN
+        self.ax_, scale = make_canvas(plt, ax, width, height)
+        self.figure_ = self.ax_.figure
+        self._write(rows, centres, baseline, scale)
+        self.arcs_ = {}
+        for kind, arcs in self.arcs.items():
+            for arc in arcs:
+                top = baseline + step * levels.get(arc, highest)
+                self.arcs_[arc] = _draw_arc(self.ax_, arc, centres, baseline, top, kind, scale)
+        if is_compared:
+            self._explain(scale)
+        return self
+
+    def _rows(self):
+        """What stands below each token: its form, its symbol and the relation of the true arc."""
+        tree = self.tree
+        rows = [tree.forms]
+        if tree.symbols != tree.forms:
+            rows.append(tree.symbols)
+        if tree.deprels is not None and tree.heads is not None:
+            rows.append(tree.deprels)
+        return [[cut(text, _LETTERS) for text in row] for row in rows]
+
+    def _write(self, rows, centres, baseline, scale):
+        turned = {"rotation": 90} if _is_turned(rows) else {}
+        top = baseline - 0.06
+        for place, row in enumerate(rows):
+            size, color = (_SMALL_FONT, "#5a6270") if place else (_FONT, "black")
+            style = {"fontsize": size * scale, "color": color, "parse_math": False, **turned}
+            for centre, text in zip(centres, row, strict=True):
+                self.ax_.text(centre, top, text, ha="center", va="top", **style)
+            top -= _row_height(row, size, _is_turned(rows))
+
+    def _explain(self, scale):
+        """Say which line means what, and how many arcs have it."""
+        for kind, arcs in self.arcs.items():
+            self.ax_.plot([], [], label=f"{kind} ({len(arcs)})", **_scaled(kind, scale))
+        self.ax_.legend(
+            loc="lower left",
+            ncols=3,
+            frameon=False,
+            fontsize=_SMALL_FONT * scale,
+            borderaxespad=0.2,
+        )
+
+
+def _check_tree(tree):
+    if not isinstance(tree, DependencyTree):
+        raise TypeError(
+            f"tree must be a single DependencyTree, got a {type(tree).__name__}. Of a list of "
+            f"trees pass one, and of symbols DependencyTree(symbols)."
+        )
+
+
+def _with_root(heads):
+    if heads is None:
+        return []
+    return [(int(head), m) for m, head in enumerate(heads, start=1) if head != UNKNOWN]
+
+
+def _is_turned(rows):
+    return len(rows[0]) > _HORIZONTAL
+
+
+def _row_height(row, size, is_turned):
+    return max(text_width(text, size) for text in row) + 0.05 if is_turned else _ROW
+
+
+def _place(rows):
+    """The middle of each token, the width of the drawing, and the height of all rows, in inches."""
+    sizes = [_FONT, *[_SMALL_FONT] * (len(rows) - 1)]
+    is_turned = _is_turned(rows)
+    if is_turned:
+        boxes = [0.16] * len(rows[0])
+    else:
+        boxes = [
+            max(text_width(text, size) for text, size in zip(texts, sizes, strict=True))
+            for texts in zip(*rows, strict=True)
+        ]
+    centres, left = [], _MARGIN
+    for box in boxes:
+        centres.append(left + (box + _GAP) / 2)
+        left += box + _GAP
+    depth = sum(_row_height(row, size, is_turned) for row, size in zip(rows, sizes, strict=True))
+    return centres, max(left + _MARGIN, 3.0), depth + 0.06
+
+
+def _scaled(kind, scale):
+    style = _STYLES[kind]
+    return {**style, "linewidth": style["linewidth"] * scale}
+
+
+def _draw_arc(ax, arc, centres, baseline, top, kind, scale):
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    head, modifier = arc
+    end = centres[modifier - 1]
+    if head:
+        # Arcs leave a head beside its middle, so that they do not hide the arrow to the head.
+        start = centres[head - 1] + (0.05 if modifier > head else -0.05)
+        # The highest point of a cubic curve lies at three quarters of the height of its controls.
+        control = baseline + (top - baseline) * 4 / 3
+        points = [(start, baseline), (start, control), (end, control), (end, baseline)]
+        path = Path(points, [Path.MOVETO, *[Path.CURVE4] * 3])
+    else:
+        path = Path([(end, top), (end, baseline)])
+    style = {**_scaled(kind, scale), "mutation_scale": 9 * scale, "gid": kind}
+    return ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", fill=True, **style))
+
+
+_CELL, _SMALLEST, _LETTERS_OF_MARGINALS = 0.17, 3.0, 20  # inches, inches, letters of a word
+
+
+class ArcMarginalsDisplay:
+    """Heat map of the probabilities of heads.
+
+    It is recommended to make it by :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    marginals : ndarray of shape (n_tokens, n_tokens + 1)
+        One sentence of what :meth:`~sklearn_shag.BaseSHAG.predict_marginals` returns: a row for
+        each modifier, a column for each head, that of the root first.
+    words : sequence of str, length n_tokens
+        How tokens are labelled.
+    heads : None or int ndarray of shape (n_tokens,), default=None
+        The true heads, 1-based, 0 for the root, -1 where they are not known, to be marked.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Set by :meth:`plot`.
+    figure_ : matplotlib.figure.Figure
+        Set by :meth:`plot`.
+    im_ : matplotlib.image.AxesImage
+        The heat map. Set by :meth:`plot`.
+    marks_ : None or matplotlib.lines.Line2D
+        The marks of true heads. Set by :meth:`plot`.
+
+    See Also
+    --------
+    DependencyTreeDisplay : The tree that was predicted.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import ArcMarginalsDisplay
+    >>> trees = load_english().data
+    >>> model = SpectralSHAG().fit(trees[:300])
+    >>> display = ArcMarginalsDisplay.from_estimator(model, trees[302])
+    >>> display.marginals.shape
+    (10, 11)
+    """
+
+    ax_: Any
+    figure_: Any
+    im_: Any
+    marks_: Any
+
+    def __init__(
+        self,
+        marginals: FloatArray,
+        words: tuple[str, ...] | ObjectArray,
+        heads: IndexArray | None = None,
+    ) -> None:
+        self.marginals = marginals
+        self.words = words
+        self.heads = heads
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: BaseEstimator, sentence: Sentence, *, ax: Any = None, cmap: str = "Blues"
+    ) -> Self:
+        """Compute the marginals of a sentence and draw them.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted parser of this package.
+        sentence : DependencyTree or sequence of str
+            A single one. If it is a tree, words are labels, and its heads, if any, are marked.
+        ax : None or matplotlib axes, default=None
+            As for :meth:`plot`.
+        cmap : str or matplotlib colormap, default="Blues"
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : ArcMarginalsDisplay
+            Drawn, with what it was drawn from.
+
+        Raises
+        ------
+        TypeError
+            If the estimator has no marginals, or `sentence` is none.
+        """
+        if not hasattr(estimator, "predict_marginals"):
+            raise TypeError(
+                f"estimator must be a fitted parser of this package, with predict_marginals, got a "
+                f"{type(estimator).__name__}. Of a pipeline pass the parts: "
+                f"ArcMarginalsDisplay.from_estimator(pipeline[-1], "
+                f"pipeline[:-1].transform([sentence])[0]). Of a search pass its best_estimator_."
+            )
+        (marginals,) = estimator.predict_marginals([sentence])
+        is_tree = isinstance(sentence, DependencyTree)
+        words = sentence.forms if is_tree else tuple(sentence)
+        return cls(marginals, words, sentence.heads if is_tree else None).plot(ax=ax, cmap=cmap)
+
+    def plot(self, ax: Any = None, *, cmap: str = "Blues") -> Self:
+        """Draw a row for each modifier and a column for each head.
+
+        Parameters
+        ----------
+        ax : None or matplotlib axes, default=None
+            Where to draw. None makes a figure that is as large as the sentence needs.
+        cmap : str or matplotlib colormap, default="Blues"
+            Colours of probabilities from 0 to 1.
+
+        Returns
+        -------
+        display : ArcMarginalsDisplay
+            Itself. True heads are marked by open circles.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        plt = import_pyplot(type(self).__name__)
+        words = [cut(word, _LETTERS_OF_MARGINALS) for word in self.words]
+        if ax is None:
+            side = max(_CELL * len(words), _SMALLEST)
+            _, ax = plt.subplots(figsize=(side + 2.4, side + 1.8), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        self.im_ = ax.imshow(self.marginals, vmin=0.0, vmax=1.0, cmap=cmap)
+        self.marks_ = None
+        if self.heads is not None:
+            marks = {"mfc": "none", "mec": "#d55e00", "ms": 5}
+            known = np.flatnonzero(self.heads != UNKNOWN)
+            (self.marks_,) = ax.plot(self.heads[known], known, "o", **marks)
+        style = {"fontsize": 8, "parse_math": False}
+        ax.set_xticks(range(len(words) + 1), [ROOT_NAME, *words], rotation=90, **style)
+        ax.set_yticks(range(len(words)), words, **style)
+        ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=2)
+        circles = "" if self.heads is None else " (circles: the true ones)"
+        ax.set(xlabel=f"head{circles}", ylabel="modifier")
+        ax.xaxis.set_label_position("top")
+        self.figure_.colorbar(self.im_, ax=ax, label="probability", fraction=0.03, aspect=40)
+        return self

@@ -1,0 +1,404 @@
+"""Split head-automata grammars: from trees to a fitted grammar that parses, scores and draws."""
+
+from abc import abstractmethod
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sklearn_shag._parser import ChartParser
+from sklearn_shag.encoding import decode_trees, encode_sentences, encode_trees
+from sklearn_shag.learning._automata import fallback_grammar
+from sklearn_shag.operators import Operators, sample_derivations
+from sklearn_shag.parsing import Rung, pack_grammar, potentials_of_codes, take_batch, value_trees
+from sklearn_shag.sequences import (
+    LabelCounts,
+    TreebankStatistics,
+    check_statistics,
+    count_trees,
+    merge_statistics,
+)
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
+from sklearn_shag.utils._cache import keep
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._param_validation import fit_context
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray, RandomSeed
+
+
+class GenerativeParser(ChartParser):
+    """Parser whose chart sums probabilities of trees and their sentences, and that can draw them.
+
+    A subclass draws in the hook ``_draw``. It learns `symbols_`, `labels_` and `label_counts_`.
+    """
+
+    symbols_: ObjectArray
+    labels_: ObjectArray
+    label_counts_: LabelCounts
+
+    @abstractmethod
+    def _draw(self, n_samples, max_length, rng):
+        """Draw trees; the parameters are those of :meth:`sample`, checked."""
+
+    def log_likelihood(self, X: Sentences) -> FloatArray:
+        """Compute the log probability of sentences, summed over all their trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+
+        Returns
+        -------
+        log_likelihoods : ndarray of shape (n_sentences,)
+            In nats. -inf where the estimate is not positive.
+        """
+        sign, log_abs_z = self._log_partitions(self._batch(X), self._rungs())
+        return np.where(sign > 0, log_abs_z, -np.inf)
+
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            Heads, -1 where they are not known; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            In nats. -inf for trees with several roots, and where the estimate, a product over the
+            head-modifier sequences, is not positive. Of a partial tree it is that of its sentence
+            with any of the projective trees that have the known heads.
+
+        See Also
+        --------
+        log_likelihood : Of a sentence, summed over its trees.
+        conditional_log_likelihood : Of a tree, given its sentence: the difference of the two.
+
+        Notes
+        -----
+        Eq. 1 of the theory page. A non-projective tree is scored by its sequences like any other,
+        although the grammar generates its words in another order. An unknown symbol counts as a
+        missing observation: the probability is summed over what it may stand for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> X, y = [["DET", "NOUN"], ["NOUN"]], [[2, 0], [0]]
+        >>> np.exp(DeterministicSHAG().fit(X, y).score_samples(X, y)).round(2)
+        array([0.5, 0.5])
+        """
+        batch = self._batch(X)
+        known = self._known_heads(batch, y)
+        is_partial = np.array([heads.min() == UNKNOWN for heads in known])
+        scores = np.empty(is_partial.size)
+        for chosen, score in (
+            (np.flatnonzero(~is_partial), self._score_trees),
+            (np.flatnonzero(is_partial), self._score_partial_trees),
+        ):
+            if chosen.size:
+                sign, log_abs = score(take_batch(batch, chosen), [known[s] for s in chosen])
+                scores[chosen] = np.where(sign > 0, log_abs, -np.inf)
+        return scores
+
+    def _score_trees(self, batch, heads):
+        """Sign and logarithm of the value of each tree."""
+        rung = self._rungs()[0]
+        potentials = rung.make_potentials(batch)
+        return value_trees(rung.grammar.scaled, potentials, np.concatenate(heads))
+
+    def _score_partial_trees(self, batch, heads):
+        """Sign and logarithm of the summed value of the trees that have the known heads."""
+        return self._log_partitions(batch._replace(allowed=arcs_left_by(heads)), self._rungs())
+
+    def sample(
+        self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200
+    ) -> list[DependencyTree]:
+        """Draw trees.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of trees.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws: the same int gives the same trees.
+        max_length : int, default=200
+            Longer sentences are drawn anew.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            Their forms are their symbols. Those of a grammar of words have words, and
+            ``<rare>`` where it draws one that it does not know.
+
+        Raises
+        ------
+        ValueError
+            If `n_samples` is not positive, or sentences keep growing beyond `max_length`. Of
+            operators, the message tells whether their sentences end at all, see
+            :func:`~sklearn_shag.operators.branching_radius`.
+
+        Notes
+        -----
+        Where a learned automaton estimates a probability below zero, it counts as zero.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> model = DeterministicSHAG().fit([["DET", "NOUN"], ["NOUN"]], [[2, 0], [0]])
+        >>> model.sample(2, random_state=0)
+        [DependencyTree('NOUN', heads=[0]), DependencyTree('DET NOUN', heads=[2, 0])]
+        """
+        self._check_ready()
+        for name, number in (("n_samples", n_samples), ("max_length", max_length)):
+            if not isinstance(number, Integral) or number < 1:
+                raise ValueError(f"{name} must be a whole number from 1 on, got {number!r}.")
+        return self._draw(n_samples, max_length, check_random_state(random_state))
+
+
+class Learned(NamedTuple):
+    """What a learner has learned. It is no part of the estimator yet."""
+
+    operators: Operators  # leading axes (n_symbols + 2, 2)
+    attributes: dict[str, Any] = {}
+    warnings: tuple = ()  # pairs of a message and a category
+
+
+class OperatorParser(ChartParser):
+    """Parser whose chart needs nothing but the operators of a grammar, and of one to fall back to.
+
+    A subclass learns `operators_` and `fallback_operators_`, beside `symbols_` and labels.
+    """
+
+    symbols_: ObjectArray
+    labels_: ObjectArray
+    label_counts_: LabelCounts
+    operators_: Operators
+    fallback_operators_: Operators
+
+    def _rungs(self):
+        # To pack a grammar takes longer than to parse a sentence.
+        return keep(self, (self.operators_, self.fallback_operators_), _pack)
+
+    def _encode(self, sentences, symbols):
+        return encode_sentences(symbols, self.symbols_)
+
+
+class BaseSHAG(OperatorParser, GenerativeParser):
+    """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
+
+    A subclass learns `symbols_`, `operators_` and `fallback_operators_`, and labels if it has some.
+
+    See Also
+    --------
+    SpectralSHAG : Learns the operators from moments.
+    EMSHAG : Learns them by expectation maximisation.
+    DeterministicSHAG : Learns them without hidden states, as relative frequencies.
+
+    Examples
+    --------
+    A grammar that was not learned but is known, that which the trees were drawn from:
+
+    >>> import numpy as np
+    >>> from sklearn_shag import BaseSHAG
+    >>> from sklearn_shag.datasets import make_treebank
+    >>> class KnownGrammar(BaseSHAG):
+    ...     def __init__(self, operators, decoder="mbr", n_jobs=None, verbose=0):
+    ...         self.operators, self.decoder = operators, decoder
+    ...         self.n_jobs, self.verbose = n_jobs, verbose
+    ...
+    ...     def fit(self, X, y=None):
+    ...         symbols = {symbol for tree in X for symbol in tree.symbols}
+    ...         self.symbols_ = np.array(sorted(symbols), dtype=object)
+    ...         self.operators_ = self.fallback_operators_ = self.operators
+    ...         return self
+    >>> trees, operators = make_treebank(100, n_symbols=4, random_state=0, return_operators=True)
+    >>> round(KnownGrammar(operators).fit(trees).score(trees), 2)
+    0.54
+    """
+
+    def _become_fitted(self, statistics, learned, fallback, **others):
+        """Take over what was learned.
+
+        Warnings come first, since they may be errors, and all attributes last and at once: an
+        estimator that fails, or is interrupted, is left as it was.
+        """
+        for message, category in learned.warnings:
+            warn(message, category)
+        vars(self).update(
+            symbols_=statistics.symbols,
+            labels_=statistics.labels,
+            label_counts_=statistics.label_counts,
+            operators_=learned.operators,
+            fallback_operators_=fallback,
+            **learned.attributes,
+            **others,
+        )
+
+    def _draw(self, n_samples, max_length, rng):
+        drawn = sample_derivations(self.operators_, n_samples, max_length, rng)
+        return decode_trees(self.symbols_, *drawn)
+
+
+def _pack(*grammars):
+    return [Rung(pack_grammar(operators), potentials_of_codes) for operators in grammars]
+
+
+class TreeLearner(BaseSHAG):
+    """Split head-automata grammar learned from trees: everything but how.
+
+    A subclass learns from head-modifier sequences in the hook ``_learn_operators``.
+    """
+
+    @abstractmethod
+    def _learn_operators(self, statistics, trees):
+        """Learn the grammar; nothing of the estimator changes.
+
+        Parameters
+        ----------
+        statistics : TreebankStatistics
+            The symbols of all training trees and their trigram counts.
+        trees : EncodedTrees or None
+            The trees themselves; None where only their statistics are known.
+
+        Returns
+        -------
+        learned : Learned
+        """
+
+    @fit_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn the automaton of every head and direction from trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
+            heads. None takes the heads of the trees in X. Non-projective trees, and trees with
+            several roots, count like any other.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, a sentence has no tokens, heads are missing, unknown (-1) or not a tree,
+            weights are negative or all zero, or a parameter is invalid. The message names the
+            sentence.
+        TypeError
+            If symbols are not strings.
+        """
+        self._check_parsing()
+        trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
+        self._learn(count_trees(trees), trees)
+        return self
+
+    def _learn(self, statistics, trees=None):
+        learned = self._learn_operators(statistics, trees)
+        self._become_fitted(statistics, learned, fallback_grammar(statistics.statistics))
+
+
+class StatisticsLearner(TreeLearner):
+    """Split head-automata grammar whose learner sees nothing of the trees but trigram counts.
+
+    In the hook ``_learn_operators`` of a subclass, `trees` may be None.
+    """
+
+    statistics_: TreebankStatistics
+
+    @fit_context
+    def partial_fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from further trees, beside those of earlier calls of `fit` and `partial_fit`.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`. Its symbols may be new.
+        y : None or sequence of length n_sentences, default=None
+            As for :meth:`fit`.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator: the same, to the last bit, as one `fit` on all trees together.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As :meth:`fit`; what was learned before stays as it was.
+
+        Notes
+        -----
+        Memory depends on the number of distinct trigrams, not of trees. Each call learns all
+        automata anew from the counts; for many small chunks it is cheaper to count first, see
+        :meth:`fit_statistics`.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> model = DeterministicSHAG().partial_fit([["DET", "NOUN"]], [[2, 0]])
+        >>> model.partial_fit([["NOUN", "VERB"]], [[2, 0]]).predict([["DET", "NOUN", "VERB"]])[0]
+        array([2, 3, 0])
+        """
+        # scikit-learn checks parameters in the first call only.
+        self._validate_params()
+        self._check_parsing()
+        parts = [self.statistics_] if hasattr(self, "statistics_") else []
+        trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
+        self._learn(merge_statistics([*parts, count_trees(trees)]))
+        return self
+
+    @fit_context
+    def fit_statistics(self, statistics: TreebankStatistics) -> Self:
+        """Learn from trees that have been counted elsewhere, for example on other machines.
+
+        Parameters
+        ----------
+        statistics : TreebankStatistics
+            From :func:`~sklearn_shag.sequences.count_treebank` or
+            :func:`~sklearn_shag.sequences.merge_statistics`.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator: the same, to the last bit, as one `fit` on these trees.
+
+        Raises
+        ------
+        TypeError
+            If `statistics` is something else, such as the trees themselves.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> from sklearn_shag.sequences import count_treebank, merge_statistics
+        >>> parts = [count_treebank([["DET", "NOUN"]], [[2, 0]]), count_treebank([["VERB"]], [[0]])]
+        >>> DeterministicSHAG().fit_statistics(merge_statistics(parts)).symbols_
+        array(['DET', 'NOUN', 'VERB'], dtype=object)
+        """
+        self._check_parsing()
+        check_statistics(statistics, "statistics")
+        self._learn(statistics)
+        return self
+
+    def _become_fitted(self, statistics, learned, fallback, **others):
+        others["statistics_"] = statistics
+        super()._become_fitted(statistics, learned, fallback, **others)

@@ -1,0 +1,8 @@
+"""Models on disk.
+
+What other folders use of it is listed here.
+"""
+
+from sklearn_shag.model_files._persistence import load_model, save_model
+
+__all__ = []

@@ -1,0 +1,471 @@
+"""Models on disk: arrays and a JSON header in an .npz file, never pickled objects."""
+
+import inspect
+import json
+import os
+from functools import cache
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag.ensembles import ComposedParser
+from sklearn_shag.learning import format_results
+from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
+from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
+from sklearn_shag.treebank import MAX_BYTES, TokenFeature
+from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
+from sklearn_shag.utils._messages import printable
+from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
+
+FORMAT_VERSION = 1
+_MAX_ESTIMATORS = 1000  # members of members included, which take time each
+_LONGEST_RANGE = 1 << 20
+_MISSING = object()
+# How fitted attributes of a type are kept; those of other types must be plain values.
+KINDS = {
+    **{record.annotation: kind for kind, record in RECORDS.items()},
+    ObjectArray: "strings",
+    StrArray: "strings",
+    FloatArray: "array",
+    Bunch: "members",
+}
+
+
+class Contents(NamedTuple):
+    """What a file holds beside its header, while that is written."""
+
+    arrays: dict  # by their names in the archive
+    frozen: dict  # of frozen estimators, which are at several places, the first by their ids
+
+
+class Source(NamedTuple):
+    """What a file holds beside its header, while that is read."""
+
+    archive: Archive
+    frozen: dict  # frozen estimators by the first of their places
+    places: list  # of the estimators made so far
+    max_bytes: int | None
+
+
+def save_model(model: BaseEstimator, path: FilePath) -> None:
+    """Save a fitted estimator, or a pipeline of them, to a file.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted estimator of this package, or a :class:`sklearn.pipeline.Pipeline` whose steps are.
+        Any of them may be in a :class:`sklearn.frozen.FrozenEstimator`.
+    path : str or path-like
+        The file, by convention ``.npz``. It is replaced only when all is written. ``-`` is
+        standard output, ``~`` the home folder.
+
+    Raises
+    ------
+    TypeError
+        If the model, or one of its parameters, cannot be stored without pickling it, or `path` is
+        no path.
+    ValueError
+        If a parameter has been set to something that `fit` would refuse.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+    OSError
+        If the file cannot be written.
+
+    See Also
+    --------
+    load_model : The inverse.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_shag import DeterministicSHAG, load_model, save_model
+    >>> model = DeterministicSHAG().fit([["DET", "NOUN"]], [[2, 0]])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> save_model(model, path)
+    >>> load_model(path).predict([["DET", "NOUN"]])[0]
+    array([2, 0])
+    """
+    contents = Contents(arrays := {}, {})
+    header = {"format": FORMAT_VERSION, "model": _describe(model, "model", contents)}
+    arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with atomic_write(path, "wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+# Estimators of this package and pipelines have too little in common to say more of the result.
+def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> Any:
+    """Load what :func:`save_model` has saved.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``-`` is standard input, ``~`` the home folder.
+    max_bytes : None or int, default=2**30
+        How large the file may be, and how large what is read of it, unpacked. Memory stays below
+        four times that. None is no limit, for files that you trust.
+
+    Returns
+    -------
+    model : estimator or Pipeline
+        Fitted, with the parameters that it had.
+
+    Raises
+    ------
+    ModelFileError
+        A ValueError: if the file is no such model, is damaged, was written in a newer format, or
+        holds more than `max_bytes`.
+    TypeError
+        If `path` is no path.
+    OSError
+        If the file cannot be read, or is larger than `max_bytes` (EFBIG).
+
+    See Also
+    --------
+    save_model : The inverse.
+
+    Notes
+    -----
+    The file holds numbers and text only, and names classes of a fixed list: loading a file of
+    unknown origin does not run code from it. :ref:`model_files` has the format, and what is
+    checked.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_shag import DeterministicSHAG, load_model, save_model
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.npz"
+    >>> save_model(DeterministicSHAG("single").fit([["DET", "NOUN"]], [[2, 0]]), path)
+    >>> load_model(path)
+    DeterministicSHAG(automaton='single')
+    """
+    data = read_bytes(path, max_bytes)
+    try:
+        return _load(data, max_bytes)
+    except MemoryError:
+        raise
+    # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
+    # of the estimators.
+    except Exception as error:
+        problem = str(error) if isinstance(error, ModelFileError) else repr(error)
+    shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
+    # Without the error that led here, which may hold megabytes of the file.
+    raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
+
+
+def _load(data, max_bytes):
+    archive = Archive(data, max_bytes)
+    header = archive.read_header()
+    version = header.get("format") if isinstance(header, dict) else None
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise ModelFileError(
+            f"it has the format {version}; this version of sklearn_shag reads format "
+            f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
+        )
+    description = _take(header, "model", dict, "the header")
+    return _restore(description, "model", Source(archive, {}, [], max_bytes))
+
+
+def _take(described, name, kind, key):
+    """Take a value of the header, which has to be there and of one type."""
+    value = described.get(name, _MISSING) if isinstance(described, dict) else _MISSING
+    if type(value) is not kind:
+        raise ModelFileError(f"{key} has no {name!r}, or none that is a {kind.__name__}.")
+    return value
+
+
+@cache
+def _classes():
+    """The only classes that are ever made from a file, by name: all public estimators."""
+    import sklearn_shag
+
+    public = [getattr(sklearn_shag, name) for name in sklearn_shag.__all__] + [TokenFeature]
+    return {
+        value.__name__: value
+        for value in public
+        if inspect.isclass(value)
+        and issubclass(value, BaseEstimator)
+        and not inspect.isabstract(value)
+    }
+
+
+_hints = cache(get_type_hints)
+
+
+@cache
+def _attributes(cls):
+    """The kind of every fitted attribute of an estimator, from its annotation."""
+    hints = _hints(cls).items()
+    kinds = {name: KINDS.get(hint, "plain") for name, hint in hints if name.endswith("_")}
+    if "cv_results_" in kinds:  # a table, unlike other dictionaries
+        kinds["cv_results_"] = "results"
+    return kinds
+
+
+def _describe(model, key, contents, fitted=True):
+    """Describe a model for the header; its arrays go to `contents` under names with the key.
+
+    One that is not to be fitted, such as a member as it was given, is no more than its parameters.
+    """
+    cls = type(model)
+    if cls is FrozenEstimator:
+        return _describe_frozen(model, key, contents)
+    if cls is not Pipeline and cls not in _classes().values():
+        raise TypeError(_describe_other(model))
+    params = model.get_params(deep=False)
+    params |= dict.fromkeys(getattr(cls, "_unsaved_params", ()))
+    if cls is Pipeline and params["memory"] is not None:
+        raise TypeError("A pipeline with a memory, a folder of pickles, cannot be saved; set None.")
+    described = {"class": cls.__name__}
+    if cls is Pipeline:
+        described["steps"] = [
+            [name, _describe(step, f"{key}/{name}", contents, fitted)]
+            for name, step in params.pop("steps")
+        ]
+    elif issubclass(cls, ComposedParser):
+        described["estimators"] = _describe_members(
+            params.pop("estimators"), f"{key}/estimators", contents, fitted=False
+        )
+    nested = [name for name, value in params.items() if isinstance(value, BaseEstimator)]
+    described["nested"] = _describe_members(
+        [(name, params.pop(name)) for name in nested], f"{key}/nested", contents, fitted=False
+    )
+    described["params"] = _describe_params(params)
+    check_params(model)
+    if fitted and cls is not Pipeline:
+        check_is_fitted(model)
+        kinds = _attributes(cls)
+        described["attributes"] = {
+            name: _describe_attribute(kinds[name], value, f"{key}/{name}", contents)
+            for name, value in vars(model).items()
+            if name in kinds
+        }
+    return described
+
+
+def _describe_frozen(model, key, contents):
+    """Describe a frozen estimator, which is always fitted, where it is met first."""
+    first = contents.frozen.setdefault(id(model), key)
+    described = {"class": "FrozenEstimator", "key": first}
+    if first == key:
+        described["estimator"] = _describe(model.estimator, f"{key}/estimator", contents)
+    return described
+
+
+def _describe_members(members, key, contents, fitted):
+    return [
+        [name, _describe(member, f"{key}/{k}", contents, fitted)]
+        for k, (name, member) in enumerate(members)
+    ]
+
+
+def _describe_other(model):
+    """Why something cannot be saved, and what can."""
+    if isinstance(model, str | os.PathLike):
+        return (
+            f"A {type(model).__name__} cannot be saved. The model comes first and the path second: "
+            f"save_model(model, path)."
+        )
+    if isinstance(model, type):
+        return f"The class {model.__name__} cannot be saved; save a fitted instance of it."
+    best = "its best_estimator_, " if hasattr(model, "best_estimator_") else ""
+    return (
+        f"A {type(model).__name__} cannot be saved as arrays; use joblib.dump, or save {best}one "
+        f"of {', '.join(_classes())} or a Pipeline of them."
+    )
+
+
+def _describe_attribute(kind, value, key, contents):
+    """Describe a fitted attribute; `_restore_attribute` is the inverse."""
+    described = {"kind": kind}
+    if kind == "array":
+        contents.arrays[key] = value
+    elif kind in RECORDS:
+        fields = RECORDS[kind].take(value)._asdict()
+        contents.arrays.update({f"{key}/{field}": array for field, array in fields.items()})
+    elif kind == "members":
+        described["members"] = _describe_members(value.items(), key, contents, fitted=True)
+    elif kind == "results":
+        described["candidates"] = _plain(value["params"])
+    elif kind == "strings":
+        # Text goes to the header, where no fixed width cuts it.
+        described["values"] = value.tolist()
+    else:
+        described["value"] = _plain(value)
+    return described
+
+
+def _describe_params(params):
+    described = {name: _plain(value) for name, value in params.items()}
+    for name, plain in described.items():
+        if plain is NotImplemented:
+            raise TypeError(
+                f"The parameter {name}={params[name]!r} cannot be saved; set it to a number, a "
+                f"string, None or a list of them before saving, or use joblib.dump."
+            )
+    return described
+
+
+def _plain(value):
+    """A value as JSON can hold it, or NotImplemented; `_revive` is the inverse."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    if isinstance(value, dict):
+        items = {name: _plain(item) for name, item in value.items()}
+        if NotImplemented in items.values() or not all(isinstance(name, str) for name in items):
+            return NotImplemented
+        return {"dict": items}
+    if isinstance(value, list | tuple):
+        items = [_plain(item) for item in value]
+        if NotImplemented in items:
+            return NotImplemented
+        return {"tuple": items} if isinstance(value, tuple) else items
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return NotImplemented
+
+
+def _revive(value, key):
+    if isinstance(value, list):
+        return [_revive(item, key) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "dict" and isinstance(content, dict):
+        return {name: _revive(item, key) for name, item in content.items()}
+    if kind == "tuple" and isinstance(content, list):
+        return tuple(_revive(content, key))
+    if kind == "range" and len(revived := range(*content)) <= _LONGEST_RANGE:
+        return revived
+    raise ModelFileError(f"{key} has a value of an unknown kind, or a range that is too long.")
+
+
+def _restore(description, key, source, fitted=True):
+    """Make the model that `_describe` has described."""
+    source.places.append(key)
+    if len(source.places) > _MAX_ESTIMATORS:
+        raise ModelFileError(f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
+    name = _take(description, "class", str, key)
+    if name == "FrozenEstimator":
+        return _restore_frozen(description, key, source)
+    params = {
+        name: _revive(value, f"{key}/{name}")
+        for name, value in _take(description, "params", dict, key).items()
+    }
+    if name == "Pipeline":
+        return _restore_pipeline(description, params, key, source, fitted)
+    if name not in _classes():
+        raise ModelFileError(f"{key} is a {name!r}, of which files hold none.")
+    cls = _classes()[name]
+    for unsaved in getattr(cls, "_unsaved_params", ()):
+        if params.get(unsaved) is not None:
+            raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
+    if issubclass(cls, ComposedParser):
+        members = _take(description, "estimators", list, key)
+        params["estimators"] = _restore_members(members, f"{key}/estimators", source, False)
+    nested = _take(description, "nested", list, key)
+    params.update(_restore_members(nested, f"{key}/nested", source, False))
+    model = cls(**params)
+    check_params(model)
+    if fitted:
+        attributes = _take(description, "attributes", dict, key)
+        vars(model).update(_restore_attributes(cls, attributes, key, source))
+        check_model(model, key, source.max_bytes)
+    return model
+
+
+def _restore_pipeline(description, params, key, source, fitted):
+    steps = [
+        (name, _restore(step, f"{key}/{name}", source, fitted))
+        for name, step in _take(description, "steps", list, key)
+    ]
+    if params.get("memory") is not None or not steps:
+        raise ModelFileError(f"{key} is a pipeline with a memory, which holds pickles, or empty.")
+    pipeline = Pipeline(steps, **params)
+    check_params(pipeline)
+    return pipeline
+
+
+def _restore_frozen(description, key, source):
+    if "estimator" in description:
+        estimator = _restore(description["estimator"], f"{key}/estimator", source)
+        source.frozen[key] = FrozenEstimator(estimator)
+    return source.frozen[_take(description, "key", str, key)]
+
+
+def _restore_members(members, key, source, fitted):
+    return [
+        (name, _restore(member, f"{key}/{k}", source, fitted))
+        for k, (name, member) in enumerate(members)
+    ]
+
+
+def _restore_attributes(cls, stored, key, source):
+    expected, hints = _attributes(cls), _hints(cls)
+    if {name: _take(each, "kind", str, key) for name, each in stored.items()} != expected:
+        raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
+    restored = dict.fromkeys(stored)  # in their order
+    # Those that are checked or made with the help of others come last.
+    for name in sorted(stored, key=lambda name: expected[name] in (*RECORDS, "results")):
+        place = f"{key}/{name}"
+        restored[name] = _restore_attribute(stored[name], hints[name], place, source, restored)
+    return restored
+
+
+def _restore_attribute(attribute, annotation, key, source, others):
+    kind = attribute["kind"]
+    if kind == "array":
+        return source.archive.read(key)
+    if kind in RECORDS:
+        record = RECORDS[kind]
+        fields = record.stored._fields
+        value = record.stored(*(source.archive.read(f"{key}/{field}") for field in fields))
+        record.check(value, others, key)
+        return record.make(value, others)
+    if kind == "members":
+        named = Bunch()
+        members = _take(attribute, "members", list, key)
+        named.update(_restore_members(members, key, source, True))
+        return named
+    if kind == "results":
+        return _restore_results(attribute, key, others)
+    if kind == "strings":
+        return _restore_strings(attribute, annotation, key, source.max_bytes)
+    value = _revive(attribute["value"], key)
+    check_value(value, annotation, key)
+    return value
+
+
+def _restore_strings(attribute, annotation, key, max_bytes):
+    values = _take(attribute, "values", list, key)
+    if not all(isinstance(value, str) for value in values):
+        raise ModelFileError(f"{key} holds values that are no strings")
+    # Words are sorted with their tags, which their record checks.
+    is_sorted = key.endswith("/words_") or values == sorted(set(values))
+    if not is_sorted or "" in values:
+        raise ModelFileError(f"{key} holds strings that are empty, not sorted, or there twice")
+    if annotation == ObjectArray:
+        return np.array(values, dtype=object)
+    # All of them get the room of the longest.
+    n_bytes = 4 * len(values) * max(map(len, values), default=0)
+    if max_bytes is not None and n_bytes > max_bytes:
+        raise ModelFileError(f"{key} takes {n_bytes:,} bytes, more than max_bytes={max_bytes:,}")
+    return np.array(values, dtype=np.str_)
+
+
+def _restore_results(attribute, key, others):
+    candidates, scores = _revive(attribute["candidates"], key), others["scores_"]
+    check_value(candidates, list[dict[str, float]], key)
+    grid = {"n_states", "smoothing"}
+    if scores.ndim != 3 or scores.shape[0] * scores.shape[1] != len(candidates) or not scores.size:
+        raise ModelFileError(f"{key} has {len(candidates)} candidates of other scores")
+    if not all(candidate.keys() == grid for candidate in candidates):
+        raise ModelFileError(f"{key} has candidates that are no {' and '.join(sorted(grid))}")
+    with np.errstate(all="ignore"):
+        return format_results(candidates, scores.reshape(len(candidates), -1))

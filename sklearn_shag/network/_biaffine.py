@@ -1,0 +1,341 @@
+"""A network that scores arcs, trained for the probability of trees."""
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sklearn_shag.conditional import (
+    ArcParser,
+    attachment_score,
+    mask_labels,
+    prepare_trees,
+    set_aside,
+)
+from sklearn_shag.encoding import collect_labels, encode_columns, encode_labels
+from sklearn_shag.network._estimators import NetworkLearner, Start, read_tags
+from sklearn_shag.network._network import (
+    label_batch,
+    look_up,
+    make_network,
+    parse_batch,
+    read_batch,
+    rungs_of,
+)
+from sklearn_shag.network._parameters import NetworkWeights
+from sklearn_shag.network._training import Examples
+from sklearn_shag.parsing import over_chunks
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._collections import object_array
+from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
+
+
+class BiaffineParser(NetworkLearner, ArcParser):
+    """Network with recurrent layers and biaffine scores of arcs.
+
+    Tokens are embedded by their columns and read in both directions by simple recurrent units;
+    every arc then has a score of its two ends and their distance. The probability of a tree given
+    its sentence is proportional to the exponential of the sum of the scores of its arcs.
+
+    Parameters
+    ----------
+    columns : "auto" or sequence of str, default="auto"
+        What the parser reads of each token, as for :class:`CRFParser`; feats are read feature by
+        feature. If tags are learned, "auto" takes form, prefix, suffix and shape.
+    hidden_layer_sizes : sequence of int, default=(100, 100)
+        Of each recurrent layer the number of units per direction.
+    tags : None or {"upos", "xpos"}, default=None
+        A column to be learned along, for :meth:`predict_tags`. :meth:`parse` fills it in, in place
+        of tags that are there, and of symbols if these are the tags, or forms for want of tags.
+    labels : bool, default=True
+        Whether relations are learned.
+    dropout : float, default=0.1
+        How often an entry of a layer is 0 in training.
+    batch_size : "auto" or int, default="auto"
+        About how many tokens a step sees, a root for each sentence included. "auto" takes 300 of
+        less than 10,000 training tokens, 500 of less than 100,000, else 1000.
+    max_iter : None or int, default=None
+        How often training goes over the sentences. None takes 20, 10 or 8 by the same limits.
+    learning_rate_init : float, default=5e-3
+        Of Adam, after some first steps; from there it falls to a fiftieth.
+    alpha : float, default=0.0
+        Strength of the L2 penalty, divided by the number of tokens of a batch.
+    min_count : int, default=2
+        Forms, lemmas, affixes and values of feats that were seen less often count as unknown.
+    embeddings : None, mapping, pair of words and vectors, or KeyedVectors, default=None
+        Vectors of words that were learned elsewhere, from raw text for example: a mapping from
+        words to vectors, a list of words and an array of shape (n_words, n_dimensions), or an
+        object that is used like those of gensim. Training leaves them as they are, so that words
+        it has not seen are read too. A word that there is none for is looked up in lower case.
+        Model files hold the vectors, but for this parameter None.
+    nonprojective : {"lift", "drop"}, default="lift"
+        What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
+        shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
+        that are known in part are never lifted.
+    early_stopping : bool, default=False
+        Whether to set sentences aside, keep the weights with the best attachment score on them, and
+        stop when it has not improved `n_iter_no_change` times.
+    validation_fraction : float, default=0.1
+        How many, if `early_stopping`.
+    n_iter_no_change : int, default=2
+        See `early_stopping`.
+    warm_start : bool, default=False
+        Whether `fit` continues from the weights of the last one, with its columns, values, vectors
+        of words, relations and tags, whatever the parameters say of them now; but layers and `tags`
+        must be the same. The steps of Adam begin anew.
+    decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
+        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
+        sum of marginals (the expected number of right arcs), the largest probability, or as by
+        "mbr" of all trees, with arcs that may cross.
+    random_state : int, RandomState instance or None, default=None
+        Of initial weights, the order of sentences, what is replaced or dropped, and the sentences
+        that are set aside.
+    n_jobs : int or None, default=None
+        Number of joblib workers, for parsing over chunks of sentences.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    columns_ : tuple of str
+        What is read of each token, each affix with its length, and each feature.
+    vocabulary_ : dict of list of str
+        The known values of each column.
+    labels_ : ndarray of shape (n_labels,), dtype object
+        The relations of training, sorted; empty if the trees had none.
+    tags_ : ndarray of shape (n_tags,), dtype object
+        The tags of training, sorted; empty if none are learned.
+    tag_column_ : None or str
+        The column that they are of.
+    weights_ : NetworkWeights
+        The sizes of layers and all parameters.
+    loss_curve_ : list of float
+        Of each iteration the mean of ``-log P(known heads | sentence)``, each before the step that
+        it led to.
+    n_iter_ : int
+        How many iterations there were.
+    validation_scores_ : list of float
+        The attachment scores on the sentences that were set aside, if `early_stopping`.
+    n_lifted_, n_left_out_ : int
+        How many training trees were lifted, and how many were left out because no projective tree
+        with one root has their heads.
+
+    See Also
+    --------
+    CRFParser : A linear model for the same objective, which can be inspected.
+    Tagger : The same network without arcs, for parsers that see tags.
+    sklearn_shag.parsing.tree_loss : The objective, for other models.
+
+    Notes
+    -----
+    The loss of a sentence is log Z - log Z(known) plus the cross-entropies of the labels of known
+    arcs and of known tags. Heads that are not known (-1) are summed over. Adam takes steps along
+    the exact gradient, with clipping; prediction uses an average of all weights on the way.
+
+    References
+    ----------
+    Lei, Zhang, Wang, Dai and Artzi (2018), Simple recurrent units for highly parallelizable
+    recurrence.
+
+    Dozat and Manning (2017), Deep biaffine attention for neural dependency parsing.
+
+    Examples
+    --------
+    >>> from sklearn_shag import BiaffineParser
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> parser = BiaffineParser(random_state=0).fit(trees[:300])
+    >>> round(parser.score(trees[300:]), 1)
+    0.9
+    """
+
+    _parameter_constraints = {
+        **ArcParser._parameter_constraints,
+        **NetworkLearner._parameter_constraints,
+        "columns": [StrOptions({"auto"}), list, tuple],
+        "tags": [None, StrOptions({"upos", "xpos"})],
+        "labels": ["boolean"],
+        "nonprojective": [StrOptions({"lift", "drop"})],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+    }
+
+    _deterministic = True
+
+    columns_: tuple[str, ...]
+    vocabulary_: dict[str, list[str]]
+    labels_: ObjectArray
+    tags_: ObjectArray
+    tag_column_: str | None
+    weights_: NetworkWeights
+    loss_curve_: list[float]
+    n_iter_: int
+    validation_scores_: list[float]
+    n_lifted_: int
+    n_left_out_: int
+
+    def __init__(
+        self,
+        columns: Literal["auto"] | Sequence[str] = "auto",
+        *,
+        hidden_layer_sizes: Sequence[int] = (100, 100),
+        tags: Literal["upos", "xpos"] | None = None,
+        labels: bool = True,
+        dropout: float = 0.1,
+        batch_size: Literal["auto"] | int = "auto",
+        max_iter: int | None = None,
+        learning_rate_init: float = 5e-3,
+        alpha: float = 0.0,
+        min_count: int = 2,
+        embeddings: Any = None,
+        nonprojective: Literal["lift", "drop"] = "lift",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 2,
+        warm_start: bool = False,
+        decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
+        random_state: RandomSeed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.columns = columns
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.tags = tags
+        self.labels = labels
+        self.dropout = dropout
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.learning_rate_init = learning_rate_init
+        self.alpha = alpha
+        self.min_count = min_count
+        self.embeddings = embeddings
+        self.nonprojective = nonprojective
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn weights.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, or a sequence of symbols; of words if nothing but form,
+            prefix, suffix and shape is read.
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
+            or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
+            without known heads drop out.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            Multiplies the loss of each sentence; 0 leaves it out, with its words.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty or nothing in it can be learned from, heads are missing, columns have no
+            values or are to be learned, weights are negative or all zero, or a parameter is
+            invalid. The message names the sentence.
+        TypeError
+            If symbols are no strings, or columns are wanted of plain symbols.
+
+        Warns
+        -----
+        UserWarning
+            If sentences are left out since no projective tree with one root has their heads.
+        """
+        self._check_parsing()
+        self._check_sizes()
+        trees = prepare_trees(X, y, sample_weight, self.nonprojective)
+        rng = check_random_state(self.random_state)
+        fraction = self.validation_fraction if self.early_stopping else 0
+        chosen, held_out = set_aside(trees.kept.size, fraction, rng)
+        start = self._start(trees, chosen, rng)
+        examples = Examples(
+            encode_columns(start.columns, trees.sentences, trees.indptr),
+            trees.indptr,
+            trees.heads,
+            encode_labels(trees.labels, start.labels),
+            encode_labels([read_tags(self.tags, s) for s in trees.sentences], start.tags),
+            trees.weights,
+        )
+
+        def validate(values):
+            part = examples.take(held_out)
+            rungs = rungs_of(make_network(start.sizes, values, start.vectors))
+            return attachment_score(rungs, part.codes, part.indptr, trees, held_out)
+
+        values, history = self._train(
+            *(start, examples, chosen, rng),
+            validate if held_out.size else None,
+            self.n_iter_no_change,
+        )
+        mask = mask_labels(examples.heads, examples.labels, start.label_mask)
+        vars(self).update(
+            columns_=start.columns.names,
+            vocabulary_=start.vocabulary,
+            labels_=start.labels,
+            tags_=start.tags,
+            tag_column_=self.tags,
+            weights_=NetworkWeights(np.array(start.sizes.hidden), values, mask, start.vectors),
+            n_lifted_=trees.n_lifted,
+            n_left_out_=trees.n_left_out,
+            **history,
+        )
+        return self
+
+    def _start(self, trees, chosen, rng):
+        """Where training begins: with what sentences hold, or with what was learned before."""
+        if self.warm_start and hasattr(self, "weights_"):
+            columns, sizes, _ = self._kept()
+            if sizes.hidden != tuple(self.hidden_layer_sizes):
+                raise ValueError(
+                    f"warm_start continues from layers of {sizes.hidden} units, but "
+                    f"hidden_layer_sizes={self.hidden_layer_sizes}. Leave them as they were."
+                )
+            if self.tags != self.tag_column_:
+                raise ValueError(
+                    f"warm_start continues with tags={self.tag_column_!r}, but tags={self.tags!r}. "
+                    f"Leave them as they were."
+                )
+            parts = self.vocabulary_, self.labels_, self.tags_, sizes
+            return Start(columns, *parts, *self.weights_[1:])
+        sentences = [trees.sentences[s] for s in chosen]
+        labels = [trees.labels[s] for s in chosen] if self.labels else []
+        tags = [read_tags(self.tags, sentence) for sentence in sentences]
+        return self._new_start(sentences, collect_labels(labels), collect_labels(tags), rng)
+
+    def _rungs(self):
+        return rungs_of(self._kept()[2])
+
+    def _label_arcs(self, batch, heads):
+        network, mask = self._kept()[2], self.weights_.label_mask
+        return label_batch(network, mask, read_batch(network, batch), batch, heads)
+
+    def _predict_parts(self, sentences, allowed):
+        batch = self._batch(sentences, allowed)
+        task = partial(parse_batch, self._kept()[2], self.weights_.label_mask, self._decode)
+        found = over_chunks(task, batch, self.n_jobs, self.verbose)
+        heads, labels, tags = map(object_array, zip(*found, strict=True))
+        labels = look_up(self.labels_, labels) if self._has_labels else [None] * heads.size
+        tags = {self.tag_column_: look_up(self.tags_, tags)} if self.tags_.size else {}
+        return heads, labels, tags

@@ -1,0 +1,221 @@
+"""What learns a network: where training begins, how it goes on, and tags, which all may learn."""
+
+from functools import partial
+from numbers import Integral, Real
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_shag.conditional import repeat_passes
+from sklearn_shag.encoding import (
+    OF_WORDS,
+    TAGS,
+    VECTOR,
+    Columns,
+    EncodedSentences,
+    choose_columns,
+    encode_columns,
+    list_values,
+    make_columns,
+    split_features,
+)
+from sklearn_shag.features import cut_into_batches
+from sklearn_shag.network._network import look_up, make_network, tag_batch
+from sklearn_shag.network._parameters import (
+    NetworkWeights,
+    Sizes,
+    initial_parameters,
+    list_sizes,
+    tabulate_embeddings,
+)
+from sklearn_shag.network._training import Trainer
+from sklearn_shag.parsing import over_chunks
+from sklearn_shag.treebank import MISSING, Sentences
+from sklearn_shag.utils._cache import keep
+from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._parallel import one_blas_thread, progress
+from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, StrOptions
+from sklearn_shag.utils._typing import ObjectArray
+
+# What to do with how many training tokens: tokens of a batch, and passes.
+SCHEDULE = ((10_000, 300, 20), (100_000, 500, 10), (np.inf, 1000, 8))
+
+
+class Start(NamedTuple):
+    """Where training begins."""
+
+    columns: Columns
+    vocabulary: dict
+    labels: np.ndarray | None  # None if arcs are not scored
+    tags: np.ndarray
+    sizes: Sizes
+    values: np.ndarray
+    label_mask: np.ndarray
+    vectors: np.ndarray
+
+
+class NetworkLearner(BaseEstimator):
+    """Estimator with a network that reads columns of tokens, and may learn their tags.
+
+    A subclass has the parameters below, `tags`, `n_jobs` and `verbose`, and learns `vocabulary_`,
+    `tags_`, `tag_column_` and `weights_`, if arcs are scored also `labels_`. Its `_batch` checks
+    and encodes sentences.
+    """
+
+    _parameter_constraints = {
+        "columns": [list, tuple],
+        "hidden_layer_sizes": [list, tuple],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "max_iter": [None, Interval(Integral, 1, None, closed="left")],
+        "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
+        "alpha": [Interval(Real, 0, LARGEST, closed="both")],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "embeddings": [None, HasMethods("__getitem__")],
+        "random_state": ["random_state"],
+    }
+
+    # Model files hold what was learned from it instead.
+    _unsaved_params = ("embeddings",)
+
+    # Which of the losses of trees, labels and tags `loss_curve_` shows.
+    _loss_shown = 0
+
+    vocabulary_: dict[str, list[str]]
+    tags_: ObjectArray
+    weights_: NetworkWeights
+
+    def _check_sizes(self):
+        sizes = self.hidden_layer_sizes
+        if not sizes or not all(
+            isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in sizes
+        ):
+            raise ValueError(
+                f"hidden_layer_sizes must hold a positive whole number for each layer, at least "
+                f"one, got {shorten(sizes)}."
+            )
+
+    def _new_start(self, sentences, labels, tags, rng):
+        """Begin with what sentences hold, with relations, None without arcs, and tags to learn."""
+        names = split_features(self._choose_columns(sentences), sentences)
+        if self.tags is not None and not tags.size:
+            raise ValueError(
+                f"tags={self.tags!r} is to be learned, but no tree of X has values in that column."
+            )
+        vocabulary = list_values(names, sentences, self.min_count)
+        vectors = np.zeros((0, 0), dtype=np.float32)
+        if self.embeddings is not None:
+            vocabulary[VECTOR], vectors = tabulate_embeddings(self.embeddings)
+        n_labels = None if labels is None else labels.size
+        sizes = list_sizes(
+            vocabulary, self.hidden_layer_sizes, n_labels, tags.size, vectors.shape[1]
+        )
+        values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
+        mask = np.zeros((2, n_labels or 0), dtype=bool)
+        parts = labels, tags, sizes, values, mask, vectors
+        return Start(make_columns(vocabulary), vocabulary, *parts)
+
+    def _choose_columns(self, sentences):
+        """Say which columns are read."""
+        columns = self.columns
+        if self.tags is not None:
+            if isinstance(columns, str):
+                columns = OF_WORDS
+            read = [name for name in columns if name in TAGS or str(name).startswith("feats")]
+            if read:
+                raise ValueError(
+                    f"tags={self.tags!r} is to be learned from words alone, but columns names "
+                    f"{', '.join(read)}. Leave tags and features out of columns, or tags=None."
+                )
+        return choose_columns(columns, sentences)
+
+    def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
+        """Go over chosen examples; return parameters, and the attributes that tell of it."""
+        n_tokens = int(np.diff(examples.indptr)[chosen].sum())
+        _, batch_size, max_iter = next(row for row in SCHEDULE if n_tokens < row[0])
+        batch_size = batch_size if self.batch_size == "auto" else self.batch_size
+        max_iter = max_iter if self.max_iter is None else self.max_iter
+        begins = examples.indptr + np.arange(examples.indptr.size)  # with a root for each sentence
+        trainer = Trainer(
+            start.sizes,
+            start.values,
+            learning_rate=self.learning_rate_init,
+            alpha=self.alpha,
+            dropout=self.dropout,
+            n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
+            rng=np.random.default_rng(rng.randint(2**31)),
+            vectors=start.vectors,
+        )
+
+        def learn():
+            batches = cut_into_batches(begins, rng.permutation(chosen), batch_size)
+            losses = [trainer.learn(examples.take(batch))[self._loss_shown] for batch in batches]
+            loss = sum(losses) / examples.weights[chosen].sum()
+            if not (np.isfinite(loss) and trainer.is_finite()):
+                raise ValueError(
+                    f"Training has left the range of numbers; the loss is {loss}. Lower "
+                    f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}, or the "
+                    f"weights of sentences."
+                )
+            advance()
+            return float(loss)
+
+        with (
+            one_blas_thread(),
+            np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
+            progress("Training", max_iter, "iterations", self.verbose) as advance,
+        ):
+            average = trainer.average.copy
+            return repeat_passes(learn, average, validate, max_iter, n_iter_no_change)
+
+    def _kept(self):
+        """What is known of columns, and the network."""
+        labels = getattr(self, "labels_", None)
+        return keep(self, (self.vocabulary_, labels, self.tags_, self.weights_), _prepare)
+
+    def _encode(self, sentences, symbols):
+        columns, _, _ = self._kept()
+        indptr = np.cumsum([0, *map(len, symbols)])
+        return EncodedSentences(encode_columns(columns, sentences, indptr), indptr)
+
+    def predict_tags(self, X: Sentences) -> ObjectArray:
+        """Tag sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, whose tags are not looked at, or a sequence of words.
+
+        Returns
+        -------
+        tags : object ndarray of shape (n_sentences,)
+            ``tags[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object: one of `tags_`
+            for each token.
+
+        Raises
+        ------
+        ValueError
+            If no tags were learned.
+        """
+        batch = self._batch(X)
+        if not self.tags_.size:
+            raise ValueError(
+                f"This {type(self).__name__} has learned no tags. Fit it with tags="
+                f'"upos" or "xpos".'
+            )
+        codes = over_chunks(partial(tag_batch, self._kept()[2]), batch, self.n_jobs, self.verbose)
+        return look_up(self.tags_, codes)
+
+
+def read_tags(name, sentence):
+    """List the tags to be learned of a sentence, ``_`` where there are none."""
+    values = getattr(sentence, name, None) if name else None
+    return (MISSING,) * len(sentence) if values is None else values
+
+
+def _prepare(vocabulary, labels, tags, weights):
+    n_labels = None if labels is None else labels.size
+    hidden, n_dimensions = weights.hidden_layer_sizes, weights.vectors.shape[1]
+    sizes = list_sizes(vocabulary, hidden, n_labels, tags.size, n_dimensions)
+    return make_columns(vocabulary), sizes, make_network(sizes, weights.values, weights.vectors)

@@ -1,0 +1,374 @@
+"""The network without arcs: a transformer that tags words, for parsers that see tags."""
+
+from collections.abc import Sequence
+from itertools import repeat
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag._parser import BaseParser
+from sklearn_shag.encoding import (
+    OF_WORDS,
+    check_sentences,
+    collect_labels,
+    encode_columns,
+    encode_labels,
+)
+from sklearn_shag.network._estimators import NetworkLearner, read_tags
+from sklearn_shag.network._parameters import NetworkWeights
+from sklearn_shag.network._training import Examples
+from sklearn_shag.parsing import Batch
+from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
+from sklearn_shag.utils._parallel import delayed, progress, run_parallel
+from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
+
+
+class Tagger(TreeTransformer, NetworkLearner):
+    """Tag words, for parsers that see tags.
+
+    It stands before the parser in a pipeline, which then learns from predicted tags, and parses
+    text without any. The network is that of :class:`BiaffineParser`, without its arcs.
+
+    Parameters
+    ----------
+    tags : {"upos", "xpos"}, default="upos"
+        The column to be learned.
+    columns : sequence of str, default=("form", "prefix", "suffix", "shape")
+        What is read of each token, as for :class:`BiaffineParser`, but neither tags nor features.
+    hidden_layer_sizes : sequence of int, default=(100, 100)
+        Of each recurrent layer the number of units per direction.
+    dropout : float, default=0.1
+        How often an entry of a layer is 0 in training.
+    batch_size : "auto" or int, default="auto"
+        About how many tokens a step sees, as for :class:`BiaffineParser`.
+    max_iter : None or int, default=None
+        How often training goes over the sentences, as for :class:`BiaffineParser`.
+    learning_rate_init : float, default=5e-3
+        Of Adam, after some first steps; from there it falls to a fiftieth.
+    alpha : float, default=0.0
+        Strength of the L2 penalty, divided by the number of tokens of a batch.
+    min_count : int, default=2
+        Forms, lemmas and affixes that were seen less often count as unknown.
+    embeddings : None, mapping, pair of words and vectors, or KeyedVectors, default=None
+        Vectors of words that were learned elsewhere, as for :class:`BiaffineParser`.
+    cv : int, cross-validation generator or iterable, default=5
+        The folds of :meth:`fit_transform`. Those of an int are drawn at random.
+    random_state : int, RandomState instance or None, default=None
+        Of initial weights, the order of sentences, what is replaced or dropped, and folds.
+    n_jobs : int or None, default=None
+        Number of joblib workers, for the folds of :meth:`fit_transform`, and for tagging over
+        chunks of sentences.
+    verbose : int, default=0
+        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
+        all.
+
+    Attributes
+    ----------
+    tags_ : ndarray of shape (n_tags,), dtype object
+        The tags of training, sorted.
+    tag_column_ : str
+        The column that they are of.
+    vocabulary_ : dict of list of str
+        The known values of each column, each affix with its length.
+    weights_ : NetworkWeights
+        The sizes of layers and all parameters.
+    loss_curve_ : list of float
+        Of each iteration the mean of ``-log P(known tags | sentence)``, each before the step that
+        it led to.
+    n_iter_ : int
+        How many iterations there were.
+
+    See Also
+    --------
+    BiaffineParser : Learns tags along with trees, and is the more accurate parser.
+    sklearn_shag.treebank.TokenFeature : Takes symbols from a column as it is.
+
+    Notes
+    -----
+    ``fit_transform(X)`` is not ``fit(X).transform(X)``, just as with
+    :class:`~sklearn.preprocessing.TargetEncoder`: each fold is tagged by a tagger that has learned
+    from the others. A tagger makes hardly any errors in text that it has learned from; a parser
+    that has met wrong tags finds about the same trees, but its probabilities are better calibrated.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_shag import SpectralSHAG, Tagger
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> tagger = Tagger("upos", hidden_layer_sizes=[50], cv=2, random_state=0)
+    >>> parser = make_pipeline(tagger, SpectralSHAG(8)).fit(trees[:300])
+    >>> round(parser.score(trees[300:]), 1)
+    0.7
+    >>> tagger.transform([["we", "closed", "the", "window", "."]])[0].upos
+    ('PRON', 'VERB', 'DET', 'NOUN', 'PUNCT')
+    """
+
+    _parameter_constraints = {
+        **NetworkLearner._parameter_constraints,
+        "tags": [StrOptions({"upos", "xpos"})],
+        "cv": ["cv_object"],
+        "n_jobs": BaseParser._parameter_constraints["n_jobs"],
+        "verbose": ["verbose"],
+    }
+
+    _loss_shown = 2
+
+    tags_: ObjectArray
+    tag_column_: str
+    vocabulary_: dict[str, list[str]]
+    weights_: NetworkWeights
+    loss_curve_: list[float]
+    n_iter_: int
+
+    def __init__(
+        self,
+        tags: Literal["upos", "xpos"] = "upos",
+        columns: Sequence[str] = OF_WORDS,
+        *,
+        hidden_layer_sizes: Sequence[int] = (100, 100),
+        dropout: float = 0.1,
+        batch_size: Literal["auto"] | int = "auto",
+        max_iter: int | None = None,
+        learning_rate_init: float = 5e-3,
+        alpha: float = 0.0,
+        min_count: int = 2,
+        embeddings: Any = None,
+        cv: Any = 5,
+        random_state: RandomSeed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.tags = tags
+        self.columns = columns
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.dropout = dropout
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.learning_rate_init = learning_rate_init
+        self.alpha = alpha
+        self.min_count = min_count
+        self.embeddings = embeddings
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context
+    def fit(self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn weights.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            DependencyTrees with tags, ``_`` where they are not known. They need no heads. Sentences
+            without known tags drop out.
+        y : object, default=None
+            Not used; the tags are those of the trees.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            Multiplies the loss of each sentence; 0 leaves it out, with its words.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, there are no tags to learn, columns have no values or are tags, weights
+            are negative or all zero, or a parameter is invalid.
+        TypeError
+            If forms are no strings.
+        """
+        self._check_sizes()
+        sentences, _ = check_sentences(X)
+        weights = check_sample_weight(sample_weight, sentences)
+        known = [
+            (sentence, tags, weight)
+            for sentence, weight in zip(sentences, weights.tolist(), strict=True)
+            if weight and set(tags := read_tags(self.tags, sentence)) != {MISSING}
+        ]
+        # What is learned must not depend on how the sentences were ordered, to the last bit.
+        known.sort(key=lambda each: (each[0].forms, each[0].lemmas or (), *each[1:]))
+        sentences, tags, weights = zip(*known, strict=True) if known else ((), (), ())
+        rng = check_random_state(self.random_state)
+        start = self._new_start(sentences, None, collect_labels(tags), rng)
+        indptr = np.cumsum([0, *map(len, sentences)])
+        unknown = np.full(indptr[-1], -1)
+        examples = Examples(
+            encode_columns(start.columns, sentences, indptr),
+            indptr,
+            unknown,
+            unknown,
+            encode_labels(tags, start.tags),
+            np.array(weights),
+        )
+        values, history = self._train(start, examples, np.arange(len(sentences)), rng)
+        vars(self).update(
+            tags_=start.tags,
+            tag_column_=self.tags,
+            vocabulary_=start.vocabulary,
+            weights_=NetworkWeights(np.array(start.sizes.hidden), values, *start[-2:]),
+            loss_curve_=history["loss_curve_"],
+            n_iter_=history["n_iter_"],
+        )
+        return self
+
+    @fit_context
+    def fit_transform(
+        self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> list[DependencyTree]:
+        """Learn weights, and tag each fold as a tagger does that has learned from the others.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : object, default=None
+            Not used.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            As :meth:`transform` returns them.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`fit`; or if there are fewer sentences than folds, or the folds of `cv` do not
+            hold each sentence once.
+        """
+        sentences, _ = check_sentences(X)
+        weights = check_sample_weight(sample_weight, sentences)
+        rng = check_random_state(self.random_state)
+        folds = self._folds(sentences, rng)
+        params = self.get_params(deep=False) | {"n_jobs": None, "verbose": 0}
+        tasks = [
+            delayed(_tag_fold)(
+                # Parameters are not copied, as clone would: vectors of words may be large.
+                type(self)(**params | {"random_state": rng.randint(2**31)}),
+                [sentences[s] for s in train],
+                weights[train],
+                [sentences[s] for s in test],
+                f"fold {k} of {len(folds)}",
+            )
+            for k, (train, test) in enumerate(folds, start=1)
+        ]
+        with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
+            tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
+        self.fit(sentences, sample_weight=weights)
+        trees = [None] * len(sentences)
+        for (_, test), of_fold in zip(folds, tagged, strict=True):
+            for s, tree in zip(test, of_fold, strict=True):
+                trees[s] = tree
+        return trees
+
+    def _folds(self, sentences, rng):
+        # Long to import, and no command line needs it.
+        from sklearn.model_selection import KFold, check_cv
+
+        cv, n = self.cv, len(sentences)
+        if isinstance(cv, Integral):
+            if n < cv:
+                raise ValueError(
+                    f"fit_transform tags {cv} folds, but X holds {n} sentences. Give more of them, "
+                    f"lower cv={cv}, or use fit and transform."
+                )
+            cv = KFold(cv, shuffle=True, random_state=rng.randint(2**31))
+        folds = list(check_cv(cv).split(sentences))
+        tests = [s for _, test in folds for s in test]
+        if sorted(tests) != list(range(n)):
+            raise ValueError(
+                f"The folds of cv={self.cv!r} do not hold each sentence of X once, so that some "
+                f"would have no tags. Take an int, or folds such as those of KFold."
+            )
+        return folds
+
+    def transform(self, X: Sentences) -> list[DependencyTree]:
+        """Tag sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, whose tags are not looked at, or a sequence of words,
+            which become the forms of a tree.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            With predicted tags in place of their column and of the symbols. All else stays, also in
+            :func:`~sklearn_shag.treebank.write_conllu`.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError, TypeError
+            If there are no sentences, or one has no words.
+        """
+        check_is_fitted(self)
+        sentences, _ = check_sentences(X)
+        tags = self.predict_tags(sentences)
+        return list(map(_with_symbols, sentences, repeat(self.tag_column_), map(tuple, tags)))
+
+    def score(
+        self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Compute the share of right tags.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : object, default=None
+            Not used; the tags are those of the trees.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts.
+
+        Returns
+        -------
+        score : float
+            Of the tokens with a known tag, in [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If no tag is known.
+        """
+        check_is_fitted(self)
+        sentences, _ = check_sentences(X)
+        weights = check_sample_weight(sample_weight, sentences)
+        weights = np.repeat(weights, list(map(len, sentences)))
+        true = np.concatenate([np.array(read_tags(self.tag_column_, s), object) for s in sentences])
+        weights = weights * (true != MISSING)
+        if not weights.any():
+            raise ValueError(
+                f"X has no known tags in the column {self.tag_column_!r} to compare with, or its "
+                f"sentences weigh nothing."
+            )
+        right = np.concatenate(self.predict_tags(sentences)) == true
+        return float(weights @ right / weights.sum())
+
+    def _batch(self, X):
+        check_is_fitted(self)
+        sentences, words = check_sentences(X)
+        return Batch(sentences, *self._encode(sentences, words), None)
+
+
+def _tag_fold(tagger, train, weights, test, name):
+    try:
+        return tagger.fit(train, sample_weight=weights).transform(test)
+    except ValueError as error:
+        raise ValueError(f"Of X without {name}, which is to be tagged: {error}") from error
+
+
+def _with_symbols(sentence, name, tags):
+    tree = sentence if isinstance(sentence, DependencyTree) else DependencyTree(sentence)
+    return with_tags(tree, name, tags).with_symbols(tags)

@@ -1,0 +1,363 @@
+"""The best tree of a sentence by the scores of its arcs: projective, or a maximum arborescence."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, kernel
+from sklearn_shag.utils._param_validation import as_floats
+from sklearn_shag.utils._typing import ArrayLike, IntArray
+
+# What an entry of the agenda of `_backtrack` stands for: both halves between two positions, or one.
+BETWEEN, RIGHT_HALF, LEFT_HALF = np.int64(0), np.int64(1), np.int64(2)
+
+# NaN never gets here. Without it in mind, largest sums are found several at a time.
+_without_nan = {"nnan", "nsz"}
+
+
+def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
+    """Find the projective tree with one root whose arcs have the largest sum of scores.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_tokens, n_tokens + 1)
+        ``scores[m - 1, h]`` for head h (0 the root symbol) of token m, as in `marginals`. -inf
+        forbids an arc.
+
+    Returns
+    -------
+    heads : int ndarray of shape (n_tokens,)
+        1-based, 0 for the root.
+    score : float
+        The sum; -inf if every tree has a forbidden arc.
+
+    Raises
+    ------
+    ValueError
+        If `scores` has another shape, is empty or contains NaN or +inf.
+
+    See Also
+    --------
+    best_trees : The best trees of many sentences, and of grammars.
+    maximum_arborescence : The best tree if arcs may cross.
+
+    References
+    ----------
+    Eisner (2000), Bilexical grammars and their cubic-time parsing algorithms.
+
+    Examples
+    --------
+    >>> from sklearn_shag.parsing import eisner
+    >>> eisner([[0, 0, 2, 0], [1, 0, 0, 3], [2, 0, 1, 0]])
+    (array([2, 3, 0]), 7.0)
+    """
+    scores = as_scores(scores)
+    heads = np.empty(scores.shape[0], dtype=np.int64)
+    score = best_tree(scores, heads)
+    return heads, float(score)
+
+
+def as_scores(scores):
+    """Make the array for kernels of the scores of arcs of a sentence, as users give them.
+
+    Raises
+    ------
+    ValueError
+        If they have another shape than (n_tokens, n_tokens + 1), or contain NaN or +inf.
+    """
+    scores = as_floats(scores, "scores, those of one sentence,")
+    if scores.ndim != 2 or scores.size == 0 or scores.shape[1] != scores.shape[0] + 1:
+        raise ValueError(
+            f"scores must have the shape (n_tokens, n_tokens + 1), at least one token, got "
+            f"{scores.shape}."
+        )
+    wrong = np.argwhere(np.isnan(scores) | (scores == np.inf))
+    if wrong.size:
+        token, head = wrong[0]
+        raise ValueError(
+            f"The score of head {head} of token {token + 1} is {scores[token, head]}; scores are "
+            f"numbers, or -inf for an arc that is forbidden."
+        )
+    return np.ascontiguousarray(scores)
+
+
+@kernel(fastmath=_without_nan)
+def best_tree(scores, heads):
+    """Find the projective tree with one root of the largest sum of arc scores.
+
+    Halves are stored by their head and by their end, so that all sums run along rows. Only values
+    are: which split was the best is asked again where the tree is read off, N times in all.
+
+    Parameters
+    ----------
+    scores : array of shape (N, N + 1)
+        ``scores[m - 1, h]`` of the arc from head h, 0 the root symbol, to token m; may be -inf.
+    heads : int array of shape (N,)
+        Set to the heads of the best tree, the first met of equal ones. A tree also if all are -inf.
+
+    Returns
+    -------
+    score : float
+    """
+    n = scores.shape[1]
+    tables = np.zeros((5, n, n))
+    right, right_by_end, left, left_by_end = tables[0], tables[1], tables[2], tables[3]
+    arcs = tables[4]
+    for j in range(1, n):
+        for i in range(j - 1, 0, -1):
+            # between = max_k right[i, k] + left[j, k + 1], what an arc from i to j or back spans
+            between = _best_sum(right[i], i, left[j], i + 1, j - i)
+            arcs[i, j] = between + scores[j - 1, i]
+            arcs[j, i] = between + scores[i - 1, j]
+            # right[i, j] = max_m arc[i, m] + right[m, j]
+            right[i, j] = _best_sum(arcs[i], i + 1, right_by_end[j], i + 1, j - i)
+            right_by_end[j, i] = right[i, j]
+            # left[j, i] = max_m arc[j, m] + left[m, i]
+            left[j, i] = _best_sum(arcs[j], i, left_by_end[i], i, j - i)
+            left_by_end[i, j] = left[j, i]
+    best, root = -np.inf, np.int64(1)
+    for m in range(1, n):
+        score = scores[m - 1, 0] + left[m, 1] + right[m, n - 1]
+        if score > best:
+            best, root = score, m
+    heads[root - 1] = 0
+    agenda = np.empty((n + 1, 3), dtype=np.int64)  # kind, first and last position
+    _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads)
+    return best
+
+
+@inlined_kernel(fastmath=_without_nan)
+def _best_sum(one, i, other, j, size):
+    best = -np.inf
+    for k in range(size):
+        best = max(best, one[i + k] + other[j + k])
+    return best
+
+
+@inner_table_kernel(fastmath=_without_nan)
+def _argbest_sum(one, i, other, j, size):
+    """Find the first best of the sums that :func:`_best_sum` takes."""
+    best = _best_sum(one, i, other, j, size)
+    for k in range(size):
+        if one[i + k] + other[j + k] == best:
+            return k
+    return 0
+
+
+@inner_table_kernel
+def _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads):
+    """Follow the best splits from the two halves of the root."""
+    _put(agenda, np.int64(0), LEFT_HALF, np.int64(1), root)
+    _put(agenda, np.int64(1), RIGHT_HALF, root, np.int64(heads.size))
+    size = np.int64(2)
+    while size:
+        size -= 1
+        kind, i, j = agenda[size, 0], agenda[size, 1], agenda[size, 2]
+        if i == j:
+            continue
+        if kind == BETWEEN:
+            k = i + _argbest_sum(right[i], i, left[j], i + 1, j - i)
+            _put(agenda, size, RIGHT_HALF, i, k)
+            _put(agenda, size + 1, LEFT_HALF, k + 1, j)
+        elif kind == RIGHT_HALF:
+            m = i + 1 + _argbest_sum(arcs[i], i + 1, right_by_end[j], i + 1, j - i)
+            heads[m - 1] = i
+            _put(agenda, size, BETWEEN, i, m)
+            _put(agenda, size + 1, RIGHT_HALF, m, j)
+        else:
+            m = i + _argbest_sum(arcs[j], i, left_by_end[i], i, j - i)
+            heads[m - 1] = j
+            _put(agenda, size, BETWEEN, m, j)
+            _put(agenda, size + 1, LEFT_HALF, i, m)
+        size += 2
+
+
+@inlined_kernel
+def _put(agenda, row, kind, i, j):
+    agenda[row, 0], agenda[row, 1], agenda[row, 2] = kind, i, j
+
+
+def maximum_arborescence(scores: ArrayLike) -> tuple[IntArray, float]:
+    """Find the tree with one root whose arcs, which may cross, have the largest sum of scores.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_tokens, n_tokens + 1)
+        ``scores[m - 1, h]`` for head h (0 the root symbol) of token m, as in `marginals`. -inf
+        forbids an arc.
+
+    Returns
+    -------
+    heads : int ndarray of shape (n_tokens,)
+        1-based, 0 for the root.
+    score : float
+        The sum; -inf if every tree has a forbidden arc.
+
+    Raises
+    ------
+    ValueError
+        If `scores` has another shape, is empty or contains NaN or +inf.
+
+    See Also
+    --------
+    eisner : The best of the projective trees.
+
+    Notes
+    -----
+    Takes O(n_tokens^2) time. That there is one root is part of the search: no other tree with one
+    root has a larger sum.
+
+    References
+    ----------
+    Chu and Liu (1965), On the shortest arborescence of a directed graph.
+
+    Gabow, Galil, Spencer and Tarjan (1986), Efficient algorithms for finding minimum spanning trees
+    in undirected and directed graphs.
+
+    McDonald, Pereira, Ribarov and Hajic (2005), Non-projective dependency parsing using spanning
+    tree algorithms.
+
+    Examples
+    --------
+    >>> from sklearn_shag.parsing import eisner, maximum_arborescence
+    >>> scores = [[0, 0, 0, 5, 0], [0, 0, 0, 0, 5], [5, 0, 0, 0, 0], [0, 0, 0, 5, 0]]
+    >>> maximum_arborescence(scores)
+    (array([3, 4, 0, 3]), 20.0)
+    >>> eisner(scores)[1]                               # the arcs 3 -> 1 and 4 -> 2 cross
+    15.0
+    """
+    scores = as_scores(scores)
+    heads = np.empty(scores.shape[0], dtype=np.int64)
+    score = best_arborescence(scores, heads)
+    return heads, float(score)
+
+
+class Nodes(NamedTuple):
+    """What the tokens of a sentence have been contracted to so far.
+
+    The first N nodes are the tokens, the others cycles of nodes before them, 2 N - 1 at most. A
+    node that is part of no other has a row with the best arc into it from each token, and from the
+    root symbol. What the arc adds to a tree is a pair: how many forbidden arcs, and a score. Of two
+    pairs the one with fewer forbidden arcs is better, whatever the scores: no infinity is ever
+    subtracted from another.
+    """
+
+    forbidden: np.ndarray  # (N, N + 1)
+    scores: np.ndarray  # (N, N + 1)
+    entered: np.ndarray  # (N, N + 1), at which token, from 0, the arc enters the node
+    row: np.ndarray  # (2 N - 1,), of each node
+    whole: np.ndarray  # (2 N - 1,), the node that each is part of, -1 for none
+    head: np.ndarray  # (2 N - 1,), where the chosen arc into each node comes from
+    token: np.ndarray  # (2 N - 1,), and the token, from 0, that it goes to
+    node_of: np.ndarray  # (N,), the node, part of no other, that each token is in
+
+
+@kernel
+def best_arborescence(scores, heads):
+    """Find the tree with one root of the largest sum of arc scores, whether or not arcs cross.
+
+    A path of nodes grows backwards, always along the best arc from another token. Where it meets
+    itself, the cycle becomes one node: a tree enters it once, and an arc that does adds its score
+    less that of the arc of the cycle that it replaces. Between any two tokens there is an arc,
+    forbidden or not, so at last all are in one node. The root symbol is asked only then, and
+    so has one modifier.
+
+    Parameters
+    ----------
+    scores : array of shape (N, N + 1)
+        ``scores[m - 1, h]`` of the arc from head h, 0 the root symbol, to token m; may be -inf.
+    heads : int array of shape (N,)
+        Set to the heads of the best tree. Those of some tree with one root also if the score of
+        each is -inf.
+
+    Returns
+    -------
+    score : float
+    """
+    n = heads.size
+    nodes = Nodes(
+        np.where(scores == -np.inf, 1.0, 0.0),
+        np.where(scores == -np.inf, 0.0, scores),
+        np.empty((n, n + 1), dtype=np.int64),
+        np.arange(2 * n - 1),
+        np.full(2 * n - 1, -1),
+        np.empty(2 * n - 1, dtype=np.int64),
+        np.empty(2 * n - 1, dtype=np.int64),
+        np.arange(n),
+    )
+    for m in range(n):
+        nodes.entered[m] = m
+    path, place, size, n_nodes = np.zeros(n, dtype=np.int64), np.full(2 * n - 1, -1), 1, n
+    place[0] = 0
+    while _choose_arc(nodes, path[size - 1]):
+        other = nodes.node_of[nodes.head[path[size - 1]] - 1]
+        if place[other] < 0:
+            size += 1
+        else:
+            size, other = place[other] + 1, _contract(nodes, path[place[other] : size], n_nodes)
+            n_nodes += 1
+        path[size - 1], place[other] = other, size - 1
+    _read_off(nodes, n_nodes, heads)
+    score = 0.0
+    for m in range(n):
+        score += scores[m, heads[m]]
+    return score
+
+
+@inner_table_kernel
+def _choose_arc(nodes, node):
+    """Choose the best arc into a node; False if it could only come from the root symbol."""
+    row, best = nodes.row[node], np.int64(0)
+    for h in range(1, nodes.node_of.size + 1):
+        if nodes.node_of[h - 1] != node:
+            better = _is_better(
+                nodes.forbidden[row, h],
+                nodes.scores[row, h],
+                nodes.forbidden[row, best],
+                nodes.scores[row, best],
+            )
+            if best == 0 or better:
+                best = h
+    nodes.head[node], nodes.token[node] = best, nodes.entered[row, best]
+    return best > 0
+
+
+@inlined_kernel
+def _is_better(forbidden, score, other_forbidden, other_score):
+    fewer = forbidden < other_forbidden
+    return fewer or (forbidden == other_forbidden and score > other_score)
+
+
+@inner_table_kernel
+def _contract(nodes, cycle, new):
+    """Make one node of a cycle of nodes, and its row of the best of theirs."""
+    into = nodes.row[new] = nodes.row[cycle[0]]
+    for k in range(cycle.size):
+        node = cycle[k]
+        row, head = nodes.row[node], nodes.head[node]
+        nodes.whole[node] = new
+        less_forbidden, less = nodes.forbidden[row, head], nodes.scores[row, head]
+        for h in range(nodes.node_of.size + 1):
+            forbidden, score = nodes.forbidden[row, h] - less_forbidden, nodes.scores[row, h] - less
+            if k == 0 or _is_better(
+                forbidden, score, nodes.forbidden[into, h], nodes.scores[into, h]
+            ):
+                nodes.forbidden[into, h], nodes.scores[into, h] = forbidden, score
+                nodes.entered[into, h] = nodes.entered[row, h]
+    for m in range(nodes.node_of.size):
+        if nodes.whole[nodes.node_of[m]] == new:
+            nodes.node_of[m] = new
+    return new
+
+
+@inner_table_kernel
+def _read_off(nodes, n_nodes, heads):
+    """Take the arc into each node, the largest first, but where an arc into a larger one enters."""
+    for node in range(n_nodes - 1, -1, -1):
+        if nodes.token[node] < 0:
+            continue
+        part = nodes.token[node]
+        heads[part] = nodes.head[node]
+        while part != node:
+            nodes.token[part] = -1  # the arc of the cycle is replaced
+            part = nodes.whole[part]

@@ -1,0 +1,360 @@
+"""Values of given trees, how improbable they are, and the derivative of that."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_shag.encoding import check_heads
+from sklearn_shag.operators import Operators, signed_log_values
+from sklearn_shag.parsing._chart import sum_up_sentences
+from sklearn_shag.parsing._potentials import (
+    Potentials,
+    arc_begins,
+    check_grammar,
+    places_of,
+    take_sentences,
+)
+from sklearn_shag.sequences import extract_sequences
+from sklearn_shag.treebank import DependencyTree, Heads
+from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._heads import as_heads
+from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._param_validation import as_floats, check_sample_weight
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike, SignArray
+
+
+def grammar_loss(grammar, free, known, weights, n_jobs=None):
+    """Compute how improbable known heads are by a grammar, and the derivative by its logarithms.
+
+    Parameters
+    ----------
+    grammar : PackedGrammar
+        Of operators that are not negative.
+    free, known : Potentials
+        The sentences, and the same with the known heads alone allowed where there are any.
+    weights : ndarray of shape (n_sentences,)
+    n_jobs : int or None
+
+    Returns
+    -------
+    losses : ndarray of shape (n_sentences,)
+        log Z - log Z(known) in nats, not weighted; inf where either is 0.
+    gradient : Operators
+        The derivative of the weighted sum by the logarithm of each entry: expected uses in all
+        trees, less those in the trees with the known heads (eq. 26).
+    """
+    results = [
+        sum_up_sentences(grammar, part, weights, counts=True, n_jobs=n_jobs)
+        for part in (free, known)
+    ]
+    log_z, log_known = (np.where(each.sign > 0, each.log_abs_z, -np.inf) for each in results)
+    losses = np.full(weights.size, np.inf)
+    np.subtract(log_z, log_known, out=losses, where=log_known > -np.inf)
+    of_free, of_known = (each.counts for each in results)
+    return losses, Operators(*(one - other for one, other in zip(of_free, of_known, strict=True)))
+
+
+def tree_values(
+    grammar: Operators | None, potentials: Potentials, heads: Heads
+) -> tuple[SignArray, FloatArray]:
+    """Compute the value of one tree of each sentence.
+
+    Parameters
+    ----------
+    grammar : Operators or None
+        With entries of any sign. None for arcs and memories alone.
+    potentials : Potentials
+        The sentences.
+    heads : sequence of length n_sentences
+        ``heads[i]`` holds the head of every token of sentence i, 1-based, 0 for the root. A tree
+        need not be projective: it is valued by its sequences like any other.
+
+    Returns
+    -------
+    sign : int8 ndarray of shape (n_sentences,)
+        Of the value; 0 where it vanishes, as it does for trees with several roots.
+    log_abs : ndarray of shape (n_sentences,)
+        Logarithm of the absolute value, in nats; -inf where the value vanishes.
+
+    Raises
+    ------
+    ValueError
+        If the heads of a sentence are too few or too many, are unknown (-1), or are no tree; or
+        if operators are not finite, or potentials are not what :class:`Potentials` says.
+    TypeError
+        If `heads` is no sequence, or `grammar` or `potentials` is something else.
+
+    See Also
+    --------
+    best_trees : The tree of the largest value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.parsing import Potentials, tree_values
+    >>> arcs = np.array([[0.0, 0.0, 2.0], [1.0, -np.inf, 0.0]])
+    >>> sentence = Potentials(np.array([0, 2]), arcs=arcs.ravel())
+    >>> tree_values(None, sentence, [[2, 0]])
+    (array([1], dtype=int8), array([3.]))
+    >>> tree_values(None, sentence, [[0, 1]])
+    (array([0], dtype=int8), array([-inf]))
+    """
+    packed, potentials = check_grammar(grammar, potentials)
+    if not is_collection(heads):
+        raise TypeError(f"heads must hold the heads of each sentence, got {shorten(heads)}")
+    heads, sentences = list(heads), [range(n) for n in np.diff(potentials.indptr)]
+    if len(heads) != len(sentences):
+        raise ValueError(
+            f"heads must hold the heads of {len(sentences)} sentences, as many as indptr says; got "
+            f"those of {len(heads)}."
+        )
+    return value_trees(packed.scaled, potentials, check_heads(sentences, heads, "heads"))
+
+
+def value_trees(operators, potentials, heads):
+    """Compute the values of trees that have been checked; `operators` are scaled, `heads` flat.
+
+    Returns
+    -------
+    sign, log_abs : ndarrays
+        As :func:`tree_values`.
+    """
+    indptr, n_tokens = potentials.indptr, heads.size
+    # Factors are those of tokens, operators those of their symbols: sequences of tokens first.
+    tokens = extract_sequences(np.arange(n_tokens), heads, indptr, n_symbols=n_tokens)
+    root = operators.alpha_1.shape[0] - 1
+    codes = np.append(potentials.codes, [root, root])  # the last is what tokens.heads says of it
+    sequences = tokens._replace(heads=codes[tokens.heads], modifiers=codes[tokens.modifiers])
+    signs, logs = signed_log_values(operators, sequences)
+    first = 2 * indptr[:-1] + np.arange(indptr.size - 1)  # the sequence of each root symbol
+    sign = np.multiply.reduceat(signs, first)
+    log_abs = np.add.reduceat(logs + _stop_logs(potentials, tokens), first)
+    log_abs += np.add.reduceat(_arc_logs(potentials, tokens, heads), indptr[:-1])
+    possible = (np.diff(tokens.indptr)[first] == 1) & (log_abs > -np.inf)
+    return np.where(possible, sign, 0).astype(np.int8), np.where(possible, log_abs, -np.inf)
+
+
+def _arc_logs(potentials, tokens, heads):
+    """The logarithm of the factors of the arc to each token."""
+    indptr, _, arcs, memory, arc_memory, _ = potentials
+    lengths = np.diff(indptr)
+    rows = np.arange(heads.size) - np.repeat(indptr[:-1], lengths)
+    used = np.repeat(arc_begins(indptr)[:-1], lengths) + rows * np.repeat(lengths + 1, lengths)
+    used += heads
+    logs = np.zeros(heads.size) if arcs is None else arcs[used]
+    if arc_memory is not None:
+        before = np.zeros(heads.size, dtype=np.int64)
+        if memory is not None:
+            before[tokens.modifiers[1:]] = memory[tokens.modifiers[:-1]]
+            begins, ends = tokens.indptr[:-1], tokens.indptr[1:]
+            before[tokens.modifiers[begins[begins < ends]]] = 0
+        logs += _log(arc_memory[used, before])
+    return logs
+
+
+def _stop_logs(potentials, tokens):
+    """The logarithm of the factor of the end of each sequence."""
+    logs = np.zeros(tokens.heads.size)
+    if potentials.stop_memory is not None:
+        last = np.zeros(tokens.heads.size, dtype=np.int64)
+        if potentials.memory is not None:
+            some = np.diff(tokens.indptr) > 0
+            last[some] = potentials.memory[tokens.modifiers[tokens.indptr[1:][some] - 1]]
+        heads, directions = tokens.heads, tokens.directions
+        of_token = heads < potentials.codes.size  # the root symbol has no such factor
+        stops = heads[of_token], directions[of_token], last[of_token]
+        logs[of_token] = _log(potentials.stop_memory[stops])
+    return logs
+
+
+def _log(factors):
+    with np.errstate(divide="ignore"):
+        return np.log(factors)
+
+
+# What is known of the heads of a sentence; numba makes no literals of this type.
+NOTHING, SOME, ALL = map(np.int64, range(3))
+
+
+def tree_loss(
+    arcs: ArrayLike,
+    heads: Sequence[IntArrayLike],
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> tuple[FloatArray, NDArray[np.floating[Any]]]:
+    """Compute how improbable known heads are by the scores of arcs, and the derivative by these.
+
+    The probability of a projective tree with one root is proportional to the exponential of the sum
+    of the scores of its arcs. The loss of a sentence is the negative logarithm of the probability
+    of all trees that have the known heads.
+
+    Parameters
+    ----------
+    arcs : float array of shape (n_arcs,)
+        Scores, sentence by sentence in the layout of marginals: row m - 1 and column h of an array
+        of shape (N, N + 1), column 0 for the root. -inf forbids an arc. Scores of tokens as their
+        own heads are ignored.
+    heads : sequence of length n_sentences
+        ``heads[i]`` holds the head of every token of sentence i: 1-based, 0 for the root, -1 where
+        it is not known. They also say how long the sentences are.
+    sample_weight : None or array-like of shape (n_sentences,), default=None
+        How often each sentence counts, in the gradient.
+    n_jobs : int or None, default=None
+        Number of joblib workers, over chunks of sentences. No result depends on it.
+
+    Returns
+    -------
+    losses : ndarray of shape (n_sentences,)
+        In nats, not weighted; 0 where no head is known.
+    gradient : ndarray of the shape and, if it is float32 or float64, the type of `arcs`
+        The derivative of the weighted sum of the losses. It is computed in double precision.
+
+    Raises
+    ------
+    ValueError
+        If shapes or numbers are not as above, or if a sentence has no projective tree with one root
+        that has the known heads, and no forbidden arc.
+    TypeError
+        If `heads` is no sequence, or one of trees.
+
+    See Also
+    --------
+    chart : The sums that this is made of.
+    best_trees : The trees that scores of arcs predict.
+
+    Notes
+    -----
+    The gradient is the arc marginals of all trees less those of the trees with the known heads.
+    It is all that a network needs to be trained as a parser; :func:`best_trees` finds its trees.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag.parsing import tree_loss
+    >>> losses, gradient = tree_loss(np.zeros(6), [[0, 1]])
+    >>> losses.round(3)                                  # one of two trees
+    array([0.693])
+    >>> gradient.reshape(2, 3)
+    array([[-0.5,  0. ,  0.5],
+           [ 0.5, -0.5,  0. ]])
+    """
+    known, indptr = _check_heads(heads)
+    scores = as_floats(arcs, "arcs")
+    packed, potentials = check_grammar(None, Potentials(indptr, arcs=scores))
+    weights = check_sample_weight(sample_weight, heads, allow_all_zero=True)
+    losses, gradient = sum_up_losses(packed, potentials, known, weights, n_jobs)
+    if not np.isfinite(losses).all():
+        s = int(np.argmin(np.isfinite(losses)))
+        raise ValueError(
+            f"heads[{s}] is impossible: no projective tree with one root has these heads, and no "
+            f"arc of the score -inf. Leave the sentence out, or give -1 for heads that may differ."
+        )
+    single = getattr(arcs, "dtype", None) == np.float32
+    return losses, gradient.astype(np.float32 if single else np.float64)
+
+
+def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
+    """Do what :func:`tree_loss` does, with what has been checked.
+
+    Parameters
+    ----------
+    packed : PackedGrammar
+        The unit grammar.
+    potentials : Potentials
+        Arcs alone.
+    known : int ndarray of shape (n_tokens,)
+    weights : float ndarray of shape (n_sentences,)
+    n_jobs : int or None
+
+    Returns
+    -------
+    losses : ndarray of shape (n_sentences,)
+        inf where no tree has the known heads.
+    gradient : ndarray of shape (n_arcs,)
+    """
+    results = sum_up_sentences(packed, potentials, n_jobs=n_jobs)
+    indptr, begins = potentials.indptr, arc_begins(potentials.indptr)
+    log_known, used = np.full(weights.size, -np.inf), np.zeros_like(results.arcs)
+    kinds, only = np.empty(weights.size, dtype=np.int64), potentials.arcs.copy()
+    _take_known(known, indptr, begins, only, kinds, log_known, used)
+    partial = np.flatnonzero(kinds == SOME)
+    if partial.size:
+        those = take_sentences(potentials._replace(arcs=only), partial)
+        of_those = sum_up_sentences(packed, those, n_jobs=n_jobs)
+        log_known[partial] = np.where(of_those.sign > 0, of_those.log_abs_z, -np.inf)
+        used[places_of(begins, partial)[1]] = of_those.arcs
+    nothing = kinds == NOTHING
+    log_z = np.where(results.sign > 0, results.log_abs_z, -np.inf)
+    log_known[nothing] = log_z[nothing]
+    losses = np.full(weights.size, np.inf)
+    np.subtract(log_z, log_known, out=losses, where=log_known > -np.inf)
+    counted = np.repeat(np.where(nothing, 0.0, weights), np.diff(begins))
+    return losses, counted * (results.arcs - used)
+
+
+def _check_heads(heads):
+    if not is_collection(heads):
+        raise TypeError(f"heads must hold the heads of each sentence, got {shorten(heads)}")
+    heads = list(heads)
+    if any(isinstance(of_sentence, DependencyTree) for of_sentence in heads):
+        raise TypeError(
+            "heads must hold the heads of each sentence, got trees. Take theirs: "
+            "sklearn_shag.treebank.heads(trees)."
+        )
+    known = [as_heads(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
+    for s, of_sentence in enumerate(known):
+        if of_sentence.size == 0 or of_sentence.min() < -1 or of_sentence.max() > of_sentence.size:
+            raise ValueError(
+                f"heads[{s}] must hold the heads of {of_sentence.size} tokens, at least one: "
+                f"numbers from -1, for one that is not known, to {of_sentence.size}; got "
+                f"{shorten(of_sentence.tolist())}."
+            )
+    if not known:
+        raise ValueError("heads holds no sentences; at least one is needed.")
+    return np.concatenate(known), np.cumsum([0, *map(len, known)])
+
+
+@kernel
+def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
+    """Take over trees of which all heads are known; of others forbid arcs from other heads."""
+    for s in range(indptr.size - 1):
+        of_sentence = heads[indptr[s] : indptr[s + 1]]
+        n = of_sentence.size
+        n_known = np.sum(of_sentence >= 0)
+        kinds[s] = NOTHING if n_known == 0 else SOME
+        if n_known == n:
+            kinds[s] = ALL
+            if _is_projective_tree(of_sentence):
+                log_known[s] = 0.0
+                for m in range(n):
+                    place = begins[s] + m * (n + 1) + of_sentence[m]
+                    log_known[s] += arcs[place]
+                    used[place] = 1.0
+        elif n_known:
+            for m in range(n):
+                for h in range(n + 1):
+                    if 0 <= of_sentence[m] != h:
+                        arcs[begins[s] + m * (n + 1) + h] = -np.inf
+
+
+@kernel
+def _is_projective_tree(heads):
+    """Whether heads make a projective tree with one root: without cycles and crossing arcs."""
+    n, n_roots = heads.size, 0
+    for m in range(1, n + 1):
+        n_roots += heads[m - 1] == 0
+        ancestor, n_steps = m, 0
+        while ancestor and n_steps <= n:
+            ancestor = heads[ancestor - 1]
+            n_steps += 1
+        if ancestor:
+            return False  # a cycle
+        low, high = min(m, heads[m - 1]), max(m, heads[m - 1])
+        for k in range(low + 1, high):
+            if heads[k - 1] < low or heads[k - 1] > high:
+                return False
+    return n_roots == 1

@@ -1,0 +1,265 @@
+"""Heads that trees keep or can have: made projective, kept by `parse`, put into trees."""
+
+from itertools import compress, repeat
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sklearn_shag.encoding import check_allowed, describe_sentence
+from sklearn_shag.parsing._parse import find_impossible, has_tree
+from sklearn_shag.treebank import (
+    MISSING,
+    DependencyTree,
+    Heads,
+    allowed_arcs,
+    arcs_left_by,
+    lift,
+    list_known_heads,
+    unspecified_relation,
+    with_tags,
+)
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._param_validation import StrOptions, validate_params
+from sklearn_shag.utils._typing import BoolArray, IntArray
+
+
+class ProjectiveHeads(NamedTuple):
+    """Heads of the sentences that a chart can learn from.
+
+    The chart sums over projective trees with one root: other heads have no probability there.
+
+    Attributes
+    ----------
+    heads : list of int ndarrays of shape (n_tokens_i,)
+        Of the sentences that are kept, in their order: 1-based, 0 for the root, -1 where they are
+        not known.
+    kept : bool ndarray of shape (n_sentences,)
+        Which sentences these are.
+    lifted : bool ndarray of shape (n_sentences,)
+        Which of them have other heads than they had.
+
+    See Also
+    --------
+    projectivize : Makes them.
+
+    Examples
+    --------
+    >>> from sklearn_shag.parsing import projectivize
+    >>> projectivize([[2, 0], [0, 0]]).kept        # the second has two roots
+    array([ True, False])
+    """
+
+    heads: list[IntArray]
+    kept: BoolArray
+    lifted: BoolArray
+
+
+def has_projective_completion(heads: Heads) -> BoolArray:
+    """Tell of which sentences some projective tree with one root has all known heads.
+
+    Parameters
+    ----------
+    heads : sequence of length n_sentences
+        As for :func:`~sklearn_shag.treebank.allowed_arcs`.
+
+    Returns
+    -------
+    possible : bool ndarray of shape (n_sentences,)
+        Of whole trees, whether they are projective and have one root.
+
+    Raises
+    ------
+    ValueError
+        If the heads of a sentence are neither a tree nor part of one.
+    TypeError
+        If `heads` is no sequence.
+
+    See Also
+    --------
+    projectivize : Keeps these, and lifts others.
+
+    Notes
+    -----
+    It is not enough that no known arcs cross. In the third sentence below, token 4 depends on
+    token 2, and token 1 on token 4. So the head of token 2 is below the arc from 4 to 1, and all
+    that can be there depends on token 2.
+
+    Examples
+    --------
+    >>> from sklearn_shag.parsing import has_projective_completion
+    >>> has_projective_completion([[-1, 0, -1], [3, 4, -1, -1], [4, -1, -1, 2]])
+    array([ True, False, False])
+    """
+    return np.array([has_tree(arcs) for arcs in allowed_arcs(heads)], dtype=bool)
+
+
+@validate_params({"nonprojective": [StrOptions({"lift", "drop"})]})
+def projectivize(
+    heads: Heads, *, nonprojective: Literal["lift", "drop"] = "lift"
+) -> ProjectiveHeads:
+    """Make heads such that a chart can learn from them, and leave out what cannot be made so.
+
+    Parameters
+    ----------
+    heads : sequence of length n_sentences
+        As for :func:`~sklearn_shag.treebank.allowed_arcs`.
+    nonprojective : {"lift", "drop"}, default="lift"
+        What becomes of whole trees with one root whose arcs cross: they are lifted, see
+        :func:`~sklearn_shag.treebank.lift`, or left out.
+
+    Returns
+    -------
+    projective : ProjectiveHeads
+        Without whole trees with several roots, and without partial ones that no projective tree
+        with one root completes.
+
+    Raises
+    ------
+    ValueError
+        If the heads of a sentence are neither a tree nor part of one.
+    TypeError
+        If `heads` is no sequence.
+
+    See Also
+    --------
+    has_projective_completion : Which sentences need no change.
+    sklearn_shag.treebank.lift : Of one tree.
+
+    Examples
+    --------
+    >>> from sklearn_shag.parsing import projectivize
+    >>> found = projectivize([[2, 0], [3, 4, 0, 3], [3, 4, -1, -1], [0, 0]])
+    >>> found.heads
+    [array([2, 0]), array([3, 3, 0, 3])]
+    >>> found.kept, found.lifted
+    (array([ True,  True, False, False]), array([False,  True, False, False]))
+    """
+    known = list_known_heads(heads)
+    kept = np.array([has_tree(arcs) for arcs in arcs_left_by(known)], dtype=bool)
+    lifted = np.zeros(kept.size, dtype=bool)
+    for s in np.flatnonzero(~kept) if nonprojective == "lift" else ():
+        if known[s].min() > UNKNOWN and np.count_nonzero(known[s] == 0) == 1:
+            known[s] = lift(known[s])
+            kept[s] = lifted[s] = True
+    return ProjectiveHeads(list(compress(known, kept)), kept, lifted)
+
+
+def allow_kept_heads(sentences, allowed, projective):
+    """Allow tokens that have a head no other, and all others what is allowed anyway.
+
+    Parameters
+    ----------
+    sentences : list
+        Trees, whole or partial, or sequences of symbols, which have no heads.
+    allowed : None or sequence of length n_sentences
+        As users give it.
+    projective : bool
+        Whether trees must not have arcs that cross.
+
+    Returns
+    -------
+    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+
+    Raises
+    ------
+    ValueError
+        If no tree with one root has the heads of a sentence, or none that is allowed.
+    """
+    known = list(map(_known_heads, sentences))
+    kept = arcs_left_by(known)
+    kind = "projective tree" if projective else "tree"
+    impossible = find_impossible(kept, projective)
+    if impossible is not None:
+        raise ValueError(
+            f"{describe_sentence(sentences, impossible)} has heads that no {kind} with one root "
+            f"has: {_find_reason(sentences[impossible], projective)}. Correct them, or give -1 (in "
+            f"a file _) for those that may change{advise_on_crossing(kept[impossible])}."
+        )
+    if allowed is None:
+        return kept
+    allowed = check_allowed(allowed, list(map(len, known)))
+    both = [one & other for one, other in zip(allowed, kept, strict=True)]
+    impossible = find_impossible(both, projective)
+    if impossible is not None:
+        raise ValueError(
+            f"{describe_sentence(sentences, impossible)} has no {kind} with one root that keeps "
+            f"its heads and whose arcs are all allowed: allow more in allowed[{impossible}], or "
+            f"keep fewer heads{advise_on_crossing(both[impossible])}."
+        )
+    return both
+
+
+def advise_on_crossing(allowed):
+    """Say how to get a tree of allowed arcs that make no projective one, if they make any."""
+    if find_impossible([allowed], projective=False) is None:
+        return ", or take decoder='mst', which lets arcs cross"
+    return ""
+
+
+def kept_relations(sentence, heads, labels):
+    """List the relations of a tree to heads that it has, and predicted ones to others.
+
+    Parameters
+    ----------
+    sentence : DependencyTree or sequence of symbols
+    heads : int ndarray of shape (n_tokens,)
+        Those of the tree where it has some.
+    labels : sequence of str of length n_tokens, or None
+        What is predicted. None if the parser knows no relations; then others are unspecified.
+
+    Returns
+    -------
+    deprels : sequence of str, or None if there are no relations at all
+    """
+    own = sentence.deprels if isinstance(sentence, DependencyTree) else None
+    if own is None:
+        return labels
+    known = _known_heads(sentence) != UNKNOWN
+    if labels is None:
+        labels = map(unspecified_relation, heads.tolist())
+    else:
+        known &= np.not_equal(own, MISSING)
+    rows = zip(own, known.tolist(), labels, strict=True)
+    return [deprel if is_kept else label for deprel, is_kept, label in rows]
+
+
+def make_trees(sentences, heads, labels, tags):
+    """Put what is predicted into trees.
+
+    Parameters
+    ----------
+    sentences : list
+        Trees, or sequences of symbols, which become the forms of trees.
+    heads : sequence of int ndarrays of shape (n_tokens_i,)
+    labels : iterable of sequences of str of length n_tokens_i, or None
+    tags : dict
+        By the name of their column, of each sentence.
+
+    Returns
+    -------
+    trees : list of DependencyTree
+    """
+    trees = [
+        sentence.with_heads(its_heads, its_labels)
+        if isinstance(sentence, DependencyTree)
+        else DependencyTree(sentence, its_heads, deprels=its_labels)
+        for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)
+    ]
+    for name, of_sentences in tags.items():
+        trees = list(map(with_tags, trees, repeat(name), of_sentences))
+    return trees
+
+
+def _known_heads(sentence):
+    known = sentence.heads if isinstance(sentence, DependencyTree) else None
+    return np.full(len(sentence), UNKNOWN) if known is None else known
+
+
+def _find_reason(tree, projective):
+    crossing = tree.crossing_arcs() if projective else ()
+    if crossing:
+        one, other = (f"{tree.heads[token - 1]} -> {token}" for token in crossing[0])
+        return f"the arcs {one} and {other} cross"
+    if len(tree.children(0)) > 1:
+        return f"the tokens {' and '.join(map(str, tree.children(0)))} are roots"
+    return "their arcs do not cross, but enclose a token whose head can only lie outside"
