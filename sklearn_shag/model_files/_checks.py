@@ -19,7 +19,7 @@ from sklearn_shag.encoding import AFFIXES, FIRST, RIGHT, VECTOR, Alphabet, check
 from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.features import LinearWeights
 from sklearn_shag.induction import MixtureSHAG
-from sklearn_shag.learning import NO_SEED, Checkpoint, OperatorParser, SpectralSHAGCV
+from sklearn_shag.learning import NO_SEED, Checkpoint, OperatorMixin, SpectralSHAGCV
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics
 from sklearn_shag.model_files._archive import ModelFileError
 from sklearn_shag.network import (
@@ -446,8 +446,8 @@ def _check_size_of_tables(model, key, max_bytes):
 
 
 CHECKS = {
-    OperatorParser: _check_operators,
-    (OperatorParser, LexicalizedSHAG, CRFParser, BiaffineParser): _check_labels,
+    OperatorMixin: _check_operators,
+    (OperatorMixin, LexicalizedSHAG, CRFParser, BiaffineParser): _check_labels,
     NetworkLearner: _check_network,
     Tagger: _check_tagger,
     CRFParser: _check_linear,
