@@ -125,7 +125,8 @@ class Parser(BaseEstimator, ABC):
         eight sentences are parsed together. k classes of memory take (k + 1) / 2 times the time,
         and k times the memory.
         """
-        return object_array(self._parse(self._batch(X, allowed), list_heads))
+        batch, task = self._batch(X, allowed), self._decoding(list_heads)
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Compute how probable each token is as the head of each other.
@@ -292,7 +293,8 @@ class Parser(BaseEstimator, ABC):
 
         Labels are None for each sentence if none are known.
         """
-        found = self._parse(self._batch(sentences, allowed), list_parts)  # all of a chunk at once
+        batch, task = self._batch(sentences, allowed), self._decoding(list_parts)
+        found = over_chunks(task, batch, self.n_jobs, self.verbose)
         heads, labels, tags = map(object_array, zip(*found, strict=True))
         if self._has_labels:
             labels = look_up(self.labels_, labels)
@@ -404,13 +406,11 @@ class Parser(BaseEstimator, ABC):
             return Batch(codes, indptr, sentences, allowed)
         return Batch(codes, indptr, sentences, permit_projective(allowed), allowed)
 
-    def _parse(self, batch, want):
-        """List what is wanted of the best trees of sentences."""
+    def _decoding(self, want):
+        """Say how to find the best trees of a chunk, and list what is wanted of them."""
         if self.decoder == "viterbi":
-            task = partial(solve_derivations, self._score, want)
-        else:
-            task = partial(solve, self._score, partial(decode, self.decoder, want))
-        return over_chunks(task, batch, self.n_jobs, self.verbose)
+            return partial(solve_derivations, self._score, want)
+        return partial(solve, self._score, partial(decode, self.decoder, want))
 
     def _known_heads(self, batch, y):
         """List the heads of each sentence, -1 where they are not known."""

@@ -275,7 +275,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
             network = make_network(start.sizes, values, start.vectors)
 
             def score(batch):
-                return score_by_arcs(batch.indptr, read(network, batch).arcs, None)
+                return _score_reading(read(network, batch), batch, None)
 
             given = take_sentences(trees, held_out).given
             return attachment_score(score, take_sentences(examples, held_out), given)
@@ -326,9 +326,14 @@ class BiaffineParser(NetworkLearner, ArcParser):
         network, mask = self._kept()[2], self.weights_.label_mask
         reading = read(network, batch)
         labeller = partial(label, network, mask, reading, batch) if self._has_labels else None
-        tags = reading.tags if self.tags_.size else None
-        return score_by_arcs(batch.indptr, reading.arcs, labeller, tags)
+        scored = _score_reading(reading, batch, labeller)
+        return scored._replace(tags=reading.tags) if self.tags_.size else scored
 
     def _label_arcs(self, batch, heads):
         network, mask = self._kept()[2], self.weights_.label_mask
         return label(network, mask, read(network, batch), batch, heads)
+
+
+def _score_reading(reading, batch, labeller):
+    arcs = np.nan_to_num(reading.arcs).astype(np.float64)
+    return score_by_arcs(batch.indptr, arcs, labeller)

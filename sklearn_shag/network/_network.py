@@ -160,7 +160,6 @@ def read(network, batch):
             vectors, _ = encode(network, tokens, SILENCE, begins)
             both = vectors.heads, vectors.modifiers
             arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)
-            arcs = np.nan_to_num(arcs).astype(np.float64)
             tags, _ = linear(parameters.tags, vectors.encoded, begins)
             tags = tags.argmax(axis=1)[~tokens.are_roots()] if tags.size else np.arange(0)
             found.append(Reading(arcs, vectors.label_modifiers, vectors.label_heads, tags))

@@ -36,9 +36,9 @@ class Scored(NamedTuple):
     marginals: np.ndarray | None = None  # (n_arcs,), in place of grammar and potentials
 
 
-def score_by_arcs(indptr, arcs, label, tags=None):
+def score_by_arcs(indptr, arcs, label):
     """What a parser knows that scores arcs, each by itself."""
-    return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), label, tags)
+    return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), label)
 
 
 def allow(potentials, allowed):
