@@ -11,12 +11,7 @@ from sklearn_shag.encoding import arc_begins, places_of, take_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._fast_driver import run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
-from sklearn_shag.parsing._potentials import (
-    Potentials,
-    as_factors,
-    check_grammar,
-    writable,
-)
+from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar, writable
 from sklearn_shag.parsing._scaled_outside import run_scaled
 from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats

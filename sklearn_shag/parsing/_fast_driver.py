@@ -32,9 +32,7 @@ from sklearn_shag.parsing._fast_sums import (
     scale_by_first_tokens,
     scale_by_window,
 )
-from sklearn_shag.parsing._potentials import (
-    classes_of,
-)
+from sklearn_shag.parsing._potentials import classes_of
 from sklearn_shag.utils._kernel import (
     inlined_kernel,
     inner_table_kernel,

@@ -18,10 +18,7 @@ from sklearn_shag.parsing._fast_sums import (
     N_NUMBER_TABLES,
     N_VECTOR_TABLES,
 )
-from sklearn_shag.parsing._potentials import (
-    FastGrammar,
-    classes_of,
-)
+from sklearn_shag.parsing._potentials import FastGrammar, classes_of
 from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel
 from sklearn_shag.utils._simd import (
     LANES,

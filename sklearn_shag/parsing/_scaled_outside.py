@@ -6,12 +6,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import LOG_BASE, Operators, scale_operators
-from sklearn_shag.parsing._potentials import (
-    as_codes,
-    check_operators,
-    check_range,
-    classes_of,
-)
+from sklearn_shag.parsing._potentials import as_codes, check_operators, check_range, classes_of
 from sklearn_shag.parsing._scaled_chart import (
     Sentence,
     Table,

@@ -7,12 +7,7 @@ import numpy as np
 from sklearn_shag.encoding import LEFT, RIGHT, take_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chart import CHUNK_COST, cut
-from sklearn_shag.parsing._potentials import (
-    Potentials,
-    as_factors,
-    check_grammar,
-    classes_of,
-)
+from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar, classes_of
 from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._simd import LANES, larger_sum, load, store, weight
