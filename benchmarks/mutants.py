@@ -233,7 +233,7 @@ def _parse_arguments():
     parser.add_argument(
         "--modules",
         nargs="+",
-        default=["treebank/", "operators/", "parsing/", "_persistence", "_records", "_model"],
+        default=["treebank/", "operators/", "parsing/", "model_files/"],
         help="beginnings of their paths",
     )
     parser.add_argument(

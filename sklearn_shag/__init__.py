@@ -17,16 +17,16 @@ __version__ = "0.1.0"
 # Modules are imported when something in them is first asked for: the command line can thus help, or
 # say what is wrong with an option, without a second of importing scikit-learn.
 _MODULES = {
+    "DMV": "induction._dmv",
+    "EMSHAG": "learning._em",
     "AveragedSHAG": "ensembles._averaged",
     "BaseSHAG": "learning._base",
     "BiaffineParser": "network._biaffine",
     "CRFParser": "conditional._crf",
     "ConcaveParser": "induction._concave",
     "ConditionalSHAG": "conditional._tuned",
-    "DMV": "induction._dmv",
     "DeterministicSHAG": "learning._deterministic",
     "DummyParser": "_dummy",
-    "EMSHAG": "learning._em",
     "LexicalizedSHAG": "lexical._lexicalized",
     "MixtureSHAG": "induction._mixture",
     "ModelFileError": "model_files._archive",

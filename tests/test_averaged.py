@@ -25,6 +25,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
+from sklearn_shag.parsing import Scored
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests import oracles
 from tests.estimators import ESTIMATORS, assert_same_model, parameters, repeat, same
@@ -80,13 +81,14 @@ def test_trees_are_the_best_of_the_averages(fitted, monkeypatch):
     """Found by enumeration. The two ways to decode differ for marginals as wild as these."""
     rng = np.random.default_rng(0)
 
-    def random_marginals(self, X, **_):
-        drawn = [rng.gamma(0.3, size=(n, n + 1)) for n in map(len, X)]
-        return [marginals / marginals.sum(axis=1, keepdims=True) for marginals in drawn]
+    def score_at_random(self, batch, rung=0):
+        drawn = [rng.gamma(0.3, size=(n, n + 1)) for n in np.diff(batch.indptr)]
+        drawn = [marginals / marginals.sum(axis=1, keepdims=True) for marginals in drawn]
+        return Scored(marginals=np.concatenate([part.ravel() for part in drawn]))
 
     text, found = [["NOUN"] * n for n in (1, 2, 3, 4, 5, 5, 5, 5)], {}
     for parser in map(type, fitted):
-        monkeypatch.setattr(parser, "predict_marginals", random_marginals)
+        monkeypatch.setattr(parser, "_score", score_at_random)
     for decoder, transform in [("mbr", np.log), ("max_marginal", np.asarray)]:
         model = frozen(fitted, decoder=decoder, weights=[1, 2, 3])
         rng = np.random.default_rng(0)

@@ -1,5 +1,6 @@
 """The public chart, by both routes, against enumeration, derivatives and products."""
 
+from dataclasses import replace
 from functools import partial
 
 import numba
@@ -29,7 +30,7 @@ def any_grammar(random_grammar):
 def by_route(operators, route):
     """The grammar as parsers keep it; without its layout for the fast chart, the other is left."""
     packed = pack_grammar(operators)
-    return packed if route == "fast" else packed._replace(fast=None)
+    return packed if route == "fast" else replace(packed, fast=None)
 
 
 def drawn(seed, lengths, n_classes=1, forbidden=0.0):

@@ -33,12 +33,10 @@ from sklearn_shag import (
     LexicalizedSHAG,
     SpectralSHAG,
     Tagger,
-    _cli,
-    _cli_models,
     load_model,
     save_model,
 )
-from sklearn_shag.cli import main
+from sklearn_shag.cli import _main, main
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,
@@ -313,8 +311,8 @@ class TestTrain:
     )
     def test_networks_and_taggers(self, options, model):
         """What is made of options; to fit it is a matter of the library."""
-        options = _cli._parser("").parse_args(["train", "x", "-o", "y", *options])
-        made, learner = _cli_models._make_model(options)
+        options = _main._parser("").parse_args(["train", "x", "-o", "y", *options])
+        made, learner = _models._make_model(options)
         steps = [made] if made is learner else [step for _, step in made.steps]
         expected = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
         assert list(map(parameters, steps)) == list(map(parameters, expected))
@@ -996,7 +994,7 @@ class TestOverwriting:
         elif alias == "folder":
             source = treebank.parent
         for work in ("load_model", "read_conllu"):  # before any work
-            monkeypatch.setattr(_cli_models, work, None)
+            monkeypatch.setattr(_models, work, None)
         inputs = ["train", source] if command == "train" else ["parse", saved, source]
         err = fail(*inputs, "-o", output)
         assert f"The output {output} is the same file as the input {target}" in err
@@ -1014,7 +1012,7 @@ class TestOverwriting:
 
     @pytest.mark.parametrize("name", ["none/out", "."])
     def test_output_is_checked_before_any_work(self, fail, monkeypatch, train, tmp_path, name):
-        monkeypatch.setattr(_cli_models, "read_conllu", None)
+        monkeypatch.setattr(_models, "read_conllu", None)
         err = fail("train", train, "-o", tmp_path / name)
         assert ("there is no folder" if name != "." else "it is a folder") in err
 
@@ -1027,7 +1025,7 @@ class TestWarnings:
                 warnings.warn(f"line {index}\n  goes on", UserWarning, stacklevel=index)
             return read_conllu(files)
 
-        monkeypatch.setattr(_cli_models, "read_conllu", read)
+        monkeypatch.setattr(_models, "read_conllu", read)
         assert main(["train", train, "-o", str(tmp_path / "m"), "--model", "single"]) == 0
         assert capsys.readouterr().err == (
             "sklearn_shag train: warning: line 1 goes on\n"
@@ -1186,7 +1184,7 @@ class TestHelp:
 
     @pytest.mark.parametrize("command", [None, *COMMANDS])
     def test_every_option_has_a_line_and_a_default(self, command):
-        parser = _cli._parser("sklearn-shag")
+        parser = _main._parser("sklearn-shag")
         if command is not None:
             parser = parser._subparsers._group_actions[0].choices[command]
         for action in parser._actions:
@@ -1467,7 +1465,7 @@ class TestErrors:
         def interrupt(files):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(_cli_models, "read_conllu", interrupt)
+        monkeypatch.setattr(_models, "read_conllu", interrupt)
         assert main(["train", train, "-o", "m"]) == 130
         assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
 
@@ -1484,7 +1482,7 @@ class TestErrors:
             time.sleep(20)
 
         before = sys.unraisablehook
-        monkeypatch.setattr(_cli_models, "read_conllu", lose)
+        monkeypatch.setattr(_models, "read_conllu", lose)
         assert main(["train", train, "-o", "m"]) == 130
         assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
         assert sys.unraisablehook is before
@@ -1495,13 +1493,13 @@ class TestErrors:
         """While modules are imported, in code that is run as text, and after all is done."""
         program = """
 import os, signal, sys
-from sklearn_shag import _cli_models
+from sklearn_shag.cli import _models
 from sklearn_shag.cli._main import main
 interrupt = lambda *_: os.kill(os.getpid(), signal.SIGINT)
 if sys.argv.pop(1) == "exec":
-    _cli_models.read_conllu = lambda files: exec("interrupt()", {"interrupt": interrupt})
+    _models.read_conllu = lambda files: exec("interrupt()", {"interrupt": interrupt})
     sys.exit(main())
-_cli_models.train = lambda options: print("done")
+_models.train = lambda options: print("done")
 main()
 interrupt()
 """
@@ -1520,7 +1518,7 @@ interrupt()
         def fill(files):
             return np.empty(2**62, dtype=np.int8)
 
-        monkeypatch.setattr(_cli_models, "read_conllu", fill)
+        monkeypatch.setattr(_models, "read_conllu", fill)
         err = fail("train", train, "-o", "m")
         assert "error: out of memory. Unable to allocate 4.00 EiB" in err
 
@@ -1589,7 +1587,7 @@ interrupt()
             during.append(gc.get_threshold())
             return read_conllu(path)
 
-        monkeypatch.setattr(_cli_models, "read_conllu", read)
+        monkeypatch.setattr(_models, "read_conllu", read)
         run("parse", model, test)
         assert during[0] > before
         fail("parse", model, tmp_path / "none.conllu")
@@ -1642,7 +1640,7 @@ class TestProgress:
     def test_taggers_show_their_folds(self, monkeypatch, train, tmp_path):
         """In the pipeline both show what they do, and neither file says so."""
         small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
-        monkeypatch.setattr(_cli_models, "Tagger", small)
+        monkeypatch.setattr(_models, "Tagger", small)
         monkeypatch.setattr(_progress, "DELAY", 0.0)
         monkeypatch.setattr(sys, "stderr", self.Terminal())
         model = str(tmp_path / "model.npz")

@@ -21,7 +21,7 @@ from sklearn.utils import estimator_checks, get_tags
 
 import sklearn_shag
 from sklearn_shag import EMSHAG, BaseSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag.learning._base import StatisticsLearner
+from sklearn_shag.learning._base import IncrementalMixin
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree
 from tests.estimators import (
@@ -426,7 +426,7 @@ def test_score_counts_repeated_sequences(estimator_of_symbols, english):
 
 
 def test_only_learners_from_counts_learn_in_parts(estimator):
-    counts = isinstance(estimator, StatisticsLearner)
+    counts = isinstance(estimator, IncrementalMixin)
     assert hasattr(estimator, "partial_fit") == counts
     assert hasattr(estimator, "fit_statistics") == counts
 

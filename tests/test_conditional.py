@@ -17,10 +17,10 @@ from sklearn_shag import (
     LexicalizedSHAG,
     ProductSHAG,
     SpectralSHAG,
-    _conditional,
     load_model,
     save_model,
 )
+from sklearn_shag.conditional import _tuned
 from sklearn_shag.encoding import encode_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import (
@@ -96,14 +96,14 @@ def test_the_gradient_is_the_derivative(random_grammar, n_states, sparse, alpha)
     if sparse:  # the first modifier told apart: no way back
         operators.alpha_1[..., 1] = 0.0
         operators.A[..., 0, :] = 0.0
-    logs = [_conditional._log(part) for part in operators]
+    logs = [_tuned._log(part) for part in operators]
     logs[2][:, :, -1] = -np.inf
-    space = _conditional.LogOperators(logs)
+    space = _tuned.LogOperators(logs)
     free, known = potentials()
 
     def objective(vector):
         of_all = space, free, known, WEIGHTS, alpha
-        return _conditional._objective(*of_all, vector, n_jobs=None, losses=[])
+        return _tuned._objective(*of_all, vector, n_jobs=None, losses=[])
 
     rng = np.random.default_rng(0)
     at = space.start + rng.normal(scale=0.1, size=space.start.size)
@@ -122,13 +122,11 @@ def test_the_gradient_is_the_derivative(random_grammar, n_states, sparse, alpha)
 def test_the_objective_is_the_weighted_sum_and_the_penalty(random_grammar):
     operators = random_grammar(1)
     operators.A[:, :, -1] = operators.A[:, :, :-1].sum(axis=2)
-    logs = [_conditional._log(part) for part in operators]
+    logs = [_tuned._log(part) for part in operators]
     logs[2][:, :, -1] = -np.inf
-    space, noted = _conditional.LogOperators(logs), []
+    space, noted = _tuned.LogOperators(logs), []
     at = space.start + 0.3
-    value, _ = _conditional._objective(
-        space, *potentials(), WEIGHTS, 2.0, at, n_jobs=None, losses=noted
-    )
+    value, _ = _tuned._objective(space, *potentials(), WEIGHTS, 2.0, at, n_jobs=None, losses=noted)
     losses = enumerated_losses(space.operators(at))
     assert_allclose(value, WEIGHTS @ losses + at.size * 0.3**2, rtol=1e-10)
     assert_allclose(noted, [WEIGHTS @ losses / WEIGHTS.sum()], rtol=1e-10)
@@ -334,9 +332,7 @@ def test_sentences_without_mass_are_left_out():
 
 def test_nothing_with_mass_is_an_error(monkeypatch):
     impossible = ConditionalSHAG(DeterministicSHAG())
-    monkeypatch.setattr(
-        _conditional, "grammar_loss", lambda *args: (np.full(args[3].size, np.inf), None)
-    )
+    monkeypatch.setattr(_tuned, "grammar_loss", lambda *args: (np.full(args[3].size, np.inf), None))
     with pytest.raises(ValueError, match="No sentence of X can be learned from: Deterministic"):
         impossible.fit([["N", "V"]], [[2, 0]])
 

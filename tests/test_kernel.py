@@ -343,14 +343,14 @@ print(sklearn_shag.__file__, _breadth_first.dispatcher.stats.cache_path, sep="\\
 class TestStaleCache:
     """Kernels are changed while the machine code of those that call them lies in the cache."""
 
-    # Compiled are `_decode` and, as part of it, `best_tree` of another file.
+    # Compiled are `_find_trees` and, as part of it, `best_tree` of another file.
     DECODE = """
 import numpy as np
 from sklearn_shag.parsing import _parse
 heads = np.full(3, -1)
 scores = np.array([0, 0, 9, 0, 9, 0, 0, 0, 0, 0, 9, 0], dtype=float)
-_parse._decode(scores, np.array([0, 12]), np.array([0, 3]), heads)
-print(heads.tolist(), sum(_parse._decode.dispatcher.stats.cache_hits.values()))
+_parse._find_trees(scores, np.array([0, 12]), np.array([0, 3]), heads)
+print(heads.tolist(), sum(_parse._find_trees.dispatcher.stats.cache_hits.values()))
 """
 
     @pytest.fixture

@@ -26,9 +26,9 @@ from sklearn_shag.treebank import (
     read_horizontal,
     write_conllu,
 )
+from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
-from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._parallel import progress
 

@@ -35,7 +35,7 @@ from sklearn_shag.features import (
 )
 from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentence, Sentences
-from sklearn_shag.utils._cache import keep
+from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed

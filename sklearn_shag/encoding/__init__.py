@@ -5,7 +5,6 @@ What other folders use of it is listed here; users have no need of it.
 
 from sklearn_shag.encoding._alphabet import LEFT, RIGHT, Alphabet, pair_of, split_pair
 from sklearn_shag.encoding._batch import (
-    Arcs,
     Batch,
     all_arcs,
     arc_begins,

@@ -8,7 +8,7 @@ from sklearn_shag.encoding import check_trees
 from sklearn_shag.ensembles._base import Ensemble
 from sklearn_shag.parsing import Scored, solve
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
@@ -112,22 +112,17 @@ class AveragedSHAG(Ensemble):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _encode(self, sentences, symbols, indptr):
-        codes = [None] * len(self.estimators_)
-        for k, member, _ in self._asked():
-            codes[k] = self._encode_for(member, sentences, indptr)
-        return tuple(codes)
-
     def _score(self, batch, rung=0):
         if rung:
             return None
         averages, label, labelling = 0, None, self._labelling_member()
-        for k, member, weight in self._asked():
+        weights = self._member_weights(len(self.estimators_))
+        for k in self._asked():
             # What crosses is seen to here, whatever the decoders of members.
             of_member = batch.of_member(k)._replace(crossing=None)
-            score = open_member(member).parser._score
+            score = open_member(self.estimators_[k]).parser._score
             scored, marginals = solve(score, _keep_both, of_member)
-            averages = averages + weight * marginals
+            averages = averages + weights[k] / weights.sum() * marginals
             label = scored.label if k == labelling else label
         return Scored(marginals=averages, label=label)
 
@@ -149,17 +144,14 @@ class AveragedSHAG(Ensemble):
         """
         self._check_ready()
         sentences, heads = check_trees(X, y)
-        _, members, weights = zip(*self._asked(), strict=True)
-        tasks = [delayed(_answer)(member, sentences, heads) for member in members]
+        asked, weights = self._asked(), self._member_weights(len(self.estimators_))
+        tasks = [delayed(_answer)(self.estimators_[k], sentences, heads) for k in asked]
         with progress("Parsing", len(tasks), "estimators", self.verbose) as advance:
             values = run_parallel(tasks, self.n_jobs, lambda _: advance())
-        return np.logaddexp.reduce(np.log(weights)[:, None] + values, axis=0)
+        return np.logaddexp.reduce(np.log(weights[asked] / weights.sum())[:, None] + values, axis=0)
 
     def _asked(self):
-        """List place, member and weight of all members that have one; weights sum to 1."""
-        weights = self._member_weights(len(self.estimators_))
-        shares = weights / weights.sum()
-        return [(k, self.estimators_[k], shares[k]) for k in np.flatnonzero(weights)]
+        return np.flatnonzero(self._member_weights(len(self.estimators_)))
 
 
 def _keep_both(_, scored, marginals):

@@ -15,7 +15,7 @@ from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import check_sentences, check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
     LARGEST,
@@ -224,13 +224,16 @@ class Ensemble(ComposedParser):
         return self
 
     def _encode(self, sentences, symbols, indptr):
-        """Encode sentences as each member does."""
-        return tuple(self._encode_for(member, sentences, indptr) for member in self.estimators_)
+        """Encode sentences as each member does that is asked."""
+        codes, asked = [None] * len(self.estimators_), self._asked()
+        tasks = [delayed(_encode)(self.estimators_[k], sentences, indptr) for k in asked]
+        for k, found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
+            codes[k] = found
+        return tuple(codes)
 
-    def _encode_for(self, member, sentences, indptr):
-        transform, parser = open_member(member)
-        parser._check_ready()
-        return parser._encode(*check_sentences(transform(sentences)), indptr)
+    def _asked(self):
+        """The places of the members that say something."""
+        return range(len(self.estimators_))
 
     def _label_arcs(self, batch, heads):
         place = self._labelling_member()
@@ -243,6 +246,12 @@ class Ensemble(ComposedParser):
         members = map(open_member, self.estimators_)
         rows = enumerate(zip(members, weights.tolist(), strict=True))
         return next((k for k, (member, w) in rows if w and member.parser._has_labels), None)
+
+
+def _encode(member, sentences, indptr):
+    transform, parser = open_member(member)
+    parser._check_ready()
+    return parser._encode(*check_sentences(transform(sentences)), indptr)
 
 
 def _check_member(name, member):

@@ -10,7 +10,7 @@ from sklearn_shag.ensembles._base import Ensemble
 from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.operators import LOG_BASE, Operators
 from sklearn_shag.parsing import Potentials, Scored, pack_grammar, packed_unit_grammar
-from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._typing import ArrayLike
 
 

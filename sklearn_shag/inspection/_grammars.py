@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._messages import printable, shorten
 
 ROOT_NAME = "<root>"

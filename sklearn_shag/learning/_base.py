@@ -21,7 +21,7 @@ from sklearn_shag.sequences import (
     sequences_of,
 )
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
-from sklearn_shag.utils._cache import keep
+from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import fit_context

@@ -21,7 +21,7 @@ from sklearn_shag.lexical._statistics import (
 from sklearn_shag.parsing import Scored, packed_unit_grammar
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import MISSING, DependencyTree, Heads, Sentences, check_column_name
-from sklearn_shag.utils._cache import keep
+from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 

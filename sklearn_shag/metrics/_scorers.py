@@ -13,7 +13,7 @@ from sklearn_shag.encoding import check_heads, check_sentences, list_labels
 from sklearn_shag.metrics._attachment import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.metrics._labeled import labeled_attachment_score
 from sklearn_shag.treebank import DependencyTree, Heads, Sentence, fill_unknown, heads
-from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._typing import ArrayLike
 
 

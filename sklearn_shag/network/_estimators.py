@@ -30,7 +30,7 @@ from sklearn_shag.network._parameters import (
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import list_heads, over_chunks
 from sklearn_shag.treebank import MISSING, Sentences
-from sklearn_shag.utils._cache import keep
+from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_blas_thread, progress
 from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, StrOptions

@@ -17,7 +17,6 @@ from sklearn_shag.treebank._columns import (
     UnknownSymbolWarning,
     check_column_name,
     check_share,
-    get_feature,
     unspecified_relation,
 )
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu

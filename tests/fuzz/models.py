@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 import sklearn_shag
 from sklearn_shag import ModelFileError, load_model, save_model
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning, is_projective
-from sklearn_shag.utils._members import open_member
+from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._param_validation import InvalidParameterError
 from tests.fuzz._run import Target
 from tests.model_files import short_trees, small_models

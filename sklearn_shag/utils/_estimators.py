@@ -1,10 +1,25 @@
-"""Parsers behind what scikit-learn puts around estimators."""
+"""What is made of fitted parsers, kept for many calls, and parsers behind pipelines."""
 
 from functools import partial
+from operator import is_not
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+
+# Of each parser, while it lives, by the function that makes it. No attributes of theirs, since
+# prediction must not change what is copied and pickled.
+_KEPT = WeakKeyDictionary()
+
+
+def keep(parser, parts, make):
+    """Make something of parts of a parser, or take what was made of these very parts before."""
+    made = _KEPT.setdefault(parser, {})
+    kept = made.get(make)
+    if kept is None or any(map(is_not, kept[0], parts)):
+        kept = made[make] = parts, make(*parts)
+    return kept[1]
 
 
 class OpenMember(NamedTuple):
