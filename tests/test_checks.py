@@ -47,7 +47,10 @@ GRAMMAR = Operators(np.ones((5, 2, 1)), np.ones((5, 2, 1)), np.full((5, 2, 4, 1,
         ({"indptr": [0, 5, 3]}, "indptr must grow"),
         ({"indptr": []}, "indptr must grow"),
         ({"indptr": [0, 1, 3]}, r"heads\[0\] must be from 0 to 1, got 2"),
-        ({"weights": [1.0, 2.0]}, r"weights has the shape \(2,\), but there are 1 sentences"),
+        (
+            {"weights": [1.0, 2.0]},
+            r"weights must have the shape \(n_sentences,\) = \(1,\), got \(2,\)",
+        ),
     ],
 )
 def test_trees(changes, message):

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.encoding import ROOT, UNKNOWN
-from sklearn_shag.network import count_parameters
 from sklearn_shag.network._layers import (
     SILENCE,
     Noise,
@@ -40,6 +39,7 @@ from sklearn_shag.network._parameters import (
     LabelWeights,
     Linear,
     Sizes,
+    count_parameters,
     initial_parameters,
     parameter_shapes,
     view_parameters,

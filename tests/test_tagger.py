@@ -12,10 +12,9 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import BiaffineParser, SpectralSHAG, Tagger, load_model, save_model
-from sklearn_shag.network import count_parameters, list_sizes
 from sklearn_shag.network._layers import SILENCE
 from sklearn_shag.network._network import make_network as network_of
-from sklearn_shag.network._parameters import Sizes, initial_parameters
+from sklearn_shag.network._parameters import Sizes, count_parameters, initial_parameters, list_sizes
 from sklearn_shag.network._training import learn_batch
 from sklearn_shag.treebank import DependencyTree, read_conllu, with_tags, write_conllu
 from tests.estimators import assert_same_model

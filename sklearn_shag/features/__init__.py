@@ -5,6 +5,7 @@ from sklearn_shag.features._hashing import (
     LinearWeights,
     all_arcs,
     arcs_of_heads,
+    check_linear_weights,
     compare_heads,
 )
 from sklearn_shag.features._templates import DEFAULT_TEMPLATES, compile_templates

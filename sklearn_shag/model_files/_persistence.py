@@ -4,7 +4,7 @@ import inspect
 import json
 import os
 from functools import cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,7 +17,9 @@ from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
+from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, TokenFeature
+from sklearn_shag.utils._arrays import check_finite
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
@@ -28,7 +30,8 @@ _LONGEST_RANGE = 1 << 20
 _MISSING = object()
 # How fitted attributes of a type are kept; those of other types must be plain values.
 KINDS = {
-    **{record.annotation: kind for kind, record in RECORDS.items()},
+    **{record.stored: kind for kind, record in RECORDS.items()},
+    TreebankStatistics: "statistics",
     ObjectArray: "strings",
     StrArray: "strings",
     FloatArray: "array",
@@ -151,7 +154,7 @@ def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> Any:
     # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
     # of the estimators.
     except Exception as error:
-        problem = str(error) if isinstance(error, ModelFileError) else repr(error)
+        problem = str(error) if isinstance(error, ValueError) else repr(error)
     shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     # Without the error that led here, which may hold megabytes of the file.
     raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
@@ -285,8 +288,10 @@ def _describe_attribute(kind, value, key, contents):
     if kind == "array":
         contents.arrays[key] = value
     elif kind in RECORDS:
-        fields = RECORDS[kind].take(value)._asdict()
-        contents.arrays.update({f"{key}/{field}": array for field, array in fields.items()})
+        # Symbols and labels of a treebank are those of the model.
+        record = value.statistics if isinstance(value, TreebankStatistics) else value
+        fields = record._asdict().items()
+        contents.arrays.update({f"{key}/{field}": array for field, array in fields})
     elif kind == "members":
         described["members"] = _describe_members(value.items(), key, contents, fitted=True)
     elif kind == "results":
@@ -411,8 +416,9 @@ def _restore_attributes(cls, stored, key, source):
     if {name: _take(each, "kind", str, key) for name, each in stored.items()} != expected:
         raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
-    # Those that are checked or made with the help of others come last.
-    for name in sorted(stored, key=lambda name: expected[name] in (*RECORDS, "results")):
+    # Those that are checked or made with the help of others come after these.
+    order = {kind: place for place, kind in enumerate((*RECORDS, "results"), start=1)}
+    for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
         place = f"{key}/{name}"
         restored[name] = _restore_attribute(stored[name], hints[name], place, source, restored)
     return restored
@@ -421,13 +427,9 @@ def _restore_attributes(cls, stored, key, source):
 def _restore_attribute(attribute, annotation, key, source, others):
     kind = attribute["kind"]
     if kind == "array":
-        return source.archive.read(key)
+        return source.archive.read(key, _dtype(annotation))
     if kind in RECORDS:
-        record = RECORDS[kind]
-        fields = record.stored._fields
-        value = record.stored(*(source.archive.read(f"{key}/{field}") for field in fields))
-        record.check(value, others, key)
-        return record.make(value, others)
+        return _restore_record(kind, annotation, key, source, others)
     if kind == "members":
         named = Bunch()
         members = _take(attribute, "members", list, key)
@@ -440,6 +442,28 @@ def _restore_attribute(attribute, annotation, key, source, others):
     value = _revive(attribute["value"], key)
     check_value(value, annotation, key)
     return value
+
+
+def _restore_record(kind, annotation, key, source, others):
+    stored, check, needed = RECORDS[kind]
+    arrays = [
+        source.archive.read(f"{key}/{field}", _dtype(hint))
+        for field, hint in _hints(stored).items()
+    ]
+    for field, array in zip(stored._fields, arrays, strict=True):
+        check_finite(array, f"{key}.{field}")
+    known = {name: others[f"{name}_"] for name in needed if f"{name}_" in others}
+    check(record := stored(*arrays), key, **known)
+    if annotation is not TreebankStatistics:
+        return record
+    return TreebankStatistics(
+        others["symbols_"], record, others["labels_"], others["label_counts_"]
+    )
+
+
+def _dtype(annotation):
+    """What arrays hold that are annotated as NDArray."""
+    return get_args(get_args(annotation)[1])[0]
 
 
 def _restore_strings(attribute, annotation, key, max_bytes):

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import LOG_BASE, Operators, scale_operators
-from sklearn_shag.parsing._potentials import as_codes, check_operators, check_range, classes_of
+from sklearn_shag.parsing._potentials import as_codes, check_operators, classes_of
 from sklearn_shag.parsing._scaled_chart import (
     Sentence,
     Table,
@@ -525,10 +525,7 @@ def _check_sentence(operators, codes, arc_scores, stop_scores):
     n_heads, _, n_symbols = operators.A.shape[:3]
     if np.size(codes) == 0:
         raise ValueError("codes must hold at least one symbol code, got none.")
-    codes = as_codes(codes)
-    if codes.ndim != 1:
-        raise ValueError(f"codes must be those of one sentence, got an array {codes.shape}.")
-    check_range(codes, n_symbols)
+    codes = as_codes(codes, n_symbols)
     positions = np.concatenate([[n_heads - 1], codes])
     n = positions.size
     return Sentence(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import RIGHT, Alphabet
+from sklearn_shag.utils._arrays import check_codes, check_positive, check_shapes
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 EITHER = 2  # the direction of arcs pooled over both
@@ -80,6 +81,18 @@ class LabelTable(NamedTuple):
     contexts: IntArray
     labels: IntArray
     default: int
+
+
+def check_label_counts(counts, name, symbols, labels):
+    """Check what tables are made of: codes, and that there are counts if there are labels."""
+    n_rows = counts.counts.size
+    if bool(n_rows) != bool(labels.size):
+        raise ValueError(f"{name} holds {n_rows} counts of {labels.size} labels.")
+    check_shapes(counts, [(n_rows,)] * len(counts), name)
+    modifiers, root = symbols.size - 1, Alphabet(symbols.size).root
+    largest = labels.size - 1
+    check_codes(counts, name, heads=root, directions=RIGHT, modifiers=modifiers, labels=largest)
+    check_positive(counts.counts, f"{name}.counts")
 
 
 def count_labels(trees):

@@ -16,6 +16,7 @@ from sklearn_shag.sequences._extract import (
 )
 from sklearn_shag.sequences._labels import LabelCounts, count_labels, merge_labels
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._arrays import check_codes, check_indptr, check_positive, check_shapes
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray
 
@@ -159,6 +160,18 @@ class Moments(NamedTuple):
     middle: IntArray
     last: IntArray
     trigrams: FloatArray
+
+
+def check_trigrams(statistics, name, symbols):
+    """Check SequenceStatistics, whose codes and places learners trust."""
+    alphabet, n_trigrams = Alphabet(symbols.size), statistics.counts.size
+    sizes = (symbols.size,), (alphabet.n_learned, 2), (alphabet.n_pairs + 1,)
+    check_shapes(statistics, (*sizes, *[(n_trigrams,)] * 4), name)
+    check_indptr(statistics.indptr, n_trigrams, f"{name}.indptr", "trigrams")
+    beside = alphabet.n_contexts - 1
+    check_codes(statistics, name, first=beside, middle=symbols.size - 1, last=beside)
+    check_codes(statistics, name, roots=np.inf, n_sequences=np.inf)
+    check_positive(statistics.counts, f"{name}.counts")
 
 
 def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> SequenceStatistics:
