@@ -123,11 +123,11 @@ WRONG_LABELS = [
     (r"heads\[0\] must be from 0 to 4, got -1", "heads", put(0, -1)),
     (r"heads\[0\] must be from 0 to 4, got 5", "heads", put(0, 5)),
     (r"directions\[0\] must be from 0 to 1, got 2", "directions", put(0, 2)),
-    (r"modifiers\[4\] must be from 0 to 2, got 3", "modifiers", put(-1, 3)),
+    (r"modifiers\[3\] must be from 0 to 2, got 3", "modifiers", put(-1, 3)),
     (r"labels\[0\] must be from 0 to 2, got 3", "labels", put(0, 3)),
     (r"labels\[0\] must be from 0 to 2, got -1", "labels", put(0, -1)),
     ("counts holds values that are not finite", "counts", put(0, np.nan)),
-    (r"heads must have the shape \(5,\), got \(4,\)", "heads", lambda heads: heads[:-1]),
+    (r"heads must have the shape \(4,\), got \(3,\)", "heads", lambda heads: heads[:-1]),
     ("heads holds float64, not int64", "heads", lambda heads: heads.astype(float)),
 ]
 

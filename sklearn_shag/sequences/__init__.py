@@ -1,6 +1,6 @@
 """Trees to head-modifier sequences to sufficient statistics, on flat arrays."""
 
-from sklearn_shag.encoding._alphabet import LEFT, RIGHT
+from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.sequences._extract import (
     HeadModifierSequences,
     PrefixTree,
