@@ -105,12 +105,17 @@ def expected_visits(operators):
 
 
 def _check_mass(operators):
-    radius = np.abs(np.linalg.eigvals(operators.A.sum(axis=-3))).max(initial=0.0)
+    radius = spectral_radius(operators.A.sum(axis=-3))
     if radius >= 1.0:
         raise ValueError(
             f"The total mass does not exist: the sum of the operators has spectral radius "
             f"{radius:.6g}, which must be below 1. A model needs stopping mass."
         )
+
+
+def spectral_radius(matrices):
+    """The largest absolute value of an eigenvalue of any of the matrices."""
+    return float(np.abs(np.linalg.eigvals(matrices)).max(initial=0.0))
 
 
 def change_basis(operators: Operators, basis: FloatArray) -> Operators:

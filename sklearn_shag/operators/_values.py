@@ -9,6 +9,7 @@ from sklearn_shag.operators._operators import (
     check_shapes,
     root_masses,
     scale_operators,
+    spectral_radius,
 )
 from sklearn_shag.sequences import HeadModifierSequences, check_sequences
 from sklearn_shag.utils._kernel import kernel
@@ -219,7 +220,7 @@ def branching_radius(operators: Operators) -> float:
         moves = A.sum(axis=2)
     states = _reached(alpha_1 != 0, moves != 0)
     moves = np.where(states[..., None, :], moves, 0.0)
-    if not np.isfinite(moves).all() or _radius(moves) >= 1.0:
+    if not np.isfinite(moves).all() or spectral_radius(moves) >= 1.0:
         return np.inf
     # alpha_inf (I - S)^-1 A[a] (I - S)^-1 alpha_1, S the sum of all A[a], summed over directions
     identity = np.eye(moves.shape[-1])
@@ -227,7 +228,7 @@ def branching_radius(operators: Operators) -> float:
     ending = np.linalg.solve(identity - np.swapaxes(moves, -1, -2), alpha_inf[..., None])[..., 0]
     with np.errstate(over="ignore", invalid="ignore"):
         modifiers = np.einsum("hdi,hdaij,hdj->ha", ending, A, passing)
-    return _radius(modifiers) if np.isfinite(modifiers).all() else np.inf
+    return spectral_radius(modifiers) if np.isfinite(modifiers).all() else np.inf
 
 
 def _reached(start, moves):
@@ -236,7 +237,3 @@ def _reached(start, moves):
     for _ in range(start.shape[-1]):
         reached = reached | (moves & reached[..., None, :]).any(axis=-1)
     return reached
-
-
-def _radius(matrices):
-    return float(np.abs(np.linalg.eigvals(matrices)).max(initial=0.0))
