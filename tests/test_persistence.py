@@ -1091,7 +1091,9 @@ class TestChecks:
         header, arrays = read_parts(small)
         name = "model/operators_/A"
         write_parts(small, header, {**arrays, name: -arrays[name]})
-        with pytest.raises(ModelFileError, match="negative values of deterministic automata"):
+        with pytest.raises(
+            ModelFileError, match=r"operators_\.A\[.*\] must be from 0 to inf, got -"
+        ):
             load_model(small)
 
     def test_a_parameter_that_fit_would_refuse_is_not_saved(self, small):

@@ -7,23 +7,19 @@ that stands beside it: a further one needs a line there.
 
 import re
 import types
-from collections.abc import Callable
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from sklearn_shag._dummy import DummyParser
 from sklearn_shag.conditional import ConditionalSHAG, CRFParser
 from sklearn_shag.encoding import AFFIXES, RIGHT, VECTOR, check_name
 from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.features import LinearWeights, check_linear_weights
-from sklearn_shag.induction import MixtureSHAG
 from sklearn_shag.learning import Checkpoint, OperatorParser, SpectralSHAGCV, check_checkpoint
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
 from sklearn_shag.model_files._archive import ModelFileError
 from sklearn_shag.network import (
-    BiaffineParser,
     NetworkLearner,
     NetworkWeights,
     Tagger,
@@ -37,40 +33,39 @@ from sklearn_shag.sequences import (
     check_trigrams,
 )
 from sklearn_shag.treebank import TokenFeature
-from sklearn_shag.utils._arrays import check_range, check_shape
+from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
 
-
-class Record(NamedTuple):
-    """A NamedTuple of arrays that files hold."""
-
-    stored: type
-    check: Callable  # of the record, what messages call it, and other attributes
-    needed: tuple  # the names of these, without the underscore behind them
-
-
-# By the name of their kind in files, which never changes, and in the order in which they are read:
-# the statistics of treebanks have the counts of labels.
+# NamedTuples of arrays by the name of their kind in files, which never changes, and their checks.
+# These take the record, what messages call it, and attributes that have the names of their other
+# parameters. They are read in this order: the statistics of treebanks have the counts of labels.
 RECORDS = {
-    "operators": Record(Operators, check_shapes, ("symbols",)),
-    "labels": Record(LabelCounts, check_label_counts, ("symbols", "labels")),
-    "statistics": Record(SequenceStatistics, check_trigrams, ("symbols",)),
-    "words": Record(LexicalStatistics, check_words, ("symbols", "words")),
-    "linear": Record(LinearWeights, check_linear_weights, ("labels",)),
-    "checkpoint": Record(Checkpoint, check_checkpoint, ("symbols", "log_likelihoods")),
-    "network": Record(NetworkWeights, check_network_weights, ("vocabulary", "tags", "labels")),
+    "operators": (Operators, check_shapes),
+    "labels": (LabelCounts, check_label_counts),
+    "statistics": (SequenceStatistics, check_trigrams),
+    "words": (LexicalStatistics, check_words),
+    "linear": (LinearWeights, check_linear_weights),
+    "checkpoint": (Checkpoint, check_checkpoint),
+    "network": (NetworkWeights, check_network_weights),
 }
 
 
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
 _LARGEST_DOUBLE = float(np.finfo(float).max)  # numpy's cannot be compared with all whole numbers
-# Of arrays that are no records, where an estimator has the attribute; None is any size.
-_SHAPES = {
-    "log_likelihoods_": lambda model: (model.n_iter_ + 1,),
-    "objectives_": lambda model: (model.n_iter_ + 1,),
-    "singular_values_": lambda model: (model.symbols_.size + 1, 2, None),
-    "effective_rank_": lambda model: (model.symbols_.size + 1, 2),
-    "scores_": lambda model: (None, None, model.n_splits_),
-    "weights_": lambda model: (len(model.estimators_), *model.operators_.alpha_1.shape[:2]),
+# Of numbers that are in no record, where an estimator has the attribute: the shape, in which None
+# is any size, and what they may be.
+_NUMBERS = {
+    "log_likelihoods_": (lambda model: (model.n_iter_ + 1,), -np.inf, np.inf),
+    "objectives_": (lambda model: (model.n_iter_ + 1,), -np.inf, np.inf),
+    "singular_values_": (lambda model: (len(model.symbols_) + 1, 2, None), -np.inf, np.inf),
+    "effective_rank_": (lambda model: (len(model.symbols_) + 1, 2), -np.inf, np.inf),
+    "scores_": (lambda model: (None, None, model.n_splits_), -np.inf, np.inf),
+    "weights_": (
+        lambda model: (len(model.estimators_), *model.operators_.alpha_1.shape[:2]),
+        0,
+        _LARGEST_DOUBLE,
+    ),
+    "seed_": (lambda _: (), 0, np.iinfo(np.int32).max),
+    "rare_share_": (lambda _: (), 0, 1),
 }
 
 
@@ -147,11 +142,14 @@ def check_model(model, key, max_bytes):
     ValueError, TypeError
         ModelFileError, or as `fit` of a composed parser.
     """
-    for name, shape_of in _SHAPES.items():
-        array = getattr(model, name, None)
-        if isinstance(array, np.ndarray):
-            check_shape(array, shape_of(model), f"{key}/{name}")
-            check_range(array, -np.inf, np.inf, f"{key}/{name}")
+    for name, (shape_of, low, high) in _NUMBERS.items():
+        numbers = getattr(model, name, None)
+        if isinstance(numbers, np.ndarray | int | float):
+            check_shape(numbers, shape_of(model), f"{key}/{name}")
+            check_range(numbers, low, high, f"{key}/{name}")
+    for name in ("labels_", "tags_"):
+        if not all(map(_IN_COLUMNS.fullmatch, getattr(model, name, ()))):
+            raise ModelFileError(f"{key}/{name} holds values that have a tab or line end")
     for kind, check in CHECKS.items():
         if isinstance(model, kind):
             check(model, key)
@@ -161,25 +159,16 @@ def check_model(model, key, max_bytes):
 
 def _check_operators(model, key):
     """Logarithms are taken of deterministic automata; the fallback must be able to do anything."""
-    if model._deterministic and min(part.min() for part in model.operators_) < 0:
-        raise ModelFileError(f"{key}/operators_ holds negative values of deterministic automata")
+    not_negative = dict.fromkeys(Operators._fields, np.inf)
+    if model._deterministic:
+        check_codes(model.operators_, f"{key}/operators_", **not_negative)
+    check_codes(model.fallback_operators_, f"{key}/fallback_operators_", **not_negative)
     alpha_1, alpha_inf, A = model.fallback_operators_
-    if min(part.min() for part in model.fallback_operators_) < 0:
-        raise ModelFileError(f"{key}/fallback_operators_ holds negative values")
     # Of each automaton some state begins, goes on with whatever comes, and ends.
     stays = np.diagonal(A, axis1=-2, axis2=-1).min(axis=2)
     possible = (np.minimum(alpha_1, alpha_inf) * stays > 0).any(axis=-1)
     if not (possible[:-1].all() and possible[-1, RIGHT]):
         raise ModelFileError(f"{key}/fallback_operators_ leaves sentences without a tree")
-
-
-def _check_labels(model, key):
-    _check_values_of_column(model.labels_, f"{key}/labels_")
-
-
-def _check_values_of_column(values, key):
-    if not all(map(_IN_COLUMNS.fullmatch, values)):
-        raise ModelFileError(f"{key} holds values that are empty, or have a tab or line end")
 
 
 def _check_vocabulary(model, key):
@@ -203,15 +192,11 @@ def _check_vocabulary(model, key):
 
 def _check_network(model, key):
     _check_vocabulary(model, key)
-    _check_values_of_column(model.tags_, f"{key}/tags_")
     has_tags = model.tag_column_ in ("upos", "xpos")
     if has_tags != bool(model.tags_.size) or not (has_tags or model.tag_column_ is None):
         raise ModelFileError(f"{key}/tags_ are not those of its tag_column_, {model.tag_column_!r}")
     model._kept()  # what is made of these before the first sentence
-
-
-def _check_tagger(model, key):
-    if not model.tags_.size:
+    if isinstance(model, Tagger) and not model.tags_.size:
         raise ModelFileError(f"{key}/tags_ holds no tags")
 
 
@@ -247,22 +232,13 @@ def _check_composed(model, key):
     type(model)(**params)._check_members()
 
 
-def _check_mixture(model, key):
-    check_range(model.weights_, 0, _LARGEST_DOUBLE, f"{key}/weights_")
-
-
 def _check_search(model, key):
     chosen = {"n_states": model.best_n_states_, "smoothing": model.best_smoothing_}
     if model.best_params_ != chosen or chosen not in model.cv_results_["params"]:
         raise ModelFileError(f"{key}/best_params_ are none of its candidates")
 
 
-def _check_dummy(model, key):
-    check_range(model.seed_, 0, np.iinfo(np.int32).max, f"{key}/seed_")
-
-
 def _check_feature(model, key):
-    check_range(model.rare_share_, 0, 1, f"{key}/rare_share_")
     if model.rare_symbol == "":
         raise ModelFileError(f"{key} has an empty rare_symbol")
 
@@ -280,15 +256,11 @@ def _check_size_of_tables(model, key, max_bytes):
 
 CHECKS = {
     OperatorParser: _check_operators,
-    (OperatorParser, LexicalizedSHAG, CRFParser, BiaffineParser): _check_labels,
     NetworkLearner: _check_network,
-    Tagger: _check_tagger,
     CRFParser: _check_linear,
     (ConditionalSHAG, CRFParser, NetworkLearner): _check_history,
     ConditionalSHAG: _check_tuned,
     ComposedParser: _check_composed,
-    MixtureSHAG: _check_mixture,
     SpectralSHAGCV: _check_search,
-    DummyParser: _check_dummy,
     TokenFeature: _check_feature,
 }

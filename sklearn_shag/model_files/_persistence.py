@@ -27,10 +27,9 @@ from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArr
 FORMAT_VERSION = 1
 _MAX_ESTIMATORS = 1000  # members of members included, which take time each
 _LONGEST_RANGE = 1 << 20
-_MISSING = object()
 # How fitted attributes of a type are kept; those of other types must be plain values.
 KINDS = {
-    **{record.stored: kind for kind, record in RECORDS.items()},
+    **{stored: kind for kind, (stored, _) in RECORDS.items()},
     TreebankStatistics: "statistics",
     ObjectArray: "strings",
     StrArray: "strings",
@@ -175,7 +174,7 @@ def _load(data, max_bytes):
 
 def _take(described, name, kind, key):
     """Take a value of the header, which has to be there and of one type."""
-    value = described.get(name, _MISSING) if isinstance(described, dict) else _MISSING
+    value = described.get(name) if isinstance(described, dict) else None
     if type(value) is not kind:
         raise ModelFileError(f"{key} has no {name!r}, or none that is a {kind.__name__}.")
     return value
@@ -305,35 +304,32 @@ def _describe_attribute(kind, value, key, contents):
 
 
 def _describe_params(params):
-    described = {name: _plain(value) for name, value in params.items()}
-    for name, plain in described.items():
-        if plain is NotImplemented:
+    described = {}
+    for name, value in params.items():
+        try:
+            described[name] = _plain(value)
+        except TypeError:
             raise TypeError(
-                f"The parameter {name}={params[name]!r} cannot be saved; set it to a number, a "
-                f"string, None or a list of them before saving, or use joblib.dump."
-            )
+                f"The parameter {name}={value!r} cannot be saved; set it to a number, a string, "
+                f"None or a list of them before saving, or use joblib.dump."
+            ) from None
     return described
 
 
 def _plain(value):
-    """A value as JSON can hold it, or NotImplemented; `_revive` is the inverse."""
+    """A value as JSON can hold it, or a TypeError; `_revive` is the inverse."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
-    if isinstance(value, dict):
-        items = {name: _plain(item) for name, item in value.items()}
-        if NotImplemented in items.values() or not all(isinstance(name, str) for name in items):
-            return NotImplemented
-        return {"dict": items}
+    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        return {"dict": {name: _plain(item) for name, item in value.items()}}
     if isinstance(value, list | tuple):
         items = [_plain(item) for item in value]
-        if NotImplemented in items:
-            return NotImplemented
         return {"tuple": items} if isinstance(value, tuple) else items
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return NotImplemented
+    raise TypeError
 
 
 def _revive(value, key):
@@ -445,15 +441,15 @@ def _restore_attribute(attribute, annotation, key, source, others):
 
 
 def _restore_record(kind, annotation, key, source, others):
-    stored, check, needed = RECORDS[kind]
+    stored, check = RECORDS[kind]
     arrays = [
         source.archive.read(f"{key}/{field}", _dtype(hint))
         for field, hint in _hints(stored).items()
     ]
     for field, array in zip(stored._fields, arrays, strict=True):
         check_finite(array, f"{key}.{field}")
-    known = {name: others[f"{name}_"] for name in needed if f"{name}_" in others}
-    check(record := stored(*arrays), key, **known)
+    needed = [name for name in [*inspect.signature(check).parameters][2:] if f"{name}_" in others]
+    check(record := stored(*arrays), key, **{name: others[f"{name}_"] for name in needed})
     if annotation is not TreebankStatistics:
         return record
     return TreebankStatistics(

@@ -65,9 +65,10 @@ def signed_log_values(operators, sequences):
     return signs, logs
 
 
-def _check(operators, sequences):
+def _check_and_compute(operators, sequences):
     check_shapes(operators)
     check_sequences(sequences, operators.A.shape[2] - 1)
+    return signed_log_values(scale_operators(operators), sequences)
 
 
 def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> FloatArray:
@@ -108,8 +109,7 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     >>> sequence_values(coin, tree)
     array([0.125, 0.125, 0.5  , 0.5  , 0.5  ])
     """
-    _check(operators, sequences)
-    signs, logs = signed_log_values(scale_operators(operators), sequences)
+    signs, logs = _check_and_compute(operators, sequences)
     with np.errstate(over="ignore"):  # such values are no doubles
         return signs * np.exp(logs)
 
@@ -150,8 +150,7 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
     >>> log_values(coin, tree).round(3)
     array([-2.079, -0.693, -0.693])
     """
-    _check(operators, sequences)
-    signs, logs = signed_log_values(scale_operators(operators), sequences)
+    signs, logs = _check_and_compute(operators, sequences)
     return np.where(signs > 0, logs, -np.inf)
 
 

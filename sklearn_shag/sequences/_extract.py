@@ -33,10 +33,7 @@ def check_trees(codes, heads, indptr, n_symbols):
         is out of its range.
     """
     codes, heads = as_integers(codes, "codes"), as_integers(heads, "heads")
-    if codes.size != heads.size:
-        raise ValueError(
-            f"There are {codes.size} codes and {heads.size} heads; each token has one."
-        )
+    check_shape(heads, codes.shape, "heads", "(n_codes,) = ")
     indptr = check_indptr(indptr, codes.size, "indptr", "codes")
     check_range(codes, 0, n_symbols, "codes")
     lengths = np.diff(indptr)
@@ -331,11 +328,8 @@ def assemble_trees(
 def _check_breadth_first(sequence_indptr, indptr, n_tokens):
     """Check that sequences are those of whole sentences, and that heads precede modifiers."""
     n_sentences = indptr.size - 1
-    if sequence_indptr.size != 2 * n_tokens + n_sentences + 1:
-        raise ValueError(
-            f"{n_sentences} sentences with {n_tokens} tokens have {2 * n_tokens + n_sentences} "
-            f"sequences, got {sequence_indptr.size - 1}."
-        )
+    shape, symbols = (2 * n_tokens + n_sentences + 1,), "(2 * n_tokens + n_sentences + 1,) = "
+    check_shape(sequence_indptr, shape, "sequences.indptr", symbols)
     check_indptr(sequence_indptr, n_tokens, "sequences.indptr", "modifiers")
     of_roots = 2 * indptr[:-1] + np.arange(n_sentences)
     starts, ends = sequence_indptr[:-1], sequence_indptr[1:]
