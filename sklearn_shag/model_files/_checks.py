@@ -19,12 +19,7 @@ from sklearn_shag.features import LinearWeights, check_linear_weights
 from sklearn_shag.learning import Checkpoint, OperatorParser, SpectralSHAGCV, check_checkpoint
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
 from sklearn_shag.model_files._archive import ModelFileError
-from sklearn_shag.network import (
-    NetworkLearner,
-    NetworkWeights,
-    Tagger,
-    check_network_weights,
-)
+from sklearn_shag.network import NetworkLearner, NetworkWeights, Tagger, check_network_weights
 from sklearn_shag.operators import Operators, check_shapes
 from sklearn_shag.sequences import (
     LabelCounts,

@@ -442,19 +442,16 @@ def _restore_attribute(attribute, annotation, key, source, others):
 
 def _restore_record(kind, annotation, key, source, others):
     stored, check = RECORDS[kind]
-    arrays = [
-        source.archive.read(f"{key}/{field}", _dtype(hint))
-        for field, hint in _hints(stored).items()
-    ]
-    for field, array in zip(stored._fields, arrays, strict=True):
-        check_finite(array, f"{key}.{field}")
-    needed = [name for name in [*inspect.signature(check).parameters][2:] if f"{name}_" in others]
-    check(record := stored(*arrays), key, **{name: others[f"{name}_"] for name in needed})
+    arrays = {}
+    for field, hint in _hints(stored).items():
+        arrays[field] = source.archive.read(f"{key}/{field}", _dtype(hint))
+        check_finite(arrays[field], f"{key}.{field}")
+    record, (_, _, *names) = stored(**arrays), inspect.signature(check).parameters
+    check(record, key, **{name: others[f"{name}_"] for name in names if f"{name}_" in others})
     if annotation is not TreebankStatistics:
         return record
-    return TreebankStatistics(
-        others["symbols_"], record, others["labels_"], others["label_counts_"]
-    )
+    symbols, labels, counts = map(others.get, ("symbols_", "labels_", "label_counts_"))
+    return TreebankStatistics(symbols, record, labels, counts)
 
 
 def _dtype(annotation):

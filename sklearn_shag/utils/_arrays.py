@@ -10,7 +10,21 @@ from sklearn_shag.utils._messages import shorten
 
 
 def as_integers(values, name, meaning=""):
-    """Make a flat, contiguous array of whole numbers, and of nothing else."""
+    """Make a flat array of whole numbers, and of nothing else.
+
+    Parameters
+    ----------
+    values : array-like
+    name : str
+        What the message calls them.
+    meaning : str, default=""
+        What the message says of the numbers.
+
+    Returns
+    -------
+    array : int64 ndarray
+        Contiguous, for kernels.
+    """
     try:
         array = np.asarray(values)
     except ValueError:  # a ragged one
@@ -23,7 +37,17 @@ def as_integers(values, name, meaning=""):
 
 
 def check_shape(values, shape, name, symbols="", advice=""):
-    """Check the shape of an array, in which None is any size; `symbols` say what sizes are."""
+    """Check the shape of an array.
+
+    Parameters
+    ----------
+    values : array-like
+    shape : tuple
+        None stands for any size.
+    name : str
+    symbols, advice : str, default=""
+        What the message says of the shape, and behind it.
+    """
     given = np.shape(values)
     if len(given) != len(shape) or any(
         size not in (None, own) for own, size in zip(given, shape, strict=True)
@@ -44,9 +68,17 @@ def check_positive(counts, name):
 
 
 def check_range(values, low, high, name, meaning=""):
-    """Check that values are at least `low` and at most `high`, one number or one for each.
+    """Check that values lie in a range, in which NaN never is.
 
-    NaN is in no range.
+    Parameters
+    ----------
+    values : ndarray or number
+    low : number
+    high : number or ndarray
+        The largest of all values, or of each.
+    name : str
+    meaning : str, default=""
+        What the message says of the range.
     """
     values = np.asarray(values)
     outside = ~((values >= low) & (values <= high))
@@ -60,7 +92,19 @@ def check_range(values, low, high, name, meaning=""):
 
 
 def check_indptr(indptr, size, name, of):
-    """Check that positions run from 0 to the size of an array, and never back."""
+    """Check that positions run from 0 to the size of an array, and never back.
+
+    Parameters
+    ----------
+    indptr : array-like
+    size : int
+    name, of : str
+        What messages call the positions, and what they are positions of.
+
+    Returns
+    -------
+    indptr : int64 ndarray
+    """
     indptr = as_integers(indptr, name)
     if not indptr.size or indptr[0] != 0 or indptr[-1] != size or (np.diff(indptr) < 0).any():
         raise ValueError(
