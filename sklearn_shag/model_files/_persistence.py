@@ -228,14 +228,12 @@ def _describe(model, key, contents, fitted=True):
             [name, _describe(step, f"{key}/{name}", contents, fitted)]
             for name, step in params.pop("steps")
         ]
-    elif issubclass(cls, ComposedParser):
-        described["estimators"] = _describe_members(
-            params.pop("estimators"), f"{key}/estimators", contents, fitted=False
-        )
+    # Frozen estimators are where they are met first, also when they are restored.
+    members = {"estimators": params.pop("estimators")} if issubclass(cls, ComposedParser) else {}
     nested = [name for name, value in params.items() if isinstance(value, BaseEstimator)]
-    described["nested"] = _describe_members(
-        [(name, params.pop(name)) for name in nested], f"{key}/nested", contents, fitted=False
-    )
+    members["nested"] = [(name, params.pop(name)) for name in nested]
+    for part, named in members.items():
+        described[part] = _describe_members(named, f"{key}/{part}", contents, fitted=False)
     described["params"] = _describe_params(params)
     check_params(model)
     if fitted and cls is not Pipeline:
@@ -329,7 +327,7 @@ def _plain(value):
         return {"tuple": items} if isinstance(value, tuple) else items
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError
+    raise TypeError(f"A {type(value).__name__} cannot be saved.")
 
 
 def _revive(value, key):

@@ -301,7 +301,7 @@ def _list_trigrams(sequences, pairs, n_symbols, codes, counts):
 def _add_up(n_symbols, pairs, first, middle, last, counts):
     """Add up equal trigrams; returns indptr, first, middle, last and counts, sorted by pair."""
     alphabet = Alphabet(n_symbols)
-    shape = alphabet.n_pairs, max(n_symbols, 1), alphabet.n_contexts, alphabet.n_contexts
+    shape = alphabet.n_pairs, alphabet.n_modifiers, alphabet.n_contexts, alphabet.n_contexts
     pairs, middle, last, first, counts = add_up(shape, pairs, middle, last, first, counts)
     indptr = np.searchsorted(pairs, np.arange(alphabet.n_pairs + 1))
     return indptr, first, middle, last, counts
