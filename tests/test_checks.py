@@ -99,6 +99,12 @@ def test_sequences(use, name, value):
         use(SEQUENCES._replace(**{name: value}))
 
 
+def test_trigrams_of_unknown_modifiers():
+    """Kernels count them in arrays of the known symbols."""
+    with pytest.raises(ValueError, match=r"sequences\.modifiers\[0\] must be from 0 to 1, got 2"):
+        collect_statistics(extract_sequences(CODES, HEADS, INDPTR, n_symbols=2), 2)
+
+
 @pytest.mark.parametrize(
     ("indptr", "sequence_indptr", "message"),
     [

@@ -197,8 +197,8 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     Raises
     ------
     ValueError
-        If there are so many symbols that trigrams cannot be numbered in 64 bits, or the arrays of
-        `sequences` do not agree.
+        If there are so many symbols that trigrams cannot be numbered in 64 bits, the arrays of
+        `sequences` do not agree, or a modifier is the unknown symbol.
 
     See Also
     --------
@@ -221,6 +221,7 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     """
     _check_n_symbols(n_symbols)
     check_sequences(sequences, n_symbols)
+    check_codes(sequences, "sequences", modifiers=n_symbols - 1)  # no trigram has an unknown one
     alphabet = Alphabet(n_symbols)
     collapsed = collapse_sequences(sequences)
     of_root = collapsed.heads == alphabet.root
