@@ -1,6 +1,5 @@
 """Trees that look at no words: what any parser has to be better than."""
 
-from functools import partial
 from itertools import pairwise
 from typing import Literal, Self
 from zlib import crc32
@@ -8,9 +7,9 @@ from zlib import crc32
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._parser import ChartParser
-from sklearn_shag.encoding import EncodedSentences, check_heads, check_sentences
-from sklearn_shag.parsing import Potentials, Rung, packed_unit_grammar
+from sklearn_shag._parser import Parser
+from sklearn_shag.encoding import check_heads, check_sentences
+from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
@@ -19,7 +18,7 @@ from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 CERTAIN = 50.0
 
 
-class DummyParser(ChartParser):
+class DummyParser(Parser):
     """Parser that looks at no words: a baseline.
 
     Its trees are the same for all sentences of the same length, or drawn at random. Any other
@@ -70,11 +69,11 @@ class DummyParser(ChartParser):
     """
 
     _parameter_constraints = {
-        **ChartParser._parameter_constraints,
+        **Parser._parameter_constraints,
         "strategy": [StrOptions({"right", "left", "random"})],
         "random_state": ["random_state"],
     }
-    _parsing_parameters = (*ChartParser._parsing_parameters, "strategy")
+    _parsing_parameters = (*Parser._parsing_parameters, "strategy")
 
     _needs_whole_trees = None
     _takes_heads_of_trees = False
@@ -133,28 +132,25 @@ class DummyParser(ChartParser):
         self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return self
 
-    def _encode(self, sentences, symbols):
+    def _encode(self, sentences, symbols, indptr):
         # A number for each sentence, at all its tokens.
         numbers = [crc32("\t".join(sentence).encode()) for sentence in symbols]
-        lengths = [len(sentence) for sentence in symbols]
-        return EncodedSentences(np.repeat(numbers, lengths), np.cumsum([0, *lengths]))
+        return np.repeat(numbers, np.diff(indptr))
 
-    def _rungs(self):
-        make = partial(_potentials, _score_at_random, self.seed_)
-        if self.strategy != "random":
-            make = partial(_potentials, _score_chain, self.strategy)
-        return [Rung(packed_unit_grammar(), make)]
-
-
-def _potentials(score, argument, batch):
-    arcs = [
-        score(argument, stop - start, batch.codes[start]) for start, stop in pairwise(batch.indptr)
-    ]
-    arcs = np.concatenate([of_sentence.ravel() for of_sentence in arcs])
-    return Potentials(batch.indptr, np.zeros_like(batch.codes), arcs)
+    def _score(self, batch, rung=0):
+        if rung:
+            return None
+        arcs = []
+        for start, stop in pairwise(batch.indptr):
+            if self.strategy == "random":
+                of_sentence = _score_at_random(self.seed_, stop - start, batch.codes[start])
+            else:
+                of_sentence = _score_chain(self.strategy, stop - start)
+            arcs.append(of_sentence.ravel())
+        return score_by_arcs(batch.indptr, np.concatenate(arcs), None)
 
 
-def _score_chain(strategy, n_tokens, _):
+def _score_chain(strategy, n_tokens):
     tokens = np.arange(1, n_tokens + 1)
     heads = tokens - 1 if strategy == "left" else (tokens + 1) % (n_tokens + 1)
     return CERTAIN * (heads[:, None] == np.arange(n_tokens + 1))

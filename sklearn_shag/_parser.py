@@ -1,4 +1,4 @@
-"""Sentences in, trees out: what all parsers share, and those with a chart."""
+"""Sentences in, trees out: what all parsers share."""
 
 from abc import ABC, abstractmethod
 from functools import lru_cache, partial
@@ -10,22 +10,24 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.encoding import check_allowed, check_heads, check_sentences, check_trees
+from sklearn_shag.encoding import Batch, check_allowed, check_heads, check_sentences, check_trees
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.parsing import (
-    Batch,
     advise_on_crossing,
     allow_kept_heads,
+    decode,
     find_impossible,
     kept_relations,
-    log_rungs,
+    list_heads,
+    list_log_partitions,
+    list_marginals,
+    list_parts,
     make_trees,
     over_chunks,
-    parse_derivations,
-    parse_heads,
-    parse_log_partitions,
-    parse_marginals,
+    permit_projective,
     report_marginals,
+    solve,
+    solve_derivations,
 )
 from sklearn_shag.sequences import label_arcs, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
@@ -39,17 +41,21 @@ from sklearn_shag.utils._param_validation import (
 from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray
 
 
-class BaseParser(BaseEstimator, ABC):
-    """Parser, however it comes by its trees.
+class Parser(BaseEstimator, ABC):
+    """Scorer of sentences: it says what it knows of them, and all else is written once over that.
 
     A subclass has the parameters `decoder`, `n_jobs` and `verbose`, and learns `labels_`, the
-    relations of arcs (str), sorted, which are none if the training trees had none. Of given arcs it
-    says them in the hook `_label_sentences`.
+    relations of arcs (str), sorted, which are none if the training trees had none. It says what it
+    knows of all sentences, at the edge, in the hook `_encode`, of a chunk of them in `_score`, and
+    in `_label_arcs` how it labels given arcs: by default as those with the same symbols and
+    direction are labelled most often, of which there have to be `label_counts_` then.
     """
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
     _parsing_parameters = ("decoder", "n_jobs", "verbose")
     _takes_heads_of_trees = True  # of X, where there is no y
+    # Whether a derivation has just one state path, so that the best path is the best tree.
+    _deterministic = False
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi", "mst"})],
@@ -82,7 +88,6 @@ class BaseParser(BaseEstimator, ABC):
             The fitted estimator.
         """
 
-    @abstractmethod
     def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Parse sentences.
 
@@ -114,8 +119,9 @@ class BaseParser(BaseEstimator, ABC):
         eight sentences are parsed together. k classes of memory take (k + 1) / 2 times the time,
         and k times the memory.
         """
+        batch, task = self._batch(X, allowed), self._decoding(list_heads)
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
-    @abstractmethod
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Compute how probable each token is as the head of each other.
 
@@ -145,8 +151,10 @@ class BaseParser(BaseEstimator, ABC):
         error but with ``decoder="mst"``, marginals are those without `allowed`: what it
         forbids is set to 0, and each row is divided by its sum.
         """
+        batch = self._batch(X, allowed)
+        task = partial(solve, self._score, list_marginals)
+        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
-    @abstractmethod
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         """Compute the log probability of trees, given their sentences.
 
@@ -164,22 +172,68 @@ class BaseParser(BaseEstimator, ABC):
             all trees. -inf for trees that are not projective or have several roots, and where the
             estimate is not positive.
         """
+        batch = self._batch(X)
+        allowed = arcs_left_by(self._known_heads(batch, y))
+        sign, log_abs_z = self._log_partitions(batch, self._score)
+        known = batch._replace(allowed=allowed)
+        sign_known, log_abs_known = self._log_partitions(known, self._score)
+        possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
+        return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
 
     @abstractmethod
-    def _label_sentences(self, sentences, heads):
-        """Label the arcs of trees.
+    def _encode(self, sentences, symbols, indptr):
+        """Say in whole numbers what is known of the tokens of all sentences.
 
         Parameters
         ----------
         sentences : list
             As users give them.
-        heads : sequence of length n_sentences
-            Likewise.
+        symbols : list of sequences of str
+            Of each sentence.
+        indptr : int ndarray of shape (n_sentences + 1,)
+            Where the tokens of each begin, among all.
 
         Returns
         -------
-        labels : object ndarray of shape (n_sentences,)
+        codes : int ndarray of shape (n_tokens,) or (n_tokens, n_columns), or a tuple of such
         """
+
+    @abstractmethod
+    def _score(self, batch, rung=0):
+        """Say what is known of a chunk of sentences, before any chart is asked.
+
+        Parameters
+        ----------
+        batch : Batch
+        rung : int, default=0
+            Further ones are for sentences that those before have no mass for.
+
+        Returns
+        -------
+        scored : Scored or None
+            None where there is no such rung.
+        """
+
+    def _label_arcs(self, batch, heads):
+        """Label given arcs.
+
+        Parameters
+        ----------
+        batch : Batch
+        heads : int ndarray of shape (n_tokens,)
+            1-based head positions within each sentence, 0 for the root.
+
+        Returns
+        -------
+        labels : int ndarray of shape (n_tokens,)
+            Places in `labels_`.
+        """
+        table = keep(self, (self.label_counts_, self.symbols_), _tabulate_labels)
+        return label_arcs(table, batch.codes, heads, batch.indptr)
+
+    def _labeller(self, batch):
+        """Say how to label given arcs of a chunk; None if no relations are known."""
+        return partial(self._label_arcs, batch) if self._has_labels else None
 
     @property
     def _has_labels(self):
@@ -224,18 +278,23 @@ class BaseParser(BaseEstimator, ABC):
             return self._predict_parts(sentences, allowed)[1]
         if allowed is not None:
             raise ValueError("Give heads, or the arcs allowed for heads to predict, but not both.")
-        return self._label_sentences(sentences, heads)
+        batch, heads = self._batch(sentences), check_heads(sentences, heads, "heads")
+        labels = self.labels_[self._label_arcs(batch, heads)]
+        return object_array(list_heads(batch, None, labels))
 
     def _predict_parts(self, sentences, allowed):
         """Predict heads, the labels of their arcs, and tags by the name of their column.
 
         Labels are None for each sentence if none are known.
         """
-        heads = self.predict(sentences, allowed=allowed)
-        labels = (
-            self._label_sentences(sentences, heads) if self._has_labels else [None] * len(heads)
-        )
-        return heads, labels, {}
+        batch, task = self._batch(sentences, allowed), self._decoding(list_parts)
+        found = over_chunks(task, batch, self.n_jobs, self.verbose)
+        heads, labels, tags = map(object_array, zip(*found, strict=True))
+        if self._has_labels:
+            labels = look_up(self.labels_, labels)
+        if tags[0] is None:
+            return heads, labels, {}
+        return heads, labels, {self.tag_column_: look_up(self.tags_, tags)}
 
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
@@ -320,10 +379,15 @@ class BaseParser(BaseEstimator, ABC):
         """Whether predicted trees have no arcs that cross."""
         return self.decoder != "mst"
 
-    def _check_allowed(self, allowed, lengths):
-        """Check which arcs of sentences are allowed, and that they make trees."""
+    def _batch(self, X, allowed=None):
+        """Check sentences, and which arcs they may have, and encode them."""
+        self._check_ready()
+        sentences, symbols = check_sentences(X)
+        lengths = list(map(len, symbols))
+        indptr = np.cumsum([0, *lengths])
+        codes = self._encode(sentences, symbols, indptr)
         if allowed is None:
-            return None
+            return Batch(codes, indptr, sentences)
         allowed = check_allowed(allowed, lengths)
         impossible = find_impossible(allowed, self._projective)
         if impossible is not None:
@@ -332,7 +396,30 @@ class BaseParser(BaseEstimator, ABC):
                 f"whose arcs are all allowed: allow more of them in allowed[{impossible}]"
                 f"{advise_on_crossing(allowed[impossible])}."
             )
-        return allowed
+        if self._projective:
+            return Batch(codes, indptr, sentences, allowed)
+        return Batch(codes, indptr, sentences, permit_projective(allowed), allowed)
+
+    def _decoding(self, want):
+        """Say how to find the best trees of a chunk, and list what is wanted of them."""
+        if self.decoder == "viterbi":
+            return partial(solve_derivations, self._score, want)
+        return partial(solve, self._score, partial(decode, self.decoder, want))
+
+    def _known_heads(self, batch, y):
+        """List the heads of each sentence, -1 where they are not known."""
+        return list_heads(batch, None, check_heads(batch.sentences, y, partial=True))
+
+    def _log_partitions(self, batch, score):
+        """Compute sign and log |Z| of every sentence by the first rung."""
+        task = partial(list_log_partitions, score)
+        results = over_chunks(task, batch, self.n_jobs, self.verbose)
+        return tuple(map(np.array, zip(*results, strict=True)))
+
+    def _report_marginals(self, X):
+        """List what :class:`~sklearn_shag.inspection.MarginalReport` says of each sentence."""
+        task = partial(report_marginals, self._score)
+        return over_chunks(task, self._batch(X), self.n_jobs, self.verbose)
 
     def _check_ready(self):
         check_is_fitted(self)
@@ -347,6 +434,12 @@ class BaseParser(BaseEstimator, ABC):
         except TypeError:  # to be refused, too, and not for that
             check = _check_parsing.__wrapped__
         check(type(self), *values)
+        if self.decoder == "viterbi" and not self._deterministic:
+            raise ValueError(
+                f"decoder='viterbi' finds the best path through the states, which is the best tree "
+                f"only for deterministic automata. Use decoder='mbr' or 'max_marginal' with "
+                f"{type(self).__name__}."
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -363,130 +456,9 @@ def _check_parsing(kind, *values):
     validate_parameter_constraints(constraints, params, kind.__name__)
 
 
-class ChartParser(BaseParser):
-    """Parser by a chart: everything but what it knows of sentences, and how it came to know it.
-
-    A subclass says what it knows in two hooks: of all sentences, at the edge, in `_encode`; in
-    `_rungs` the rest. A third, `_label_arcs`, labels given arcs: by default as those with the same
-    symbols and direction are labelled most often, of which there have to be `label_counts_` then.
-    """
-
-    # Whether a derivation has just one state path, so that the best path is the best tree.
-    _deterministic = False
-
-    @abstractmethod
-    def _encode(self, sentences, symbols):
-        """Say in whole numbers what is known of the tokens of all sentences.
-
-        Parameters
-        ----------
-        sentences : list
-            As users give them.
-        symbols : list of sequences of str
-            Of each sentence.
-
-        Returns
-        -------
-        encoded : EncodedSentences
-            Its `codes` may have several columns.
-        """
-
-    @abstractmethod
-    def _rungs(self):
-        """List how to parse, as Rungs, each for sentences that those before have no mass for."""
-
-    def _parsing_rungs(self):
-        """List the same for trees of given sentences, where these need other rungs."""
-        return self._rungs()
-
-    def _label_arcs(self, batch, heads):
-        """Label given arcs.
-
-        Parameters
-        ----------
-        batch : Batch
-        heads : int ndarray of shape (n_tokens,)
-            1-based head positions within each sentence, 0 for the root.
-
-        Returns
-        -------
-        labels : int ndarray of shape (n_tokens,)
-            Places in `labels_`.
-        """
-        table = keep(self, (self.label_counts_, self.symbols_), _tabulate_labels)
-        return label_arcs(table, batch.codes, heads, batch.indptr)
-
-    def _label_sentences(self, sentences, heads):
-        return self._label_batch(self._batch(sentences), check_heads(sentences, heads, "heads"))
-
-    def _predict_parts(self, sentences, allowed):
-        batch = self._batch(sentences, allowed)  # once for both
-        heads = self._parse(batch)
-        if not self._has_labels:
-            return heads, [None] * heads.size, {}
-        return heads, self._label_batch(batch, np.concatenate(heads)), {}
-
-    def _label_batch(self, batch, heads):
-        labels = self.labels_[self._label_arcs(batch, heads)]
-        return object_array(np.split(labels, batch.indptr[1:-1]))
-
-    def _batch(self, X, allowed=None):
-        self._check_ready()
-        sentences, symbols = check_sentences(X)
-        codes, indptr = self._encode(sentences, symbols)
-        allowed = self._check_allowed(allowed, np.diff(indptr).tolist())
-        return Batch(sentences, codes, indptr, allowed)
-
-    def _check_parsing(self):
-        super()._check_parsing()
-        if self.decoder == "viterbi" and not self._deterministic:
-            raise ValueError(
-                f"decoder='viterbi' finds the best path through the states, which is the best tree "
-                f"only for deterministic automata. Use decoder='mbr' or 'max_marginal' with "
-                f"{type(self).__name__}."
-            )
-
-    def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
-        return self._parse(self._batch(X, allowed))
-
-    def _parse(self, batch):
-        task = self._decode(self._parsing_rungs())
-        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
-
-    def _decode(self, rungs):
-        """Say how to find the trees of a chunk."""
-        if self.decoder == "viterbi":
-            return partial(parse_derivations, log_rungs(rungs))
-        return partial(parse_heads, rungs, decoder=self.decoder)
-
-    def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
-        batch = self._batch(X, allowed)
-        task = partial(parse_marginals, self._parsing_rungs(), decoder=self.decoder)
-        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
-
-    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
-        batch = self._batch(X)
-        rungs, allowed = self._parsing_rungs(), arcs_left_by(self._known_heads(batch, y))
-        sign, log_abs_z = self._log_partitions(batch, rungs)
-        sign_known, log_abs_known = self._log_partitions(batch._replace(allowed=allowed), rungs)
-        possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
-        return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
-
-    def _known_heads(self, batch, y):
-        """List the heads of each sentence, -1 where they are not known."""
-        return np.split(check_heads(batch.sentences, y, partial=True), batch.indptr[1:-1])
-
-    def _log_partitions(self, batch, rungs):
-        """Compute sign and log |Z| of every sentence by the first of some rungs."""
-        task = partial(parse_log_partitions, rungs[:1])
-        results = over_chunks(task, batch, self.n_jobs, self.verbose)
-        return tuple(map(np.array, zip(*results, strict=True)))
-
-    def _report_marginals(self, X):
-        """List what :class:`~sklearn_shag.inspection.MarginalReport` says of each sentence."""
-        batch = self._batch(X)
-        task = partial(report_marginals, self._rungs()[:1])
-        return over_chunks(task, batch, self.n_jobs, self.verbose)
+def look_up(names, codes):
+    """List the names of the codes of each sentence."""
+    return object_array([names[of_sentence] for of_sentence in codes])
 
 
 def _tabulate_labels(counts, symbols):

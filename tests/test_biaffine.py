@@ -100,7 +100,7 @@ def test_scores_are_those_of_the_network(fitted, test):
     columns, _, network = fitted._kept()
     assert columns.names == ("upos", "form")
     batch = fitted._batch(test[:3])
-    scores = read(network, batch.codes, batch.indptr).arcs
+    scores = read(network, batch).arcs
     potentials = Potentials(batch.indptr, arcs=scores.astype(np.float64))
     expected = chart(None, potentials).arcs
     given = [each[np.isfinite(each)] for each in fitted.score_arcs(test[:3])]
@@ -135,8 +135,8 @@ def test_weights_are_averages(trees, monkeypatch):
     monkeypatch.setattr("sklearn_shag.network._estimators.Trainer", Kept)
     parser = small(max_iter=1).fit(trees)
     (trainer,) = made
-    assert_array_equal(parser.weights_.values, trainer.average)
-    assert not np.array_equal(trainer.average, trainer.values)
+    assert_array_equal(parser.weights_.values, trainer.averaged)
+    assert not np.array_equal(trainer.averaged, trainer.values)
 
 
 def test_columns_are_embedded_in_groups():

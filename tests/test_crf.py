@@ -346,7 +346,7 @@ def test_no_labels(trees, test):
 def test_the_weights_of_features_add_up(fitted, test):
     tree = next(tree for tree in test if len(tree) > 6)
     n = len(tree)
-    potentials = fitted._rungs()[0].make_potentials(fitted._batch([tree]))
+    potentials = fitted._score(fitted._batch([tree])).potentials
     scores = potentials.arcs.reshape(n, n + 1)
     for m, h in [(1, 0), (2, 5), (6, 1)]:
         features = fitted.explain(tree, m, head=h, rival=3, n_features=None)
@@ -369,7 +369,7 @@ def test_the_arc_explained_is_the_predicted_one(fitted, test):
         assert by_template["bias"].values == side
         explicit = fitted.explain(tree, token, head=predicted[token - 1], n_features=None)
         assert explicit == features
-    scores = fitted._rungs()[0].make_potentials(fitted._batch([tree])).arcs
+    scores = fitted._score(fitted._batch([tree])).potentials.arcs
     of_token = scores.reshape(len(tree), -1)[0].copy()
     of_token[[1, predicted[0]]] = -np.inf
     explicit = fitted.explain(tree, 1, rival=int(of_token.argmax()))

@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from sklearn_shag.encoding import Batch
 from sklearn_shag.operators import Operators, scale_operators
 from sklearn_shag.parsing import (
-    Batch,
     Potentials,
-    Rung,
+    Scored,
+    decode,
     eisner,
     inside_outside,
-    log_rungs,
+    list_heads,
+    list_log_partitions,
+    list_marginals,
     maximum_arborescence,
     over_chunks,
     pack_grammar,
-    parse_derivations,
-    parse_heads,
-    parse_log_partitions,
-    parse_marginals,
-    potentials_of_codes,
     report_marginals,
+    solve,
+    solve_derivations,
 )
 from sklearn_shag.parsing import _chart as _chunks
 from sklearn_shag.parsing import _fast_chart as _fast_chart
@@ -118,15 +118,21 @@ def _run(operators, sentences, with_marginals, fewest_in_lockstep):
     return done, results.sign, results.log_abs_z, parts
 
 
-def parse(task, operators, fallback, codes, indptr, n_jobs=1, **options):
+def parse(want, operators, fallback, codes, indptr, n_jobs=1, decoder=None):
     """Give encoded sentences to parsers' tasks: a result for each."""
-    batch = Batch([None] * (indptr.size - 1), codes, indptr, None)
-    rungs = [Rung(pack_grammar(part), potentials_of_codes) for part in (operators, fallback)]
-    if task is parse_derivations:
-        rungs = log_rungs(rungs)
-    if task in (parse_log_partitions, report_marginals):
-        rungs = rungs[:1]
-    return over_chunks(partial(task, rungs, **options), batch, n_jobs, 0)
+    grammars = [pack_grammar(part) for part in (operators, fallback)]
+
+    def score(batch, rung=0):
+        potentials = Potentials(batch.indptr, batch.codes)
+        return Scored(grammars[rung], potentials) if rung < 2 else None
+
+    if want is list_heads and decoder is None:
+        task = partial(solve_derivations, score, want)
+    elif want is list_heads:
+        task = partial(solve, score, partial(decode, decoder, want))
+    else:
+        task = partial(solve, score, want) if want is list_marginals else partial(want, score)
+    return over_chunks(task, Batch(codes, indptr), n_jobs, 0)
 
 
 def assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-8):
@@ -402,12 +408,12 @@ class TestLadder:
     def assert_bulk_agrees(operators, fallback, sentences):
         codes, indptr = encoded(sentences)
         given = operators, fallback, codes, indptr
-        logs = parse(parse_log_partitions, *given)
+        logs = parse(list_log_partitions, *given)
         report = parse(report_marginals, *given)
         signs, share, mass, _ = map(np.array, zip(*report, strict=True))
-        marginals = parse(parse_marginals, *given)
-        mbr = parse(parse_heads, *given, decoder="mbr")
-        largest = parse(parse_heads, *given, decoder="max_marginal")
+        marginals = parse(list_marginals, *given)
+        mbr = parse(list_heads, *given, decoder="mbr")
+        largest = parse(list_heads, *given, decoder="max_marginal")
         for k, sentence in enumerate(sentences):
             scaled = inside_outside(operators, sentence)
             assert signs[k] == scaled.sign
@@ -505,7 +511,7 @@ class TestLadder:
         assert done.all()
         done, _, _, _ = run(operators, sentences)
         assert not done.any()
-        marginals = parse(parse_marginals, operators, fallback, *encoded(sentences))[0]
+        marginals = parse(list_marginals, operators, fallback, *encoded(sentences))[0]
         # The one tree that is possible: the scaled chart finds it.
         assert_allclose(marginals, repaired(np.eye(2, 3)), rtol=1e-9)
 
@@ -568,9 +574,9 @@ class TestLadder:
         sentences = [np.array(s) for s in ([0, 2], [1], [0, 1, 2], [3], [2, 3, 0])]
         self.assert_bulk_agrees(operators, fallback, sentences)
         codes, indptr = encoded(sentences)
-        marginals = parse(parse_marginals, operators, fallback, codes, indptr)[2]
+        marginals = parse(list_marginals, operators, fallback, codes, indptr)[2]
         assert_allclose(marginals, (1 - np.eye(3, 4, 1)) / 3, rtol=1e-15)
-        heads = parse(parse_heads, operators, fallback, codes, indptr, decoder="mbr")[2]
+        heads = parse(list_heads, operators, fallback, codes, indptr, decoder="mbr")[2]
         assert tuple(heads) in oracles.projective_trees(3)
 
     @pytest.mark.parametrize("n_states", [1, 3])
@@ -588,12 +594,12 @@ class TestLadder:
 def results_of(operators, fallback, sentences, n_jobs):
     """All that parsers compute: a list for each."""
     given = operators, fallback, *encoded(sentences), n_jobs
-    results = [parse(parse_log_partitions, *given), parse(report_marginals, *given)]
-    results.append(parse(parse_marginals, *given))
+    results = [parse(list_log_partitions, *given), parse(report_marginals, *given)]
+    results.append(parse(list_marginals, *given))
     results += [
-        parse(parse_heads, *given, decoder=decoder) for decoder in ("mbr", "max_marginal", "mst")
+        parse(list_heads, *given, decoder=decoder) for decoder in ("mbr", "max_marginal", "mst")
     ]
-    return [*results, parse(parse_derivations, *given)]
+    return [*results, parse(list_heads, *given)]
 
 
 @cache

@@ -8,18 +8,24 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import CRFParser
-from sklearn_shag.encoding import choose_columns, encode_columns, list_values, make_columns
+from sklearn_shag.conditional import Examples
+from sklearn_shag.conditional._passes import cut_into_batches
+from sklearn_shag.encoding import (
+    all_arcs,
+    arcs_of_heads,
+    choose_columns,
+    encode_columns,
+    list_values,
+    make_columns,
+    take_sentences,
+)
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
     LinearTrainer,
-    Text,
-    all_arcs,
-    arcs_of_heads,
     compile_templates,
-    cut_into_batches,
-    learn_labels,
-    learn_trees,
+    labels_to_learn,
     score_arcs,
+    trees_to_learn,
 )
 from sklearn_shag.features import _hashing as _hashing
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
@@ -147,7 +153,9 @@ def columns():
 @pytest.fixture(scope="module")
 def text(columns):
     indptr = np.cumsum([0, *map(len, TREES)])
-    return Text(encode_columns(columns, TREES, indptr), indptr)
+    nothing = np.full(indptr[-1], -1)
+    codes, weights = encode_columns(columns, TREES, indptr), np.ones(len(TREES))
+    return Examples(codes, indptr, np.concatenate(HEADS), nothing, None, weights)
 
 
 @pytest.fixture(scope="module")
@@ -213,13 +221,13 @@ def test_the_score_of_an_arc_is_the_sum_of_its_weights(text, templates):
 
 def test_steps_and_averages(text, templates):
     rng, oracle = np.random.default_rng(1), Oracle(0.3, smallest=0.2)
-    trainer = LinearTrainer(np.zeros((N_FEATURES, 1)), templates, 0.3, smallest=0.2)
+    trainer = LinearTrainer(np.zeros((N_FEATURES, 1)), templates, 0.3, 0.2, None)
     arcs = [(tree, h, m) for tree in TREES for m, h in arcs_of(tree)]
     everything = all_arcs(text.indptr)
     for _ in range(4):
         gradient = rng.normal(size=(everything.heads.size, 1))
-        loss = trainer.learn(text, everything, lambda scores, g=gradient: (7.0, g))
-        assert loss == 7.0
+        trainer.to_learn = lambda _, g=gradient: (everything, lambda scores: (7.0, g))
+        assert trainer.learn(text) == 7.0
         of_arcs = gradient[everything.heads != everything.modifiers]
         oracle.step([(*arc, slope) for arc, slope in zip(arcs, of_arcs, strict=True)])
         same_scores(oracle, trainer, text)
@@ -232,10 +240,12 @@ def test_steps_and_averages(text, templates):
 
 def test_the_average_begins_with_the_start(text, templates):
     start = np.ones((N_FEATURES, 1))
-    trainer = LinearTrainer(start, templates, 0.3, smallest=0.0)
+    arcs = all_arcs(text.indptr)
+    gradient = np.ones((arcs.heads.size, 1))
+    to_learn = arcs, lambda scores: (0.0, gradient)
+    trainer = LinearTrainer(start, templates, 0.3, 0.0, lambda _: to_learn)
     assert_array_equal(trainer.average(), start)
-    gradient = np.ones((all_arcs(text.indptr).heads.size, 1))
-    trainer.learn(text, all_arcs(text.indptr), lambda scores: (0.0, gradient))
+    trainer.learn(text)
     assert_array_equal(trainer.average(), trainer.weights.values)
     assert trainer.average().min() < 0.9
     assert_array_equal(start, 1.0)
@@ -261,7 +271,7 @@ def test_trees_learn_by_the_loss_over_all_trees(text, templates):
     """Steps follow the difference of feature counts, expected in all trees and in known ones."""
     rate, smallest = 0.2, 2e-3
     weights, oracle = np.array([1.0, 0.5, 2.0, 1.5]), Oracle(rate, smallest)
-    trainer = LinearTrainer(np.zeros((N_FEATURES, 1)), templates, rate, smallest)
+    trainer = LinearTrainer(np.zeros((N_FEATURES, 1)), templates, rate, smallest, trees_to_learn)
     for batches in ([[0, 1], [2, 3]], [[3, 0], [1]], [[0, 1, 2, 3]]):
         expected = 0.0
         for batch in batches:
@@ -275,8 +285,8 @@ def test_trees_learn_by_the_loss_over_all_trees(text, templates):
                     for m, h in arcs_of(TREES[s])
                 ]
             oracle.step(arcs)
-        heads = np.concatenate(HEADS)
-        loss = learn_trees(trainer, text, heads, weights, [np.array(batch) for batch in batches])
+        examples = text._replace(weights=np.array(weights))
+        loss = sum(trainer.learn(take_sentences(examples, np.array(batch))) for batch in batches)
         assert_allclose(loss, expected, rtol=1e-5)
         same_scores(oracle, trainer, text)
 
@@ -316,7 +326,9 @@ def test_labels_learn_by_a_softmax(text, templates):
     labels = ["advmod", "det", "nsubj", "obj", "root"]
     codes = [[labels.index(d) if d in labels else -1 for d in tree.deprels] for tree in TREES]
     weights, oracle = np.array([1.0, 0.5, 2.0, 1.5]), Oracle(rate, smallest)
-    trainer = LinearTrainer(np.zeros((N_FEATURES, 5)), templates, rate, smallest)
+    start = np.zeros((N_FEATURES, 5))
+    trainer = LinearTrainer(start, templates, rate, smallest, labels_to_learn)
+    examples = text._replace(labels=np.concatenate(codes), weights=weights)
     for batch in ([0, 1], [3, 2], [1, 0]):
         arcs, expected_loss = [], 0.0
         for s in batch:
@@ -328,8 +340,7 @@ def test_labels_learn_by_a_softmax(text, templates):
                     gradient[label] -= 1.0
                     arcs.append((TREES[s], head, m, weights[s] * gradient))
         oracle.step(arcs)
-        flat = np.concatenate(codes)
-        loss = learn_labels(trainer, text, np.concatenate(HEADS), flat, weights, [np.array(batch)])
+        loss = trainer.learn(take_sentences(examples, np.array(batch)))
         assert_allclose(loss, expected_loss, rtol=1e-5)
         of_heads = arcs_of_heads(text.indptr, np.maximum(np.concatenate(HEADS), 0))
         scores = score_arcs(trainer.weights.values, templates, text, of_heads)
@@ -367,8 +378,8 @@ def test_buckets_of_distances():
 def test_batches_hold_every_sentence_once(batch_size):
     rng = np.random.default_rng(0)
     lengths = rng.integers(1, 9, size=40)
-    indptr, order = np.cumsum([0, *lengths]), rng.permutation(40)[:30]
-    batches = cut_into_batches(indptr, order, batch_size)
+    order = rng.permutation(40)[:30]
+    batches = cut_into_batches(lengths, order, batch_size)
     assert_array_equal(np.concatenate(batches), order)
     # A batch ends with the sentence in which its share of tokens is full.
     n_full = [int(end) // batch_size for end in np.cumsum(lengths[order])]

@@ -33,7 +33,7 @@ def tree(text, heads=None):
 
 def factors_of(model, trees):
     """The memory of each sentence, as its oracle has it: class, arcs, stops."""
-    potentials = model._rungs()[0].make_potentials(model._batch(trees))
+    potentials = model._score(model._batch(trees)).potentials
     arrays = {n: getattr(potentials, n) for n in ("memory", "arc_memory", "stop_memory")}
     return [oracles.of_sentence(arrays, potentials.indptr, s) for s in range(len(trees))]
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag.encoding import ROOT, UNKNOWN
+from sklearn_shag.conditional import Examples
+from sklearn_shag.encoding import ROOT, UNKNOWN, Batch
 from sklearn_shag.network._layers import (
     SILENCE,
     Noise,
@@ -44,7 +45,7 @@ from sklearn_shag.network._parameters import (
     parameter_shapes,
     view_parameters,
 )
-from sklearn_shag.network._training import Examples, Trainer, learn_batch
+from sklearn_shag.network._training import Trainer, learn_batch
 from tests.oracles import projective_trees
 
 # Four sentences, one of a single token and one beyond the last bucket of distances.
@@ -353,6 +354,7 @@ def test_training_lowers_the_loss(rng):
     learner, batch = trainer(rng, n_steps=200), examples(rng)
     groups = [group._replace(replaced=0.0) for group in GROUPS]
     learner.network = learner.network._replace(sizes=LEARNED._replace(groups=groups))
+    learner.loss_shown = slice(None)  # each of the three
     losses = [learner.learn(batch) for _ in range(200)]
     assert (np.array(losses[-1]) < 0.5 * np.array(losses[0])).all()
     assert learner.is_finite()
@@ -374,7 +376,7 @@ def test_adam_step_by_step(rng):
         decay = (1 + t) / (10 + t)
         average = decay * average + (1 - decay) * values
         assert_allclose(learner.values, values, atol=2e-5)
-        assert_allclose(learner.average, average, atol=2e-5)
+        assert_allclose(learner.averaged, average, atol=2e-5)
 
 
 def test_long_gradients_are_shortened(rng):
@@ -409,7 +411,7 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     codes = np.stack([rng.integers(0, high, indptr[-1]) for high in (6, 9, 5)], axis=1)
     heads = np.concatenate([np.arange(n) for n in lengths])
-    reading = read(network, codes, indptr)
+    reading = read(network, Batch(codes, indptr))
     arcs, tags = reading.arcs, reading.tags
     labels = label_scores(network, reading, indptr, heads)
     assert arcs.dtype == np.float32
@@ -420,7 +422,7 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     for s, n in enumerate(lengths):
         part, alone = slice(indptr[s], indptr[s + 1]), np.array([0, n])
         expected = arcs[begin : begin + n * (n + 1)]
-        of_sentence = read(network, codes[part], alone)
+        of_sentence = read(network, Batch(codes[part], alone))
         assert_array_equal(of_sentence.arcs, expected)
         assert_array_equal(label_scores(network, of_sentence, alone, heads[part]), labels[part])
         assert_array_equal(of_sentence.tags, tags[part])
@@ -434,7 +436,7 @@ def test_prediction_is_what_is_trained(rng):
     rows = np.flatnonzero(~tokens.are_roots())
     heads = np.repeat(BEGINS[:-1], np.diff(INDPTR)) + batch.heads
     scores, _ = forward(network, tokens, (rows, heads), SILENCE)
-    reading = read(network, batch.codes, INDPTR)
+    reading = read(network, Batch(batch.codes, INDPTR))
     assert_allclose(reading.arcs, scores.arcs, rtol=1e-10)
     labels = label_scores(network, reading, INDPTR, batch.heads)
     assert_allclose(labels, scores.labels, rtol=1e-10)

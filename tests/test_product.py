@@ -145,7 +145,7 @@ def test_memories_multiply_without_classes_that_cannot_be(members, english):
     """Start, and what follows one of three kinds of modifiers: not 2 x 4."""
     model = frozen_product([members["first"], members["fcp"]])
     batch = model._batch(english[:3])
-    assert model._rungs()[0].make_potentials(batch).arc_memory.shape[1] == 4
+    assert model._score(batch).potentials.arc_memory.shape[1] == 4
 
 
 @pytest.fixture(scope="module")

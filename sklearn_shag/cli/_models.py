@@ -8,7 +8,7 @@ import warnings
 
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag._parser import BaseParser
+from sklearn_shag._parser import Parser
 from sklearn_shag.cli._evaluate import find_sent_id, read_sentences, require_some
 from sklearn_shag.cli._main import N_STATES
 from sklearn_shag.conditional import CRFParser
@@ -203,7 +203,7 @@ def open_parser(options, files):
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
     opened = open_member(load_model(options.model))
-    if not isinstance(opened.parser, BaseParser):
+    if not isinstance(opened.parser, Parser):
         raise ValueError(
             f"{options.model} holds a {type(opened.parser).__name__}, which cannot parse; give a "
             f"model of the command train."

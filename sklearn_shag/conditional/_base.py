@@ -1,12 +1,11 @@
 """Parsers of the probability of trees given their sentences, and the trees they learn from."""
 
-from functools import partial
 from itertools import accumulate, compress
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag._parser import ChartParser
+from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import (
     EncodedTrees,
     check_heads,
@@ -15,8 +14,9 @@ from sklearn_shag.encoding import (
     encode_labels,
     encode_sentences,
     list_labels,
+    take_sentences,
 )
-from sklearn_shag.parsing import arc_begins, over_chunks, places_of, projectivize
+from sklearn_shag.parsing import list_marginals, over_chunks, projectivize
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import is_collection, object_array
@@ -26,7 +26,7 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 from sklearn_shag.utils._typing import FloatArray, ObjectArray
 
 
-class ConditionalParser(ChartParser):
+class ConditionalParser(Parser):
     """Parser whose chart sums over the trees of given sentences, which have no probability."""
 
     _needs_whole_trees = None  # what is not known is summed over
@@ -98,16 +98,14 @@ class ArcParser(ConditionalParser):
         True
         """
         batch = self._batch(X)
-        task = partial(_score_arcs, self._rungs()[0].make_potentials)
-        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+        return object_array(over_chunks(self._list_scores, batch, self.n_jobs, self.verbose))
 
-
-def _score_arcs(make_potentials, batch):
-    scores = np.split(make_potentials(batch).arcs, arc_begins(batch.indptr)[1:-1])
-    scores = [flat.reshape(n, n + 1) for flat, n in zip(scores, np.diff(batch.indptr), strict=True)]
-    for of_sentence in scores:
-        np.fill_diagonal(of_sentence[:, 1:], -np.inf)
-    return scores
+    def _list_scores(self, batch):
+        scored = self._score(batch)
+        scores = list_marginals(batch, scored, scored.potentials.arcs)  # in the same layout
+        for of_sentence in scores:
+            np.fill_diagonal(of_sentence[:, 1:], -np.inf)
+        return scores
 
 
 class KnownTrees(NamedTuple):
@@ -135,17 +133,7 @@ class KnownTrees(NamedTuple):
         for s, key in enumerate(keys):
             groups.append(first_of.setdefault(key, s))
         chosen, group = np.unique(groups, return_inverse=True)
-        indptr, places = places_of(self.indptr, chosen)
-        return self._replace(
-            kept=self.kept[chosen],
-            sentences=[self.sentences[s] for s in chosen],
-            symbols=[self.symbols[s] for s in chosen],
-            labels=[self.labels[s] for s in chosen],
-            indptr=indptr,
-            heads=self.heads[places],
-            given=self.given[places],
-            weights=np.bincount(group, self.weights),
-        )
+        return take_sentences(self, chosen)._replace(weights=np.bincount(group, self.weights))
 
 
 def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False):

@@ -9,33 +9,31 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_shag.conditional._base import ArcParser, best_labels, mask_labels, prepare_trees
-from sklearn_shag.conditional._passes import attachment_score, repeat_passes, set_aside
+from sklearn_shag.conditional._passes import Examples, attachment_score, run_passes, set_aside
 from sklearn_shag.encoding import (
     Columns,
-    EncodedSentences,
+    all_arcs,
+    arcs_of_heads,
     choose_columns,
     collect_labels,
     encode_columns,
     encode_labels,
     list_values,
     make_columns,
+    take_sentences,
 )
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
     FeatureWeight,
     LinearTrainer,
     LinearWeights,
-    Text,
-    all_arcs,
-    arcs_of_heads,
     compare_heads,
     compile_templates,
-    cut_into_batches,
-    learn_labels,
-    learn_trees,
+    labels_to_learn,
     score_arcs,
+    trees_to_learn,
 )
-from sklearn_shag.parsing import Rung, packed_unit_grammar, potentials_of_arcs
+from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentence, Sentences
 from sklearn_shag.utils._cache import keep
 from sklearn_shag.utils._parallel import progress
@@ -276,17 +274,28 @@ class CRFParser(ArcParser):
         fraction = self.validation_fraction if self.early_stopping else 0
         chosen, held_out = set_aside(trees.kept.size, fraction, rng)
         start = self._start(trees, chosen)
-        text = Text(encode_columns(start.columns, trees.sentences, trees.indptr), trees.indptr)
         templates = compile_templates(start.templates, start.columns.names)
-        labels = encode_labels(trees.labels, start.labels)
-        with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
-            arcs, history = self._learn_arcs(
-                start.weights.arcs, templates, text, trees, chosen, held_out, rng, advance
-            )
-            of_labels = self._learn_labels(
-                start.weights.labels, templates, text, trees, labels, chosen, rng, advance
-            )
-        mask = mask_labels(trees.heads, labels, start.weights.label_mask)
+        examples = Examples(
+            encode_columns(start.columns, trees.sentences, trees.indptr),
+            trees.indptr,
+            trees.heads,
+            encode_labels(trees.labels, start.labels),
+            None,
+            trees.weights,
+        )
+
+        def validate(weights):
+            def score(batch):
+                return score_by_arcs(batch.indptr, _score_all(weights, templates, batch), None)
+
+            given = take_sentences(trees, held_out).given
+            return attachment_score(score, take_sentences(examples, held_out), given)
+
+        arcs, of_labels, history = self._learn(
+            *(start.weights, templates, examples, chosen),
+            *(validate if held_out.size else None, rng),
+        )
+        mask = mask_labels(trees.heads, examples.labels, start.weights.label_mask)
         vars(self).update(
             columns_=start.columns.names,
             vocabulary_=start.vocabulary,
@@ -322,68 +331,45 @@ class CRFParser(ArcParser):
         )
         return Start(make_columns(vocabulary), vocabulary, templates, labels, weights)
 
-    def _learn_arcs(self, start, templates, text, trees, chosen, held_out, rng, advance):
-        trainer = LinearTrainer(start, templates, float(self.learning_rate), SMALLEST_OF_ARCS)
-
-        def learn():
-            batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
-            loss = learn_trees(trainer, text, trees.heads, trees.weights, batches)
-            loss = float(loss / trees.weights[chosen].sum())
-            self._check_range(trainer, loss)
-            advance()
-            return loss
-
-        def validate(weights):
-            part, _ = text.take(held_out)
-            rungs = [Rung(packed_unit_grammar(), partial(_potentials, weights, templates))]
-            return attachment_score(rungs, *part, trees, held_out)
-
-        return repeat_passes(
-            learn,
-            trainer.average,
-            validate if held_out.size else None,
-            self.max_iter,
-            self.n_iter_no_change,
-        )
-
-    def _learn_labels(self, start, templates, text, trees, labels, chosen, rng, advance):
-        if not start.size:
-            return start
-        rate = FASTER * float(self.learning_rate)
-        trainer = LinearTrainer(start, templates, rate, SMALLEST_OF_LABELS)
-        for _ in range(self.max_iter):
-            batches = cut_into_batches(text.indptr, rng.permutation(chosen), self.batch_size)
-            loss = learn_labels(trainer, text, trees.heads, labels, trees.weights, batches)
-            self._check_range(trainer, loss)
-            advance()
-        return trainer.average()
-
-    def _check_range(self, trainer, loss):
-        """Refuse to go on with what is no number."""
-        if not (np.isfinite(loss) and trainer.is_finite()):
-            raise ValueError(
-                f"Training has left the range of numbers; the loss is {loss}. Lower "
-                f"learning_rate={self.learning_rate}, or the weights of sentences."
+    def _learn(self, start, templates, examples, chosen, validate, rng):
+        """Learn weights of arcs, with the attributes that tell of it, and then those of labels."""
+        rate = float(self.learning_rate)
+        with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
+            run = partial(
+                run_passes,
+                examples=examples,
+                chosen=chosen,
+                max_iter=self.max_iter,
+                batch_size=self.batch_size,
+                rng=rng,
+                advice=f"learning_rate={self.learning_rate}",
+                advance=advance,
             )
+            trainer = LinearTrainer(start.arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn)
+            arcs, history = run(trainer, validate=validate, patience=self.n_iter_no_change)
+            if not start.labels.size:
+                return arcs, start.labels, history
+            trainer = LinearTrainer(
+                start.labels, templates, FASTER * rate, SMALLEST_OF_LABELS, labels_to_learn
+            )
+            return arcs, run(trainer)[0], history
 
     def _kept(self):
         """What is known of columns, and templates for kernels."""
         return keep(self, (self.vocabulary_, self.templates_), _prepare)
 
-    def _encode(self, sentences, symbols):
-        columns, _ = self._kept()
-        indptr = np.cumsum([0, *map(len, symbols)])
-        return EncodedSentences(encode_columns(columns, sentences, indptr), indptr)
+    def _encode(self, sentences, symbols, indptr):
+        return encode_columns(self._kept()[0], sentences, indptr)
 
-    def _rungs(self):
-        _, templates = self._kept()
-        return [Rung(packed_unit_grammar(), partial(_potentials, self.weights_.arcs, templates))]
+    def _score(self, batch, rung=0):
+        if rung:
+            return None
+        arcs = _score_all(self.weights_.arcs, self._kept()[1], batch)
+        return score_by_arcs(batch.indptr, arcs, self._labeller(batch))
 
     def _label_arcs(self, batch, heads):
-        _, templates = self._kept()
-        text = Text(batch.codes, batch.indptr)
         arcs = arcs_of_heads(batch.indptr, heads)
-        scores = score_arcs(self.weights_.labels, templates, text, arcs)
+        scores = score_arcs(self.weights_.labels, self._kept()[1], batch, arcs)
         return best_labels(scores, heads, self.weights_.label_mask)
 
     def explain(
@@ -476,7 +462,6 @@ def _prepare(vocabulary, templates):
     return columns, compile_templates(templates, columns.names)
 
 
-def _potentials(weights, templates, batch):
-    text = Text(batch.codes, batch.indptr)
-    scores = score_arcs(weights, templates, text, all_arcs(batch.indptr))
-    return potentials_of_arcs(batch.indptr, scores.ravel())
+def _score_all(weights, templates, batch):
+    """Score all arcs of sentences, in the layout of marginals."""
+    return score_arcs(weights, templates, batch, all_arcs(batch.indptr)).ravel()

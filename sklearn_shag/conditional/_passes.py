@@ -1,8 +1,24 @@
 """Training in passes over sentences, some of which may be set aside to say when to stop."""
 
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 
-from sklearn_shag.parsing import Batch, parse_heads
+from sklearn_shag.encoding import Batch, take_sentences
+from sklearn_shag.parsing import decode, solve
+
+
+class Examples(NamedTuple):
+    """Sentences, and what is known of them."""
+
+    codes: np.ndarray  # (n_tokens, n_columns)
+    indptr: np.ndarray  # (n_sentences + 1,)
+    heads: np.ndarray  # (n_tokens,), -1 where they are not known
+    labels: np.ndarray  # (n_tokens,), the same, of tokens with a known head
+    tags: np.ndarray | None  # (n_tokens,), the same
+    weights: np.ndarray  # (n_sentences,)
 
 
 def set_aside(n_sentences, fraction, rng):
@@ -37,40 +53,65 @@ def set_aside(n_sentences, fraction, rng):
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
 
-def attachment_score(rungs, codes, indptr, trees, held_out):
-    """Compute the attachment score on some trees.
+def attachment_score(score, examples, heads):
+    """Compute the attachment score of the trees that are found by what is known of sentences.
 
     Parameters
     ----------
-    rungs : list of Rung
-    codes : int ndarray of shape (n_tokens, n_columns)
-    indptr : int ndarray of shape (n_held_out + 1,)
-    trees : KnownTrees
-    held_out : int ndarray of shape (n_held_out,)
-        Which of the trees.
+    score : callable
+        As :func:`~sklearn_shag.parsing._parse.solve` takes it.
+    examples : Examples
+    heads : int ndarray of shape (n_tokens,)
+        True ones, -1 where they are not known.
 
     Returns
     -------
     score : float
     """
-    heads = np.concatenate(parse_heads(rungs, Batch([], codes, indptr, None), decoder="mbr"))
-    true = np.concatenate([trees.given[slice(*trees.indptr[[s, s + 1]])] for s in held_out])
-    weighted = np.repeat(trees.weights[held_out], np.diff(indptr)) * (true >= 0)
-    return float(weighted @ (heads == true) / weighted.sum())
+    want = partial(decode, "mbr", lambda _batch, _scored, heads: heads)
+    found = solve(score, want, Batch(examples.codes, examples.indptr))
+    weighted = np.repeat(examples.weights, np.diff(examples.indptr)) * (heads >= 0)
+    return float(weighted @ (found == heads) / weighted.sum())
 
 
-def repeat_passes(learn, average, validate, max_iter, n_iter_no_change):
+def run_passes(
+    trainer,
+    examples,
+    chosen,
+    *,
+    max_iter,
+    batch_size,
+    rng,
+    advice,
+    advance,
+    roots=0,
+    validate=None,
+    patience=1,
+):
     """Go over sentences until that does not help, or `max_iter` times.
 
     Parameters
     ----------
-    learn : callable
-        Goes over the sentences once and returns the mean loss.
-    average : callable
-        Returns what has been learned so far.
-    validate : None or callable
+    trainer : object
+        Its ``learn(batch)`` takes a step for some examples and returns the sum of their losses,
+        ``is_finite()`` tells whether nothing has left the range of numbers, and ``average()``
+        returns what has been learned so far.
+    examples : Examples
+    chosen : int ndarray
+        Which of them are learned from.
+    max_iter, batch_size : int
+        Passes, and tokens of a batch.
+    rng : RandomState
+    advice : str
+        What to lower where the range of numbers is left, for the message.
+    advance : callable
+        Called after each pass.
+    roots : int, default=0
+        How many rows each sentence has beside its tokens.
+    validate : None or callable, default=None
         Takes what has been learned and returns a score; None if no sentences are set aside.
-    max_iter, n_iter_no_change : int
+    patience : int, default=1
+        After how many passes without a better score it ends.
 
     Returns
     -------
@@ -78,15 +119,50 @@ def repeat_passes(learn, average, validate, max_iter, n_iter_no_change):
         With the best score, if there are scores.
     history : dict
         The fitted attributes that tell of training.
+
+    Raises
+    ------
+    ValueError
+        If the range of numbers is left.
     """
+    lengths, total = np.diff(examples.indptr) + roots, examples.weights[chosen].sum()
     best, losses, scores, since = None, [], [], 0
-    while len(losses) < max_iter and since < n_iter_no_change:
-        losses.append(learn())
+    while len(losses) < max_iter and since < patience:
+        batches = cut_into_batches(lengths, rng.permutation(chosen), batch_size)
+        loss = sum(trainer.learn(take_sentences(examples, batch)) for batch in batches) / total
+        if not (np.isfinite(loss) and trainer.is_finite()):
+            raise ValueError(
+                f"Training has left the range of numbers; the loss is {loss}. Lower {advice}, or "
+                f"the weights of sentences."
+            )
+        losses.append(float(loss))
+        advance()
         if validate is not None:
-            learned = average()
+            learned = trainer.average()
             scores.append(validate(learned))
             since += 1
             if scores[-1] > max(scores[:-1], default=-1.0):
                 best, since = learned, 0
     history = {"loss_curve_": losses, "validation_scores_": scores, "n_iter_": len(losses)}
-    return average() if validate is None else best, history
+    return trainer.average() if validate is None else best, history
+
+
+def cut_into_batches(lengths, order, batch_size):
+    """Cut sentences, in some order, into batches of about `batch_size` tokens, at least one each.
+
+    Parameters
+    ----------
+    lengths : int ndarray of shape (n_sentences,)
+    order : int ndarray
+        Which sentences.
+    batch_size : int
+
+    Returns
+    -------
+    batches : list of int ndarrays
+    """
+    ends = np.cumsum(lengths[order])
+    batch_size = min(batch_size, ends[-1])
+    cuts = np.searchsorted(ends, np.arange(batch_size, ends[-1], batch_size)) + 1
+    cuts = np.unique([0, *np.minimum(cuts, order.size), order.size])
+    return [order[begin:end] for begin, end in pairwise(cuts.tolist())]

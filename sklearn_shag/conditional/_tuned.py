@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from sklearn_shag.conditional._base import ConditionalParser, count_known_labels, prepare_trees
 from sklearn_shag.encoding import encode_sentences
-from sklearn_shag.learning import DeterministicSHAG, OperatorParser, TreeLearner
+from sklearn_shag.learning import DeterministicSHAG, OperatorMixin, TreeLearner
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, allowed_arcs
@@ -34,7 +34,7 @@ SMALLEST = Operators(alpha_1=1e-8, alpha_inf=1e-12, A=1e-8)
 FLOOR = np.log(1e-6)
 
 
-class ConditionalSHAG(OperatorParser, ConditionalParser):
+class ConditionalSHAG(OperatorMixin, ConditionalParser):
     """Split head-automata grammar tuned to the probability of trees given their sentences.
 
     It begins with the operators of another grammar and makes known heads more probable, given the
@@ -199,7 +199,7 @@ class ConditionalSHAG(OperatorParser, ConditionalParser):
             none that the grammar to begin with has a probability for.
         """
         self._check_parsing()
-        if not isinstance(self.estimator, OperatorParser):
+        if not isinstance(self.estimator, OperatorMixin):
             raise TypeError(
                 f"estimator={type(self.estimator).__name__}(...) has no operators to tune. Take "
                 f"EMSHAG or DeterministicSHAG; what transforms sentences goes before this "

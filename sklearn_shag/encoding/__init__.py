@@ -4,6 +4,15 @@ What other folders use of it is listed here; users have no need of it.
 """
 
 from sklearn_shag.encoding._alphabet import LEFT, RIGHT, Alphabet, pair_of, split_pair
+from sklearn_shag.encoding._batch import (
+    Arcs,
+    Batch,
+    all_arcs,
+    arc_begins,
+    arcs_of_heads,
+    places_of,
+    take_sentences,
+)
 from sklearn_shag.encoding._columns import (
     AFFIXES,
     FIRST,
@@ -23,7 +32,6 @@ from sklearn_shag.encoding._columns import (
     split_features,
 )
 from sklearn_shag.encoding._sentences import (
-    EncodedSentences,
     EncodedTrees,
     check_allowed,
     check_heads,

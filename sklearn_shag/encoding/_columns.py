@@ -1,7 +1,8 @@
 """Columns of tokens: which a parser reads, what it knows of each, and both as whole numbers."""
 
 from collections import Counter
-from itertools import chain
+from collections.abc import Callable
+from itertools import chain, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ from sklearn_shag.treebank import (
     DependencyTree,
     check_column_name,
     check_share,
-    get_feature,
 )
 
 # With the tags of neighbours fine ones are too rare to learn from: UPOS is worth more than XPOS,
@@ -32,6 +32,8 @@ OF_WORDS = ("form", *AFFIXES, "shape")
 # features, or words, are missing from longer ones.
 LONGEST_SILENCE = 20
 
+# The source of single features: the column feats, taken apart.
+FEATURES = "feats."
 # Codes that every column has; its values follow.
 UNKNOWN, ROOT, OUTSIDE, FIRST = range(4)
 
@@ -44,10 +46,20 @@ class Columns(NamedTuple):
     names : tuple of str
     code_of : list of dict
         For each column the code of each known value.
+    readers : list of Reader
+        How each is read.
     """
 
     names: tuple
     code_of: list
+    readers: list
+
+
+class Reader(NamedTuple):
+    """How a column is read: from which one of a file, and what its values are made into."""
+
+    source: str
+    derive: Callable  # takes a list of values of that column and returns a list
 
 
 def make_columns(vocabulary):
@@ -66,7 +78,7 @@ def make_columns(vocabulary):
         {value: code for code, value in enumerate(values, start=FIRST)}
         for values in vocabulary.values()
     ]
-    return Columns(tuple(vocabulary), code_of)
+    return Columns(tuple(vocabulary), code_of, list(map(_make_reader, vocabulary)))
 
 
 def choose_columns(columns, sentences):
@@ -155,7 +167,7 @@ def check_name(name, parameter="columns"):
         )
 
 
-def _read_columns(names, sentences):
+def _read_columns(names, readers, sentences):
     """Yield of each column its distinct values, and of each token which of them it has.
 
     Columns are made of those of a file, which are read once: affixes of forms, features of feats.
@@ -164,14 +176,16 @@ def _read_columns(names, sentences):
     ----------
     names : tuple of str
         From :func:`choose_columns`.
+    readers : list of Reader
+        Of these.
     sentences : list
 
     Yields
     ------
-    name : str
     values : list of str
         Forms and affixes in lower case. ``_`` where there is nothing. Some may be equal.
     places : int ndarray of shape (n_tokens,)
+        The same array for all columns that are made of the same.
     says_something : bool
         Whether there is anything but ``_`` in the file.
 
@@ -181,43 +195,56 @@ def _read_columns(names, sentences):
         If sequences of str are among `sentences`, and columns neither are all made of words nor
         are the symbol alone.
     """
-    if {_derivation(name)[0] for name in names} not in ({"symbol"}, {"form"}):
+    if {reader.source for reader in readers} not in ({"symbol"}, {"form"}):
         _require_trees(names, sentences)
     files = {}
-    for name in names:
-        source, derive = _derivation(name)
+    for source, derive in readers:
         if source not in files:
-            tokens = chain.from_iterable(
-                _read(sentence, source) if isinstance(sentence, DependencyTree) else sentence
-                for sentence in sentences
-            )
-            place_of = {}
-            places = np.array([place_of.setdefault(value, len(place_of)) for value in tokens])
-            says_something = any(
-                (value[0] if source == "lemma" else value) != MISSING for value in place_of
-            )
-            files[source] = list(place_of), places, says_something
+            files[source] = _read_source(source, sentences)
         distinct, places, says_something = files[source]
-        yield name, [derive(value) for value in distinct], places, says_something
+        yield derive(distinct), places, says_something
 
 
-def _derivation(name):
-    """Say which column of a file a column is made of, and how."""
+def _read_source(source, sentences):
+    """Tell the values of a column of a file apart."""
+    tokens = [
+        _read(sentence, source) if isinstance(sentence, DependencyTree) else sentence
+        for sentence in sentences
+    ]
+    place_of = {}
+    places = [place_of.setdefault(value, len(place_of)) for value in chain.from_iterable(tokens)]
+    distinct = list(place_of)
+    own = {lemma for lemma, _ in distinct} if source == "lemma" else place_of.keys()
+    if source == FEATURES:
+        # The first of two values of a feature is the one that counts.
+        pairs = (reversed(feats.split("|")) for feats in distinct)
+        split = (map(str.partition, of_value, repeat("=")) for of_value in pairs)
+        distinct = [{name: value for name, _, value in of_value} for of_value in split]
+    return distinct, np.array(places), own != {MISSING}
+
+
+def _make_reader(name):
+    """Say from which column of a file a column is made, and how."""
     kind, _, detail = name.partition(".")
     if kind == "form":
-        return "form", str.lower
+        return Reader("form", lambda forms: list(map(str.lower, forms)))
     if kind == "prefix":
-        return "form", lambda form: form.lower()[: int(detail)]
+        return Reader("form", lambda forms: [form.lower()[: int(detail)] for form in forms])
     if kind == "suffix":
-        return "form", lambda form: form.lower()[-int(detail) :]
+        return Reader("form", lambda forms: [form.lower()[-int(detail) :] for form in forms])
     if kind == "shape":
-        return "form", _shape
+        return Reader("form", _shapes)
     if kind == VECTOR:
-        return "form", str
+        return Reader("form", list)
     if kind == "lemma":  # beside its form
-        return "lemma", lambda pair: pair[1].lower() if pair[0] == MISSING else pair[0]
+        return Reader(
+            "lemma",
+            lambda pairs: [form.lower() if own == MISSING else own for own, form in pairs],
+        )
     _, feature = check_column_name(name)
-    return kind, str if feature is None else lambda feats: get_feature(feats, feature)
+    if feature is None:
+        return Reader(kind, list)
+    return Reader(FEATURES, lambda parsed: [feats.get(feature, MISSING) for feats in parsed])
 
 
 def _require_trees(names, sentences):
@@ -234,18 +261,19 @@ def _require_trees(names, sentences):
 
 def _read(tree, source):
     """Read a column of a file, without values where the tree does not have it."""
-    values = _column(tree, source)
+    values = _column(tree, "feats" if source == FEATURES else source)
     return zip(values, tree.forms, strict=True) if source == "lemma" else values
 
 
-def _shape(form):
-    """Of a form: first letter a capital, any digit, neither letter nor digit, and the length."""
-    marks = (
-        "X" if form[0].isupper() else "x",
-        "9" if any(map(str.isdigit, form)) else "",
-        "" if any(map(str.isalnum, form)) else ".",
-    )
-    return "".join(marks) + str(min(len(form), LONGEST_SHAPE))
+def _shapes(forms):
+    """Of each form: first letter a capital, any digit, neither letter nor digit, and the length."""
+    return [
+        ("X" if form[0].isupper() else "x")
+        + ("9" if any(map(str.isdigit, form)) else "")
+        + ("" if any(map(str.isalnum, form)) else ".")
+        + str(min(len(form), LONGEST_SHAPE))
+        for form in forms
+    ]
 
 
 def list_values(names, sentences, min_count):
@@ -264,7 +292,8 @@ def list_values(names, sentences, min_count):
         Of each column its values, sorted.
     """
     vocabulary = {}
-    for name, values, places, says_something in _read_columns(names, sentences):
+    found = _read_columns(names, list(map(_make_reader, names)), sentences)
+    for name, (values, places, says_something) in zip(names, found, strict=True):
         if not says_something or set(values) == {MISSING}:  # of a file, or of what is made of it
             if name == "symbol":  # refused as every parser of symbols does
                 check_share(places.size, places.size, [[MISSING] * places.size], [])
@@ -305,28 +334,31 @@ def encode_columns(columns, sentences, indptr):
     UnknownSymbolWarning
         If more than 5 % of the tokens have unknown tags.
     """
-    codes = np.empty((indptr[-1], len(columns.names)), dtype=np.int32)
-    found = _read_columns(columns.names, sentences)
-    for k, (code_of, (name, values, places, says_something)) in enumerate(
-        zip(columns.code_of, found, strict=True)
-    ):
+    n_tokens, by_source = int(indptr[-1]), {}
+    rows = zip(*columns, _read_columns(columns.names, columns.readers, sentences), strict=True)
+    for k, (name, code_of, (source, _), (values, places, says_something)) in enumerate(rows):
         of_values = [code_of.get(value, UNKNOWN) for value in values]
         if name == VECTOR:  # who has learned vectors may have kept capitals, or not
             pairs = zip(of_values, values, strict=True)
             of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
-        codes[:, k] = np.array(of_values, dtype=np.int32)[places]
-        of_words_or_feats = _derivation(name)[0] in ("form", "feats")
-        may_be_silent = of_words_or_feats and len(codes) <= LONGEST_SILENCE
+        may_be_silent = source in ("form", "feats", FEATURES) and n_tokens <= LONGEST_SILENCE
         if not (says_something or may_be_silent):
             raise ValueError(
-                f"All values of the column {name!r} of X ({len(codes)} tokens) are {MISSING!r}, "
+                f"All values of the column {name!r} of X ({n_tokens} tokens) are {MISSING!r}, "
                 f"but not in training: what was learned of it cannot be used. Fill the column, or "
                 f"train a parser without it."
             )
-        if name in TAGS:
-            meaningless = np.isin(codes[:, k], (UNKNOWN, code_of.get(MISSING, UNKNOWN)))
+        meaningless = {UNKNOWN, code_of.get(MISSING, UNKNOWN)}
+        if name in TAGS and not meaningless.isdisjoint(of_values):
+            n_meaningless = np.isin(np.array(of_values)[places], list(meaningless)).sum()
             symbols = [map(values.__getitem__, places.tolist())]
-            check_share(np.count_nonzero(meaningless), len(codes), symbols, list(code_of))
+            check_share(n_meaningless, n_tokens, symbols, list(code_of))
+        chosen, of_source, _ = by_source.setdefault(source, ([], [], places))
+        chosen.append(k)
+        of_source.append(of_values)
+    codes = np.empty((n_tokens, len(columns.names)), dtype=np.int32)
+    for chosen, of_source, places in by_source.values():
+        codes[:, chosen] = np.array(of_source, dtype=np.int32).T[places]
     return codes
 
 

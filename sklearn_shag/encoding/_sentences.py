@@ -54,13 +54,6 @@ def _look_up(table, value):
     return next(advice for kind, advice in table.items() if isinstance(value, kind))
 
 
-class EncodedSentences(NamedTuple):
-    """Symbol codes of many sentences; sentence s is ``codes[indptr[s]:indptr[s + 1]]``."""
-
-    codes: np.ndarray
-    indptr: np.ndarray
-
-
 class EncodedTrees(NamedTuple):
     """Trees as arrays.
 
@@ -514,4 +507,4 @@ def encode_sentences(symbols, known, check=True):
     if check:
         meaningless = (codes == unknown) | (codes == code_of.get(MISSING, unknown))
         check_share(np.count_nonzero(meaningless), codes.size, symbols, known)
-    return EncodedSentences(codes, indptr)
+    return codes, indptr

@@ -4,15 +4,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sklearn_shag.encoding import check_sentences, check_trees
+from sklearn_shag.encoding import check_trees
 from sklearn_shag.ensembles._base import Ensemble
-from sklearn_shag.parsing import decode_marginals, forbid, permit_projective
+from sklearn_shag.parsing import Scored, solve
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions
-from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray
+from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 
 class AveragedSHAG(Ensemble):
@@ -96,6 +95,7 @@ class AveragedSHAG(Ensemble):
         **Ensemble._parameter_constraints,
         "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }
+    _report_marginals = None  # those of members are repaired before they are averaged
 
     def __init__(
         self,
@@ -112,17 +112,24 @@ class AveragedSHAG(Ensemble):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def predict(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
-        averages, indptr = self._average(X, allowed)
-        return object_array(decode_marginals(averages, indptr, self.decoder))
+    def _encode(self, sentences, symbols, indptr):
+        codes = [None] * len(self.estimators_)
+        for k, member, _ in self._asked():
+            codes[k] = self._encode_for(member, sentences, indptr)
+        return tuple(codes)
 
-    def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
-        averages, indptr = self._average(X, allowed)
-        lengths = np.diff(indptr)
-        parts = np.split(averages, np.cumsum(lengths * (lengths + 1))[:-1])
-        return object_array(
-            [part.reshape(n, n + 1) for part, n in zip(parts, lengths.tolist(), strict=True)]
-        )
+    def _score(self, batch, rung=0):
+        if rung:
+            return None
+        averages, label, labelling = 0, None, self._labelling_member()
+        for k, member, weight in self._asked():
+            # What crosses is seen to here, whatever the decoders of members.
+            of_member = batch.of_member(k)._replace(crossing=None)
+            score = open_member(member).parser._score
+            scored, marginals = solve(score, _keep_both, of_member)
+            averages = averages + weight * marginals
+            label = scored.label if k == labelling else label
+        return Scored(marginals=averages, label=label)
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         """Compute the log probability of trees, given their sentences.
@@ -142,43 +149,23 @@ class AveragedSHAG(Ensemble):
         """
         self._check_ready()
         sentences, heads = check_trees(X, y)
-        weights, values = self._ask("conditional_log_likelihood", sentences, heads)
+        _, members, weights = zip(*self._asked(), strict=True)
+        tasks = [delayed(_answer)(member, sentences, heads) for member in members]
+        with progress("Parsing", len(tasks), "estimators", self.verbose) as advance:
+            values = run_parallel(tasks, self.n_jobs, lambda _: advance())
         return np.logaddexp.reduce(np.log(weights)[:, None] + values, axis=0)
 
-    def _label_sentences(self, sentences, heads):
-        transform, parser = open_member(self.estimators_[self._labelling_member()])
-        return parser._label_sentences(transform(sentences), heads)
-
-    def _average(self, X, allowed):
-        """Average the marginals of all sentences, one after the other, of shape (n_arcs,)."""
-        self._check_ready()
-        sentences, symbols = check_sentences(X)
-        lengths = list(map(len, symbols))
-        allowed = self._check_allowed(allowed, lengths)
-        possible = permit_projective(allowed, self.decoder)  # whatever the decoders of members
-        weights, marginals = self._ask("predict_marginals", sentences, allowed=possible)
-        flat = (np.concatenate([part.ravel() for part in each]) for each in marginals)
-        averages = sum(weight * each for weight, each in zip(weights, flat, strict=True))
-        if possible is not allowed:
-            forbid(averages, allowed)
-        return averages, np.cumsum([0, *lengths])
-
-    def _ask(self, method, sentences, *args, **options):
-        """Call a method of all members that have a weight.
-
-        Returns
-        -------
-        weights : ndarray of shape (n_asked,)
-            Their sum is 1.
-        answers : list of length n_asked
-        """
+    def _asked(self):
+        """List place, member and weight of all members that have one; weights sum to 1."""
         weights = self._member_weights(len(self.estimators_))
-        asked = [open_member(self.estimators_[k]) for k in np.flatnonzero(weights)]
-        weights = weights[weights > 0] / weights.sum()
-        tasks = [delayed(_answer)(member, method, sentences, args, options) for member in asked]
-        with progress("Parsing", len(tasks), "estimators", self.verbose) as advance:
-            return weights, run_parallel(tasks, self.n_jobs, lambda _: advance())
+        shares = weights / weights.sum()
+        return [(k, self.estimators_[k], shares[k]) for k in np.flatnonzero(weights)]
 
 
-def _answer(member, method, sentences, args, options):
-    return getattr(member.parser, method)(member.transform(sentences), *args, **options)
+def _keep_both(_, scored, marginals):
+    return scored, marginals
+
+
+def _answer(member, sentences, heads):
+    transform, parser = open_member(member)
+    return parser.conditional_log_likelihood(transform(sentences), heads)

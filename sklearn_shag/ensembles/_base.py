@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._parser import BaseParser
+from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import check_sentences, check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import is_collection
@@ -27,15 +27,15 @@ from sklearn_shag.utils._param_validation import (
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
 
-class ComposedParser(BaseComposition, BaseParser):
+class ComposedParser(BaseComposition, Parser):
     """Parser made of named parsers, in the manner of scikit-learn's voting estimators.
 
-    A subclass has the parameters `estimators` and `weights` beside those of BaseParser. It may
+    A subclass has the parameters `estimators` and `weights` beside those of Parser. It may
     refuse more in `_check_members`.
     """
 
     _parameter_constraints = {
-        **BaseParser._parameter_constraints,
+        **Parser._parameter_constraints,
         "estimators": [list],
         "weights": ["array-like", None],
     }
@@ -223,6 +223,20 @@ class Ensemble(ComposedParser):
         self.named_estimators_ = named
         return self
 
+    def _encode(self, sentences, symbols, indptr):
+        """Encode sentences as each member does."""
+        return tuple(self._encode_for(member, sentences, indptr) for member in self.estimators_)
+
+    def _encode_for(self, member, sentences, indptr):
+        transform, parser = open_member(member)
+        parser._check_ready()
+        return parser._encode(*check_sentences(transform(sentences)), indptr)
+
+    def _label_arcs(self, batch, heads):
+        place = self._labelling_member()
+        parser = open_member(self.estimators_[place]).parser
+        return parser._label_arcs(batch.of_member(place), heads)
+
     def _labelling_member(self):
         """The place of the first member that has a weight and knows labels, None if none does."""
         weights = self._member_weights(len(self.estimators_))
@@ -240,7 +254,7 @@ def _check_member(name, member):
     if isinstance(member, type):
         raise TypeError(f"{where} is the class {member.__name__}; give an instance of it.")
     opened = open_member(member)
-    if not isinstance(opened.parser, BaseParser):
+    if not isinstance(opened.parser, Parser):
         raise TypeError(
             f"{where} must be a parser of this package, or a pipeline with one at its end, got "
             f"{type(opened.parser).__name__}. Of a search give its best_estimator_, or search over "

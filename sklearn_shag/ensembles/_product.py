@@ -1,23 +1,15 @@
 """Products of grammars: one with hidden states, and any number of deterministic ones."""
 
-from functools import partial
-from itertools import product
-from typing import Any, Literal, NamedTuple
+from itertools import compress, product
+from typing import Any, Literal
 
 import numpy as np
 
-from sklearn_shag._parser import ChartParser
-from sklearn_shag.encoding import LEFT, RIGHT, check_sentences
+from sklearn_shag.encoding import RIGHT, all_arcs
 from sklearn_shag.ensembles._base import Ensemble
-from sklearn_shag.learning import GenerativeParser
+from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.operators import LOG_BASE, Operators
-from sklearn_shag.parsing import (
-    Potentials,
-    Rung,
-    pack_grammar,
-    packed_unit_grammar,
-    potentials_of_codes,
-)
+from sklearn_shag.parsing import Potentials, Scored, pack_grammar, packed_unit_grammar
 from sklearn_shag.utils._members import open_member
 from sklearn_shag.utils._typing import ArrayLike
 
@@ -52,28 +44,22 @@ def as_memory(operators, codes, indptr):
         )
     uses = A[..., -1, :].copy()
     uses[-1, RIGHT, :, 0] = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
-    # The head, 0 for the root symbol, and the modifier of every arc.
-    lengths = np.diff(indptr)
-    widths, begins = np.repeat(lengths + 1, lengths), np.repeat(indptr[:-1], lengths)
-    modifiers = np.repeat(np.arange(codes.size), widths)
-    heads = np.arange(modifiers.size) - np.repeat(np.cumsum(widths) - widths, widths)
-    places = modifiers - begins[modifiers] + 1
-    directions = np.where(places < heads, LEFT, RIGHT)
-    head_codes = codes[np.maximum(begins[modifiers] + heads - 1, 0)]
-    head_codes[heads == 0] = alpha_1.shape[0] - 1
+    every = all_arcs(indptr)
+    modifiers = every.tokens(indptr)
+    of_arcs = every.symbols(codes, indptr, alpha_1.shape[0] - 1)
     arcs = None
     if any(part.any() for part in exponents):
         # Every token has one arc, and stops on both sides.
         stops = (exponents.alpha_1 + exponents.alpha_inf)[codes].sum(axis=1)
         of_root = exponents.alpha_1[-1, RIGHT] + exponents.alpha_inf[-1, RIGHT]
-        arcs = exponents.A[head_codes, directions, codes[modifiers]] + stops[modifiers]
-        arcs = LOG_BASE * (arcs + np.where(heads == 0, of_root, 0))
+        arcs = exponents.A[of_arcs] + stops[modifiers]
+        arcs = LOG_BASE * (arcs + np.where(every.heads == 0, of_root, 0))
     return Potentials(
         indptr,
         np.zeros_like(codes),
         arcs,
         np.full(codes.size, n_states - 1),
-        uses[head_codes, directions, codes[modifiers]],
+        uses[of_arcs],
         alpha_inf[codes] * alpha_1[codes, :, :1],
     )
 
@@ -131,7 +117,7 @@ def _raise(factors, weight):
     return np.exp(logs - largest[..., None]), largest
 
 
-class ProductSHAG(Ensemble, ChartParser):
+class ProductSHAG(Ensemble):
     r"""Product of grammars: their log-linear combination.
 
     A tree is as good as the product of its probabilities under all members. One of them may have
@@ -230,7 +216,7 @@ class ProductSHAG(Ensemble, ChartParser):
         opened = super()._check_members()
         weights, with_states = self._member_weights(len(opened)), []
         for (name, _), (_, parser), weight in zip(self.estimators, opened, weights, strict=True):
-            if not isinstance(parser, GenerativeParser):
+            if not isinstance(parser, GenerativeMixin):
                 raise TypeError(
                     f"The estimator {name!r} must be a grammar, got {type(parser).__name__}. Of a "
                     f"product give its members; to combine parsers of any kind take AveragedSHAG."
@@ -252,82 +238,65 @@ class ProductSHAG(Ensemble, ChartParser):
             )
         return opened
 
-    def _encode(self, sentences, symbols):
-        """Encode sentences as each member does: a column of codes each."""
-        columns = []
-        for transform, parser in map(open_member, self.estimators_):
-            encoded = parser._encode(*check_sentences(transform(sentences)))
-            columns.append(encoded.codes)
-        return encoded._replace(codes=np.column_stack(columns))
-
-    def _label_arcs(self, batch, heads):
-        place = self._labelling_member()
-        parser = open_member(self.estimators_[place]).parser
-        return parser._label_arcs(_take_column(batch, place), heads)
-
-    def _rungs(self):
+    def _score(self, batch, rung=0):
+        """First with what has states, then without, and last all by what members fall back to."""
         parsers = [open_member(member).parser for member in self.estimators_]
         weights = self._member_weights(len(parsers))
-        ladders = [parser._rungs() for parser in parsers]
-        best, last = (
-            [_Factor(k, ladder[place], weights[k]) for k, ladder in enumerate(ladders)]
-            for place in (0, -1)
-        )
-        alone = [best[k] for k, parser in enumerate(parsers) if _has_memory_alone(parser)]
-        rungs = [
-            _make_rung(alone, best[k])
+        alone = [_has_memory_alone(parser) for parser in parsers]
+        n_best = any(alone) + (not all(alone))
+        if rung > n_best:
+            return None
+        factors = [
+            (parser._score_jointly(batch.of_member(k)), weights[k])
             for k, parser in enumerate(parsers)
-            if not _has_memory_alone(parser)
         ]
-        if alone:
-            rungs.append(_make_rung(alone))
-        if max(map(len, ladders)) > 1:
-            rungs.append(_make_rung(last))
-        return rungs
+        with_states = None
+        if rung == n_best:
+            last = [
+                parser._score_jointly(batch.of_member(k), 1) for k, parser in enumerate(parsers)
+            ]
+            if not any(last):
+                return None
+            factors = [
+                (of_last or best, w) for of_last, (best, w) in zip(last, factors, strict=True)
+            ]
+        else:
+            if rung == 0 and not all(alone):
+                with_states = factors[alone.index(False)]
+            factors = list(compress(factors, alone))
+        grammar, potentials = _multiply(factors, with_states, batch.indptr)
+        return Scored(grammar, potentials, self._labeller(batch))
 
 
-class _Factor(NamedTuple):
-    """A member of a product."""
+def _multiply(factors, with_states, indptr):
+    """Make grammar and potentials of a product of deterministic members, and one with states.
 
-    column: int  # of the codes
-    rung: Rung
-    weight: float
-
-    def batch_of(self, batch):
-        """Take the member's codes."""
-        return _take_column(batch, self.column)
-
-    def memory_of(self, batch):
-        """Make the potentials of a deterministic member: memory alone."""
-        potentials = self.rung.make_potentials(self.batch_of(batch))
-        if potentials.arc_memory is not None:
-            return potentials
-        return as_memory(self.rung.grammar.scaled, potentials.codes, batch.indptr)
-
-
-def _take_column(batch, column):
-    return batch._replace(codes=np.ascontiguousarray(batch.codes[:, column]))
-
-
-def _make_rung(factors, with_states=None):
-    """Make the rung of a product of deterministic members, and perhaps one with states."""
+    Parameters
+    ----------
+    factors : list of pairs of Scored and float
+        Members and their weights.
+    with_states : None or pair of Scored and float
+    indptr : int ndarray of shape (n_sentences + 1,)
+    """
+    grammar, potentials = packed_unit_grammar(), None
+    if factors:
+        parts = [_memory_of(scored, indptr) for scored, _ in factors]
+        potentials = multiply_potentials(parts, [weight for _, weight in factors])
     if with_states is None:
-        return Rung(packed_unit_grammar(), partial(_multiply, factors, None))
-    grammar = with_states.rung.grammar
-    if with_states.weight != 1:
-        grammar = pack_grammar(Operators(*(part**with_states.weight for part in grammar.operators)))
-    return Rung(grammar, partial(_multiply, factors, with_states))
-
-
-def _multiply(factors, with_states, batch):
-    """Make the potentials of a product."""
+        return grammar, potentials
+    (grammar, of_states, *_), weight = with_states
+    if weight != 1:
+        grammar = pack_grammar(Operators(*(part**weight for part in grammar.operators)))
     if not factors:
-        return potentials_of_codes(with_states.batch_of(batch))
-    parts, weights = [factor.memory_of(batch) for factor in factors], [f.weight for f in factors]
-    potentials = multiply_potentials(parts, weights)
-    if with_states is None:
-        return potentials
-    return potentials._replace(codes=with_states.batch_of(batch).codes)
+        return grammar, of_states
+    return grammar, potentials._replace(codes=of_states.codes)
+
+
+def _memory_of(scored, indptr):
+    """The potentials of a deterministic member: memory alone."""
+    if scored.potentials.arc_memory is not None:
+        return scored.potentials
+    return as_memory(scored.grammar.scaled, scored.potentials.codes, indptr)
 
 
 def _has_memory_alone(parser):

@@ -3,19 +3,15 @@
 from sklearn_shag.features._hashing import (
     FeatureWeight,
     LinearWeights,
-    all_arcs,
-    arcs_of_heads,
     check_linear_weights,
     compare_heads,
 )
 from sklearn_shag.features._templates import DEFAULT_TEMPLATES, compile_templates
 from sklearn_shag.features._training import (
     LinearTrainer,
-    Text,
-    cut_into_batches,
-    learn_labels,
-    learn_trees,
+    labels_to_learn,
     score_arcs,
+    trees_to_learn,
 )
 
 __all__ = ["DEFAULT_TEMPLATES", "FeatureWeight", "LinearWeights"]

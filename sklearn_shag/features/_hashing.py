@@ -16,14 +16,6 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-class Arcs(NamedTuple):
-    """Arcs of sentences: those of sentence s are ``begins[s]:begins[s + 1]``."""
-
-    begins: np.ndarray  # (n_sentences + 1,)
-    modifiers: np.ndarray  # (n_arcs,), from 1
-    heads: np.ndarray  # (n_arcs,), 0 for the root; where they are the modifiers there is no arc
-
-
 class LinearWeights(NamedTuple):
     """Weights of hashed features.
 
@@ -90,21 +82,6 @@ def new_space(templates, longest, n_classes):
         np.empty(n_places, dtype=np.int64),
         np.empty(n_classes, dtype=np.int64),
     )
-
-
-def all_arcs(indptr):
-    """List all arcs of sentences in the layout of marginals."""
-    lengths = np.diff(indptr)
-    sizes = lengths * (lengths + 1)
-    begins = np.concatenate([[0], np.cumsum(sizes)])
-    places = np.arange(begins[-1]) - np.repeat(begins[:-1], sizes)
-    modifiers, heads = np.divmod(places, np.repeat(lengths + 1, sizes))
-    return Arcs(begins, modifiers + 1, heads)
-
-
-def arcs_of_heads(indptr, heads):
-    """List the arcs of trees, with one head for each token."""
-    return Arcs(indptr, np.arange(heads.size) - np.repeat(indptr[:-1], np.diff(indptr)) + 1, heads)
 
 
 @inlined_kernel

@@ -8,16 +8,15 @@ from typing import Literal, Self
 import numpy as np
 
 from sklearn_shag.conditional import ConditionalParser, count_known_labels
-from sklearn_shag.encoding import RIGHT, Alphabet
+from sklearn_shag.encoding import RIGHT, Alphabet, all_arcs
 from sklearn_shag.induction._text import (
     check_root_symbols,
-    list_arcs,
     observed_arcs,
     prepare_text,
     warn_of_limit,
 )
 from sklearn_shag.induction._valence import normalise
-from sklearn_shag.learning import Expected, OperatorParser, climb_to_the_end, fallback_from_uses
+from sklearn_shag.learning import Expected, OperatorMixin, climb_to_the_end, fallback_from_uses
 from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
@@ -47,32 +46,32 @@ def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, st
     """
     n_symbols = len(symbols)
     shape = (Alphabet(n_symbols).n_heads, 2, n_symbols)
-    cells = list_arcs(text.codes, text.indptr, n_symbols)
+    arcs = all_arcs(text.indptr)
+    tokens = arcs.tokens(text.indptr)
     chosen = np.flatnonzero(
-        cells.possible
-        & observed_arcs(text.heads, cells)
-        & _roots_left(text, symbols, root_symbols, cells)
+        (arcs.modifiers != arcs.heads)
+        & observed_arcs(text.heads, arcs, text.indptr)
+        & _roots_left(text, symbols, root_symbols, arcs.heads, tokens)
     )
-    places = np.ravel_multi_index(
-        (cells.heads[chosen], cells.directions[chosen], cells.modifiers[chosen]), shape
-    )
+    of_arcs = arcs.symbols(text.codes, text.indptr, Alphabet(n_symbols).root)
+    places = np.ravel_multi_index([part[chosen] for part in of_arcs], shape)
     weights = np.repeat(text.weights, np.diff(text.indptr))
-    expect = partial(_expect, places, cells.tokens[chosen], weights)
+    expect = partial(_expect, places, tokens[chosen], weights)
     start = np.full(shape, 1.0 / n_symbols) if start is None else start
     return climb_to_the_end(
         start, expect, _maximise, max_iter=max_iter, tol=tol, n_samples=text.weights.sum()
     )
 
 
-def _roots_left(text, symbols, root_symbols, cells):
+def _roots_left(text, symbols, root_symbols, heads, tokens):
     """Which arcs are left if roots have some of the symbols wherever there is one that may."""
     if root_symbols is None:
-        return np.ones(cells.tokens.size, dtype=bool)
+        return np.ones(tokens.size, dtype=bool)
     may = np.isin(np.asarray(symbols, dtype=object), list(root_symbols))[text.codes]
     may &= text.heads <= 0  # it is the root, or nothing is known
     some = np.logical_or.reduceat(may, text.indptr[:-1])
     refused = ~may & np.repeat(some, np.diff(text.indptr)) & (text.heads != 0)
-    return (cells.positions > 0) | ~refused[cells.tokens]
+    return (heads > 0) | ~refused[tokens]
 
 
 def _expect(places, tokens, weights, probabilities):
@@ -98,7 +97,7 @@ def as_grammar(probabilities):
     return complete_grammar(automata, probabilities[-1, RIGHT])
 
 
-class ConcaveParser(OperatorParser, ConditionalParser):
+class ConcaveParser(OperatorMixin, ConditionalParser):
     """Parser learned from raw text by a concave model: wherever EM starts, it ends the same.
 
     Each token chooses its head by itself, as words of a translation choose theirs in IBM Model 1,

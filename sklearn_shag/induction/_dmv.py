@@ -8,7 +8,7 @@ from typing import Literal, Self
 import numpy as np
 
 from sklearn_shag.conditional import count_known_labels
-from sklearn_shag.encoding import RIGHT, name_sentence
+from sklearn_shag.encoding import RIGHT, all_arcs, name_sentence
 from sklearn_shag.induction._starts import from_operators, make_start, split_states
 from sklearn_shag.induction._text import (
     check_root_symbols,
@@ -29,7 +29,7 @@ from sklearn_shag.learning import (
     make_checkpoint,
 )
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import Potentials, chart
+from sklearn_shag.parsing import chart
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import (
@@ -431,15 +431,13 @@ class DMV(BaseSHAG):
                 f"other sentences. Start from operators without zeros, or by name."
             )
 
-    def _parsing_rungs(self):
-        rungs = self._rungs()
-        if self.rules is None or not self.predict_with_rules:
-            return rungs
+    def _score_jointly(self, batch, rung=0):
+        return super()._score(batch, rung)
+
+    def _score(self, batch, rung=0):
+        scored = super()._score(batch, rung)
+        if scored is None or self.rules is None or not self.predict_with_rules:
+            return scored
         table = score_rules(self.rules, self.rule_strength, self.symbols_)
-        return [rung._replace(make_potentials=partial(_potentials, table)) for rung in rungs]
-
-
-def _potentials(table, batch):
-    """Make potentials of symbols and rules."""
-    arcs = score_by_rules(table, batch.codes, batch.indptr)
-    return Potentials(batch.indptr, batch.codes, arcs)
+        arcs = score_by_rules(table, all_arcs(batch.indptr), batch.codes, batch.indptr)
+        return scored._replace(potentials=scored.potentials._replace(arcs=arcs))

@@ -375,7 +375,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         )
         text, symbols = raw.text, raw.symbols
         shares = _share_symbols(text, symbols.size)
-        codes = [encode_sentences([symbols], h.symbols_, check=False).codes for h in helpers]
+        codes = [encode_sentences([symbols], h.symbols_, check=False)[0] for h in helpers]
         grammars, fallbacks = (
             [align_grammar(*each, shares) for each in zip(learned, codes, strict=True)]
             for learned in zip(

@@ -6,45 +6,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag.conditional import KnownTrees, prepare_trees
-from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, check_sentences, encode_sentences
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, check_sentences, encode_sentences
 from sklearn_shag.induction._valence import Text
-from sklearn_shag.parsing import arc_begins
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import check_sample_weight
 
 
-class ArcCells(NamedTuple):
-    """Of all arcs of sentences, by the layout of marginals."""
-
-    tokens: np.ndarray  # (n_arcs,): the place of the modifier among all tokens
-    positions: np.ndarray  # (n_arcs,): that of the head in its sentence, 0 for the root
-    heads: np.ndarray  # (n_arcs,): its code
-    directions: np.ndarray  # (n_arcs,)
-    modifiers: np.ndarray  # (n_arcs,): their codes
-    possible: np.ndarray  # (n_arcs,): no token is its own head
-
-
-def list_arcs(codes, indptr, n_symbols):
-    """List all arcs of sentences."""
-    lengths, begins = np.diff(indptr), arc_begins(indptr)
-    of_token = np.repeat(lengths, lengths) + 1  # how many heads each token may have
-    tokens = np.repeat(np.arange(codes.size), of_token)
-    firsts = np.repeat(np.repeat(indptr[:-1], lengths), of_token)
-    rows = np.repeat(np.cumsum(of_token) - of_token, of_token)
-    positions = np.arange(begins[-1]) - rows
-    own = tokens - firsts + 1
-    root = Alphabet(n_symbols).root
-    heads = np.where(positions > 0, codes[firsts + np.maximum(positions, 1) - 1], root)
-    directions = np.where(own < positions, LEFT, RIGHT)
-    return ArcCells(tokens, positions, heads, directions, codes[tokens], own != positions)
-
-
-def observed_arcs(heads, cells):
-    """Tell which arcs known heads leave; `heads` is flat, -1 where they are not known."""
-    of_arcs = heads[cells.tokens]
-    return (of_arcs == UNKNOWN) | (of_arcs == cells.positions)
+def observed_arcs(heads, arcs, indptr):
+    """Tell which of all arcs known heads leave; `heads` is flat, -1 where they are not known."""
+    known = heads[arcs.tokens(indptr)]
+    return (known == UNKNOWN) | (known == arcs.heads)
 
 
 ROOT = "<root>"
@@ -115,10 +88,9 @@ def _check_rule(rule):
     return tuple(rule)
 
 
-def score_by_rules(table, codes, indptr, cells=None):
+def score_by_rules(table, arcs, codes, indptr):
     """Score all arcs of sentences by the table of rules, in the layout of marginals."""
-    cells = cells or list_arcs(codes, indptr, table.shape[0] - 2)
-    return table[cells.heads, cells.directions, cells.modifiers]
+    return table[arcs.symbols(codes, indptr, Alphabet(table.shape[0] - 2).root)]
 
 
 class RawText(NamedTuple):
@@ -186,10 +158,10 @@ def prepare_text(
     codes, indptr = encode_sentences(merged.symbols, known, check=False)
     arcs = None
     if rules is not None or np.any(merged.heads != UNKNOWN):
-        cells = list_arcs(codes, indptr, len(known))
-        arcs = np.where(observed_arcs(merged.heads, cells), 0.0, -np.inf)
+        every = all_arcs(indptr)
+        arcs = np.where(observed_arcs(merged.heads, every, indptr), 0.0, -np.inf)
         if rules is not None:
-            arcs += score_by_rules(score_rules(rules, rule_strength, known), codes, indptr, cells)
+            arcs += score_by_rules(score_rules(rules, rule_strength, known), every, codes, indptr)
     text = Text(codes, merged.heads, indptr, merged.weights, arcs)
     return RawText(np.array(known, dtype=object), text, merged, separate)
 

@@ -32,7 +32,7 @@ def check_grammar(estimator, call):
     TypeError
         If it is anything else without operators.
     """
-    if hasattr(type(estimator), "_report_marginals"):
+    if getattr(type(estimator), "_report_marginals", None) is not None:
         check_is_fitted(estimator)
     if not (hasattr(estimator, "operators_") and hasattr(estimator, "symbols_")):
         raise TypeError(

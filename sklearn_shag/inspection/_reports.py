@@ -422,7 +422,7 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     >>> collections.Counter(report.routes.tolist())
     Counter({'fast': 87})
     """
-    if not hasattr(type(model), "_report_marginals"):
+    if getattr(type(model), "_report_marginals", None) is None:
         raise TypeError(
             f"model must be an estimator of this package that parses by a chart, got a "
             f"{type(model).__name__}. Of a pipeline pass both parts: "

@@ -1,7 +1,7 @@
 """From statistics to operators: how each learner makes an automaton, and the loop over all."""
 
 from sklearn_shag.learning._automata import fallback_from_uses, fallback_grammar, learn_grammar
-from sklearn_shag.learning._base import BaseSHAG, GenerativeParser, OperatorParser, TreeLearner
+from sklearn_shag.learning._base import BaseSHAG, GenerativeMixin, OperatorMixin, TreeLearner
 from sklearn_shag.learning._climb import (
     NO_SEED,
     Checkpoint,

@@ -7,17 +7,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag._parser import ChartParser
-from sklearn_shag.encoding import decode_trees, encode_sentences, encode_trees
+from sklearn_shag._parser import Parser
+from sklearn_shag.encoding import decode_trees, encode_sentences, encode_trees, take_sentences
 from sklearn_shag.learning._automata import fallback_grammar
 from sklearn_shag.operators import Operators, sample_derivations
-from sklearn_shag.parsing import Rung, pack_grammar, potentials_of_codes, take_batch, value_trees
+from sklearn_shag.parsing import Potentials, Scored, pack_grammar, value_trees
 from sklearn_shag.sequences import (
     LabelCounts,
     TreebankStatistics,
     check_statistics,
     count_trees,
     merge_statistics,
+    sequences_of,
 )
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
 from sklearn_shag.utils._cache import keep
@@ -27,10 +28,11 @@ from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray, RandomSeed
 
 
-class GenerativeParser(ChartParser):
-    """Parser whose chart sums probabilities of trees and their sentences, and that can draw them.
+class GenerativeMixin:
+    """What is added to a parser whose chart sums probabilities of trees and their sentences.
 
-    A subclass draws in the hook ``_draw``. It learns `symbols_`, `labels_` and `label_counts_`.
+    A subclass draws trees in the hook ``_draw``. It learns `symbols_`, `labels_` and
+    `label_counts_`.
     """
 
     symbols_: ObjectArray
@@ -40,6 +42,10 @@ class GenerativeParser(ChartParser):
     @abstractmethod
     def _draw(self, n_samples, max_length, rng):
         """Draw trees; the parameters are those of :meth:`sample`, checked."""
+
+    def _score_jointly(self, batch, rung=0):
+        """Do what `_score` does, where trees have probabilities together with their sentences."""
+        return self._score(batch, rung)
 
     def log_likelihood(self, X: Sentences) -> FloatArray:
         """Compute the log probability of sentences, summed over all their trees.
@@ -54,7 +60,7 @@ class GenerativeParser(ChartParser):
         log_likelihoods : ndarray of shape (n_sentences,)
             In nats. -inf where the estimate is not positive.
         """
-        sign, log_abs_z = self._log_partitions(self._batch(X), self._rungs())
+        sign, log_abs_z = self._log_partitions(self._batch(X), self._score_jointly)
         return np.where(sign > 0, log_abs_z, -np.inf)
 
     def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
@@ -102,19 +108,19 @@ class GenerativeParser(ChartParser):
             (np.flatnonzero(is_partial), self._score_partial_trees),
         ):
             if chosen.size:
-                sign, log_abs = score(take_batch(batch, chosen), [known[s] for s in chosen])
+                sign, log_abs = score(take_sentences(batch, chosen), [known[s] for s in chosen])
                 scores[chosen] = np.where(sign > 0, log_abs, -np.inf)
         return scores
 
     def _score_trees(self, batch, heads):
         """Sign and logarithm of the value of each tree."""
-        rung = self._rungs()[0]
-        potentials = rung.make_potentials(batch)
-        return value_trees(rung.grammar.scaled, potentials, np.concatenate(heads))
+        scored = self._score_jointly(batch)
+        return value_trees(scored.grammar.scaled, scored.potentials, np.concatenate(heads))
 
     def _score_partial_trees(self, batch, heads):
         """Sign and logarithm of the summed value of the trees that have the known heads."""
-        return self._log_partitions(batch._replace(allowed=arcs_left_by(heads)), self._rungs())
+        batch = batch._replace(allowed=arcs_left_by(heads))
+        return self._log_partitions(batch, self._score_jointly)
 
     def sample(
         self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200
@@ -169,10 +175,11 @@ class Learned(NamedTuple):
     warnings: tuple = ()  # pairs of a message and a category
 
 
-class OperatorParser(ChartParser):
-    """Parser whose chart needs nothing but the operators of a grammar, and of one to fall back to.
+class OperatorMixin:
+    """What is added to a parser whose chart needs nothing but operators: of a grammar, and another.
 
-    A subclass learns `operators_` and `fallback_operators_`, beside `symbols_` and labels.
+    A subclass learns `operators_` and, for sentences that these have no mass for,
+    `fallback_operators_`, beside `symbols_` and labels.
     """
 
     symbols_: ObjectArray
@@ -181,15 +188,19 @@ class OperatorParser(ChartParser):
     operators_: Operators
     fallback_operators_: Operators
 
-    def _rungs(self):
+    def _encode(self, sentences, symbols, indptr):
+        return encode_sentences(symbols, self.symbols_)[0]
+
+    def _score(self, batch, rung=0):
         # To pack a grammar takes longer than to parse a sentence.
-        return keep(self, (self.operators_, self.fallback_operators_), _pack)
+        grammars = keep(self, (self.operators_, self.fallback_operators_), _pack)
+        if rung == len(grammars):
+            return None
+        potentials = Potentials(batch.indptr, batch.codes)
+        return Scored(grammars[rung], potentials, self._labeller(batch))
 
-    def _encode(self, sentences, symbols):
-        return encode_sentences(symbols, self.symbols_)
 
-
-class BaseSHAG(OperatorParser, GenerativeParser):
+class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
     """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
 
     A subclass learns `symbols_`, `operators_` and `fallback_operators_`, and labels if it has some.
@@ -246,7 +257,7 @@ class BaseSHAG(OperatorParser, GenerativeParser):
 
 
 def _pack(*grammars):
-    return [Rung(pack_grammar(operators), potentials_of_codes) for operators in grammars]
+    return list(map(pack_grammar, grammars))
 
 
 class TreeLearner(BaseSHAG):
@@ -256,7 +267,7 @@ class TreeLearner(BaseSHAG):
     """
 
     @abstractmethod
-    def _learn_operators(self, statistics, trees):
+    def _learn_operators(self, statistics, trees, sequences):
         """Learn the grammar; nothing of the estimator changes.
 
         Parameters
@@ -265,6 +276,8 @@ class TreeLearner(BaseSHAG):
             The symbols of all training trees and their trigram counts.
         trees : EncodedTrees or None
             The trees themselves; None where only their statistics are known.
+        sequences : HeadModifierSequences or None
+            Theirs, which were counted; likewise.
 
         Returns
         -------
@@ -304,18 +317,19 @@ class TreeLearner(BaseSHAG):
         """
         self._check_parsing()
         trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
-        self._learn(count_trees(trees), trees)
+        sequences = sequences_of(trees)
+        self._learn(count_trees(trees, sequences), trees, sequences)
         return self
 
-    def _learn(self, statistics, trees=None):
-        learned = self._learn_operators(statistics, trees)
+    def _learn(self, statistics, trees=None, sequences=None):
+        learned = self._learn_operators(statistics, trees, sequences)
         self._become_fitted(statistics, learned, fallback_grammar(statistics.statistics))
 
 
-class StatisticsLearner(TreeLearner):
-    """Split head-automata grammar whose learner sees nothing of the trees but trigram counts.
+class IncrementalMixin:
+    """What is added to a learner that sees nothing of the trees but trigram counts: these add up.
 
-    In the hook ``_learn_operators`` of a subclass, `trees` may be None.
+    In its hook ``_learn_operators``, `trees` and `sequences` may be None.
     """
 
     statistics_: TreebankStatistics
@@ -363,7 +377,7 @@ class StatisticsLearner(TreeLearner):
         self._check_parsing()
         parts = [self.statistics_] if hasattr(self, "statistics_") else []
         trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
-        self._learn(merge_statistics([*parts, count_trees(trees)]))
+        self._learn(merge_statistics([*parts, count_trees(trees, sequences_of(trees))]))
         return self
 
     @fit_context

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from sklearn_shag.learning._automata import learn_grammar
-from sklearn_shag.learning._base import Learned, StatisticsLearner
+from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
 from sklearn_shag.operators import Operators, operators_from_counts
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
 
@@ -63,7 +63,7 @@ def deterministic_counts(uses, target):
     return Operators(np.eye(n_states)[0], uses[-1], transitions)
 
 
-class DeterministicSHAG(StatisticsLearner):
+class DeterministicSHAG(IncrementalMixin, TreeLearner):
     """Split head-automata grammar with deterministic automata: the classical baselines.
 
     The state of an automaton is known from the modifiers generated so far, so probabilities are
@@ -130,7 +130,7 @@ class DeterministicSHAG(StatisticsLearner):
     """
 
     _parameter_constraints = {
-        **StatisticsLearner._parameter_constraints,
+        **TreeLearner._parameter_constraints,
         "automaton": [StrOptions({"single", "first", "sibling"})],
         "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
     }
@@ -152,6 +152,6 @@ class DeterministicSHAG(StatisticsLearner):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn_operators(self, statistics, trees):
+    def _learn_operators(self, statistics, trees, sequences):
         learn = partial(deterministic_automaton, automaton=self.automaton)
         return Learned(learn_grammar(statistics.statistics, learn, self.smoothing, self.n_jobs))

@@ -27,7 +27,6 @@ from sklearn_shag.learning._expectation import (
     split_prefix_trees,
 )
 from sklearn_shag.operators import Operators, join_automata, pair_automaton
-from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
 
@@ -196,15 +195,12 @@ class EMSHAG(TreeLearner):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn_operators(self, statistics, trees):
+    def _learn_operators(self, statistics, trees, sequences):
         symbols, counts = statistics.symbols, statistics.statistics
         data = symbols, trees.codes, trees.heads, trees.indptr, trees.weights
         plan = self._plan(digest_of(data, self._path()), symbols)
         rng = check_random_state(self.random_state if plan.seed == NO_SEED else plan.seed)
         seeds = rng.randint(np.iinfo(np.int32).max, size=Alphabet(symbols.size).n_pairs)
-        sequences = extract_sequences(
-            trees.codes, trees.heads, trees.indptr, symbols.size, trees.weights
-        )
         held_out = self.validation_fraction if self.early_stopping else 0.0
         prefix_trees = split_prefix_trees(sequences, symbols.size, held_out, rng)
         start = partial(

@@ -9,7 +9,7 @@ from scipy import linalg
 from sklearn.utils.extmath import svd_flip
 
 from sklearn_shag.learning._automata import learn_automata
-from sklearn_shag.learning._base import Learned, StatisticsLearner
+from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.operators import Operators, join_automata, mixture
 from sklearn_shag.utils._kernel import kernel
@@ -165,7 +165,7 @@ def leading_states(operators, n_states):
 PUBLISHED = {"smoothing": 0, "context": 0, "shrinkage": 0, "scaling": 0, "alpha": 0, "mixing": 0}
 
 
-class SpectralSHAG(StatisticsLearner):
+class SpectralSHAG(IncrementalMixin, TreeLearner):
     """Split head-automata grammar with hidden states, learned from moments in one pass.
 
     Every head and direction gets its own weighted automaton over modifier sequences. Its operators
@@ -270,7 +270,7 @@ class SpectralSHAG(StatisticsLearner):
     """
 
     _parameter_constraints = {
-        **StatisticsLearner._parameter_constraints,
+        **TreeLearner._parameter_constraints,
         "n_states": [Interval(Integral, 1, None, closed="left")],
         **{
             name: [Interval(Real, 0, LARGEST, closed="both")]
@@ -335,7 +335,7 @@ class SpectralSHAG(StatisticsLearner):
         """
         return cls(n_states, **{**PUBLISHED, **params})
 
-    def _learn_operators(self, statistics, trees):
+    def _learn_operators(self, statistics, trees, sequences):
         return self._cut(self._decompose(statistics), statistics)
 
     def _decompose(self, statistics):

@@ -1,15 +1,15 @@
 """Lexicalised grammars: deterministic automata over words with tags."""
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain, compress
 from numbers import Real
 from typing import Literal, Self
 
 import numpy as np
 
+from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import check_sentences, encode_sentences, encode_trees
-from sklearn_shag.learning import GenerativeParser
+from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.lexical._potentials import lexical_potentials, sample_words
 from sklearn_shag.lexical._statistics import (
     LexicalStatistics,
@@ -18,7 +18,7 @@ from sklearn_shag.lexical._statistics import (
     count_words,
     list_words,
 )
-from sklearn_shag.parsing import Rung, packed_unit_grammar
+from sklearn_shag.parsing import Scored, packed_unit_grammar
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import MISSING, DependencyTree, Heads, Sentences, check_column_name
 from sklearn_shag.utils._cache import keep
@@ -30,7 +30,7 @@ START, COORDINATION, PUNCTUATION, OTHER = range(4)
 RARE = "<rare>"
 
 
-class LexicalizedSHAG(GenerativeParser):
+class LexicalizedSHAG(GenerativeMixin, Parser):
     """Split head-automata grammar over words with tags, with deterministic automata.
 
     A modifier is a word with its tag. Its probability given the head's word and tag, the direction
@@ -128,7 +128,7 @@ class LexicalizedSHAG(GenerativeParser):
     """
 
     _parameter_constraints = {
-        **GenerativeParser._parameter_constraints,
+        **Parser._parameter_constraints,
         "automaton": [StrOptions({"single", "first", "fcp"})],
         "word": [str],
         "backoff": [Interval(Real, 0, LARGEST, closed="right")],
@@ -136,7 +136,7 @@ class LexicalizedSHAG(GenerativeParser):
         "coordination": [list, tuple],
         "punctuation": [list, tuple],
     }
-    _parsing_parameters = (*GenerativeParser._parsing_parameters, "word", "backoff")
+    _parsing_parameters = (*Parser._parsing_parameters, "word", "backoff")
 
     _deterministic = True
 
@@ -250,20 +250,22 @@ class LexicalizedSHAG(GenerativeParser):
             )
         return words
 
-    def _encode(self, sentences, symbols):
-        words = self._words_of(sentences)
-        tags, _ = encoded = encode_sentences(symbols, self.symbols_)
+    def _encode(self, sentences, symbols, indptr):
+        words = chain.from_iterable(self._words_of(sentences))
+        tags, _ = encode_sentences(symbols, self.symbols_)
         code_of, _ = self._kept()
-        words = chain.from_iterable(words)
-        return encoded._replace(codes=self.statistics_.lexicon.encode(tags, words, code_of))
+        return self.statistics_.lexicon.encode(tags, words, code_of)
 
     def _label_arcs(self, batch, heads):
         tags = self.statistics_.lexicon.all_tags[batch.codes]
         return super()._label_arcs(batch._replace(codes=tags), heads)
 
-    def _rungs(self):
+    def _score(self, batch, rung=0):
+        if rung:
+            return None
         _, tables = self._kept()
-        return [Rung(packed_unit_grammar(), partial(_potentials_of_words, tables))]
+        potentials = lexical_potentials(tables, batch.codes, batch.indptr)
+        return Scored(packed_unit_grammar(), potentials, self._labeller(batch))
 
     def _kept(self):
         """The code of each known word, and the tables of probabilities."""
@@ -293,7 +295,3 @@ def _code_of(known):
 def _prepare(words, statistics, backoff):
     known = zip(statistics.tags.tolist(), words.tolist(), strict=True)
     return _code_of(known), back_off(statistics, float(backoff))
-
-
-def _potentials_of_words(tables, batch):
-    return lexical_potentials(tables, batch.codes, batch.indptr)

@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_shag.encoding import LEFT, RIGHT, pair_of
+from sklearn_shag.encoding import LEFT, RIGHT, arc_begins, pair_of
 from sklearn_shag.operators import choose, draw_derivations
-from sklearn_shag.parsing import Potentials, arc_begins
+from sklearn_shag.parsing import Potentials
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
 

@@ -16,7 +16,7 @@ from sklearn_shag.conditional import ConditionalSHAG, CRFParser
 from sklearn_shag.encoding import AFFIXES, RIGHT, VECTOR, check_name
 from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.features import LinearWeights, check_linear_weights
-from sklearn_shag.learning import Checkpoint, OperatorParser, SpectralSHAGCV, check_checkpoint
+from sklearn_shag.learning import Checkpoint, OperatorMixin, SpectralSHAGCV, check_checkpoint
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
 from sklearn_shag.model_files._archive import ModelFileError
 from sklearn_shag.network import NetworkLearner, NetworkWeights, Tagger, check_network_weights
@@ -250,7 +250,7 @@ def _check_size_of_tables(model, key, max_bytes):
 
 
 CHECKS = {
-    OperatorParser: _check_operators,
+    OperatorMixin: _check_operators,
     NetworkLearner: _check_network,
     CRFParser: _check_linear,
     (ConditionalSHAG, CRFParser, NetworkLearner): _check_history,

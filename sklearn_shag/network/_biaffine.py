@@ -10,26 +10,18 @@ from sklearn.utils import check_random_state
 
 from sklearn_shag.conditional import (
     ArcParser,
+    Examples,
     attachment_score,
     mask_labels,
     prepare_trees,
     set_aside,
 )
-from sklearn_shag.encoding import collect_labels, encode_columns, encode_labels
+from sklearn_shag.encoding import collect_labels, encode_columns, encode_labels, take_sentences
 from sklearn_shag.network._estimators import NetworkLearner, Start, read_tags
-from sklearn_shag.network._network import (
-    label_batch,
-    look_up,
-    make_network,
-    parse_batch,
-    read_batch,
-    rungs_of,
-)
+from sklearn_shag.network._network import label, make_network, read
 from sklearn_shag.network._parameters import NetworkWeights
-from sklearn_shag.network._training import Examples
-from sklearn_shag.parsing import over_chunks
+from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
 
@@ -280,9 +272,13 @@ class BiaffineParser(NetworkLearner, ArcParser):
         )
 
         def validate(values):
-            part = examples.take(held_out)
-            rungs = rungs_of(make_network(start.sizes, values, start.vectors))
-            return attachment_score(rungs, part.codes, part.indptr, trees, held_out)
+            network = make_network(start.sizes, values, start.vectors)
+
+            def score(batch):
+                return _score_reading(read(network, batch), batch, None)
+
+            given = take_sentences(trees, held_out).given
+            return attachment_score(score, take_sentences(examples, held_out), given)
 
         values, history = self._train(
             *(start, examples, chosen, rng),
@@ -324,18 +320,20 @@ class BiaffineParser(NetworkLearner, ArcParser):
         tags = [read_tags(self.tags, sentence) for sentence in sentences]
         return self._new_start(sentences, collect_labels(labels), collect_labels(tags), rng)
 
-    def _rungs(self):
-        return rungs_of(self._kept()[2])
+    def _score(self, batch, rung=0):
+        if rung:
+            return None
+        network, mask = self._kept()[2], self.weights_.label_mask
+        reading = read(network, batch)
+        labeller = partial(label, network, mask, reading, batch) if self._has_labels else None
+        scored = _score_reading(reading, batch, labeller)
+        return scored._replace(tags=reading.tags) if self.tags_.size else scored
 
     def _label_arcs(self, batch, heads):
         network, mask = self._kept()[2], self.weights_.label_mask
-        return label_batch(network, mask, read_batch(network, batch), batch, heads)
+        return label(network, mask, read(network, batch), batch, heads)
 
-    def _predict_parts(self, sentences, allowed):
-        batch = self._batch(sentences, allowed)
-        task = partial(parse_batch, self._kept()[2], self.weights_.label_mask, self._decode)
-        found = over_chunks(task, batch, self.n_jobs, self.verbose)
-        heads, labels, tags = map(object_array, zip(*found, strict=True))
-        labels = look_up(self.labels_, labels) if self._has_labels else [None] * heads.size
-        tags = {self.tag_column_: look_up(self.tags_, tags)} if self.tags_.size else {}
-        return heads, labels, tags
+
+def _score_reading(reading, batch, labeller):
+    arcs = np.nan_to_num(reading.arcs).astype(np.float64)
+    return score_by_arcs(batch.indptr, arcs, labeller)

@@ -1,27 +1,25 @@
 """What learns a network: where training begins, how it goes on, and tags, which all may learn."""
 
-from functools import partial
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_shag.conditional import repeat_passes
+from sklearn_shag._parser import look_up
+from sklearn_shag.conditional import run_passes
 from sklearn_shag.encoding import (
     OF_WORDS,
     TAGS,
     VECTOR,
     Columns,
-    EncodedSentences,
     choose_columns,
     encode_columns,
     list_values,
     make_columns,
     split_features,
 )
-from sklearn_shag.features import cut_into_batches
-from sklearn_shag.network._network import look_up, make_network, tag_batch
+from sklearn_shag.network._network import make_network, read
 from sklearn_shag.network._parameters import (
     NetworkWeights,
     Sizes,
@@ -30,7 +28,7 @@ from sklearn_shag.network._parameters import (
     tabulate_embeddings,
 )
 from sklearn_shag.network._training import Trainer
-from sklearn_shag.parsing import over_chunks
+from sklearn_shag.parsing import list_heads, over_chunks
 from sklearn_shag.treebank import MISSING, Sentences
 from sklearn_shag.utils._cache import keep
 from sklearn_shag.utils._messages import shorten
@@ -136,7 +134,6 @@ class NetworkLearner(BaseEstimator):
         _, batch_size, max_iter = next(row for row in SCHEDULE if n_tokens < row[0])
         batch_size = batch_size if self.batch_size == "auto" else self.batch_size
         max_iter = max_iter if self.max_iter is None else self.max_iter
-        begins = examples.indptr + np.arange(examples.indptr.size)  # with a root for each sentence
         trainer = Trainer(
             start.sizes,
             start.values,
@@ -146,38 +143,34 @@ class NetworkLearner(BaseEstimator):
             n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
             rng=np.random.default_rng(rng.randint(2**31)),
             vectors=start.vectors,
+            loss_shown=self._loss_shown,
         )
-
-        def learn():
-            batches = cut_into_batches(begins, rng.permutation(chosen), batch_size)
-            losses = [trainer.learn(examples.take(batch))[self._loss_shown] for batch in batches]
-            loss = sum(losses) / examples.weights[chosen].sum()
-            if not (np.isfinite(loss) and trainer.is_finite()):
-                raise ValueError(
-                    f"Training has left the range of numbers; the loss is {loss}. Lower "
-                    f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}, or the "
-                    f"weights of sentences."
-                )
-            advance()
-            return float(loss)
-
         with (
             one_blas_thread(),
             np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
         ):
-            average = trainer.average.copy
-            return repeat_passes(learn, average, validate, max_iter, n_iter_no_change)
+            return run_passes(
+                trainer,
+                examples,
+                chosen,
+                max_iter=max_iter,
+                batch_size=batch_size,
+                rng=rng,
+                advice=f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}",
+                advance=advance,
+                roots=1,
+                validate=validate,
+                patience=n_iter_no_change,
+            )
 
     def _kept(self):
         """What is known of columns, and the network."""
         labels = getattr(self, "labels_", None)
         return keep(self, (self.vocabulary_, labels, self.tags_, self.weights_), _prepare)
 
-    def _encode(self, sentences, symbols):
-        columns, _, _ = self._kept()
-        indptr = np.cumsum([0, *map(len, symbols)])
-        return EncodedSentences(encode_columns(columns, sentences, indptr), indptr)
+    def _encode(self, sentences, symbols, indptr):
+        return encode_columns(self._kept()[0], sentences, indptr)
 
     def predict_tags(self, X: Sentences) -> ObjectArray:
         """Tag sentences.
@@ -204,8 +197,11 @@ class NetworkLearner(BaseEstimator):
                 f"This {type(self).__name__} has learned no tags. Fit it with tags="
                 f'"upos" or "xpos".'
             )
-        codes = over_chunks(partial(tag_batch, self._kept()[2]), batch, self.n_jobs, self.verbose)
+        codes = over_chunks(self._tag_batch, batch, self.n_jobs, self.verbose)
         return look_up(self.tags_, codes)
+
+    def _tag_batch(self, batch):
+        return list_heads(batch, None, read(self._kept()[2], batch).tags)
 
 
 def read_tags(name, sentence):

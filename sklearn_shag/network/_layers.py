@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import ROOT, UNKNOWN
+from sklearn_shag.encoding import ROOT, UNKNOWN, arc_begins
 from sklearn_shag.network._parameters import BUCKETS, N_BUCKETS
-from sklearn_shag.parsing import arc_begins
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
 SLOPE = 0.1  # of leaky rectified units, below zero

@@ -1,6 +1,5 @@
-"""What a network makes of a chunk of sentences: potentials, trees, labels, tags."""
+"""The network: scores of arcs, labels and tags from columns of tokens, and the derivatives."""
 
-from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,8 +23,6 @@ from sklearn_shag.network._layers import (
     with_roots,
 )
 from sklearn_shag.network._parameters import Parameters, Sizes, vector_sizes, view_parameters
-from sklearn_shag.parsing import Rung, packed_unit_grammar, places_of, potentials_of_arcs
-from sklearn_shag.utils._collections import object_array
 from sklearn_shag.utils._parallel import one_blas_thread
 
 # Rows of tokens that prediction looks at together: what they need fits into the cache.
@@ -138,25 +135,44 @@ class Reading(NamedTuple):
     tags: np.ndarray  # (n_tokens,), the best ones; none if it knows no tags
 
 
-def read(network, codes, indptr):
-    """Read sentences, each as if it were alone, of codes of shape (n_tokens, n_columns)."""
-    ends = indptr + np.arange(indptr.size)
-    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART)))
-    parts = pairwise([*cuts.tolist(), indptr.size - 1])
-    found = [_read_part(network, codes, indptr, np.arange(*part)) for part in parts]
-    return Reading(*map(np.concatenate, zip(*found, strict=True)))
+def read(network, batch):
+    """Read sentences, each as if it were alone.
+
+    Parameters
+    ----------
+    network : Network
+    batch : Batch
+        Codes of shape (n_tokens, n_columns).
+
+    Returns
+    -------
+    reading : Reading
+    """
+    parameters, found = network.parameters, []
+    ends = batch.indptr + np.arange(batch.indptr.size)
+    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART))).tolist()
+    # Weights of any size give trees: scores beyond the range are the largest, or say nothing.
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        for first, last in pairwise([*cuts, batch.indptr.size - 1]):
+            indptr = batch.indptr[first : last + 1]
+            tokens = with_roots(batch.codes[indptr[0] : indptr[-1]], indptr - indptr[0])
+            begins = tokens.begins
+            vectors, _ = encode(network, tokens, SILENCE, begins)
+            both = vectors.heads, vectors.modifiers
+            arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)
+            tags, _ = linear(parameters.tags, vectors.encoded, begins)
+            tags = tags.argmax(axis=1)[~tokens.are_roots()] if tags.size else np.arange(0)
+            found.append(Reading(arcs, vectors.label_modifiers, vectors.label_heads, tags))
+    return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _read_part(network, codes, indptr, chosen):
-    parameters = network.parameters
-    indptr, places = places_of(indptr, chosen)
-    tokens = with_roots(codes[places], indptr)
-    begins = tokens.begins
-    vectors, _ = encode(network, tokens, SILENCE, begins)
-    arcs, _ = score_all_arcs(parameters.arcs, vectors.heads, vectors.modifiers, begins, begins)
-    tags, _ = linear(parameters.tags, vectors.encoded, begins)
-    tags = tags.argmax(axis=1)[~tokens.are_roots()] if tags.size else np.arange(0)
-    return Reading(arcs, vectors.label_modifiers, vectors.label_heads, tags)
+def label(network, mask, reading, batch, heads):
+    """Label the arcs of whole trees over what was read, by -1 if no labels are known."""
+    if not mask.size:
+        return np.full(heads.size, -1)
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+        scores = label_scores(network, reading, batch.indptr, heads)
+    return best_labels(scores, heads, mask)
 
 
 def label_scores(network, reading, indptr, heads):
@@ -171,53 +187,3 @@ def label_scores(network, reading, indptr, heads):
             (np.arange(1, end - begin + 1), heads[begin:end]),
         )
     return scores
-
-
-def rungs_of(network):
-    """List the one way to parse by a network."""
-    return [Rung(packed_unit_grammar(), partial(_potentials, network))]
-
-
-def _potentials(network, batch):
-    return _potentials_of(read_batch(network, batch), batch)
-
-
-def _potentials_of(reading, batch):
-    return potentials_of_arcs(batch.indptr, np.nan_to_num(reading.arcs).astype(np.float64))
-
-
-def read_batch(network, batch):
-    """Read a chunk."""
-    # Weights of any size give trees: scores beyond the range are the largest, or say nothing.
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-        return read(network, batch.codes, batch.indptr)
-
-
-def parse_batch(network, label_mask, decode, batch):
-    """List heads, labels and tags of sentences, which the network reads once."""
-    reading = read_batch(network, batch)
-    potentials = _potentials_of(reading, batch)
-    # There is a single rung, which has mass for every sentence, so it is asked for all of them.
-    heads = decode([Rung(packed_unit_grammar(), lambda _: potentials)])(batch)
-    labels = label_batch(network, label_mask, reading, batch, np.concatenate(heads))
-    labels, tags = (np.split(codes, batch.indptr[1:-1]) for codes in (labels, reading.tags))
-    return list(zip(heads, labels, tags, strict=True))
-
-
-def label_batch(network, label_mask, reading, batch, heads):
-    """Label given arcs of what was read, by -1 if no labels are known."""
-    if not label_mask.size:
-        return np.full(heads.size, -1)
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-        scores = label_scores(network, reading, batch.indptr, heads)
-    return best_labels(scores, heads, label_mask)
-
-
-def tag_batch(network, batch):
-    """List the tags of sentences."""
-    return np.split(read_batch(network, batch).tags, batch.indptr[1:-1])
-
-
-def look_up(names, codes):
-    """List the names of the codes of each sentence."""
-    return object_array([names[of_sentence] for of_sentence in codes])

@@ -9,9 +9,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._parser import BaseParser
+from sklearn_shag._parser import Parser
+from sklearn_shag.conditional import Examples
 from sklearn_shag.encoding import (
     OF_WORDS,
+    Batch,
     check_sentences,
     collect_labels,
     encode_columns,
@@ -19,8 +21,6 @@ from sklearn_shag.encoding import (
 )
 from sklearn_shag.network._estimators import NetworkLearner, read_tags
 from sklearn_shag.network._parameters import NetworkWeights
-from sklearn_shag.network._training import Examples
-from sklearn_shag.parsing import Batch
 from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
@@ -112,7 +112,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         **NetworkLearner._parameter_constraints,
         "tags": [StrOptions({"upos", "xpos"})],
         "cv": ["cv_object"],
-        "n_jobs": BaseParser._parameter_constraints["n_jobs"],
+        "n_jobs": Parser._parameter_constraints["n_jobs"],
         "verbose": ["verbose"],
     }
 
@@ -359,7 +359,8 @@ class Tagger(TreeTransformer, NetworkLearner):
     def _batch(self, X):
         check_is_fitted(self)
         sentences, words = check_sentences(X)
-        return Batch(sentences, *self._encode(sentences, words), None)
+        indptr = np.cumsum([0, *map(len, words)])
+        return Batch(self._encode(sentences, words, indptr), indptr, sentences)
 
 
 def _tag_fold(tagger, train, weights, test, name):

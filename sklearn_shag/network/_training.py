@@ -1,14 +1,12 @@
 """Training of the network: the loss of known trees, and Adam along its gradient."""
 
 from math import cos, isfinite, nan, pi, sqrt
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
 
 from sklearn_shag.network._layers import Noise, with_roots
 from sklearn_shag.network._network import Scores, backward, forward, make_network
-from sklearn_shag.parsing import packed_unit_grammar, places_of, potentials_of_arcs, sum_up_losses
+from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._kernel import table_kernel
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.95, 1e-8
@@ -16,25 +14,6 @@ LARGEST_NORM = 5.0  # of a gradient; longer ones are shortened
 LAST_RATE = 0.02  # of the first one
 WARM_UP, LONGEST_WARM_UP = 0.05, 50  # the share of all steps, and at most how many
 AVERAGED = 0.998  # how much of the average of parameters stays at a step
-
-
-class Examples(NamedTuple):
-    """Sentences, and what is known of them."""
-
-    codes: np.ndarray  # (n_tokens, n_columns)
-    indptr: np.ndarray  # (n_sentences + 1,)
-    heads: np.ndarray  # (n_tokens,), -1 where they are not known
-    labels: np.ndarray  # (n_tokens,), the same
-    tags: np.ndarray  # (n_tokens,), the same
-    weights: np.ndarray  # (n_sentences,)
-
-    def take(self, chosen):
-        """Take some sentences."""
-        indptr, places = places_of(self.indptr, chosen)
-        codes, heads, labels, tags = (
-            each[places] for each in (self.codes, self.heads, self.labels, self.tags)
-        )
-        return Examples(codes, indptr, heads, labels, tags, self.weights[chosen])
 
 
 def learn_batch(network, batch, noise, gradient):
@@ -52,12 +31,14 @@ def learn_batch(network, batch, noise, gradient):
     roots = np.repeat(tokens.begins[:-1], np.diff(batch.indptr))
     arcs = rows[labelled], (roots + batch.heads)[labelled]
     scores, cache = forward(network, tokens, arcs, noise)
-    losses, d_arcs = _tree_losses(scores.arcs.astype(np.float64), batch)
-    label_loss, d_labels = _cross_entropy(
-        scores.labels, batch.labels[labelled], of_tokens[labelled]
-    )
+    if batch.heads.max() < 0:  # all trees are as good
+        losses, d_arcs = np.zeros(batch.weights.size), np.zeros(scores.arcs.shape)
+    else:
+        arcs = scores.arcs.astype(np.float64)
+        losses, d_arcs = arc_losses(batch.indptr, arcs, batch.heads, batch.weights)
+    label_loss, d_labels = cross_entropy(scores.labels, batch.labels[labelled], of_tokens[labelled])
     tagged = np.flatnonzero(batch.tags >= 0)
-    tag_loss, d_tagged = _cross_entropy(
+    tag_loss, d_tagged = cross_entropy(
         scores.tags[rows[tagged]], batch.tags[tagged], of_tokens[tagged]
     )
     d_tags = np.zeros_like(scores.tags)
@@ -68,25 +49,6 @@ def learn_batch(network, batch, noise, gradient):
     )
     backward(network, cache, d_scores, gradient)
     return float(losses @ batch.weights), label_loss, tag_loss
-
-
-def _tree_losses(scores, batch):
-    """Compute -log P(heads | sentence) of sentences, and the derivative of the weighted sum."""
-    if batch.heads.max() < 0:  # all trees are as good
-        return np.zeros(batch.weights.size), np.zeros_like(scores)
-    potentials = potentials_of_arcs(batch.indptr, scores)
-    return sum_up_losses(packed_unit_grammar(), potentials, batch.heads, batch.weights)
-
-
-def _cross_entropy(scores, known, weights):
-    """Compute a weighted sum of cross-entropies, and its derivative by the scores."""
-    if not known.size:
-        return 0.0, np.zeros_like(scores)
-    logs, rows = log_softmax(scores, axis=1), np.arange(known.size)
-    d_scores = np.exp(logs)
-    d_scores[rows, known] -= 1
-    d_scores *= weights[:, None].astype(scores.dtype)
-    return -float(weights @ logs[rows, known]), d_scores
 
 
 class Trainer:
@@ -106,19 +68,33 @@ class Trainer:
     rng : Generator
     vectors : float32 ndarray of shape (n_codes, n_dimensions)
         Of words, which stay as they are.
+    loss_shown : {0, 1, 2}, default=0
+        Which of the losses of trees, labels and tags `learn` returns.
     """
 
-    def __init__(self, sizes, start, *, learning_rate, alpha, dropout, n_steps, rng, vectors=None):
+    def __init__(
+        self,
+        sizes,
+        start,
+        *,
+        learning_rate,
+        alpha,
+        dropout,
+        n_steps,
+        rng,
+        vectors=None,
+        loss_shown=0,
+    ):
         self.learning_rate, self.alpha, self.n_steps = learning_rate, alpha, n_steps
-        self.noise, self.n_taken = Noise(dropout, rng), 0
-        self.values, self.average = start.copy(), start.copy()
+        self.noise, self.n_taken, self.loss_shown = Noise(dropout, rng), 0, loss_shown
+        self.values, self.averaged = start.copy(), start.copy()
         self.gradient = np.zeros_like(start)
         self.first, self.second = np.zeros_like(start), np.zeros_like(start)
         self.network = make_network(sizes, self.values, vectors)
         self.views = make_network(sizes, self.gradient).parameters
 
     def learn(self, batch):
-        """Take a step for a batch, and return its losses, from :func:`learn_batch`, before."""
+        """Take a step for a batch, and return the one of its losses that is shown, before."""
         losses = learn_batch(self.network, batch, self.noise, self.views)
         if self.alpha:
             self.gradient += self.values * (self.alpha / batch.indptr[-1])
@@ -134,8 +110,12 @@ class Trainer:
             ],
             dtype=np.float32,
         )
-        _adam(self.gradient, settings, self.values, self.first, self.second, self.average)
-        return losses
+        _adam(self.gradient, settings, self.values, self.first, self.second, self.averaged)
+        return losses[self.loss_shown]
+
+    def average(self):
+        """Copy the parameters, averaged over all steps."""
+        return self.averaged.copy()
 
     def _rate(self):
         """The learning rate: up during the first steps, then down as half a cosine."""

@@ -1,43 +1,31 @@
 """Charts: inside-outside sums, arc marginals, best trees and the values of given ones."""
 
-from sklearn_shag.parsing._chart import (
-    Batch,
-    ChartResults,
-    Rung,
-    chart,
-    over_chunks,
-    potentials_of_codes,
-    take_batch,
-)
+from sklearn_shag.parsing._chart import ChartResults, chart, over_chunks
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.parsing._losses import (
+    arc_losses,
+    cross_entropy,
     grammar_loss,
-    sum_up_losses,
     tree_loss,
     tree_values,
     value_trees,
 )
 from sklearn_shag.parsing._parse import (
-    decode_marginals,
+    Scored,
+    decode,
     find_impossible,
-    forbid,
     head_probabilities,
-    log_rungs,
-    parse_derivations,
-    parse_heads,
-    parse_log_partitions,
-    parse_marginals,
+    list_heads,
+    list_log_partitions,
+    list_marginals,
+    list_parts,
     permit_projective,
     report_marginals,
+    score_by_arcs,
+    solve,
+    solve_derivations,
 )
-from sklearn_shag.parsing._potentials import (
-    Potentials,
-    arc_begins,
-    pack_grammar,
-    packed_unit_grammar,
-    places_of,
-    potentials_of_arcs,
-)
+from sklearn_shag.parsing._potentials import Potentials, pack_grammar, packed_unit_grammar
 from sklearn_shag.parsing._scaled_outside import InsideOutside, inside_outside
 from sklearn_shag.parsing._trees import (
     ProjectiveHeads,

@@ -1,26 +1,17 @@
 """The chart: potentials of sentences in, log Z and expected uses out."""
 
 import math
-from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding import arc_begins, places_of, take_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._fast_driver import run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
-from sklearn_shag.parsing._potentials import (
-    PackedGrammar,
-    Potentials,
-    arc_begins,
-    as_factors,
-    check_grammar,
-    places_of,
-    take_sentences,
-    writable,
-)
+from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar, writable
 from sklearn_shag.parsing._scaled_outside import run_scaled
 from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
@@ -136,17 +127,8 @@ CHUNK_COST = 8e6
 CHUNK_COST_ALONE = 1e9
 
 
-class Batch(NamedTuple):
-    """Sentences that are to be parsed."""
-
-    sentences: list  # as they were given
-    codes: np.ndarray  # (n_tokens,), or (n_tokens, n_columns) as the parser encodes them
-    indptr: np.ndarray  # (n_sentences + 1,)
-    allowed: list | None  # which arcs of each sentence may be used, (N, N + 1); None for all
-
-
 def over_chunks(task, batch, n_jobs, verbose):
-    """Run a task on chunks of sentences of about equal length, and chunks of about equal cost.
+    """Run a task on chunks of about equal cost, each of sentences of about equal length.
 
     Kernels release the interpreter lock, so threads suffice; tasks share nothing but their
     arguments, so any joblib backend will do.
@@ -170,7 +152,7 @@ def over_chunks(task, batch, n_jobs, verbose):
         chunks = cut(lengths, CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
         return task(batch)
-    tasks = (delayed(task)(take_batch(batch, chosen)) for chosen in chunks)
+    tasks = (delayed(task)(take_sentences(batch, chosen)) for chosen in chunks)
     with progress("Parsing", batch.indptr.size - 1, "sentences", verbose) as advance:
         parts = run_parallel(tasks, n_jobs, lambda k: advance(chunks[k].size))
     results = [None] * (batch.indptr.size - 1)
@@ -194,103 +176,46 @@ def cut(lengths, chunk_cost):
     return [order[start:stop] for start, stop in pairwise(cuts.tolist())]
 
 
-def take_batch(batch, chosen):
-    """Take some sentences of a batch, in the order given by an int array."""
-    indptr, places = places_of(batch.indptr, chosen)
-    allowed = None if batch.allowed is None else [batch.allowed[s] for s in chosen]
-    return Batch([batch.sentences[s] for s in chosen], batch.codes[places], indptr, allowed)
-
-
-class Rung(NamedTuple):
-    """One way to parse: a grammar, and what the chart is to know of the sentences of a Batch."""
-
-    grammar: PackedGrammar
-    make_potentials: Callable
-
-    def potentials_of(self, batch):
-        """Make the potentials of a batch, and forbid what is not allowed."""
-        potentials = self.make_potentials(batch)
-        if batch.allowed is None:
-            return potentials
-        arcs = np.where(np.concatenate([part.ravel() for part in batch.allowed]), 0.0, -np.inf)
-        arcs = arcs if potentials.arcs is None else arcs + potentials.arcs
-        return potentials._replace(arcs=arcs)
-
-
-def potentials_of_codes(batch):
-    """Make the potentials of a grammar that sees nothing but symbols."""
-    return Potentials(batch.indptr, batch.codes)
-
-
-def climb(rungs, batch, with_uses=True, of_memory=False, weights=None, counts=NO_COUNTS):
-    """Parse a chunk of sentences, each by the first of the rungs that has mass for it.
+def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, counts=NO_COUNTS):
+    """Sum over the trees of the sentences of a chunk: by the fast chart, or else by the scaled one.
 
     Parameters
     ----------
-    rungs : sequence of Rung
-    batch : Batch
+    grammar : PackedGrammar
+    factors : Factors
     with_uses : bool, default=True
         Whether expected uses are wanted of arcs.
     of_memory : bool, default=False
-        Whether those of the factors of memory are too. Of sentences that a further rung has mass
-        for, they are not set.
+        Whether those of the factors of memory are too.
     weights : None or ndarray of shape (n_sentences,), default=None
-        How often the uses of each sentence are counted, if there is a single rung.
+        How often the uses of each sentence are counted.
     counts : Counts, default=NO_COUNTS
-        Of its grammar: what is used of its operators is added.
+        Of the grammar: what is used of its operators is added.
 
     Returns
     -------
-    factors : Factors
-        Of the first rung.
     results : Results
-        Uses are NaN for sentences that no rung has mass for.
+        Uses are NaN for sentences without mass.
     """
-    whole = lost = None
-    for rung in rungs:
-        part = batch if whole is None else take_batch(batch, lost)
-        factors = as_factors(rung.potentials_of(part))
-        lengths = factors.indptr[1:] - factors.indptr[:-1]
-        results = new_results(factors, with_uses, of_memory)
-        weights = np.ones(lengths.size) if weights is None else weights
-        pending, grammar = lengths.argsort(kind="stable"), rung.grammar
-        if grammar.fast is not None:
-            fast = writable(grammar.fast)
-            done = run_fast(fast, factors, pending, results, weights, counts.fast)
-            pending = _take_route("fast", done, pending, results)
-        if pending.size:
-            # Out of range, or without mass, which only this chart is sure of.
-            done = np.empty(pending.size, dtype=bool)
-            scaled = grammar.scaled
-            run_scaled(scaled, factors, pending, results, done, weights, counts.scaled)
-            pending = _take_route("scaled", done, pending, results)
-        for s in pending:
-            of_arcs = slice(factors.begins[s], factors.begins[s + 1])
-            results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
-            results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = np.nan
-        if whole is None:
-            whole, lost = (factors, results), pending
-        else:
-            _put(results, lost, whole[1], batch.indptr)
-            lost = lost[pending]
-        if not lost.size:
-            break
-    return whole
-
-
-def _take_route(route, done, pending, results):
-    """Note how the sentences that are done were parsed, and return the others."""
-    results.route[pending[done]] = ROUTES.index(route)
-    return pending[~done]
-
-
-def _put(results, chosen, whole, indptr):
-    """Put what a further rung found of some sentences in their places."""
-    found = results.route != ROUTES.index("none")
-    whole.route[chosen[found]] = ROUTES.index("fallback")
-    whole.sign[chosen], whole.log_abs_z[chosen] = results.sign, results.log_abs_z
-    if whole.arcs.size:
-        whole.arcs[places_of(arc_begins(indptr), chosen)[1]] = results.arcs
+    lengths = factors.indptr[1:] - factors.indptr[:-1]
+    results = new_results(factors, with_uses, of_memory)
+    weights = np.ones(lengths.size) if weights is None else weights
+    pending = lengths.argsort(kind="stable")
+    if grammar.fast is not None:
+        done = run_fast(writable(grammar.fast), factors, pending, results, weights, counts.fast)
+        results.route[pending[done]] = ROUTES.index("fast")
+        pending = pending[~done]
+    if pending.size:
+        # Out of range, or without mass, which only this chart is sure of.
+        done = np.empty(pending.size, dtype=bool)
+        run_scaled(grammar.scaled, factors, pending, results, done, weights, counts.scaled)
+        results.route[pending[done]] = ROUTES.index("scaled")
+        pending = pending[~done]
+    for s in pending:
+        of_arcs = slice(factors.begins[s], factors.begins[s + 1])
+        results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
+        results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = np.nan
+    return results
 
 
 def chart(
@@ -418,9 +343,9 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
     counts = new_counts(packed) if with_counts else NO_COUNTS
-    batch = Batch([], potentials.codes, potentials.indptr, None)
-    rung = Rung(packed, lambda _: potentials)
-    _, results = climb((rung,), batch, with_uses or with_counts, with_uses, weights, counts)
+    with_arcs = with_uses or with_counts
+    factors = as_factors(potentials)
+    results = run_charts(packed, factors, with_arcs, with_uses, weights, counts)
     return results, finish_counts(counts, packed.operators) if with_counts else None
 
 

@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
-from sklearn_shag.encoding import check_heads
+from sklearn_shag.encoding import arc_begins, check_heads, places_of, take_sentences
 from sklearn_shag.operators import Operators, signed_log_values
 from sklearn_shag.parsing._chart import sum_up_sentences
 from sklearn_shag.parsing._potentials import (
     Potentials,
-    arc_begins,
     check_grammar,
-    places_of,
-    take_sentences,
+    packed_unit_grammar,
+    potentials_of_arcs,
 )
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import DependencyTree, Heads
@@ -294,6 +294,36 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
     np.subtract(log_z, log_known, out=losses, where=log_known > -np.inf)
     counted = np.repeat(np.where(nothing, 0.0, weights), np.diff(begins))
     return losses, counted * (results.arcs - used)
+
+
+def arc_losses(indptr, arcs, known, weights):
+    """Do what :func:`sum_up_losses` does, of the scores of all arcs of sentences."""
+    potentials = potentials_of_arcs(indptr, arcs)
+    return sum_up_losses(packed_unit_grammar(), potentials, known, weights)
+
+
+def cross_entropy(scores, known, weights):
+    """Compute a weighted sum of cross-entropies, and its derivative by the scores.
+
+    Parameters
+    ----------
+    scores : float ndarray of shape (n, n_classes)
+    known : int ndarray of shape (n,)
+        Classes.
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    loss : float
+    gradient : ndarray of the shape and type of scores
+    """
+    if not known.size:
+        return 0.0, np.zeros_like(scores)
+    logs, rows = log_softmax(scores, axis=1), np.arange(known.size)
+    gradient = np.exp(logs)
+    gradient[rows, known] -= 1
+    gradient *= weights[:, None].astype(scores.dtype)
+    return -float(weights @ logs[rows, known]), gradient
 
 
 def _check_heads(heads):

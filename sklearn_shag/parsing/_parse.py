@@ -1,75 +1,182 @@
-"""What parsers ask of a chunk of sentences: marginals that are probabilities, best trees, log Z."""
+"""The one seam: what a parser knows of a chunk of sentences, and what follows from it.
+
+Potentials first, then the chart: nothing below :func:`solve` calls a parser.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.parsing._chart import ROUTES, Rung, climb, take_batch
+from sklearn_shag.encoding import arc_begins, places_of, take_sentences
+from sklearn_shag.parsing._chart import ROUTES, run_charts
 from sklearn_shag.parsing._decoders import best_arborescence, best_tree
-from sklearn_shag.parsing._potentials import arc_begins, as_factors
-from sklearn_shag.parsing._viterbi import best_derivations, log_factors, log_grammar
+from sklearn_shag.parsing._potentials import (
+    PackedGrammar,
+    Potentials,
+    as_factors,
+    packed_unit_grammar,
+    potentials_of_arcs,
+)
+from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from sklearn_shag.utils._kernel import kernel
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
 SMALLEST_MARGINAL = 1e-12
+WITHOUT_MASS = ROUTES.index("none")
 
 
-def _split(flat, indptr):
-    ends = indptr.tolist()
-    return list(map(flat.__getitem__, map(slice, ends, ends[1:])))
+class Scored(NamedTuple):
+    """What a parser knows of the sentences of a chunk, made before any chart is asked."""
+
+    grammar: PackedGrammar | None = None
+    potentials: Potentials | None = None
+    label: Callable | None = None  # takes flat heads, returns the codes of the labels of their arcs
+    tags: np.ndarray | None = None  # (n_tokens,), codes
+    marginals: np.ndarray | None = None  # (n_arcs,), in place of grammar and potentials
 
 
-def parse_marginals(rungs, batch, decoder="mbr"):
-    """List arc marginals: positive where arcs are allowed, rows sum to 1.
+def score_by_arcs(indptr, arcs, label):
+    """What a parser knows that scores arcs, each by itself."""
+    return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), label)
+
+
+def allow(potentials, allowed):
+    """Forbid arcs that are not allowed, and make the factors of what is left."""
+    if allowed is not None:
+        arcs = np.where(np.concatenate([part.ravel() for part in allowed]), 0.0, -np.inf)
+        arcs = arcs if potentials.arcs is None else arcs + potentials.arcs
+        potentials = potentials._replace(arcs=arcs)
+    return as_factors(potentials)
+
+
+def solve(score, want, batch):
+    """Sum over the trees of a chunk, of each sentence by the first rung that has mass for it.
 
     Parameters
     ----------
-    rungs : sequence of Rung
-        The second and further ones are for sentences that those before have no mass for.
+    score : callable
+        Takes a Batch and the number of a rung, from 0 on, and returns what is known of it, Scored;
+        or None where there is no such rung. What `label` and `tags` are is asked of the first.
+    want : callable
+        Takes the batch, what the first rung knows of it, and marginals of shape (n_arcs,): positive
+        where arcs are allowed, rows sum to 1.
     batch : Batch
-        With allowed arcs of which the decoder can make a tree.
-    decoder : str, default="mbr"
-        With "mst" arcs of trees may cross.
 
     Returns
     -------
-    marginals : list of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+    wanted : list
+        What `want` returns.
     """
-    lengths = np.diff(batch.indptr).tolist()
-    parts = _split(_repaired_marginals(rungs, batch, decoder), arc_begins(batch.indptr))
+    scored, rung = score(batch), 0
+    if scored.marginals is not None:
+        marginals, lost = scored.marginals, ()
+    else:
+        factors = allow(scored.potentials, batch.allowed)
+        results = run_charts(scored.grammar, factors)
+        marginals, lost = results.arcs, np.flatnonzero(results.route == WITHOUT_MASS)
+    while len(lost):
+        part, rung = take_sentences(batch, lost), rung + 1
+        further = score(part, rung)
+        if further is None:
+            break
+        results = run_charts(further.grammar, allow(further.potentials, part.allowed))
+        marginals[places_of(arc_begins(batch.indptr), lost)[1]] = results.arcs
+        lost = lost[results.route == WITHOUT_MASS]
+    if scored.marginals is None:
+        repair(marginals, factors)
+    if batch.crossing is not None:
+        forbid(marginals, batch.crossing)
+    return want(batch, scored, marginals)
+
+
+def solve_derivations(score, want, batch):
+    """Find the most probable derivations of a chunk; `want` takes the heads of its tokens, flat."""
+    scored, rung = score(batch), 0
+    part, of_part, lost = batch, scored, np.arange(batch.indptr.size - 1)
+    heads = np.empty(batch.indptr[-1], dtype=np.int64)
+    while of_part is not None:
+        factors = log_factors(allow(of_part.potentials, part.allowed))
+        found, scores = np.empty(part.indptr[-1], dtype=np.int64), np.empty(lost.size)
+        best_derivations(of_part.grammar.logs, factors, np.arange(lost.size), found, scores)
+        heads[places_of(batch.indptr, lost)[1]] = found
+        lost = lost[scores == -np.inf]
+        if not lost.size:
+            break
+        part, rung = take_sentences(batch, lost), rung + 1
+        of_part = score(part, rung)
+    return want(batch, scored, heads)
+
+
+def decode(decoder, want, batch, scored, marginals):
+    """Find the trees with the largest sum of marginals, or of their logarithms (eq. 28).
+
+    `want` takes the batch, what is known of it, and the heads of all its tokens; the other
+    parameters are those of :func:`solve`, the decoder is "mbr", "max_marginal" or "mst".
+    """
+    if decoder == "max_marginal":
+        scores = np.where(marginals > 0, marginals, -np.inf)
+    else:
+        with np.errstate(divide="ignore"):  # what is forbidden, and no token is its own head
+            scores = np.log(marginals)
+    heads = np.empty(batch.indptr[-1], dtype=np.int64)
+    find = _find_arborescences if decoder == "mst" else _find_trees
+    find(scores, arc_begins(batch.indptr), batch.indptr, heads)
+    return want(batch, scored, heads)
+
+
+def list_heads(batch, _, heads):
+    """List the heads of each sentence."""
+    ends = batch.indptr.tolist()
+    return list(map(heads.__getitem__, map(slice, ends, ends[1:])))
+
+
+def list_parts(batch, scored, heads):
+    """List heads, codes of labels and codes of tags of each sentence; None if not known."""
+    parts = [heads, None if scored.label is None else scored.label(heads), scored.tags]
+    nothing = [None] * (batch.indptr.size - 1)
+    lists = (nothing if part is None else list_heads(batch, None, part) for part in parts)
+    return list(zip(*lists, strict=True))
+
+
+def list_marginals(batch, _, marginals):
+    """List the marginals of each sentence, of shape (n_tokens_i, n_tokens_i + 1)."""
+    lengths, ends = np.diff(batch.indptr).tolist(), arc_begins(batch.indptr).tolist()
+    parts = map(marginals.__getitem__, map(slice, ends, ends[1:]))
     return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths, strict=True)]
 
 
-def parse_heads(rungs, batch, decoder):
-    """List the heads of the trees that :func:`decode_marginals` finds."""
-    return decode_marginals(_repaired_marginals(rungs, batch, decoder), batch.indptr, decoder)
+def list_log_partitions(score, batch):
+    """List sign and log |Z| of every sentence, by the first rung."""
+    scored = score(batch)
+    results = run_charts(scored.grammar, allow(scored.potentials, batch.allowed), with_uses=False)
+    return list(zip(results.sign.tolist(), results.log_abs_z.tolist(), strict=True))
 
 
-def _repaired_marginals(rungs, batch, decoder):
-    """The marginals of all sentences, one after the other, of shape (n_arcs,)."""
-    possible = permit_projective(batch.allowed, decoder)
-    factors, results = climb(rungs, batch._replace(allowed=possible))
-    repair(results.arcs, factors)
-    if possible is not batch.allowed:
-        forbid(results.arcs, batch.allowed)
-    return results.arcs
+def report_marginals(score, batch):
+    """List what is negative before it is repaired: see :class:`MarginalReport` for the fields."""
+    scored, report = score(batch), []
+    results = run_charts(scored.grammar, allow(scored.potentials, batch.allowed))
+    for s, part in enumerate(list_marginals(batch, scored, results.arcs)):
+        negative = part[part < -SMALLEST_MARGINAL]  # nothing where they are NaN
+        share, mass = negative.size / len(part) ** 2, -negative.sum() / len(part)
+        report.append((int(results.sign[s]), share, mass, ROUTES[results.route[s]]))
+    return report
 
 
-def permit_projective(allowed, decoder):
+def permit_projective(allowed):
     """Allow all arcs of sentences whose trees all cross, of which a chart knows nothing.
 
     Parameters
     ----------
-    allowed : None or list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
-        Of which the decoder can make a tree.
-    decoder : str
+    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+        Of which trees can be made whose arcs may cross.
 
     Returns
     -------
-    permitted : None or list of bool ndarrays
-        `allowed` itself but with the decoder "mst". What else is not allowed, :func:`forbid` takes
-        away from the marginals.
+    permitted : list of bool ndarrays
+        What else is not allowed, :func:`forbid` takes away from the marginals.
     """
-    if allowed is None or decoder != "mst":
-        return allowed
     return [arcs if has_tree(arcs) else np.ones_like(arcs) for arcs in allowed]
 
 
@@ -92,31 +199,6 @@ def forbid(marginals, allowed):
             of_sentence /= of_sentence.sum(axis=1, keepdims=True)
 
 
-def decode_marginals(marginals, indptr, decoder):
-    """List the heads of the trees with the largest sum of marginals, or of their logarithms.
-
-    Parameters
-    ----------
-    marginals : array of shape (n_arcs,)
-        Of all sentences, one after the other: 0 where arcs are forbidden, else positive.
-    indptr : int ndarray of shape (n_sentences + 1,)
-    decoder : {"mbr", "max_marginal", "mst"}
-
-    Returns
-    -------
-    heads : list of int ndarrays of shape (n_tokens_i,)
-    """
-    if decoder == "max_marginal":
-        scores = np.where(marginals > 0, marginals, -np.inf)
-    else:
-        with np.errstate(divide="ignore"):  # what is forbidden, and no token is its own head
-            scores = np.log(marginals)
-    heads = np.empty(indptr[-1], dtype=np.int64)
-    decode = _decode_arborescences if decoder == "mst" else _decode
-    decode(scores, arc_begins(indptr), indptr, heads)
-    return _split(heads, indptr)
-
-
 def head_probabilities(marginals, heads):
     """Look up how probable given heads are.
 
@@ -133,44 +215,6 @@ def head_probabilities(marginals, heads):
         of_sentence[np.arange(found.size), found]
         for of_sentence, found in zip(marginals, heads, strict=True)
     ]
-
-
-def log_rungs(rungs):
-    """Take the logarithms of the grammars of rungs, for :func:`parse_derivations`."""
-    return [Rung(log_grammar(rung.grammar.operators), rung.make_potentials) for rung in rungs]
-
-
-def parse_derivations(rungs, batch):
-    """List the heads of the most probable derivations; the rungs are of :func:`log_rungs`."""
-    heads, lost = [None] * (batch.indptr.size - 1), np.arange(batch.indptr.size - 1)
-    for rung in rungs:
-        part = take_batch(batch, lost)
-        factors = log_factors(as_factors(rung.potentials_of(part)))
-        found, scores = np.empty(part.indptr[-1], dtype=np.int64), np.empty(lost.size)
-        best_derivations(rung.grammar, factors, np.arange(lost.size), found, scores)
-        for s, of_sentence in zip(lost.tolist(), _split(found, part.indptr), strict=True):
-            heads[s] = of_sentence
-        lost = lost[scores == -np.inf]
-        if not lost.size:
-            break
-    return heads
-
-
-def parse_log_partitions(rungs, batch):
-    """List sign and log |Z| of every sentence."""
-    _, results = climb(rungs, batch, with_uses=False)
-    return list(zip(results.sign.tolist(), results.log_abs_z.tolist(), strict=True))
-
-
-def report_marginals(rungs, batch):
-    """List what is negative before it is repaired: see :class:`MarginalReport` for the fields."""
-    factors, results = climb(rungs, batch)
-    report, sizes = [], np.diff(batch.indptr).tolist()
-    for s, (part, n) in enumerate(zip(_split(results.arcs, factors.begins), sizes, strict=True)):
-        negative = part[part < -SMALLEST_MARGINAL]  # nothing where they are NaN
-        share, mass = negative.size / n**2, -negative.sum() / n
-        report.append((int(results.sign[s]), share, mass, ROUTES[results.route[s]]))
-    return report
 
 
 def find_impossible(allowed, projective):
@@ -224,7 +268,7 @@ def repair(marginals, factors):
 
 
 @kernel
-def _decode(scores, begins, indptr, heads):
+def _find_trees(scores, begins, indptr, heads):
     """Decode every sentence from the scores of its arcs, in the layout of marginals (eq. 28)."""
     for s in range(indptr.size - 1):
         n = indptr[s + 1] - indptr[s]
@@ -233,7 +277,7 @@ def _decode(scores, begins, indptr, heads):
 
 
 @kernel
-def _decode_arborescences(scores, begins, indptr, heads):
+def _find_arborescences(scores, begins, indptr, heads):
     """The same, of trees whose arcs may cross."""
     for s in range(indptr.size - 1):
         n = indptr[s + 1] - indptr[s]

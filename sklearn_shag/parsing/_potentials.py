@@ -1,11 +1,12 @@
 """What the chart is told: a grammar, and of sentences codes and factors."""
 
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import RIGHT
+from sklearn_shag.encoding import RIGHT, arc_begins
 from sklearn_shag.operators import Operators, ScaledOperators, check_shapes, scale_operators
 from sklearn_shag.parsing._fast_sums import LARGEST_IN_RANGE
 from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape
@@ -31,12 +32,36 @@ class FastGrammar(NamedTuple):
     roots: np.ndarray  # (n_symbols,): the value of being the one root
 
 
-class PackedGrammar(NamedTuple):
-    """Operators in the layouts of both charts."""
+class LogGrammar(NamedTuple):
+    """Logarithms of the operators of a grammar over V symbols, -inf for zeros."""
+
+    alpha_1: np.ndarray  # (V + 2, 2, n_states)
+    alpha_inf: np.ndarray  # (V + 2, 2, n_states)
+    A: np.ndarray  # (V + 2, 2, V + 1, n_states, n_states), from a state (row) to another (column)
+    root: np.ndarray  # (V + 1,), the best derivation of each symbol as the root
+
+
+@dataclass(frozen=True)
+class PackedGrammar:
+    """Operators in the layouts of all charts."""
 
     operators: Operators
     scaled: ScaledOperators  # for the scaled chart
     fast: FastGrammar | None  # None where entries are so large that the fast chart cannot take them
+
+    @cached_property
+    def logs(self):
+        """For the chart of (max, +), if they are not negative."""
+        return log_grammar(self.operators)
+
+
+def log_grammar(operators):
+    """Take the logarithms of a grammar that is not negative, as :class:`LogGrammar`."""
+    with np.errstate(divide="ignore"):
+        alpha_1, alpha_inf, A = (np.log(np.ascontiguousarray(part)) for part in operators)
+    paths = alpha_inf[-1, RIGHT, :, None] + A[-1, RIGHT] + alpha_1[-1, RIGHT]
+    A = np.ascontiguousarray(np.swapaxes(A, -1, -2))
+    return LogGrammar(alpha_1, alpha_inf, A, paths.max(axis=(1, 2)))
 
 
 def pack_grammar(operators):
@@ -319,29 +344,6 @@ def as_factors(potentials):
         np.empty((0, 1)) if arc_memory is None else arc_memory,
         np.empty((0, 2, 1)) if stop_memory is None else stop_memory,
     )
-
-
-def take_sentences(potentials, chosen):
-    """Take some sentences, in the order given by an int array."""
-    indptr, tokens = places_of(potentials.indptr, chosen)
-    _, arcs = places_of(arc_begins(potentials.indptr), chosen)
-    places = tokens, arcs, tokens, arcs, tokens
-    parts = zip(potentials[1:], places, strict=True)
-    return Potentials(indptr, *(None if part is None else part[where] for part, where in parts))
-
-
-def places_of(indptr, chosen):
-    """Where that of each chosen sentence begins among what belongs to them, and where it was."""
-    sizes = np.diff(indptr)[chosen]
-    begins = np.concatenate([[0], np.cumsum(sizes)])
-    return begins, np.repeat(indptr[chosen] - begins[:-1], sizes) + np.arange(begins[-1])
-
-
-def arc_begins(indptr):
-    """Where the arcs of each sentence begin, and the last ones end."""
-    lengths, begins = indptr[1:] - indptr[:-1], np.zeros(indptr.size, dtype=np.int64)
-    np.cumsum(lengths * (lengths + 1), out=begins[1:])
-    return begins
 
 
 def unit_grammar():

@@ -4,29 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import LEFT, RIGHT
+from sklearn_shag.encoding import LEFT, RIGHT, take_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chart import CHUNK_COST, cut
-from sklearn_shag.parsing._potentials import (
-    Potentials,
-    as_factors,
-    check_grammar,
-    classes_of,
-    take_sentences,
-)
+from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar, classes_of
 from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._simd import LANES, larger_sum, load, store, weight
 from sklearn_shag.utils._typing import FloatArray, IntArray
-
-
-class LogGrammar(NamedTuple):
-    """Logarithms of the operators of a grammar over V symbols, -inf for zeros."""
-
-    alpha_1: np.ndarray  # (V + 2, 2, n_states)
-    alpha_inf: np.ndarray  # (V + 2, 2, n_states)
-    A: np.ndarray  # (V + 2, 2, V + 1, n_states, n_states), from a state (row) to another (column)
-    root: np.ndarray  # (V + 1,), the best derivation of each symbol as the root
 
 
 class Sentence(NamedTuple):
@@ -50,15 +35,6 @@ class Derivations(NamedTuple):
     closed: np.ndarray  # (2, N, N), complete ones with STOP
     awaiting: np.ndarray  # (n_states, n_classes, N), before arcs between one token and others
     emitted: np.ndarray  # (n_states,), after one of them
-
-
-def log_grammar(operators):
-    """Take the logarithms of a grammar that is not negative, as :class:`LogGrammar`."""
-    with np.errstate(divide="ignore"):
-        alpha_1, alpha_inf, A = (np.log(np.ascontiguousarray(part)) for part in operators)
-    paths = alpha_inf[-1, RIGHT, :, None] + A[-1, RIGHT] + alpha_1[-1, RIGHT]
-    A = np.ascontiguousarray(np.swapaxes(A, -1, -2))
-    return LogGrammar(alpha_1, alpha_inf, A, paths.max(axis=(1, 2)))
 
 
 def log_factors(factors):
@@ -377,8 +353,10 @@ def best_trees(
                 f"{name} of the operators holds the negative value {part.min():.6g}, which has no "
                 f"logarithm. Decode marginals: they take operators of any sign."
             )
-    logs, chunks = log_grammar(packed.operators), cut(np.diff(potentials.indptr), CHUNK_COST)
-    tasks = (delayed(_find_best)(logs, take_sentences(potentials, chosen)) for chosen in chunks)
+    chunks = cut(np.diff(potentials.indptr), CHUNK_COST)
+    tasks = (
+        delayed(_find_best)(packed.logs, take_sentences(potentials, chosen)) for chosen in chunks
+    )
     heads, scores = [None] * (potentials.indptr.size - 1), np.empty(potentials.indptr.size - 1)
     for chosen, results in zip(chunks, run_parallel(tasks, n_jobs), strict=True):
         for s, of_sentence, score in zip(chosen.tolist(), *results, strict=True):

@@ -31,6 +31,7 @@ from sklearn_shag.sequences._statistics import (
     count_trees,
     merge_statistics,
     pair_moments,
+    sequences_of,
 )
 
 __all__ = [

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import RIGHT, Alphabet
+from sklearn_shag.encoding import RIGHT, Alphabet, arcs_of_heads
 from sklearn_shag.utils._arrays import check_codes, check_positive, check_shapes
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
@@ -225,11 +225,7 @@ def label_arcs(table, codes, heads, indptr):
 
 def _list_arcs(codes, heads, indptr, n_symbols):
     """Say of every arc the code of the head, the direction and the code of the modifier."""
-    starts = np.repeat(indptr[:-1], np.diff(indptr))
-    tokens = starts + heads - 1
-    directions = (np.arange(codes.size) > tokens).astype(np.int64)
-    heads = np.where(heads > 0, codes[np.maximum(tokens, 0)], Alphabet(n_symbols).root)
-    return heads, directions, codes
+    return arcs_of_heads(indptr, heads).symbols(codes, indptr, Alphabet(n_symbols).root)
 
 
 def _number(n_symbols, heads, directions, modifiers, pool_heads, pool_directions, pool_modifiers):

@@ -316,20 +316,24 @@ def _check_n_symbols(n_symbols):
         )
 
 
-def count_trees(trees):
-    """Count the trigrams of encoded trees.
+def sequences_of(trees):
+    """Take encoded trees apart."""
+    arrays = trees.codes, trees.heads, trees.indptr
+    return extract_sequences(*arrays, trees.symbols.size, trees.weights)
+
+
+def count_trees(trees, sequences):
+    """Count the trigrams of encoded trees, given their sequences.
 
     Parameters
     ----------
     trees : EncodedTrees
+    sequences : HeadModifierSequences
 
     Returns
     -------
     statistics : TreebankStatistics
     """
-    sequences = extract_sequences(
-        trees.codes, trees.heads, trees.indptr, trees.symbols.size, trees.weights
-    )
     statistics = collect_statistics(sequences, trees.symbols.size)
     return TreebankStatistics(trees.symbols, statistics, trees.labels, count_labels(trees))
 
@@ -376,7 +380,8 @@ def count_treebank(
     >>> counted.statistics.roots
     array([0., 1., 1.])
     """
-    return count_trees(encode_trees(X, y, sample_weight))
+    trees = encode_trees(X, y, sample_weight)
+    return count_trees(trees, sequences_of(trees))
 
 
 def check_statistics(value, name):

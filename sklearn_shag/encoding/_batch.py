@@ -1,0 +1,97 @@
+"""Sentences as whole numbers, one after the other: how some are taken, and their arcs."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.encoding._alphabet import LEFT, RIGHT
+
+
+class Batch(NamedTuple):
+    """Sentences that are to be parsed; the tokens of sentence s are ``indptr[s]:indptr[s + 1]``."""
+
+    codes: np.ndarray | tuple  # (n_tokens,) or (n_tokens, n_columns); for several members one each
+    indptr: np.ndarray  # (n_sentences + 1,)
+    sentences: list | None = None  # as they were given; not of a part
+    allowed: list | None = None  # which arcs a chart may use, (N, N + 1) of each; None for all
+    # The same for trees, where a chart knows nothing of them since they all cross; else None.
+    crossing: list | None = None
+
+    def of_member(self, k):
+        """The sentences as one of several members has encoded them."""
+        return self._replace(codes=self.codes[k])
+
+
+def take_sentences(record, chosen):
+    """Take some sentences of a NamedTuple with `indptr`, in the order given by an int array.
+
+    What belongs to sentences, tokens or arcs is told by its length: these numbers differ, unless
+    every sentence has one token, which makes no difference. All else stays as it is.
+    """
+    n_sentences, n_tokens = record.indptr.size - 1, int(record.indptr[-1])
+    indptr, tokens = places_of(record.indptr, chosen)
+    begins = arc_begins(record.indptr)
+
+    def take(part):
+        if isinstance(part, tuple):
+            return tuple(map(take, part))
+        if isinstance(part, list):
+            return [part[s] for s in chosen]
+        if not isinstance(part, np.ndarray) or not part.ndim:
+            return part
+        if len(part) == n_tokens:
+            return part[tokens]
+        if len(part) == n_sentences:
+            return part[chosen]
+        return part[places_of(begins, chosen)[1]] if len(part) == begins[-1] else part
+
+    return record._make(map(take, record))._replace(indptr=indptr)
+
+
+def places_of(indptr, chosen):
+    """Where that of each chosen sentence begins among what belongs to them, and where it was."""
+    sizes = np.diff(indptr)[chosen]
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    return begins, np.repeat(indptr[chosen] - begins[:-1], sizes) + np.arange(begins[-1])
+
+
+class Arcs(NamedTuple):
+    """Arcs of sentences: those of sentence s are ``begins[s]:begins[s + 1]``."""
+
+    begins: np.ndarray  # (n_sentences + 1,)
+    modifiers: np.ndarray  # (n_arcs,), positions from 1
+    heads: np.ndarray  # (n_arcs,), 0 for the root; where they are the modifiers there is no arc
+
+    def tokens(self, indptr):
+        """The place of the modifier of each arc among all tokens."""
+        return np.repeat(indptr[:-1], np.diff(self.begins)) + self.modifiers - 1
+
+    def symbols(self, codes, indptr, root):
+        """List the code of the head, the direction, and the code of the modifier of each arc."""
+        tokens = self.tokens(indptr)
+        # The first token of all stands in for the root, which has none.
+        of_heads = codes[np.maximum(tokens - self.modifiers + self.heads, 0)]
+        directions = np.where(self.modifiers < self.heads, LEFT, RIGHT)
+        return np.where(self.heads > 0, of_heads, root), directions, codes[tokens]
+
+
+def arc_begins(indptr):
+    """Where the arcs of each sentence begin in the layout of marginals, and the last ones end."""
+    lengths, begins = indptr[1:] - indptr[:-1], np.zeros(indptr.size, dtype=np.int64)
+    np.cumsum(lengths * (lengths + 1), out=begins[1:])
+    return begins
+
+
+def all_arcs(indptr):
+    """List all arcs of sentences, in the layout of marginals."""
+    begins, lengths = arc_begins(indptr), np.diff(indptr)
+    sizes = np.diff(begins)
+    places = np.arange(begins[-1]) - np.repeat(begins[:-1], sizes)
+    modifiers, heads = np.divmod(places, np.repeat(lengths + 1, sizes))
+    return Arcs(begins, modifiers + 1, heads)
+
+
+def arcs_of_heads(indptr, heads):
+    """List the arcs of trees, with one head for each token."""
+    first = np.repeat(indptr[:-1], np.diff(indptr))
+    return Arcs(indptr, np.arange(heads.size) - first + 1, heads)
