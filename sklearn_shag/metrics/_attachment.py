@@ -110,16 +110,16 @@ def _heads(item, where, lowest):
         heads = as_heads(item, where)
     if not heads.size:
         raise ValueError(f"{where} holds no heads; remove empty sentences.")
-    if heads.min() < lowest:
-        token = int(np.argmax(heads < lowest))
-        raise ValueError(
-            f"{where} has the head {heads[token]} for token {token + 1}. A head is the position of "
-            f"a token, from 1, or 0 for the root; only a true one may be -1, where it is not known."
+    wrong = np.flatnonzero((heads < lowest) | (heads > heads.size))
+    if wrong.size:
+        head = heads[wrong[0]]
+        advice = (
+            ". A head is the position of a token, from 1, or 0 for the root; only a true one may "
+            "be -1, where it is not known."
         )
-    if heads.max() > heads.size:
-        token = int(np.argmax(heads > heads.size))
         raise ValueError(
-            f"{where} has the head {heads[token]} for token {token + 1}, but {heads.size} tokens."
+            f"{where} has the head {head} for token {wrong[0] + 1}"
+            f"{advice if head < lowest else f', but {heads.size} tokens.'}"
         )
     return heads
 

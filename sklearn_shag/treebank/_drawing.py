@@ -255,3 +255,31 @@ def _svg_text(x, y, size, text, color="#1a1d21"):
         f'<text x="{x:g}" y="{y}" font-size="{size}" fill="{color}" stroke="#ffffff" '
         f'stroke-width="3" paint-order="stroke">{text}</text>'
     )
+
+
+def new_graph(kind, **attributes):
+    """Make an empty graph of networkx.
+
+    Parameters
+    ----------
+    kind : str
+        The name of its class, such as "DiGraph".
+    **attributes
+        Of the graph.
+
+    Returns
+    -------
+    graph : networkx.Graph
+
+    Raises
+    ------
+    ImportError
+        If networkx is not installed.
+    """
+    try:
+        import networkx
+    except ImportError:
+        raise ImportError(
+            "to_networkx needs networkx: pip install 'sklearn-shag[graph]'."
+        ) from None
+    return getattr(networkx, kind)(**attributes)

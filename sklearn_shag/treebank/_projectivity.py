@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
 from sklearn_shag.treebank._tree import DependencyTree, Heads, SentenceHeads
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import UNKNOWN, as_heads, find_head_error
+from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._heads import is_projective as has_no_crossing_arcs
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import BoolArray, IntArray
@@ -178,14 +178,7 @@ def _check(heads, where):
     """Check that they are a tree or part of one, of at least one token, and copy them."""
     if isinstance(heads, DependencyTree):
         return np.full(len(heads), UNKNOWN) if heads.heads is None else heads.heads.astype(np.int64)
-    given = as_heads(heads, where)
-    if not given.size:
-        raise ValueError(f"{where} holds no heads; remove empty sentences.")
-    error = find_head_error(given.tolist())
-    if error:
-        token, message = error
-        raise ValueError(f"{where} is not a tree: at token {token}, {message}.")
-    return given
+    return check_tree(heads, where)
 
 
 def marks_punctuation(symbol):
