@@ -5,10 +5,14 @@ from sklearn_shag.inspection._calibration import (
     CalibrationBins,
     expected_calibration_error,
 )
-from sklearn_shag.inspection._dfa import ApproximateDFA, DFAStates, DFATransitions, approximate_dfa
-from sklearn_shag.inspection._display_automaton import AutomatonDisplay
-from sklearn_shag.inspection._display_distance import AttachmentByDistanceDisplay, AttachmentCounts
-from sklearn_shag.inspection._display_trees import ArcMarginalsDisplay, DependencyTreeDisplay
+from sklearn_shag.inspection._dfa import (
+    ApproximateDFA,
+    AutomatonDisplay,
+    DFAStates,
+    DFATransitions,
+    approximate_dfa,
+)
+from sklearn_shag.inspection._distances import AttachmentByDistanceDisplay, AttachmentCounts
 from sklearn_shag.inspection._reports import (
     ArcTable,
     AutomatonGains,
@@ -20,6 +24,7 @@ from sklearn_shag.inspection._reports import (
     inspect_marginals,
     top_modifiers,
 )
+from sklearn_shag.inspection._trees import ArcMarginalsDisplay, DependencyTreeDisplay
 from sklearn_shag.inspection._uncertainty import (
     UncertainArcs,
     UncertainSentences,

@@ -8,12 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads, check_trees
-from sklearn_shag.inspection._display import import_pyplot
-from sklearn_shag.inspection._grammars import open_parser
+from sklearn_shag.inspection._display import make_axes
+from sklearn_shag.inspection._grammars import known_tokens, open_parser
 from sklearn_shag.parsing import head_probabilities
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, as_floats, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
@@ -171,9 +170,7 @@ def look_up_confidence(y_true, marginals, y_pred=None):
     y_true, marginals = given["y_true"], given["marginals"]
     marginals = [_check(part, f"marginals[{s}]") for s, part in enumerate(marginals)]
     true = check_heads(marginals, y_true, "y_true", partial=True)
-    known = true != UNKNOWN
-    if not known.any():
-        raise ValueError("No true head is known: all are -1. Give the heads of some tokens.")
+    known = known_tokens(true)
     if y_pred is None:
         found = np.concatenate([part.argmax(axis=1) for part in marginals])
     else:
@@ -399,9 +396,7 @@ class ArcCalibrationDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        plt = import_pyplot(type(self).__name__)
-        if ax is None:
-            _, ax = plt.subplots(figsize=(4.5, 4.5), layout="constrained")
+        ax = make_axes(self, ax, figsize=(4.5, 4.5))
         self.ax_, self.figure_ = ax, ax.figure
         if _REFERENCE not in ax.get_legend_handles_labels()[1]:
             ax.plot([0, 1], [0, 1], ":", color="black", label=_REFERENCE)

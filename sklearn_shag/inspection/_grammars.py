@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag.encoding import check_heads
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import printable, shorten
@@ -59,21 +60,28 @@ def names_of_heads(symbols):
     return np.array([*symbols, None, ROOT_NAME], dtype=object)
 
 
-def known_tokens(trees):
-    """Find the tokens of EncodedTrees whose heads are known: a mask with at least one."""
-    known = trees.heads != UNKNOWN
+def known_tokens(heads):
+    """Find the tokens whose heads are known: a mask with at least one."""
+    known = heads != UNKNOWN
     if not known.any():
         raise ValueError("No true head is known: all are -1. Give the heads of some tokens.")
     return known
 
 
-def check_predicts(estimator, name="estimator"):
-    """Check that an estimator predicts heads; `name` is what messages call it."""
+def positions(trees):
+    """List of each token of EncodedTrees where its sentence starts, and its position there."""
+    starts = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))
+    return starts, np.arange(trees.heads.size) - starts + 1
+
+
+def predict_heads(estimator, sentences, name="estimator"):
+    """Predict the heads of all tokens; `name` is what messages call the estimator."""
     if not hasattr(estimator, "predict"):
         raise TypeError(
             f"{name} must be a fitted parser, which predicts heads, got a "
             f"{type(estimator).__name__}."
         )
+    return check_heads(sentences, estimator.predict(sentences), f"{name}.predict(X)")
 
 
 def open_parser(estimator):
@@ -101,6 +109,12 @@ def open_parser(estimator):
             f"predict_marginals."
         )
     return opened
+
+
+def largest_first(table, values, n=None):
+    """Sort the rows of a table, a NamedTuple of columns, by their values, and take the first n."""
+    rows = np.argsort(-values, kind="stable")[:n]
+    return type(table)(*(column[rows] for column in table))
 
 
 _SHOWN = 5  # of the values of a column that has several in each row

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 from sklearn_shag.encoding import (
     RIGHT,
     Alphabet,
-    check_heads,
     check_sentences,
     encode_trees,
     pair_of,
@@ -19,10 +18,12 @@ from sklearn_shag.inspection._grammars import (
     DIRECTIONS,
     ROOT_NAME,
     check_grammar,
-    check_predicts,
     head_code,
     known_tokens,
+    largest_first,
     names_of_heads,
+    positions,
+    predict_heads,
     table_text,
 )
 from sklearn_shag.operators import Operators, pair_automaton
@@ -72,8 +73,7 @@ class ArcTable(NamedTuple):
     probabilities: FloatArray
     counts: FloatArray
 
-    def __str__(self) -> str:
-        return table_text(self)
+    __str__ = table_text
 
 
 def arc_table(estimator: BaseEstimator) -> ArcTable:
@@ -204,9 +204,12 @@ def _make_table(operators, symbols, heads, n):
                 continue
             uses = _root_uses if head == root else _uses
             probabilities, counts = uses(pair_automaton(operators, head, code))
-            first = np.argsort(-counts, kind="stable")[:n]
-            labels = np.full(first.size, names[head], dtype=object), np.full(first.size, direction)
-            parts.append((*labels, symbols[first], probabilities[first], counts[first]))
+            labels = (
+                np.full(counts.size, names[head], dtype=object),
+                np.full(counts.size, direction),
+            )
+            table = ArcTable(*labels, symbols, probabilities, counts)
+            parts.append(largest_first(table, counts, n))
     return ArcTable(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -269,8 +272,7 @@ class AutomatonRanks(NamedTuple):
     effective_ranks: FloatArray
     singular_values: FloatArray
 
-    def __str__(self) -> str:
-        return table_text(self)
+    __str__ = table_text
 
 
 def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
@@ -326,15 +328,14 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
         )
     known = slice(symbols.size)  # the last row is the pool
     ranks = estimator.effective_rank_[known].ravel()
-    order = np.argsort(-ranks, kind="stable")
-    values = estimator.singular_values_[known]
-    return AutomatonRanks(
-        np.repeat(symbols, 2)[order],
-        np.tile(DIRECTIONS, symbols.size)[order],
-        estimator.statistics_.statistics.n_sequences[known].ravel()[order],
-        ranks[order],
-        values.reshape(ranks.size, -1)[order],
+    table = AutomatonRanks(
+        np.repeat(symbols, 2),
+        np.tile(DIRECTIONS, symbols.size),
+        estimator.statistics_.statistics.n_sequences[known].ravel(),
+        ranks,
+        estimator.singular_values_[known].reshape(ranks.size, -1),
     )
+    return largest_first(table, ranks)
 
 
 class MarginalReport(NamedTuple):
@@ -476,8 +477,7 @@ class AutomatonGains(NamedTuple):
     scores: FloatArray
     gains: IntArray
 
-    def __str__(self) -> str:
-        return table_text(self)
+    __str__ = table_text
 
 
 def automaton_gains(
@@ -536,9 +536,9 @@ def automaton_gains(
     """
     sentences, _ = check_sentences(X)
     trees = encode_trees(sentences, y, partial=True)
-    known = known_tokens(trees)
+    known = known_tokens(trees.heads)
     right, right_baseline = (
-        (_predict(parser, name, sentences) == trees.heads)[known]
+        (predict_heads(parser, sentences, name) == trees.heads)[known]
         for parser, name in ((estimator, "estimator"), (baseline, "baseline"))
     )
     pairs = _true_pairs(trees)[known]
@@ -548,29 +548,16 @@ def automaton_gains(
         for tokens in (slice(None), right, right_baseline)
     )
     gains = hits - baseline_hits
-    order = np.argsort(-gains, kind="stable")
-    head, direction = split_pair(found[order])
-    return AutomatonGains(
-        names_of_heads(trees.symbols)[head],
-        np.array(DIRECTIONS)[direction],
-        counts[order],
-        (baseline_hits / counts)[order],
-        (hits / counts)[order],
-        gains[order],
-    )
-
-
-def _predict(parser, name, sentences):
-    check_predicts(parser, name)
-    return check_heads(sentences, parser.predict(sentences), f"{name}.predict(X)")
+    head, direction = split_pair(found)
+    labels = names_of_heads(trees.symbols)[head], np.array(DIRECTIONS)[direction]
+    table = AutomatonGains(*labels, counts, baseline_hits / counts, hits / counts, gains)
+    return largest_first(table, gains)
 
 
 def _true_pairs(trees):
     """The automaton that each token belongs to, any where that is not known."""
-    starts = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))
-    positions = np.arange(trees.heads.size) - starts + 1
-    is_root = trees.heads == 0
+    starts, places = positions(trees)
     # Any code stands in for that of a head where there is none.
     head = trees.codes[np.where(trees.heads <= 0, 0, starts + trees.heads - 1)]
-    head[is_root] = Alphabet(trees.symbols.size).root
-    return pair_of(head, (positions > trees.heads).astype(np.int64))
+    head[trees.heads == 0] = Alphabet(trees.symbols.size).root
+    return pair_of(head, (places > trees.heads).astype(np.int64))

@@ -8,7 +8,7 @@ from scipy.special import entr
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_sentences, describe_sentence
-from sklearn_shag.inspection._grammars import open_parser, table_text
+from sklearn_shag.inspection._grammars import largest_first, open_parser, table_text
 from sklearn_shag.parsing import find_impossible, head_probabilities
 from sklearn_shag.treebank import DependencyTree, Sentences, allowed_arcs, list_known_heads
 from sklearn_shag.utils._heads import UNKNOWN
@@ -68,8 +68,7 @@ class UncertainArcs(NamedTuple):
     margins: FloatArray
     entropies: FloatArray
 
-    def __str__(self) -> str:
-        return table_text(self)
+    __str__ = table_text
 
 
 class UncertainSentences(NamedTuple):
@@ -109,8 +108,7 @@ class UncertainSentences(NamedTuple):
     expected_errors: FloatArray
     error_rates: FloatArray
 
-    def __str__(self) -> str:
-        return table_text(self)
+    __str__ = table_text
 
 
 @validate_params(_N_ROWS)
@@ -186,9 +184,9 @@ def least_certain_arcs(
         margins,
         entropies,
     )
-    unknown = np.flatnonzero(np.concatenate(rest.unknown))
-    first = unknown[np.argsort(margins[unknown], kind="stable")[:n]]
-    return UncertainArcs(*(column[first] for column in columns))
+    unknown = np.concatenate(rest.unknown)
+    arcs = UncertainArcs(*(column[unknown] for column in columns))
+    return largest_first(arcs, -arcs.margins, n)
 
 
 @validate_params(_N_ROWS)
@@ -245,9 +243,8 @@ def least_certain_sentences(
     n_unknown = np.array([np.count_nonzero(unknown) for unknown in rest.unknown])
     # Heads that are known have the probability 1.
     lacking = np.array([np.sum(1.0 - probabilities) for probabilities in rest.probabilities])
-    columns = rest.sentences, n_unknown, lacking, lacking / n_unknown
-    first = np.argsort(-columns[-1], kind="stable")[:n]
-    return UncertainSentences(*(column[first] for column in columns))
+    rates = lacking / n_unknown
+    return largest_first(UncertainSentences(rest.sentences, n_unknown, lacking, rates), rates, n)
 
 
 class _Rest(NamedTuple):

@@ -6,8 +6,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads
-from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
-from sklearn_shag.inspection._grammars import ROOT_NAME, check_predicts
+from sklearn_shag.inspection._display import (
+    cut,
+    import_pyplot,
+    make_axes,
+    make_canvas,
+    text_width,
+)
+from sklearn_shag.inspection._grammars import ROOT_NAME, predict_heads
 from sklearn_shag.treebank import DependencyTree, Sentence, arc_levels
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._typing import FloatArray, IndexArray, IntArray, IntArrayLike, ObjectArray
@@ -116,8 +122,7 @@ class DependencyTreeDisplay:
             If `tree` is no DependencyTree, or the estimator does not predict.
         """
         _check_tree(tree)
-        check_predicts(estimator)
-        return cls.from_predictions(tree, estimator.predict([tree])[0], ax=ax)
+        return cls(tree, predict_heads(estimator, [tree])).plot(ax=ax)
 
     @classmethod
     def from_predictions(
@@ -172,7 +177,7 @@ class DependencyTreeDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        plt = import_pyplot(type(self).__name__)
+        plt = import_pyplot(self)
         rows = self._rows()
         centres, width, depth = _place(rows)
         levels = arc_levels([arc for arcs in self.arcs.values() for arc in arcs if arc[0]])
@@ -291,7 +296,7 @@ def _draw_arc(ax, arc, centres, baseline, top, kind, scale):
     return ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", fill=True, **style))
 
 
-_CELL, _SMALLEST, _LETTERS_OF_MARGINALS = 0.17, 3.0, 20  # inches, inches, letters of a word
+_CELL, _SMALLEST = 0.17, 3.0  # inches
 
 
 class ArcMarginalsDisplay:
@@ -410,11 +415,9 @@ class ArcMarginalsDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        plt = import_pyplot(type(self).__name__)
-        words = [cut(word, _LETTERS_OF_MARGINALS) for word in self.words]
-        if ax is None:
-            side = max(_CELL * len(words), _SMALLEST)
-            _, ax = plt.subplots(figsize=(side + 2.4, side + 1.8), layout="constrained")
+        words = [cut(word, _LETTERS) for word in self.words]
+        side = max(_CELL * len(words), _SMALLEST)
+        ax = make_axes(self, ax, figsize=(side + 2.4, side + 1.8))
         self.ax_, self.figure_ = ax, ax.figure
         self.im_ = ax.imshow(self.marginals, vmin=0.0, vmax=1.0, cmap=cmap)
         self.marks_ = None
