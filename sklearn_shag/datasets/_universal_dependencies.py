@@ -323,15 +323,8 @@ def fetch_treebank(
             )
         folder = released
         _check_target(folder)
-        _download(
-            name,
-            version or DEFAULT_VERSION,
-            folder,
-            known_hash=known_hash,
-            max_bytes=max_bytes,
-            timeout=timeout,
-            progressbar=progressbar,
-        )
+        downloader = Downloader(max_bytes, timeout, progressbar)
+        _download(name, version or DEFAULT_VERSION, folder, known_hash, downloader)
     _verify(folder)
     splits = {
         split: [
@@ -364,7 +357,7 @@ def _check_target(folder):
         )
 
 
-def _download(name, version, folder, *, known_hash, max_bytes, timeout, progressbar):
+def _download(name, version, folder, known_hash, downloader):
     """Download a release of a treebank and move its files into place in one step."""
     try:
         import pooch
@@ -382,7 +375,7 @@ def _download(name, version, folder, *, known_hash, max_bytes, timeout, progress
                 known_hash=known_hash and f"sha256:{known_hash}",
                 path=scratch,
                 fname="archive.zip",
-                downloader=Downloader(max_bytes, timeout, progressbar),
+                downloader=downloader,
             )
         except OSError as error:
             message = (
@@ -394,7 +387,7 @@ def _download(name, version, folder, *, known_hash, max_bytes, timeout, progress
         unpacked = scratch / name
         unpacked.mkdir()
         try:
-            unpack(archive, unpacked, _is_wanted, max_bytes)
+            unpack(archive, unpacked, _is_wanted, downloader.max_bytes)
             _write_checksums(unpacked)
         except OSError as error:
             raise OSError(f"What {url} gave cannot be used: {printable(error, 300)}.") from error

@@ -3,6 +3,7 @@
 from sklearn_shag.metrics._attachment import (
     AttachmentBreakdown,
     attachment_breakdown,
+    compare_heads,
     exact_match_score,
     is_punctuation,
     neutral_edge_direction_score,

@@ -40,7 +40,15 @@ class AlignedHeads(NamedTuple):
 
 
 def compare_heads(y_true, y_pred, sample_weight, ignore):
-    """Per token of all sentences: is its head right, does it count, and with which weight."""
+    """Tell of each token of all sentences whether its head is right.
+
+    Returns
+    -------
+    right, counted : bool ndarrays of shape (n_tokens,)
+        Also whether it counts.
+    weights : ndarray of shape (n_tokens,)
+        How often.
+    """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
     return heads.true == heads.pred, counted, weights
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_shag.metrics._attachment import Ignored, as_list, compare_heads, require_trees
 from sklearn_shag.treebank import MISSING, DependencyTree
-from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._heads import UNKNOWN, climb
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 # Relations between content words, of which CLAS is; the others are function words and punctuation.
@@ -402,9 +402,5 @@ def _lengths(heads):
 
 def _depths(heads):
     """Count the arcs to the root from every token; -1 where not all heads on the way are known."""
-    up = np.concatenate([[0], heads])
-    tokens, depths = np.arange(1, heads.size + 1), np.zeros(heads.size, dtype=np.int64)
-    while np.any(moving := tokens > 0):
-        depths += moving
-        tokens = np.where(moving, up[tokens], tokens)
-    return np.where(tokens == UNKNOWN, UNKNOWN, depths)
+    depths, ends = climb(heads)
+    return np.where(ends == UNKNOWN, UNKNOWN, depths)

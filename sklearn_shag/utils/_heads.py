@@ -167,6 +167,30 @@ def _find_error(heads):
     return None
 
 
+def climb(heads):
+    """Follow the heads of all tokens upwards, side by side.
+
+    Parameters
+    ----------
+    heads : int array-like of shape (n_tokens,)
+        A tree, or the known part of one.
+
+    Returns
+    -------
+    depths : int ndarray of shape (n_tokens,)
+        How many arcs there are to the end, also those to unknown heads.
+    ends : int ndarray of shape (n_tokens,)
+        0 for the root, -1 where a head on the way is not known.
+    """
+    up = np.concatenate([[0], heads])
+    ends = np.arange(1, up.size)
+    depths = np.zeros(ends.size, dtype=np.int64)
+    while np.any(moving := ends > 0):
+        depths += moving
+        ends = np.where(moving, up[ends], ends)
+    return depths, ends
+
+
 def is_projective(heads):
     """Tell whether no two known arcs cross; arcs from the root start left of all tokens.
 
