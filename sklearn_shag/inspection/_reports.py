@@ -204,11 +204,8 @@ def _make_table(operators, symbols, heads, n):
                 continue
             uses = _root_uses if head == root else _uses
             probabilities, counts = uses(pair_automaton(operators, head, code))
-            labels = (
-                np.full(counts.size, names[head], dtype=object),
-                np.full(counts.size, direction),
-            )
-            table = ArcTable(*labels, symbols, probabilities, counts)
+            ends, sides = np.full_like(symbols, names[head]), np.full(symbols.size, direction)
+            table = ArcTable(ends, sides, symbols, probabilities, counts)
             parts.append(largest_first(table, counts, n))
     return ArcTable(*map(np.concatenate, zip(*parts, strict=True)))
 

@@ -26,15 +26,8 @@ class AlignedHeads(NamedTuple):
     tokens: np.ndarray  # the position of each token itself, from 1
     begins: np.ndarray  # the place of the first token of its sentence
 
-    def of_true(self):
-        """The true head of the true head of each token; -2 if there is none or it is unknown."""
-        return self._above(self.true)
-
-    def of_pred(self):
-        """The true head of the predicted head."""
-        return self._above(self.pred)
-
-    def _above(self, heads):
+    def above(self, heads):
+        """The true heads of some heads of all tokens; -2 where there is none or it is unknown."""
         above = self.true[np.where(heads > 0, self.begins + heads - 1, 0)]
         return np.where((heads > 0) & (above != UNKNOWN), above, -2)
 
@@ -333,7 +326,7 @@ def undirected_attachment_score(
     0.6666666666666666
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    right = (heads.pred == heads.true) | (heads.of_pred() == heads.tokens)
+    right = (heads.pred == heads.true) | (heads.above(heads.pred) == heads.tokens)
     return _average(right[counted], weights[counted])
 
 
@@ -397,8 +390,8 @@ def neutral_edge_direction_score(
     1.0
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    right = (heads.pred == heads.true) | (heads.of_pred() == heads.tokens)
-    right |= heads.pred == heads.of_true()
+    right = (heads.pred == heads.true) | (heads.above(heads.pred) == heads.tokens)
+    right |= heads.pred == heads.above(heads.true)
     return _average(right[counted], weights[counted])
 
 

@@ -1,4 +1,4 @@
-"""Symbols that say nothing to a grammar: the one place that warns of them."""
+"""Columns of sentences: their names, checks of their values, warnings of those that say nothing."""
 
 import re
 from collections import Counter

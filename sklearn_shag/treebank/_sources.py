@@ -207,6 +207,7 @@ MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely 
 NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
 _GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
 _CHUNK = 1 << 20  # bytes of a compressed file that are read at once
+_ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
 
 
 class ConlluError(ValueError):
@@ -316,7 +317,8 @@ def _gather(path, pieces, max_bytes):
         for piece in pieces:
             data += piece
             if max_bytes is not None and len(data) > max_bytes:
-                raise ConlluError(path, 1 + data.count(b"\n"), _describe_size(max_bytes))
+                message = f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
+                raise ConlluError(path, 1 + data.count(b"\n"), message)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         line = 1 + data.count(b"\n")
         raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
@@ -366,13 +368,6 @@ class Room:
         """Take what a tree keeps; raise the same error."""
         self.check(line, n_bytes)
         self._left -= n_bytes
-
-
-_ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
-
-
-def _describe_size(max_bytes):
-    return f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
 
 
 # What has no place between tokens, and what a file with it probably is.
