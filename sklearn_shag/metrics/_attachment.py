@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_shag.treebank import MISSING, DependencyTree, Heads, marks_punctuation
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.treebank import MISSING, DependencyTree, Heads, marks_punctuation, require_trees
+from sklearn_shag.utils._collections import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, as_heads
 from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._param_validation import check_sample_weight
@@ -55,7 +55,7 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
     counted : bool ndarray of shape (n_tokens,)
     weights : ndarray of shape (n_tokens,)
     """
-    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
+    y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     if len(y_true) != len(y_pred) or not y_true:
         raise ValueError(
             f"y_true and y_pred must hold the same number of sentences, at least one; got "
@@ -90,16 +90,12 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
     return aligned, counted, np.repeat(sample_weight, lengths)
 
 
-def as_list(items, name):
-    if not is_collection(items):
-        scorer = ""
-        if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
-            scorer = " As scoring= of scikit-learn's tools pass uas_scorer or another scorer."
-        raise TypeError(
-            f"{name} must be a list of trees, or of the heads of each sentence, got a single "
-            f"{type(items).__name__}.{scorer}"
-        )
-    return list(items)
+def list_sentences(items, name):
+    """List trees, or the heads of sentences."""
+    advice = ""
+    if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
+        advice = " As scoring= of scikit-learn's tools pass uas_scorer or another scorer."
+    return as_list(items, name, "a list of trees, or of the heads of each sentence", advice)
 
 
 def _heads(item, where, lowest):
@@ -163,16 +159,6 @@ def _ignored(y_true, lengths, ignore):
                 f"{mask.dtype} of shape {mask.shape}."
             )
     return np.concatenate(masks)
-
-
-def require_trees(items, name, known):
-    """Check that items are trees, of which alone something is known."""
-    for index, item in enumerate(items):
-        if not isinstance(item, DependencyTree):
-            raise TypeError(
-                f"{name}[{index}] is a {type(item).__name__}; {known} only known of a "
-                f"DependencyTree."
-            )
 
 
 def is_punctuation(symbol: str) -> bool:
@@ -443,7 +429,7 @@ def exact_match_score(
     >>> exact_match_score([[2, 0, 2], [0]], [[2, 0, 1], [0]])
     0.5
     """
-    y_true = as_list(y_true, "y_true")
+    y_true = list_sentences(y_true, "y_true")
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
     right = heads.true == heads.pred
     starts = np.cumsum([0] + [len(heads) for heads in y_true[:-1]])
@@ -543,7 +529,7 @@ def attachment_breakdown(
     """
     if by not in ("head", "modifier"):
         raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
-    y_true = as_list(y_true, "y_true")
+    y_true = list_sentences(y_true, "y_true")
     right, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
     require_trees(y_true, "y_true", "symbols are")
     names, directions = [], []

@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics._attachment import Ignored, as_list, compare_heads, require_trees
-from sklearn_shag.treebank import MISSING, DependencyTree
+from sklearn_shag.metrics._attachment import Ignored, compare_heads, list_sentences
+from sklearn_shag.treebank import MISSING, DependencyTree, require_trees
 from sklearn_shag.utils._heads import UNKNOWN, climb
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
@@ -276,7 +276,7 @@ def labeled_breakdown(
     """
     if by not in ("relation", "length", "depth"):
         raise ValueError(f"by must be 'relation', 'length' or 'depth', got {by!r}.")
-    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
+    y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     tokens = _compare(y_true, y_pred, sample_weight, ignore, subtypes)
     counted, weights = tokens.weights > 0, tokens.weights
     if by == "relation":
@@ -348,7 +348,7 @@ class _Tokens(NamedTuple):
 
 
 def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
-    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
+    y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     for trees, name in ((y_true, "y_true"), (y_pred, "y_pred")):
         require_trees(trees, name, "relations are")
     bare = [index for index, tree in enumerate(y_pred) if tree.deprels is None]

@@ -39,6 +39,7 @@ from sklearn_shag.treebank._tree import (
     Sentences,
     fill_unknown,
     heads,
+    require_trees,
     with_tags,
 )
 

@@ -7,8 +7,8 @@ from itertools import compress
 import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
-from sklearn_shag.treebank._tree import DependencyTree, Heads, SentenceHeads
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.treebank._tree import DependencyTree, Heads, SentenceHeads, require_trees
+from sklearn_shag.utils._collections import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._heads import is_projective as has_no_crossing_arcs
 from sklearn_shag.utils._messages import shorten
@@ -235,18 +235,9 @@ def remove_punctuation(trees: Iterable[DependencyTree]) -> list[DependencyTree]:
     >>> remove_punctuation([tree])
     [DependencyTree('Well yes', heads=[2, 0])]
     """
-    if not is_collection(trees):
-        raise TypeError(
-            f"trees must be a sequence of DependencyTrees, got a single {type(trees).__name__}. Of "
-            f"one tree make a list: [tree]."
-        )
-    trees = list(trees)
-    for index, tree in enumerate(trees):
-        if not isinstance(tree, DependencyTree):
-            raise TypeError(
-                f"trees[{index}] is a {type(tree).__name__}: {shorten(tree)}. Symbols are only "
-                f"known of a DependencyTree."
-            )
+    kind = "a sequence of DependencyTrees"
+    trees = as_list(trees, "trees", kind, " Of one tree make a list: [tree].")
+    require_trees(trees, "trees", "symbols are")
     if trees and set().union(*(tree.symbols for tree in trees)) == {MISSING}:
         raise ValueError(
             f"All symbols of the trees are {MISSING!r}, which does not tell what is punctuation. "

@@ -20,7 +20,7 @@ from sklearn_shag.treebank._columns import (
     unspecified_relation,
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._collections import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
@@ -652,12 +652,7 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
     >>> heads([DependencyTree(["Dogs", "bark"], [2, 0]), DependencyTree(["Stop"], [0])])
     [array([2, 0]), array([0])]
     """
-    if not is_collection(X):
-        raise TypeError(
-            f"X must be a sequence of trees, got a single {type(X).__name__}. Of one tree make a "
-            f"list: [tree]."
-        )
-    sentences = list(X)
+    sentences = as_list(X, "X", "a sequence of trees", " Of one tree make a list: [tree].")
     missing = [
         index
         for index, sentence in enumerate(sentences)
@@ -670,6 +665,16 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
             f"of all sentences as y."
         )
     return [tree.heads for tree in sentences]
+
+
+def require_trees(items, name, known):
+    """Check that items are trees, of which alone something is known."""
+    for index, item in enumerate(items):
+        if not isinstance(item, DependencyTree):
+            raise TypeError(
+                f"{name}[{index}] is a {type(item).__name__}; {known} only known of a "
+                f"DependencyTree."
+            )
 
 
 def fill_unknown(trees):
