@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.metrics import (
+    align_heads,
     attachment_breakdown,
-    compare_heads,
     is_punctuation,
     labeled_counts,
 )
@@ -19,6 +19,17 @@ from sklearn_shag.treebank import MISSING, DependencyTree, fill_unknown, list_so
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable, shorten
+
+N_RESAMPLES = 1000
+CONFIDENCE = 0.95
+# In the order in which they are printed; those of relations where both sides have some.
+SCORES = {
+    "uas": "UAS",
+    "las": "LAS",
+    "clas": "CLAS",
+    "label_accuracy": "label accuracy",
+    "exact_match": "exact match",
+}
 
 
 class Sentence(NamedTuple):
@@ -66,18 +77,6 @@ def require_some(sentences, files):
     if not sentences:
         names = ("standard input" if path == STANDARD else path for path in files)
         raise ValueError(f"There are no sentences in {', '.join(names)}.")
-
-
-N_RESAMPLES = 1000
-CONFIDENCE = 0.95
-# In the order in which they are printed; those of relations where both sides have some.
-SCORES = {
-    "uas": "UAS",
-    "las": "LAS",
-    "clas": "CLAS",
-    "label_accuracy": "label accuracy",
-    "exact_match": "exact match",
-}
 
 
 def evaluate(options):
@@ -200,8 +199,8 @@ def _count(gold, system, ignore):
         By score, such as tokens with the right head, and tokens that count.
     """
     starts = np.cumsum([0, *map(len, gold[:-1])])
-    right, counted, _ = compare_heads(gold, system, None, ignore)
-    uas = np.add.reduceat(np.transpose([right & counted, counted]).astype(float), starts)
+    heads, counted, _ = align_heads(gold, system, None, ignore)
+    uas = np.add.reduceat(np.transpose([heads.right & counted, counted]).astype(float), starts)
     scored = uas[:, 1] > 0
     exact = np.transpose([scored & (uas[:, 0] == uas[:, 1]), scored]).astype(float)
     counts = {"uas": uas, "exact_match": exact}

@@ -25,6 +25,13 @@ from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
 
+# The repositories of the project itself; every release is a tag of each.
+ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
+DEFAULT_VERSION = "2.16"
+SPLITS = ("train", "dev", "test")
+CHECKSUMS = "SHA256SUMS"
+_CHECKSUM = re.compile(r"([0-9a-f]{64})  ([^/\\]+)")
+_MAX_CHECKSUMS = 2**20  # bytes
 _PREFIX = ".sklearn_shag-fetch-"
 _CHUNK = 1 << 16  # bytes that are saved or unpacked at once
 _SILENCE = 60.0  # seconds that a server may need for the next bytes
@@ -167,15 +174,6 @@ def _check_name(name):
     """Refuse what would be unpacked elsewhere, or could not be listed on a line."""
     if not name.isprintable() or "\\" in name or ".." in name.split("/") or name.startswith("/"):
         raise OSError(f"it holds a file of the name {shorten(name)}, which none of a treebank has")
-
-
-# The repositories of the project itself; every release is a tag of each.
-ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
-DEFAULT_VERSION = "2.16"
-SPLITS = ("train", "dev", "test")
-CHECKSUMS = "SHA256SUMS"
-_CHECKSUM = re.compile(r"([0-9a-f]{64})  ([^/\\]+)")
-_MAX_CHECKSUMS = 2**20  # bytes
 
 
 class FetchedTreebank(Bunch):

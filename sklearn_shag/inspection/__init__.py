@@ -13,7 +13,7 @@ from sklearn_shag.inspection._dfa import (
     approximate_dfa,
 )
 from sklearn_shag.inspection._distances import AttachmentByDistanceDisplay, AttachmentCounts
-from sklearn_shag.inspection._reports import (
+from sklearn_shag.inspection._grammars import (
     ArcTable,
     AutomatonGains,
     AutomatonRanks,

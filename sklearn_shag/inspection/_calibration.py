@@ -19,6 +19,8 @@ from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
 Marginals: TypeAlias = ObjectArray | Sequence[FloatArray]
 
+_REFERENCE = "perfectly calibrated"
+_SMALLEST, _LARGEST = 4.0, 200.0  # areas in square points: of no token, and how much all add
 BINNING = {
     "n_bins": [Interval(Integral, 1, None, closed="left")],
     "strategy": [StrOptions({"uniform", "quantile"})],
@@ -219,10 +221,6 @@ def _check(part, where):
             f"1; predict_marginals repairs those of signed operators."
         )
     return values
-
-
-_REFERENCE = "perfectly calibrated"
-_SMALLEST, _LARGEST = 4.0, 200.0  # areas in square points: of no token, and how much all add
 
 
 class ArcCalibrationDisplay:

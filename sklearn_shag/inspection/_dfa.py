@@ -21,6 +21,16 @@ from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
+# What is left of a vector where all terms cancel, relative to them; and how far apart directions
+# are that differ by rounding errors alone.
+_ROUNDING = 1e-12
+_DIGITS = 9
+_RADIUS, _SPACE, _BORDER, _LINE = 0.27, 2.1, 1.2, 0.13  # inches
+_FONT = 7
+_BEND = 0.2  # of an arrow that goes clockwise, relative to its length
+# Where along an arrow its label may stand; the first is best.
+_PLACES = (0.4, 0.5, 0.33, 0.6, 0.27, 0.67, 0.75)
+_DISTANCES = (0.85, 1.0, 0.7, 1.15)  # inches, of the label of a loop
 _SHOWN = 3  # prefixes of a state, symbols at an arrow
 
 
@@ -300,12 +310,6 @@ def _name_prefixes(prefixes):
     return f"{names}, ..." if len(prefixes) > _SHOWN else names
 
 
-# What is left of a vector where all terms cancel, relative to them; and how far apart directions
-# are that differ by rounding errors alone.
-_ROUNDING = 1e-12
-_DIGITS = 9
-
-
 @validate_params(
     {
         "direction": [StrOptions(set(DIRECTIONS))],
@@ -571,14 +575,6 @@ def _count_uses(tree, passing, targets, symbols, prefixes):
             source, symbols[symbol], targets[source, symbol], counts, counts / visits[source]
         ),
     )
-
-
-_RADIUS, _SPACE, _BORDER, _LINE = 0.27, 2.1, 1.2, 0.13  # inches
-_FONT = 7
-_BEND = 0.2  # of an arrow that goes clockwise, relative to its length
-# Where along an arrow its label may stand; the first is best.
-_PLACES = (0.4, 0.5, 0.33, 0.6, 0.27, 0.67, 0.75)
-_DISTANCES = (0.85, 1.0, 0.7, 1.15)  # inches, of the label of a loop
 
 
 class AutomatonDisplay:

@@ -2,8 +2,8 @@
 
 from sklearn_shag.metrics._attachment import (
     AttachmentBreakdown,
+    align_heads,
     attachment_breakdown,
-    compare_heads,
     exact_match_score,
     is_punctuation,
     neutral_edge_direction_score,

@@ -26,24 +26,15 @@ class AlignedHeads(NamedTuple):
     tokens: np.ndarray  # the position of each token itself, from 1
     begins: np.ndarray  # the place of the first token of its sentence
 
+    @property
+    def right(self):
+        """Whether each predicted head is the true one."""
+        return self.true == self.pred
+
     def above(self, heads):
         """The true heads of some heads of all tokens; -2 where there is none or it is unknown."""
         above = self.true[np.where(heads > 0, self.begins + heads - 1, 0)]
         return np.where((heads > 0) & (above != UNKNOWN), above, -2)
-
-
-def compare_heads(y_true, y_pred, sample_weight, ignore):
-    """Tell of each token of all sentences whether its head is right.
-
-    Returns
-    -------
-    right, counted : bool ndarrays of shape (n_tokens,)
-        Also whether it counts.
-    weights : ndarray of shape (n_tokens,)
-        How often.
-    """
-    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
-    return heads.true == heads.pred, counted, weights
 
 
 def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
@@ -53,7 +44,9 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
     -------
     heads : AlignedHeads
     counted : bool ndarray of shape (n_tokens,)
+        Which tokens count.
     weights : ndarray of shape (n_tokens,)
+        How often.
     """
     y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     if len(y_true) != len(y_pred) or not y_true:
@@ -252,7 +245,7 @@ def unlabeled_attachment_score(
     0.75
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    return _average((heads.true == heads.pred)[counted], weights[counted])
+    return _average(heads.right[counted], weights[counted])
 
 
 def undirected_attachment_score(
@@ -312,7 +305,7 @@ def undirected_attachment_score(
     0.6666666666666666
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    right = (heads.pred == heads.true) | (heads.above(heads.pred) == heads.tokens)
+    right = heads.right | (heads.above(heads.pred) == heads.tokens)
     return _average(right[counted], weights[counted])
 
 
@@ -376,7 +369,7 @@ def neutral_edge_direction_score(
     1.0
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    right = (heads.pred == heads.true) | (heads.above(heads.pred) == heads.tokens)
+    right = heads.right | (heads.above(heads.pred) == heads.tokens)
     right |= heads.pred == heads.above(heads.true)
     return _average(right[counted], weights[counted])
 
@@ -429,11 +422,9 @@ def exact_match_score(
     >>> exact_match_score([[2, 0, 2], [0]], [[2, 0, 1], [0]])
     0.5
     """
-    y_true = list_sentences(y_true, "y_true")
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    right = heads.true == heads.pred
-    starts = np.cumsum([0] + [len(heads) for heads in y_true[:-1]])
-    matches = np.logical_and.reduceat(right | ~counted, starts)
+    starts = np.flatnonzero(heads.tokens == 1)
+    matches = np.logical_and.reduceat(heads.right | ~counted, starts)
     scored = np.logical_or.reduceat(counted, starts)
     return _average(matches[scored], weights[starts][scored])
 
@@ -530,7 +521,7 @@ def attachment_breakdown(
     if by not in ("head", "modifier"):
         raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
     y_true = list_sentences(y_true, "y_true")
-    right, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
     require_trees(y_true, "y_true", "symbols are")
     names, directions = [], []
     for tree in y_true:
@@ -543,7 +534,7 @@ def attachment_breakdown(
     cells = 2 * rows + np.concatenate(directions)[counted]
     total, hits = (
         np.bincount(cells, weights=values, minlength=2 * symbols.size).astype(float).reshape(-1, 2)
-        for values in (weights[counted], (weights * right)[counted])
+        for values in (weights[counted], (weights * heads.right)[counted])
     )
     return AttachmentBreakdown(symbols, hits, total)
 

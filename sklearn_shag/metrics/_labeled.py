@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics._attachment import Ignored, compare_heads, list_sentences
+from sklearn_shag.metrics._attachment import Ignored, align_heads, list_sentences
 from sklearn_shag.treebank import MISSING, DependencyTree, require_trees
 from sklearn_shag.utils._heads import UNKNOWN, climb
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
@@ -358,7 +358,7 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
             f"have none. Parsers predict them if the trees that they were fitted on have some; of "
             f"heads and labels make trees by tree.with_heads(heads, labels)."
         )
-    right_heads, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
     true, predicted = (_list_labels(trees) for trees in (y_true, y_pred))
     known = true != MISSING
     if not known.any():
@@ -377,7 +377,7 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
             np.array([_base(label) for label in labels], dtype=object)
             for labels in (true, predicted)
         )
-    return _Tokens(right_heads, true == predicted, weights, true, predicted)
+    return _Tokens(heads.right, true == predicted, weights, true, predicted)
 
 
 def _list_labels(trees):

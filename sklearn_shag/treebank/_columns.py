@@ -8,6 +8,10 @@ from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._messages import shorten, warn
 
+MISSING = "_"  # CoNLL-U's sign for a column without a value
+# A smaller share of the tokens is what every text has: rare tags, and errors.
+LARGEST_SHARE = 0.05
+N_EXAMPLES = 3
 # The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
 ATTRIBUTES = {
     "form": "forms",
@@ -154,12 +158,6 @@ def check_misc(name, values, n_tokens):
 def check_heads(heads, forms):
     """Check that `heads`, unless None, is a tree over `forms`, or part of one, and copy them."""
     return None if heads is None else check_tree(heads, "heads", len(forms), forms)
-
-
-MISSING = "_"  # CoNLL-U's sign for a column without a value
-# A smaller share of the tokens is what every text has: rare tags, and errors.
-LARGEST_SHARE = 0.05
-N_EXAMPLES = 3
 
 
 class UnknownSymbolWarning(UserWarning):

@@ -15,6 +15,9 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
+STANDARD = "-"  # a path that stands for standard input or output
+_CHUNK = 1 << 20  # bytes that are read at once
+_SHOWN = 200  # characters of a path in messages
 
 
 @contextlib.contextmanager
@@ -64,11 +67,6 @@ def remove_unlocked(paths, is_kind, remove):
                     remove(path)
             finally:
                 os.close(descriptor)
-
-
-STANDARD = "-"  # a path that stands for standard input or output
-_CHUNK = 1 << 20  # bytes that are read at once
-_SHOWN = 200  # characters of a path in messages
 
 
 def expand_user(path):
