@@ -26,6 +26,7 @@ from sklearn_shag.treebank import (
     read_horizontal,
     write_conllu,
 )
+from sklearn_shag.utils._collections import rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
@@ -309,7 +310,7 @@ def _list_arcs(parser, trees, sentences, number):
             "margin": margin,
             "entropy": entropy,
         }
-        for s, token, head, probability, margin, entropy in _rows(arcs)
+        for s, token, head, probability, margin, entropy in rows_of(arcs)
     ]
 
 
@@ -323,17 +324,13 @@ def _list_sentences(parser, trees, sentences, number):
             "error_rate": rate,
             "text": " ".join(sentences[s].tree.forms),
         }
-        for s, n_unknown, errors, rate in _rows(found)
+        for s, n_unknown, errors, rate in rows_of(found)
     ]
 
 
 def _place(sentence):
     sent_id = find_sent_id(sentence)
     return {"file": sentence.path, "sentence": sentence.number, "sent_id": sent_id}
-
-
-def _rows(table):
-    return zip(*(column.tolist() for column in table), strict=True)
 
 
 def _cell(value):

@@ -1,9 +1,13 @@
 """What a learned grammar does, beyond its predictions."""
 
-from sklearn_shag.inspection._calibration import (
+from sklearn_shag.inspection._confidence import (
     ArcCalibrationDisplay,
     CalibrationBins,
+    UncertainArcs,
+    UncertainSentences,
     expected_calibration_error,
+    least_certain_arcs,
+    least_certain_sentences,
 )
 from sklearn_shag.inspection._dfa import (
     ApproximateDFA,
@@ -25,12 +29,6 @@ from sklearn_shag.inspection._grammars import (
     top_modifiers,
 )
 from sklearn_shag.inspection._trees import ArcMarginalsDisplay, DependencyTreeDisplay
-from sklearn_shag.inspection._uncertainty import (
-    UncertainArcs,
-    UncertainSentences,
-    least_certain_arcs,
-    least_certain_sentences,
-)
 
 __all__ = [
     "ApproximateDFA",

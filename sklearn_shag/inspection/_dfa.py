@@ -16,7 +16,7 @@ from sklearn_shag.inspection._grammars import DIRECTIONS, check_grammar, head_co
 from sklearn_shag.operators import pair_automaton
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences, new_graph
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._collections import is_collection, rows_of
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
@@ -248,11 +248,11 @@ class ApproximateDFA(NamedTuple):
             If networkx is not installed.
         """
         graph = new_graph("MultiDiGraph", head=self.head, direction=self.direction, initial=0)
-        for state, (visits, stops, stop, prefixes) in enumerate(_rows(self.states)):
+        for state, (visits, stops, stop, prefixes) in enumerate(rows_of(self.states)):
             graph.add_node(
                 state, visits=visits, stops=stops, stop_probability=stop, prefixes=prefixes
             )
-        for source, symbol, target, count, share in _rows(self.transitions):
+        for source, symbol, target, count, share in rows_of(self.transitions):
             graph.add_edge(
                 source, target, key=symbol, symbol=symbol, count=count, probability=share
             )
@@ -270,11 +270,11 @@ class ApproximateDFA(NamedTuple):
         """
         lines = ["digraph {", "rankdir=LR;", "node [shape=circle];", "start [shape=point];"]
         lines.append("start -> 0;")
-        for state, (_, stops, probability, _) in enumerate(_rows(self.states)):
+        for state, (_, stops, probability, _) in enumerate(rows_of(self.states)):
             border = ", peripheries=2" if stops else ""
             lines.append(f'{state} [label="{state}\\nSTOP {probability:.2f}"{border}];')
         labels = {}
-        for source, symbol, target, _, probability in _rows(self.transitions):
+        for source, symbol, target, _, probability in rows_of(self.transitions):
             name = symbol.replace("\\", "\\\\").replace('"', '\\"')
             labels.setdefault((source, target), []).append(f"{name} {probability:.2f}")
         for (source, target), names in labels.items():
@@ -288,20 +288,15 @@ class ApproximateDFA(NamedTuple):
             f"{self.n_clusters} clusters, paths for {self.coverage:.0%} of {self.n_sequences} "
             f"sequences"
         ]
-        for state, (visits, _, stop, prefixes) in enumerate(_rows(self.states)):
+        for state, (visits, _, stop, prefixes) in enumerate(rows_of(self.states)):
             lines.append(f"state {state}, visits {visits}, after {_name_prefixes(prefixes)}")
             lines.append(f"    {stop:.2f} STOP")
             lines.extend(
                 f"    {probability:.2f} {symbol} -> {target}"
-                for source, symbol, target, _, probability in _rows(self.transitions)
+                for source, symbol, target, _, probability in rows_of(self.transitions)
                 if source == state
             )
         return "\n".join(printable(line, max_length=None) for line in lines)
-
-
-def _rows(table):
-    """The rows of columns, as values of Python."""
-    return zip(*(column.tolist() for column in table), strict=True)
 
 
 def _name_prefixes(prefixes):
@@ -756,7 +751,7 @@ class AutomatonDisplay:
     def _labels(self, min_probability):
         """The lines of text at each arrow."""
         found = {}
-        for source, symbol, target, _, probability in _rows(self.dfa.transitions):
+        for source, symbol, target, _, probability in rows_of(self.dfa.transitions):
             if probability >= min_probability:
                 line = f"{cut(symbol, 14)} {probability:.2f}"
                 found.setdefault((source, target), []).append(line)

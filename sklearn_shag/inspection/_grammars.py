@@ -18,7 +18,6 @@ from sklearn_shag.encoding import (
 )
 from sklearn_shag.operators import Operators, pair_automaton
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, validate_params
@@ -99,33 +98,6 @@ def predict_heads(estimator, sentences, name="estimator"):
             f"{type(estimator).__name__}."
         )
     return check_heads(sentences, estimator.predict(sentences), f"{name}.predict(X)")
-
-
-def open_parser(estimator):
-    """Find the parser in an estimator, with its marginals, and what it is to see of sentences.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A parser of this package, a pipeline that ends in one, or a search of either.
-
-    Returns
-    -------
-    opened : OpenMember
-
-    Raises
-    ------
-    TypeError
-        If it is anything else.
-    """
-    opened = open_member(getattr(estimator, "best_estimator_", estimator))
-    if not hasattr(opened.parser, "predict_marginals"):
-        raise TypeError(
-            f"estimator must be a fitted parser of this package, a pipeline that ends in one, or a "
-            f"search of either, got a {type(opened.parser).__name__}, which has no "
-            f"predict_marginals."
-        )
-    return opened
 
 
 def largest_first(table, values, n=None):

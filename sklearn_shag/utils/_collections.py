@@ -32,6 +32,11 @@ def as_list(items, name, kind, advice=""):
     return list(items)
 
 
+def rows_of(table):
+    """Go through the rows of a table, a sequence of arrays, as values of Python."""
+    return zip(*(column.tolist() for column in table), strict=True)
+
+
 def refuse_set(value, name):
     """Refuse with a TypeError what has no order, so that nothing could be paired with its items."""
     if isinstance(value, Set):
