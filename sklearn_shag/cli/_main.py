@@ -229,7 +229,7 @@ def _add_demo(commands):
 
 def _add_train(commands):
     parser = _command(commands, "train", "cli._models", "learn a model from CoNLL-U files")
-    _add_files(parser, "file", "FILE", "the treebank", nargs="+")
+    _add_files(parser, "file", "the treebank", nargs="+")
     parser.add_argument(
         *("-o", "--output"),
         metavar="MODEL",
@@ -276,7 +276,7 @@ def _add_train(commands):
 def _add_parse(commands):
     parser = _command(commands, "parse", "cli._models", "parse CoNLL-U files, or tokens alone")
     _add_model(parser)
-    _add_files(parser, "file", "FILE", "sentences", nargs="+")
+    _add_files(parser, "file", "sentences", nargs="+")
     parser.add_argument(
         "--input",
         choices=["conllu", "horizontal"],
@@ -317,9 +317,7 @@ def _add_suggest(commands):
         commands, "suggest", "cli._models", "list what a model is least sure of: what to annotate"
     )
     _add_model(parser)
-    _add_files(
-        parser, "file", "FILE", "sentences, of which known heads are taken for true", nargs="+"
-    )
+    _add_files(parser, "file", "sentences, of which known heads are taken for true", nargs="+")
     parser.add_argument(
         *("-n", "--number"),
         type=int,
@@ -344,8 +342,8 @@ def _add_suggest(commands):
 
 def _add_evaluate(commands):
     parser = _command(commands, "evaluate", "cli._evaluate", "score parsed trees against true ones")
-    _add_files(parser, "gold", "GOLD", "true trees")
-    _add_files(parser, "system", "SYSTEM", "parsed trees of the same sentences")
+    _add_files(parser, "gold", "true trees")
+    _add_files(parser, "system", "parsed trees of the same sentences")
     parser.add_argument(
         "--ignore-punctuation",
         action="store_true",
@@ -383,9 +381,9 @@ def _add_model(parser):
     parser.add_argument("model", metavar="MODEL", help=help)
 
 
-def _add_files(parser, name, metavar, what, **options):
+def _add_files(parser, name, what, **options):
     help = f"{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard input"
-    parser.add_argument(name, metavar=metavar, help=help, **options)
+    parser.add_argument(name, metavar=name.upper(), help=help, **options)
 
 
 def _add_learning(parser, smoothing):

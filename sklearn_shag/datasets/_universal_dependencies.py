@@ -25,6 +25,13 @@ from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
 
+# The repositories of the project itself; every release is a tag of each.
+ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
+DEFAULT_VERSION = "2.16"
+SPLITS = ("train", "dev", "test")
+CHECKSUMS = "SHA256SUMS"
+_CHECKSUM = re.compile(r"([0-9a-f]{64})  ([^/\\]+)")
+_MAX_CHECKSUMS = 2**20  # bytes
 _PREFIX = ".sklearn_shag-fetch-"
 _CHUNK = 1 << 16  # bytes that are saved or unpacked at once
 _SILENCE = 60.0  # seconds that a server may need for the next bytes
@@ -167,15 +174,6 @@ def _check_name(name):
     """Refuse what would be unpacked elsewhere, or could not be listed on a line."""
     if not name.isprintable() or "\\" in name or ".." in name.split("/") or name.startswith("/"):
         raise OSError(f"it holds a file of the name {shorten(name)}, which none of a treebank has")
-
-
-# The repositories of the project itself; every release is a tag of each.
-ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
-DEFAULT_VERSION = "2.16"
-SPLITS = ("train", "dev", "test")
-CHECKSUMS = "SHA256SUMS"
-_CHECKSUM = re.compile(r"([0-9a-f]{64})  ([^/\\]+)")
-_MAX_CHECKSUMS = 2**20  # bytes
 
 
 class FetchedTreebank(Bunch):
@@ -323,15 +321,8 @@ def fetch_treebank(
             )
         folder = released
         _check_target(folder)
-        _download(
-            name,
-            version or DEFAULT_VERSION,
-            folder,
-            known_hash=known_hash,
-            max_bytes=max_bytes,
-            timeout=timeout,
-            progressbar=progressbar,
-        )
+        downloader = Downloader(max_bytes, timeout, progressbar)
+        _download(name, version or DEFAULT_VERSION, folder, known_hash, downloader)
     _verify(folder)
     splits = {
         split: [
@@ -364,7 +355,7 @@ def _check_target(folder):
         )
 
 
-def _download(name, version, folder, *, known_hash, max_bytes, timeout, progressbar):
+def _download(name, version, folder, known_hash, downloader):
     """Download a release of a treebank and move its files into place in one step."""
     try:
         import pooch
@@ -382,7 +373,7 @@ def _download(name, version, folder, *, known_hash, max_bytes, timeout, progress
                 known_hash=known_hash and f"sha256:{known_hash}",
                 path=scratch,
                 fname="archive.zip",
-                downloader=Downloader(max_bytes, timeout, progressbar),
+                downloader=downloader,
             )
         except OSError as error:
             message = (
@@ -394,7 +385,7 @@ def _download(name, version, folder, *, known_hash, max_bytes, timeout, progress
         unpacked = scratch / name
         unpacked.mkdir()
         try:
-            unpack(archive, unpacked, _is_wanted, max_bytes)
+            unpack(archive, unpacked, _is_wanted, downloader.max_bytes)
             _write_checksums(unpacked)
         except OSError as error:
             raise OSError(f"What {url} gave cannot be used: {printable(error, 300)}.") from error

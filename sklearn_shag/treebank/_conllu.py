@@ -381,11 +381,7 @@ def _format_trees(trees):
                 f"{shorten(tree)}. The method parse of an estimator gives trees, and "
                 f"tree.with_heads(heads) puts heads of yours into one."
             )
-        yield _format_tree(tree)
-
-
-def _format_tree(tree):
-    text = format_columns(tree) if tree._source is None else tree._source
-    if tree._source is None or tree._reparsed:
-        text = replace_heads(text, tree.heads, tree.deprels)
-    return text + "\n\n"
+        text = tree._source
+        if text is None or tree._reparsed:
+            text = replace_heads(text or format_columns(tree), tree.heads, tree.deprels)
+        yield f"{text}\n\n"

@@ -19,6 +19,19 @@ from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
 
+MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely an attack
+NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
+_GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
+_CHUNK = 1 << 20  # bytes of a compressed file that are read at once
+_ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
+# What has no place between tokens, and what a file with it probably is.
+_SIGNS = {
+    "\t": "a tab, as in CoNLL-U, which read_conllu reads (on the command line --input conllu); "
+    "between tokens there are spaces",
+    "\r": "a line end of old Macs; convert them to '\\n'",
+}
+_TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
+
 
 def list_sources(path_or_file, suffix=".conllu"):
     """List what :func:`read_conllu` reads one after the other.
@@ -203,12 +216,6 @@ def _guess_without_tabs(line):
     )
 
 
-MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely an attack
-NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
-_GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
-_CHUNK = 1 << 20  # bytes of a compressed file that are read at once
-
-
 class ConlluError(ValueError):
     """A file is not valid CoNLL-U, or no horizontal text.
 
@@ -316,7 +323,8 @@ def _gather(path, pieces, max_bytes):
         for piece in pieces:
             data += piece
             if max_bytes is not None and len(data) > max_bytes:
-                raise ConlluError(path, 1 + data.count(b"\n"), _describe_size(max_bytes))
+                message = f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
+                raise ConlluError(path, 1 + data.count(b"\n"), message)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         line = 1 + data.count(b"\n")
         raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
@@ -366,22 +374,6 @@ class Room:
         """Take what a tree keeps; raise the same error."""
         self.check(line, n_bytes)
         self._left -= n_bytes
-
-
-_ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
-
-
-def _describe_size(max_bytes):
-    return f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
-
-
-# What has no place between tokens, and what a file with it probably is.
-_SIGNS = {
-    "\t": "a tab, as in CoNLL-U, which read_conllu reads (on the command line --input conllu); "
-    "between tokens there are spaces",
-    "\r": "a line end of old Macs; convert them to '\\n'",
-}
-_TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
 
 
 @validate_params({"max_bytes": [Interval(Integral, 1, None, closed="left"), None]})

@@ -15,6 +15,9 @@ try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
+STANDARD = "-"  # a path that stands for standard input or output
+_CHUNK = 1 << 20  # bytes that are read at once
+_SHOWN = 200  # characters of a path in messages
 
 
 @contextlib.contextmanager
@@ -64,11 +67,6 @@ def remove_unlocked(paths, is_kind, remove):
                     remove(path)
             finally:
                 os.close(descriptor)
-
-
-STANDARD = "-"  # a path that stands for standard input or output
-_CHUNK = 1 << 20  # bytes that are read at once
-_SHOWN = 200  # characters of a path in messages
 
 
 def expand_user(path):
@@ -240,7 +238,7 @@ def atomic_write(path, mode="w"):
     check_target(path)
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
-        with _open_output(target, "w", path) as raw, _wrap(raw, mode) as file:
+        with _Output(target, "w", path) as raw, _wrap(raw, mode) as file:
             yield file
         return
     _remove_stale(target)
@@ -261,8 +259,9 @@ class _Output(io.FileIO):
     """A file whose errors name the path that the user knows."""
 
     def __init__(self, file, mode, path):
-        super().__init__(file, mode)
         self._path = path
+        with _naming(path, "written"):
+            super().__init__(file, mode)
 
     def write(self, data):
         with _naming(self._path, "written"):
@@ -271,11 +270,6 @@ class _Output(io.FileIO):
     def close(self):
         with _naming(self._path, "written"):
             super().close()
-
-
-def _open_output(file, mode, path):
-    with _naming(path, "written"):
-        return _Output(file, mode, path)
 
 
 def _wrap(raw, mode):
@@ -287,7 +281,7 @@ def _wrap(raw, mode):
 def _open_temporary(target, path):
     """Open a file beside the target, which is gone at the end if it has not been renamed."""
     while True:
-        raw = _open_output(f"{_prefix(target)}{secrets.token_hex(8)}.tmp", "x", path)
+        raw = _Output(f"{_prefix(target)}{secrets.token_hex(8)}.tmp", "x", path)
         with hold_lock(raw.fileno()):
             if not os.fstat(raw.fileno()).st_nlink and os.name == "posix":
                 raw.close()  # `_remove_stale` was faster than the lock
