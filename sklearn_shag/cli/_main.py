@@ -5,11 +5,8 @@ import atexit
 import contextlib
 import gc
 import os
-import signal
 import sys
-import threading
 import warnings
-from _thread import interrupt_main
 from importlib import import_module
 
 from sklearn_shag import __version__
@@ -81,15 +78,6 @@ def main(argv=None, prog="sklearn-shag"):
         0, or 1 after one line on standard error that says what is wrong. Wrong usage exits with 2,
         an interruption gives 130.
     """
-    with _keep_interrupts():
-        status = _run(argv, prog)
-    if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Whoever interrupts what is left, the end of a process, need not see how that looks.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return status
-
-
-def _run(argv, prog):
     program = "sklearn_shag"
     try:
         try:
@@ -105,9 +93,6 @@ def _run(argv, prog):
         return 0  # the reader of the pipe has seen enough
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
-        # One that passed through `exec` of a text has left a mark, by which Python would end as if
-        # nobody had caught it; the next `exec` takes the mark away.
-        exec("")
         return 130
     except MemoryError as error:
         print(f"{program}: error: out of memory. {_one_line(error)}".rstrip(" ."), file=sys.stderr)
@@ -119,33 +104,6 @@ def _run(argv, prog):
         print(f"{program}: error: {_one_line(message)}", file=sys.stderr)
         return 1
     return 0
-
-
-@contextlib.contextmanager
-def _keep_interrupts():
-    """Interrupt again where an interruption is lost, in code that cannot raise it."""
-    report = sys.unraisablehook
-
-    def interrupt_again(lost):
-        if not issubclass(lost.exc_type, KeyboardInterrupt):
-            report(lost)
-            return
-        later = threading.Timer(0.05, _interrupt_main)  # after that code
-        later.daemon = True
-        later.start()
-
-    sys.unraisablehook = interrupt_again
-    try:
-        yield
-    finally:
-        sys.unraisablehook = report
-
-
-def _interrupt_main():
-    if hasattr(signal, "pthread_kill"):  # unlike the other it ends a system call
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-    else:
-        interrupt_main()
 
 
 @contextlib.contextmanager

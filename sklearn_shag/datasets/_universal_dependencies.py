@@ -1,17 +1,13 @@
 """Treebanks of Universal Dependencies, downloaded once and kept."""
 
-import contextlib
 import hashlib
 import os
 import re
-import shutil
-import stat
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import Future
-from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from threading import TIMEOUT_MAX, Event, Thread
@@ -19,7 +15,7 @@ from threading import TIMEOUT_MAX, Event, Thread
 from sklearn.utils import Bunch
 
 from sklearn_shag.treebank import MAX_BYTES, DependencyTree, read_conllu
-from sklearn_shag.utils._io import hold_lock, read_bytes, remove_unlocked
+from sklearn_shag.utils._io import read_bytes
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import Interval, validate_params
@@ -35,35 +31,6 @@ _MAX_CHECKSUMS = 2**20  # bytes
 _PREFIX = ".sklearn_shag-fetch-"
 _CHUNK = 1 << 16  # bytes that are saved or unpacked at once
 _SILENCE = 60.0  # seconds that a server may need for the next bytes
-
-
-@contextlib.contextmanager
-def scratch_folder(home):
-    """Make a folder that is gone at the end, and remove those that killed processes have left.
-
-    A process holds a lock on its folder (POSIX).
-
-    Parameters
-    ----------
-    home : pathlib.Path
-        Where it is to be.
-
-    Yields
-    ------
-    folder : pathlib.Path
-    """
-    remove = partial(shutil.rmtree, ignore_errors=True)
-    remove_unlocked(home.glob(f"{_PREFIX}*"), stat.S_ISDIR, remove)
-    while True:
-        folder = Path(tempfile.mkdtemp(dir=home, prefix=_PREFIX))
-        with hold_lock(folder):
-            if not folder.exists():  # another process was faster to remove it than the lock
-                continue
-            try:
-                yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-            return
 
 
 class Downloader:
@@ -366,7 +333,9 @@ def _download(name, version, folder, known_hash, downloader):
     url = ARCHIVE_URL.format(name=name, version=version)
     home = folder.parent.parent
     home.mkdir(parents=True, exist_ok=True)
-    with scratch_folder(home) as scratch:
+    with tempfile.TemporaryDirectory(
+        dir=home, prefix=_PREFIX, ignore_cleanup_errors=True
+    ) as scratch:
         try:
             archive = pooch.retrieve(
                 url,
@@ -382,7 +351,7 @@ def _download(name, version, folder, known_hash, downloader):
                 f"treebank's folder into {printable(folder.parent, 200)}."
             )
             raise OSError(message) from error
-        unpacked = scratch / name
+        unpacked = Path(scratch, name)
         unpacked.mkdir()
         try:
             unpack(archive, unpacked, _is_wanted, downloader.max_bytes)
