@@ -829,13 +829,12 @@ def _replace_misc(text, name, values):
 
 def _edit_words(text, values, edit):
     """Change the columns of the words in the lines of a sentence: of each by its own value."""
-    values = iter(values)
-    lines = [line.split("\t") for line in text.split("\n")]
-    return "\n".join(
-        # The ID of a comment, a range or an empty node is no number.
-        "\t".join(edit(cells, next(values)) if cells[0].isdecimal() else cells)
-        for cells in lines
-    )
+    lines, values = text.split("\n"), iter(values)
+    for k, line in enumerate(lines):
+        cells = line.split("\t")
+        if cells[0].isdecimal():  # the ID of a comment, a range or an empty node is no number
+            lines[k] = "\t".join(edit(cells, next(values)))
+    return "\n".join(lines)
 
 
 # X of an estimator
