@@ -36,7 +36,7 @@ GRAMMAR = Operators(np.ones((5, 2, 1)), np.ones((5, 2, 1)), np.full((5, 2, 4, 1,
         ({"heads": [2, 1, 0]}, r"sentence 0 are not a tree: array\(\[2, 1, 0\]\)"),
         ({"heads": [1, 3, 0]}, "sentence 0 are not a tree"),
         ({"heads": [2, 3, 1]}, "sentence 0 are not a tree"),
-        ({"heads": [2]}, "3 codes and 1 heads"),
+        ({"heads": [2]}, r"heads must have the shape \(n_codes,\) = \(3,\), got \(1,\)"),
         ({"heads": [[2, 3, 0]]}, "heads must be a flat array of whole numbers"),
         ({"heads": [2.0, 3.0, 0.0]}, "heads must be a flat array of whole numbers"),
         ({"codes": [0, BIG, 2]}, r"codes\[1\] must be from 0 to 3"),
@@ -47,7 +47,10 @@ GRAMMAR = Operators(np.ones((5, 2, 1)), np.ones((5, 2, 1)), np.full((5, 2, 4, 1,
         ({"indptr": [0, 5, 3]}, "indptr must grow"),
         ({"indptr": []}, "indptr must grow"),
         ({"indptr": [0, 1, 3]}, r"heads\[0\] must be from 0 to 1, got 2"),
-        ({"weights": [1.0, 2.0]}, r"weights has the shape \(2,\), but there are 1 sentences"),
+        (
+            {"weights": [1.0, 2.0]},
+            r"weights must have the shape \(n_sentences,\) = \(1,\), got \(2,\)",
+        ),
     ],
 )
 def test_trees(changes, message):
@@ -96,12 +99,18 @@ def test_sequences(use, name, value):
         use(SEQUENCES._replace(**{name: value}))
 
 
+def test_trigrams_of_unknown_modifiers():
+    """Kernels count them in arrays of the known symbols."""
+    with pytest.raises(ValueError, match=r"sequences\.modifiers\[0\] must be from 0 to 1, got 2"):
+        collect_statistics(extract_sequences(CODES, HEADS, INDPTR, n_symbols=2), 2)
+
+
 @pytest.mark.parametrize(
     ("indptr", "sequence_indptr", "message"),
     [
         ([0, BIG], SEQUENCES.indptr, "indptr must grow from 0 to the number of modifiers, 3"),
         ([-BIG, 3], SEQUENCES.indptr, "indptr must grow"),
-        ([0, 1, 3], SEQUENCES.indptr, "2 sentences with 3 tokens have 8 sequences, got 7"),
+        ([0, 1, 3], SEQUENCES.indptr, r"n_sentences \+ 1,\) = \(9,\), got \(8,\)"),
         ([0, 3], [0, 1, 2, 2, BIG, 3, 3, 3], "sequences.indptr must grow"),
         ([0, 3], [0, 0, 2, 2, 3, 3, 3, 3], "not those of whole sentences"),  # token 0 has itself
         ([0, 3], [0, 1, 1, 1, 1, 1, 2, 3], "not those of whole sentences"),  # so has token 1

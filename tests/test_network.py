@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.conditional import Examples
 from sklearn_shag.encoding import ROOT, UNKNOWN, Batch, take_sentences
-from sklearn_shag.network import count_parameters
 from sklearn_shag.network._layers import (
     SILENCE,
     Noise,
@@ -41,6 +40,7 @@ from sklearn_shag.network._parameters import (
     LabelWeights,
     Linear,
     Sizes,
+    count_parameters,
     initial_parameters,
     parameter_shapes,
     view_parameters,

@@ -187,7 +187,7 @@ def test_what_is_not_finite_is_refused(random_grammar):
         for k in range(3):
             operators = random_grammar(0)
             operators[k].flat[0] = value
-            with pytest.raises(ValueError, match="operators hold values that are not finite"):
+            with pytest.raises(ValueError, match=r"operators\..* holds values that are not finite"):
                 inside_outside(operators, [0])
 
 
@@ -290,11 +290,11 @@ def test_arguments_stay_as_they_are(random_grammar):
     ("codes", "scores", "message"),
     [
         ([], {}, "at least one symbol code"),
-        ([0, 4], {}, r"codes must lie in 0\.\.3"),
-        ([-1], {}, r"codes must lie in 0\.\.3"),
-        ([0.5, 1.5], {}, r"codes must hold whole numbers, .*got \[0\.5, 1\.5\]"),
-        (["DET"], {}, r"codes must hold whole numbers, the places of symbols in symbols_"),
-        ([[0, 1]], {}, r"codes must be those of one sentence, got an array \(1, 2\)"),
+        ([0, 4], {}, r"codes\[1\] must be from 0 to 3, .*, got 4"),
+        ([-1], {}, r"codes\[0\] must be from 0 to 3, .*, got -1"),
+        ([0.5, 1.5], {}, r"codes must be a flat array of whole numbers, .*got \[0\.5, 1\.5\]"),
+        (["DET"], {}, r"codes must be .* whole numbers, the places of symbols in symbols_"),
+        ([[0, 1]], {}, r"codes must be a flat array of whole numbers, .*got \[\[0, 1\]\]"),
         ([0], {"arc_scores": "a"}, "arc_scores must be an array of numbers, got 'a'"),
         ([0], {"arc_scores": np.ones((3, 3))}, r"arc_scores must have the shape \(2, 2\)"),
         ([0], {"stop_scores": np.ones(2)}, r"stop_scores must have the shape \(2, 2\)"),

@@ -6,6 +6,7 @@ import numpy as np
 
 from sklearn_shag.encoding import OUTSIDE, ROOT, name_of
 from sklearn_shag.features._templates import BETWEEN, BIAS, HEAD, MODIFIER
+from sklearn_shag.utils._arrays import check_shapes
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 from sklearn_shag.utils._typing import BoolArray, SingleArray
 
@@ -47,6 +48,13 @@ class LinearWeights(NamedTuple):
     arcs: SingleArray
     labels: SingleArray
     label_mask: BoolArray
+
+
+def check_linear_weights(weights, name, labels):
+    """Check that each label has weights, and that there are some; kernels trust it."""
+    check_shapes(weights, ((None, 1), (None, labels.size), (2, labels.size)), name)
+    if not (len(weights.arcs) and len(weights.labels)):
+        raise ValueError(f"{name}.arcs or {name}.labels holds no weights.")
 
 
 class Weights(NamedTuple):

@@ -6,6 +6,7 @@ from sklearn_shag.learning._climb import (
     NO_SEED,
     Checkpoint,
     Expected,
+    check_checkpoint,
     climb_to_the_end,
     digest_of,
     draw_seed,

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_shag.encoding import Alphabet
+from sklearn_shag.utils._arrays import check_range, check_shapes
 from sklearn_shag.utils._typing import BoolArray, ByteArray, IntArray
 
 # An objective that falls by more than rounding is a defect.
@@ -130,6 +132,15 @@ class Checkpoint(NamedTuple):
     seed: IntArray
     max_iter: IntArray
     converged: BoolArray
+
+
+def check_checkpoint(checkpoint, name, symbols, log_likelihoods=None):
+    """Check that it is of each automaton that EM has learned, or of both phases of a DMV."""
+    n_parts = 2 if log_likelihoods is None else Alphabet(symbols.size).n_pairs
+    check_shapes(checkpoint, ((32,), (), (), (n_parts,)), name)
+    check_range(checkpoint.seed, NO_SEED, 2**32 - 1, f"{name}.seed")
+    # Of all fits together, each of which may have had LARGEST_COUNT.
+    check_range(checkpoint.max_iter, 0, 2**62, f"{name}.max_iter")
 
 
 def make_checkpoint(digest, seed, max_iter, converged):

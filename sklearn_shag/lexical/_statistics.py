@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 
 from sklearn_shag.encoding import Alphabet, pair_of
 from sklearn_shag.sequences import extract_sequences
+from sklearn_shag.utils._arrays import check_codes, check_indptr, check_positive, check_shapes
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
@@ -103,7 +104,25 @@ class LexicalStatistics(NamedTuple):
     @property
     def n_classes(self):
         """How many classes a modifier can follow, the start included."""
-        return int(self.classes.max()) + 1
+        return int(self.classes.max(initial=0)) + 1
+
+
+def check_words(statistics, name, symbols, words):
+    """Check LexicalStatistics: their codes, and that they are sorted, since they are looked up."""
+    lexicon, n_pairs = statistics.lexicon, statistics.counts.size
+    check_codes(statistics, name, tags=symbols.size - 1, classes=3)
+    n_contexts = pair_of(lexicon.root + 1, 0) * statistics.n_classes
+    by_context = (n_contexts + 1,), (n_pairs,), (n_pairs,)
+    check_shapes(statistics, ((words.size,), (symbols.size + 1,), *by_context), name)
+    known = list(zip(statistics.tags.tolist(), words.tolist(), strict=True))
+    if known != sorted(set(known)):
+        raise ValueError(f"{name}.tags and the words are not sorted, or hold a word twice.")
+    check_indptr(statistics.indptr, n_pairs, f"{name}.indptr", "pairs")
+    check_codes(statistics, name, outcomes=lexicon.stop)
+    contexts = np.repeat(np.arange(n_contexts), np.diff(statistics.indptr))
+    if np.any(np.diff(contexts * (lexicon.stop + 1) + statistics.outcomes) <= 0):
+        raise ValueError(f"{name}.outcomes do not ascend in each context.")
+    check_positive(statistics.counts, f"{name}.counts")
 
 
 def list_words(tags, words, weights, min_count):

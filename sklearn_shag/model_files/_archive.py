@@ -8,6 +8,8 @@ import zipfile
 
 import numpy as np
 
+from sklearn_shag.utils._arrays import check_shape
+
 HEADER = "header"
 # Of what is unpacked, the part that may be text: its Python objects take up to 24 times the room.
 _HEADER_SHARE = 1 / 16
@@ -107,9 +109,8 @@ class Archive:
                 "it is an archive without a header, which those that save_model and the command "
                 "train write have."
             )
-        text = self.read(HEADER, self._max_bytes * _HEADER_SHARE)
-        if text.dtype != np.uint8 or text.ndim != 1:
-            raise ModelFileError(f"its header is {text.dtype} of shape {text.shape}, and no text.")
+        text = self.read(HEADER, np.uint8, self._max_bytes * _HEADER_SHARE)
+        check_shape(text, (None,), "its header")
         header = json.loads(text.tobytes())
         nodes = [header]
         for _ in range(_MAX_DEPTH):
@@ -118,12 +119,14 @@ class Archive:
                 return header
         raise ModelFileError(f"its header is nested more than {_MAX_DEPTH} levels deep.")
 
-    def read(self, name, max_bytes=math.inf):
+    def read(self, name, dtype, max_bytes=math.inf):
         """Read an array.
 
         Parameters
         ----------
         name : str
+        dtype : type
+            What it has to hold.
         max_bytes : float, default=inf
             How much of what may still be read this array may have.
 
@@ -144,7 +147,10 @@ class Archive:
             )
         self._left -= info.file_size
         with self._archive.open(info) as file:
-            return _read_npy(file, info.file_size, name)
+            array = _read_npy(file, info.file_size, name)
+        if array.dtype != dtype:
+            raise ModelFileError(f"{name} holds {array.dtype}, not {np.dtype(dtype)}.")
+        return array
 
 
 def _children(node):

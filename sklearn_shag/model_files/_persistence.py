@@ -4,7 +4,7 @@ import inspect
 import json
 import os
 from functools import cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,7 +17,9 @@ from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
+from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, TokenFeature
+from sklearn_shag.utils._arrays import check_finite
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
@@ -25,10 +27,10 @@ from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArr
 FORMAT_VERSION = 1
 _MAX_ESTIMATORS = 1000  # members of members included, which take time each
 _LONGEST_RANGE = 1 << 20
-_MISSING = object()
 # How fitted attributes of a type are kept; those of other types must be plain values.
 KINDS = {
-    **{record.annotation: kind for kind, record in RECORDS.items()},
+    **{stored: kind for kind, (stored, _) in RECORDS.items()},
+    TreebankStatistics: "statistics",
     ObjectArray: "strings",
     StrArray: "strings",
     FloatArray: "array",
@@ -151,7 +153,7 @@ def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> Any:
     # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
     # of the estimators.
     except Exception as error:
-        problem = str(error) if isinstance(error, ModelFileError) else repr(error)
+        problem = str(error) if isinstance(error, ValueError) else repr(error)
     shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     # Without the error that led here, which may hold megabytes of the file.
     raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
@@ -172,7 +174,7 @@ def _load(data, max_bytes):
 
 def _take(described, name, kind, key):
     """Take a value of the header, which has to be there and of one type."""
-    value = described.get(name, _MISSING) if isinstance(described, dict) else _MISSING
+    value = described.get(name) if isinstance(described, dict) else None
     if type(value) is not kind:
         raise ModelFileError(f"{key} has no {name!r}, or none that is a {kind.__name__}.")
     return value
@@ -226,14 +228,12 @@ def _describe(model, key, contents, fitted=True):
             [name, _describe(step, f"{key}/{name}", contents, fitted)]
             for name, step in params.pop("steps")
         ]
-    elif issubclass(cls, ComposedParser):
-        described["estimators"] = _describe_members(
-            params.pop("estimators"), f"{key}/estimators", contents, fitted=False
-        )
+    # Frozen estimators are where they are met first, also when they are restored.
+    members = {"estimators": params.pop("estimators")} if issubclass(cls, ComposedParser) else {}
     nested = [name for name, value in params.items() if isinstance(value, BaseEstimator)]
-    described["nested"] = _describe_members(
-        [(name, params.pop(name)) for name in nested], f"{key}/nested", contents, fitted=False
-    )
+    members["nested"] = [(name, params.pop(name)) for name in nested]
+    for part, named in members.items():
+        described[part] = _describe_members(named, f"{key}/{part}", contents, fitted=False)
     described["params"] = _describe_params(params)
     check_params(model)
     if fitted and cls is not Pipeline:
@@ -285,8 +285,10 @@ def _describe_attribute(kind, value, key, contents):
     if kind == "array":
         contents.arrays[key] = value
     elif kind in RECORDS:
-        fields = RECORDS[kind].take(value)._asdict()
-        contents.arrays.update({f"{key}/{field}": array for field, array in fields.items()})
+        # Symbols and labels of a treebank are those of the model.
+        record = value.statistics if isinstance(value, TreebankStatistics) else value
+        fields = record._asdict().items()
+        contents.arrays.update({f"{key}/{field}": array for field, array in fields})
     elif kind == "members":
         described["members"] = _describe_members(value.items(), key, contents, fitted=True)
     elif kind == "results":
@@ -300,35 +302,32 @@ def _describe_attribute(kind, value, key, contents):
 
 
 def _describe_params(params):
-    described = {name: _plain(value) for name, value in params.items()}
-    for name, plain in described.items():
-        if plain is NotImplemented:
+    described = {}
+    for name, value in params.items():
+        try:
+            described[name] = _plain(value)
+        except TypeError:
             raise TypeError(
-                f"The parameter {name}={params[name]!r} cannot be saved; set it to a number, a "
-                f"string, None or a list of them before saving, or use joblib.dump."
-            )
+                f"The parameter {name}={value!r} cannot be saved; set it to a number, a string, "
+                f"None or a list of them before saving, or use joblib.dump."
+            ) from None
     return described
 
 
 def _plain(value):
-    """A value as JSON can hold it, or NotImplemented; `_revive` is the inverse."""
+    """A value as JSON can hold it, or a TypeError; `_revive` is the inverse."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
-    if isinstance(value, dict):
-        items = {name: _plain(item) for name, item in value.items()}
-        if NotImplemented in items.values() or not all(isinstance(name, str) for name in items):
-            return NotImplemented
-        return {"dict": items}
+    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        return {"dict": {name: _plain(item) for name, item in value.items()}}
     if isinstance(value, list | tuple):
         items = [_plain(item) for item in value]
-        if NotImplemented in items:
-            return NotImplemented
         return {"tuple": items} if isinstance(value, tuple) else items
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    return NotImplemented
+    raise TypeError(f"A {type(value).__name__} cannot be saved.")
 
 
 def _revive(value, key):
@@ -411,8 +410,9 @@ def _restore_attributes(cls, stored, key, source):
     if {name: _take(each, "kind", str, key) for name, each in stored.items()} != expected:
         raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
-    # Those that are checked or made with the help of others come last.
-    for name in sorted(stored, key=lambda name: expected[name] in (*RECORDS, "results")):
+    # Those that are checked or made with the help of others come after these.
+    order = {kind: place for place, kind in enumerate((*RECORDS, "results"), start=1)}
+    for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
         place = f"{key}/{name}"
         restored[name] = _restore_attribute(stored[name], hints[name], place, source, restored)
     return restored
@@ -421,13 +421,9 @@ def _restore_attributes(cls, stored, key, source):
 def _restore_attribute(attribute, annotation, key, source, others):
     kind = attribute["kind"]
     if kind == "array":
-        return source.archive.read(key)
+        return source.archive.read(key, _dtype(annotation))
     if kind in RECORDS:
-        record = RECORDS[kind]
-        fields = record.stored._fields
-        value = record.stored(*(source.archive.read(f"{key}/{field}") for field in fields))
-        record.check(value, others, key)
-        return record.make(value, others)
+        return _restore_record(kind, annotation, key, source, others)
     if kind == "members":
         named = Bunch()
         members = _take(attribute, "members", list, key)
@@ -440,6 +436,25 @@ def _restore_attribute(attribute, annotation, key, source, others):
     value = _revive(attribute["value"], key)
     check_value(value, annotation, key)
     return value
+
+
+def _restore_record(kind, annotation, key, source, others):
+    stored, check = RECORDS[kind]
+    arrays = {}
+    for field, hint in _hints(stored).items():
+        arrays[field] = source.archive.read(f"{key}/{field}", _dtype(hint))
+        check_finite(arrays[field], f"{key}.{field}")
+    record, (_, _, *names) = stored(**arrays), inspect.signature(check).parameters
+    check(record, key, **{name: others[f"{name}_"] for name in names if f"{name}_" in others})
+    if annotation is not TreebankStatistics:
+        return record
+    symbols, labels, counts = map(others.get, ("symbols_", "labels_", "label_counts_"))
+    return TreebankStatistics(symbols, record, labels, counts)
+
+
+def _dtype(annotation):
+    """What arrays hold that are annotated as NDArray."""
+    return get_args(get_args(annotation)[1])[0]
 
 
 def _restore_strings(attribute, annotation, key, max_bytes):

@@ -5,7 +5,7 @@ What the estimator uses of it is listed here; users see the weights alone.
 
 from sklearn_shag.network._biaffine import BiaffineParser
 from sklearn_shag.network._estimators import NetworkLearner
-from sklearn_shag.network._parameters import NetworkWeights, count_parameters, list_sizes
+from sklearn_shag.network._parameters import NetworkWeights, check_network_weights
 from sklearn_shag.network._tagger import Tagger
 
 __all__ = ["NetworkWeights"]

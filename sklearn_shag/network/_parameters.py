@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_shag.encoding import FIRST, TAGS, VECTOR
+from sklearn_shag.utils._arrays import check_range, check_shape
 from sklearn_shag.utils._collections import is_collection
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import BoolArray, IntArray
@@ -247,6 +248,21 @@ def _group_of(name, tagged):
     if kind in ("form", "lemma"):
         return "forms", FORM_GROUP
     return "suffixes" if kind == "suffix" else "prefixes", AFFIX_GROUP
+
+
+def check_network_weights(weights, name, vocabulary, tags, labels=None):
+    """Check that all parameters are where sizes say; a tagger has no labels."""
+    n_labels = None if labels is None else labels.size
+    n_codes = FIRST + len(vocabulary[VECTOR]) if VECTOR in vocabulary else 0
+    check_shape(weights.vectors, (n_codes, None if n_codes else 0), f"{name}.vectors")
+    n_dimensions, hidden = weights.vectors.shape[1], weights.hidden_layer_sizes
+    check_shape(hidden, (None,), f"{name}.hidden_layer_sizes")
+    check_range(hidden, 1, np.inf, f"{name}.hidden_layer_sizes")
+    if not hidden.size:
+        raise ValueError(f"{name}.hidden_layer_sizes holds no layers.")
+    sizes = list_sizes(vocabulary, hidden, n_labels, tags.size, n_dimensions)
+    check_shape(weights.values, (count_parameters(sizes),), f"{name}.values")
+    check_shape(weights.label_mask, (2, n_labels or 0), f"{name}.label_mask")
 
 
 def tabulate_embeddings(embeddings):

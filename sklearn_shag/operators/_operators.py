@@ -105,12 +105,17 @@ def expected_visits(operators):
 
 
 def _check_mass(operators):
-    radius = np.abs(np.linalg.eigvals(operators.A.sum(axis=-3))).max(initial=0.0)
+    radius = spectral_radius(operators.A.sum(axis=-3))
     if radius >= 1.0:
         raise ValueError(
             f"The total mass does not exist: the sum of the operators has spectral radius "
             f"{radius:.6g}, which must be below 1. A model needs stopping mass."
         )
+
+
+def spectral_radius(matrices):
+    """The largest absolute value of an eigenvalue of any of the matrices."""
+    return float(np.abs(np.linalg.eigvals(matrices)).max(initial=0.0))
 
 
 def change_basis(operators: Operators, basis: FloatArray) -> Operators:
@@ -339,15 +344,21 @@ def grammar_shapes(n_symbols, n_states):
     return Operators(vectors, vectors, (*vectors[:2], alphabet.n_modifiers, n_states, n_states))
 
 
-def check_shapes(operators):
-    """Refuse operators whose shapes are not those of a grammar; kernels trust them."""
+def check_shapes(operators, name="The grammar", symbols=None):
+    """Refuse operators whose shapes are not those of a grammar; kernels trust them.
+
+    With symbols, it is to be over them, and there must be some.
+    """
     shapes = Operators(*map(np.shape, operators))
-    n_symbols = shapes.alpha_1[0] - Alphabet(0).n_heads if len(shapes.alpha_1) == 3 else 0
-    if n_symbols < 0 or shapes != grammar_shapes(n_symbols, (shapes.alpha_1 or (0,))[-1]):
+    vectors = shapes.alpha_1 or (0,)
+    n_symbols = vectors[0] - Alphabet(0).n_heads if symbols is None else symbols.size
+    if n_symbols < 0 or shapes != grammar_shapes(n_symbols, vectors[-1]):
         raise ValueError(
             f"The operators of a grammar over V symbols have leading axes (V + 2, 2), and V + 1 "
             f"matrices; got the shapes {list(shapes)}."
         )
+    if not vectors[-1] or (symbols is not None and not n_symbols):
+        raise ValueError(f"{name} has {vectors[-1]} states over {n_symbols} symbols.")
 
 
 def pair_automaton(operators, head, direction):

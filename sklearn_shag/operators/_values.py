@@ -9,6 +9,7 @@ from sklearn_shag.operators._operators import (
     check_shapes,
     root_masses,
     scale_operators,
+    spectral_radius,
 )
 from sklearn_shag.sequences import HeadModifierSequences, check_sequences
 from sklearn_shag.utils._kernel import kernel
@@ -64,9 +65,10 @@ def signed_log_values(operators, sequences):
     return signs, logs
 
 
-def _check(operators, sequences):
+def _check_and_compute(operators, sequences):
     check_shapes(operators)
     check_sequences(sequences, operators.A.shape[2] - 1)
+    return signed_log_values(scale_operators(operators), sequences)
 
 
 def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> FloatArray:
@@ -107,8 +109,7 @@ def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> F
     >>> sequence_values(coin, tree)
     array([0.125, 0.125, 0.5  , 0.5  , 0.5  ])
     """
-    _check(operators, sequences)
-    signs, logs = signed_log_values(scale_operators(operators), sequences)
+    signs, logs = _check_and_compute(operators, sequences)
     with np.errstate(over="ignore"):  # such values are no doubles
         return signs * np.exp(logs)
 
@@ -149,8 +150,7 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
     >>> log_values(coin, tree).round(3)
     array([-2.079, -0.693, -0.693])
     """
-    _check(operators, sequences)
-    signs, logs = signed_log_values(scale_operators(operators), sequences)
+    signs, logs = _check_and_compute(operators, sequences)
     return np.where(signs > 0, logs, -np.inf)
 
 
@@ -219,7 +219,7 @@ def branching_radius(operators: Operators) -> float:
         moves = A.sum(axis=2)
     states = _reached(alpha_1 != 0, moves != 0)
     moves = np.where(states[..., None, :], moves, 0.0)
-    if not np.isfinite(moves).all() or _radius(moves) >= 1.0:
+    if not np.isfinite(moves).all() or spectral_radius(moves) >= 1.0:
         return np.inf
     # alpha_inf (I - S)^-1 A[a] (I - S)^-1 alpha_1, S the sum of all A[a], summed over directions
     identity = np.eye(moves.shape[-1])
@@ -227,7 +227,7 @@ def branching_radius(operators: Operators) -> float:
     ending = np.linalg.solve(identity - np.swapaxes(moves, -1, -2), alpha_inf[..., None])[..., 0]
     with np.errstate(over="ignore", invalid="ignore"):
         modifiers = np.einsum("hdi,hdaij,hdj->ha", ending, A, passing)
-    return _radius(modifiers) if np.isfinite(modifiers).all() else np.inf
+    return spectral_radius(modifiers) if np.isfinite(modifiers).all() else np.inf
 
 
 def _reached(start, moves):
@@ -236,7 +236,3 @@ def _reached(start, moves):
     for _ in range(start.shape[-1]):
         reached = reached | (moves & reached[..., None, :]).any(axis=-1)
     return reached
-
-
-def _radius(matrices):
-    return float(np.abs(np.linalg.eigvals(matrices)).max(initial=0.0))

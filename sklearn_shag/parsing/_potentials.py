@@ -9,6 +9,7 @@ import numpy as np
 from sklearn_shag.encoding import RIGHT, arc_begins
 from sklearn_shag.operators import Operators, ScaledOperators, check_shapes, scale_operators
 from sklearn_shag.parsing._fast_sums import LARGEST_IN_RANGE
+from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape
 from sklearn_shag.utils._kernel import inlined_kernel
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import as_floats
@@ -210,8 +211,8 @@ def check_operators(operators):
             f"A grammar is given by its Operators, got {type(operators).__name__}. {advice}"
         )
     check_shapes(operators)
-    if not all(np.isfinite(part).all() for part in operators):
-        raise ValueError("The operators hold values that are not finite.")
+    for field, part in operators._asdict().items():
+        check_finite(part, f"operators.{field}")
 
 
 def check_potentials(potentials, n_symbols):
@@ -239,7 +240,7 @@ def check_potentials(potentials, n_symbols):
             f"all sentences: Potentials(indptr, codes=..., arcs=...)."
         )
     indptr = as_integers(potentials.indptr, "indptr")
-    if indptr.ndim != 1 or indptr.size < 2 or indptr[0] != 0 or np.any(np.diff(indptr) < 1):
+    if indptr.size < 2 or indptr[0] != 0 or np.any(np.diff(indptr) < 1):
         raise ValueError(
             f"indptr must begin with 0 and grow by the number of tokens, at least 1, of each "
             f"sentence; got {shorten(potentials.indptr)}."
@@ -257,16 +258,12 @@ def check_potentials(potentials, n_symbols):
         memory = None
     else:
         memory = as_integers(potentials.memory, "memory")
-        if memory.shape != (n_tokens,):
-            raise ValueError(f"memory must have the shape ({n_tokens},), got {memory.shape}.")
+        check_shape(memory, (n_tokens,), "memory")
         n_classes = max([np.shape(part)[-1] for part in factors if np.ndim(part)], default=1)
         if all(part is None for part in factors):
             memory = None  # nothing depends on it
-        elif memory.min() < 0 or memory.max() >= n_classes:
-            raise ValueError(
-                f"memory must lie in 0..{n_classes - 1}, as the last axis of its factors does; got "
-                f"{memory.min()}..{memory.max()}."
-            )
+        else:
+            check_range(memory, 0, n_classes - 1, "memory", ", as the last axis of its factors")
     arc_memory, stop_memory = factors
     if arc_memory is not None:
         arc_memory = _floats(arc_memory, (n_arcs, n_classes), "arc_memory", "(n_arcs, n_classes)")
@@ -278,29 +275,16 @@ def check_potentials(potentials, n_symbols):
     return Potentials(indptr, codes, arcs, memory, arc_memory, stop_memory)
 
 
-def as_integers(values, name, meaning=""):
-    """Make a contiguous array of whole numbers, and nothing else, for kernels."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # a ragged one
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold whole numbers{meaning}, got {shorten(values)}.")
-    return np.ascontiguousarray(array, dtype=np.int64)
+def as_codes(values, n_symbols):
+    """Make an array of codes that stand for symbols of a grammar, and of nothing else."""
+    codes = as_integers(values, "codes", ", the places of symbols in symbols_ of an estimator")
+    check_range(codes, 0, n_symbols - 1, "codes", ", the symbols of the operators")
+    return codes
 
 
-def as_codes(values):
-    """Make an array of symbol codes."""
-    return as_integers(values, "codes", ", the places of symbols in symbols_ of an estimator")
-
-
-def _floats(values, shape, name, meaning, advice=""):
+def _floats(values, shape, name, symbols, advice=""):
     values = np.ascontiguousarray(as_floats(values, name))
-    if values.shape != shape:
-        raise ValueError(
-            f"{name} must have the shape {meaning} = {shape} for these sentences, got "
-            f"{values.shape}.{advice}"
-        )
+    check_shape(values, shape, name, f"{symbols} = ", advice)
     return values
 
 
@@ -314,20 +298,9 @@ def _check_codes(codes, n_tokens, n_symbols):
         return np.zeros(n_tokens, dtype=np.int64)
     if codes is None:
         raise ValueError("A grammar needs the symbol codes of the sentences: codes is None.")
-    codes = as_codes(codes)
-    if codes.shape != (n_tokens,):
-        raise ValueError(f"codes must have the shape ({n_tokens},), got {codes.shape}.")
-    check_range(codes, n_symbols)
+    codes = as_codes(codes, n_symbols)
+    check_shape(codes, (n_tokens,), "codes")
     return codes
-
-
-def check_range(codes, n_symbols):
-    """Refuse codes that stand for no symbol of a grammar."""
-    if codes.min() < 0 or codes.max() >= n_symbols:
-        raise ValueError(
-            f"codes must lie in 0..{n_symbols - 1}, the symbols of the operators; got "
-            f"{codes.min()}..{codes.max()}."
-        )
 
 
 def _is_factor(values):

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import LOG_BASE, Operators, scale_operators
-from sklearn_shag.parsing._potentials import as_codes, check_operators, check_range, classes_of
+from sklearn_shag.parsing._potentials import as_codes, check_operators, classes_of
 from sklearn_shag.parsing._scaled_chart import (
     Sentence,
     Table,
@@ -24,6 +24,7 @@ from sklearn_shag.parsing._scaled_chart import (
     stopping,
     sum_up,
 )
+from sklearn_shag.utils._arrays import check_finite, check_shape
 from sklearn_shag.utils._kernel import inner_kernel, inner_table_kernel, kernel
 from sklearn_shag.utils._param_validation import as_floats
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
@@ -525,10 +526,7 @@ def _check_sentence(operators, codes, arc_scores, stop_scores):
     n_heads, _, n_symbols = operators.A.shape[:3]
     if np.size(codes) == 0:
         raise ValueError("codes must hold at least one symbol code, got none.")
-    codes = as_codes(codes)
-    if codes.ndim != 1:
-        raise ValueError(f"codes must be those of one sentence, got an array {codes.shape}.")
-    check_range(codes, n_symbols)
+    codes = as_codes(codes, n_symbols)
     positions = np.concatenate([[n_heads - 1], codes])
     n = positions.size
     return Sentence(
@@ -541,12 +539,8 @@ def _check_sentence(operators, codes, arc_scores, stop_scores):
 
 def _check_scores(scores, shape, name):
     scores = np.ones(shape) if scores is None else as_floats(scores, name).copy()
-    if scores.shape != shape:
-        raise ValueError(
-            f"{name} must have the shape {shape} for {shape[0] - 1} tokens, got {scores.shape}."
-        )
-    if not np.isfinite(scores).all():
-        raise ValueError(f"{name} holds values that are not finite.")
+    check_shape(scores, shape, name)
+    check_finite(scores, name)
     table = Table(np.ascontiguousarray(scores[..., None]), np.zeros((*shape, 1), dtype=np.int64))
     normalise_scores(table)
     return table

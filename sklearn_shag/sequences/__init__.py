@@ -14,6 +14,7 @@ from sklearn_shag.sequences._extract import (
 )
 from sklearn_shag.sequences._labels import (
     LabelCounts,
+    check_label_counts,
     count_labels,
     label_arcs,
     merge_labels,
@@ -24,6 +25,7 @@ from sklearn_shag.sequences._statistics import (
     SequenceStatistics,
     TreebankStatistics,
     check_statistics,
+    check_trigrams,
     collect_statistics,
     count_treebank,
     count_trees,

@@ -6,6 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, pair_of
+from sklearn_shag.utils._arrays import (
+    as_integers,
+    check_codes,
+    check_indptr,
+    check_range,
+    check_shape,
+    check_shapes,
+)
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArrayLike
@@ -24,15 +32,12 @@ def check_trees(codes, heads, indptr, n_symbols):
         If they are no flat arrays of whole numbers, their sizes do not agree, or a code or a head
         is out of its range.
     """
-    codes, heads = _as_integers(codes, "codes"), _as_integers(heads, "heads")
-    if codes.size != heads.size:
-        raise ValueError(
-            f"There are {codes.size} codes and {heads.size} heads; each token has one."
-        )
+    codes, heads = as_integers(codes, "codes"), as_integers(heads, "heads")
+    check_shape(heads, codes.shape, "heads", "(n_codes,) = ")
     indptr = check_indptr(indptr, codes.size, "indptr", "codes")
-    _check_range(codes, 0, n_symbols, "codes")
+    check_range(codes, 0, n_symbols, "codes")
     lengths = np.diff(indptr)
-    _check_range(heads, 0, np.repeat(lengths, lengths), "heads")
+    check_range(heads, 0, np.repeat(lengths, lengths), "heads")
     return codes, heads, indptr
 
 
@@ -50,50 +55,14 @@ def check_sequences(sequences, n_symbols):
     ValueError
         If their sizes do not agree, or something is out of its range.
     """
-    n_sequences = np.size(sequences.heads)
     for name in ("heads", "directions", "indptr", "modifiers"):
-        _as_integers(getattr(sequences, name), f"sequences.{name}")
-    for name in ("directions", "weights"):
-        if np.shape(getattr(sequences, name)) != (n_sequences,):
-            raise ValueError(
-                f"sequences.{name} has the shape {np.shape(getattr(sequences, name))}, but there "
-                f"are {n_sequences} heads; each sequence has one of both."
-            )
-    if np.size(sequences.indptr) != n_sequences + 1:
-        raise ValueError(
-            f"sequences.indptr has {np.size(sequences.indptr)} entries, but the "
-            f"{n_sequences} sequences have {n_sequences + 1}: where each begins, and the end."
-        )
-    check_indptr(sequences.indptr, sequences.modifiers.size, "sequences.indptr", "modifiers")
-    _check_range(sequences.directions, 0, RIGHT, "sequences.directions")
-    _check_range(sequences.modifiers, 0, n_symbols, "sequences.modifiers")
-    _check_range(sequences.heads, 0, Alphabet(n_symbols).root, "sequences.heads")
-
-
-def check_indptr(indptr, size, name, of):
-    """Check that positions run from 0 to the size of an array, and never back."""
-    indptr = _as_integers(indptr, name)
-    if not indptr.size or indptr[0] != 0 or indptr[-1] != size or (np.diff(indptr) < 0).any():
-        raise ValueError(
-            f"{name} must grow from 0 to the number of {of}, {size}; got {shorten(indptr)}."
-        )
-    return indptr
-
-
-def _as_integers(values, name):
-    given = np.asarray(values)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise ValueError(f"{name} must be a flat array of whole numbers, got {shorten(values)}.")
-    return given.astype(np.int64, copy=False)
-
-
-def _check_range(values, low, high, name):
-    """Check that values are at least `low` and at most `high`, one number or one for each."""
-    outside = (values < low) | (values > high)
-    if outside.any():
-        k = int(np.argmax(outside))
-        highest = int(np.broadcast_to(high, values.shape)[k])
-        raise ValueError(f"{name}[{k}] must be from {low} to {highest}, got {int(values[k])}.")
+        as_integers(getattr(sequences, name), f"sequences.{name}")
+    n_sequences, n_modifiers = np.size(sequences.heads), np.size(sequences.modifiers)
+    each = (n_sequences,)
+    check_shapes(sequences, (each, each, (n_sequences + 1,), (n_modifiers,), each), "sequences")
+    check_indptr(sequences.indptr, n_modifiers, "sequences.indptr", "modifiers")
+    root = Alphabet(n_symbols).root
+    check_codes(sequences, "sequences", heads=root, directions=RIGHT, modifiers=n_symbols)
 
 
 class HeadModifierSequences(NamedTuple):
@@ -250,10 +219,7 @@ def extract_sequences(
     sequences = breadth_first_sequences(codes[tokens], sequence_indptr, indptr, n_symbols)
     if weights is None:
         return sequences
-    if np.shape(weights) != (indptr.size - 1,):
-        raise ValueError(
-            f"weights has the shape {np.shape(weights)}, but there are {indptr.size - 1} sentences."
-        )
+    check_shape(weights, (indptr.size - 1,), "weights", "(n_sentences,) = ")
     return sequences._replace(weights=np.repeat(weights, 2 * np.diff(indptr) + 1))
 
 
@@ -362,11 +328,8 @@ def assemble_trees(
 def _check_breadth_first(sequence_indptr, indptr, n_tokens):
     """Check that sequences are those of whole sentences, and that heads precede modifiers."""
     n_sentences = indptr.size - 1
-    if sequence_indptr.size != 2 * n_tokens + n_sentences + 1:
-        raise ValueError(
-            f"{n_sentences} sentences with {n_tokens} tokens have {2 * n_tokens + n_sentences} "
-            f"sequences, got {sequence_indptr.size - 1}."
-        )
+    shape, symbols = (2 * n_tokens + n_sentences + 1,), "(2 * n_tokens + n_sentences + 1,) = "
+    check_shape(sequence_indptr, shape, "sequences.indptr", symbols)
     check_indptr(sequence_indptr, n_tokens, "sequences.indptr", "modifiers")
     of_roots = 2 * indptr[:-1] + np.arange(n_sentences)
     starts, ends = sequence_indptr[:-1], sequence_indptr[1:]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import RIGHT, Alphabet, arcs_of_heads
+from sklearn_shag.utils._arrays import check_codes, check_positive, check_shapes
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 EITHER = 2  # the direction of arcs pooled over both
@@ -82,6 +83,17 @@ class LabelTable(NamedTuple):
     default: int
 
 
+def check_label_counts(counts, name, symbols, labels):
+    """Check what tables are made of: codes, and that there are counts if there are labels."""
+    n_rows = counts.counts.size
+    if bool(n_rows) != bool(labels.size):
+        raise ValueError(f"{name} holds {n_rows} counts of {labels.size} labels.")
+    check_shapes(counts, [(n_rows,)] * len(counts), name)
+    check_codes(counts, name, heads=Alphabet(symbols.size).root, directions=RIGHT)
+    check_codes(counts, name, modifiers=symbols.size - 1, labels=labels.size - 1)
+    check_positive(counts.counts, f"{name}.counts")
+
+
 def count_labels(trees):
     """Count the relations of encoded trees, but for those that are not known.
 
@@ -116,12 +128,11 @@ def merge_labels(parts, codes, n_symbols):
     labels : ndarray of shape (n_labels,), dtype object
     counts : LabelCounts
     """
-    known = sorted(set().union(*(part.labels for part in parts)))
-    code_of = {label: code for code, label in enumerate(known)}
+    known = join_names(part.labels for part in parts)
     alphabet, recoded = Alphabet(n_symbols), []
     for own, (_, _, labels, counts) in zip(codes, parts, strict=True):
         heads = np.append(own, [alphabet.unknown_head, alphabet.root])
-        labels = np.array([code_of[label] for label in labels], dtype=np.int64)
+        labels = np.searchsorted(known, labels)
         recoded.append(
             counts._replace(
                 heads=heads[counts.heads],
@@ -130,22 +141,35 @@ def merge_labels(parts, codes, n_symbols):
             )
         )
     rows = map(np.concatenate, zip(*recoded, strict=True))
-    return np.array(known, dtype=object), _add_up(n_symbols, len(known), *rows)
+    return known, _add_up(n_symbols, known.size, *rows)
 
 
-def _add_up(n_symbols, n_labels, heads, directions, modifiers, labels, counts):
+def join_names(lists):
+    """List all names of several lists, sorted, each once."""
+    return np.array(sorted(set().union(*lists)), dtype=object)
+
+
+def _add_up(n_symbols, n_labels, *rows):
     """Add up equal rows of LabelCounts, and sort them."""
     shape = Alphabet(n_symbols).n_heads, RIGHT + 1, n_symbols, max(n_labels, 1)
-    cells = np.ravel_multi_index((heads, directions, modifiers, labels), shape)
+    return LabelCounts(*add_up(shape, *rows))
+
+
+def add_up(shape, *rows):
+    """Add up the counts, the last column of the rows, of equal codes, the others, and sort them.
+
+    Codes are smaller than the shape says.
+    """
+    *codes, counts = rows
+    cells = np.ravel_multi_index(codes, shape)
     if math.prod(shape) <= cells.size:  # much faster than to sort them
-        sums = np.bincount(cells, weights=counts)
-        present = np.flatnonzero(sums)
-        sums = sums[present]
+        present = np.flatnonzero(np.bincount(cells))
+        sums = np.bincount(cells, weights=counts)[present]
     else:
         present, inverse = np.unique(cells, return_inverse=True)
         sums = np.bincount(inverse, weights=counts, minlength=present.size)
     # (Without any rows they would be integers.)
-    return LabelCounts(*np.unravel_index(present, shape), sums.astype(float))
+    return *map(np.ascontiguousarray, np.unravel_index(present, shape)), sums.astype(float)
 
 
 def tabulate_labels(counts, n_symbols):

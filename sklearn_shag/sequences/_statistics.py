@@ -1,7 +1,6 @@
 """Sufficient statistics of sequences, and moments from them (theory, eqs. 5-9, 32)."""
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,15 @@ from sklearn_shag.sequences._extract import (
     extract_sequences,
     take_sequences,
 )
-from sklearn_shag.sequences._labels import LabelCounts, count_labels, merge_labels
+from sklearn_shag.sequences._labels import (
+    LabelCounts,
+    add_up,
+    count_labels,
+    join_names,
+    merge_labels,
+)
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._arrays import check_codes, check_indptr, check_positive, check_shapes
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray
 
@@ -161,6 +167,18 @@ class Moments(NamedTuple):
     trigrams: FloatArray
 
 
+def check_trigrams(statistics, name, symbols):
+    """Check SequenceStatistics, whose codes and places learners trust."""
+    alphabet, n_trigrams = Alphabet(symbols.size), statistics.counts.size
+    sizes = (symbols.size,), (alphabet.n_learned, 2), (alphabet.n_pairs + 1,)
+    check_shapes(statistics, (*sizes, *[(n_trigrams,)] * 4), name)
+    check_indptr(statistics.indptr, n_trigrams, f"{name}.indptr", "trigrams")
+    beside = alphabet.n_contexts - 1
+    check_codes(statistics, name, first=beside, middle=symbols.size - 1, last=beside)
+    check_codes(statistics, name, roots=np.inf, n_sequences=np.inf)
+    check_positive(statistics.counts, f"{name}.counts")
+
+
 def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> SequenceStatistics:
     """Count the trigrams of head-modifier sequences, by head and direction and pooled.
 
@@ -179,8 +197,8 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     Raises
     ------
     ValueError
-        If there are so many symbols that trigrams cannot be numbered in 64 bits, or the arrays of
-        `sequences` do not agree.
+        If there are so many symbols that trigrams cannot be numbered in 64 bits, the arrays of
+        `sequences` do not agree, or a modifier is the unknown symbol.
 
     See Also
     --------
@@ -203,6 +221,7 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     """
     _check_n_symbols(n_symbols)
     check_sequences(sequences, n_symbols)
+    check_codes(sequences, "sequences", modifiers=n_symbols - 1)  # no trigram has an unknown one
     alphabet = Alphabet(n_symbols)
     collapsed = collapse_sequences(sequences)
     of_root = collapsed.heads == alphabet.root
@@ -283,13 +302,8 @@ def _list_trigrams(sequences, pairs, n_symbols, codes, counts):
 def _add_up(n_symbols, pairs, first, middle, last, counts):
     """Add up equal trigrams; returns indptr, first, middle, last and counts, sorted by pair."""
     alphabet = Alphabet(n_symbols)
-    n_codes = alphabet.n_contexts
-    trigrams = (middle * n_codes + last) * n_codes + first
-    keys, inverse = np.unique(pairs * n_codes**3 + trigrams, return_inverse=True)
-    counts = np.bincount(inverse, weights=counts, minlength=keys.size)
-    pairs, trigrams = np.divmod(keys, n_codes**3)
-    middle, ends = np.divmod(trigrams, n_codes**2)
-    last, first = np.divmod(ends, n_codes)
+    shape = alphabet.n_pairs, alphabet.n_modifiers, alphabet.n_contexts, alphabet.n_contexts
+    pairs, middle, last, first, counts = add_up(shape, pairs, middle, last, first, counts)
     indptr = np.searchsorted(pairs, np.arange(alphabet.n_pairs + 1))
     return indptr, first, middle, last, counts
 
@@ -421,13 +435,12 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
         raise ValueError("There are no statistics to merge; at least one part is needed.")
     for index, part in enumerate(parts):
         check_statistics(part, f"parts[{index}]")
-    known = sorted(set(chain.from_iterable(part.symbols for part in parts)))
-    n_symbols = len(known)
+    known = join_names(part.symbols for part in parts)
+    n_symbols = known.size
     _check_n_symbols(n_symbols)
     alphabet = Alphabet(n_symbols)
-    code_of = {symbol: code for code, symbol in enumerate(known)}
     roots, n_sequences = np.zeros(n_symbols), np.zeros((alphabet.n_learned, 2))
-    own_codes = [np.array([code_of[symbol] for symbol in part.symbols]) for part in parts]
+    own_codes = [np.searchsorted(known, part.symbols) for part in parts]
     recoded = []
     for own, (_, statistics, _, _) in zip(own_codes, parts, strict=True):
         roots[own] += statistics.roots
@@ -442,7 +455,7 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
         n_symbols, *(np.concatenate(column) for column in zip(*recoded, strict=True))
     )
     return TreebankStatistics(
-        np.array(known, dtype=object),
+        known,
         SequenceStatistics(roots, n_sequences, *trigrams),
         *merge_labels(parts, own_codes, n_symbols),
     )

@@ -1,0 +1,125 @@
+"""What arrays must be that others trust, kernels above all: each check once.
+
+Users give such arrays, and model files hold them. What is wrong is a ValueError that names the
+array, and the place in it.
+"""
+
+import numpy as np
+
+from sklearn_shag.utils._messages import shorten
+
+
+def as_integers(values, name, meaning=""):
+    """Make a flat array of whole numbers, and of nothing else.
+
+    Parameters
+    ----------
+    values : array-like
+    name : str
+        What the message calls them.
+    meaning : str, default=""
+        What the message says of the numbers.
+
+    Returns
+    -------
+    array : int64 ndarray
+        Contiguous, for kernels.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:  # a ragged one
+        array = np.array(None)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(
+            f"{name} must be a flat array of whole numbers{meaning}, got {shorten(values)}."
+        )
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def check_shape(values, shape, name, symbols="", advice=""):
+    """Check the shape of an array.
+
+    Parameters
+    ----------
+    values : array-like
+    shape : tuple
+        None stands for any size.
+    name : str
+    symbols, advice : str, default=""
+        What the message says of the shape, and behind it.
+    """
+    given = np.shape(values)
+    if len(given) != len(shape) or any(
+        size not in (None, own) for own, size in zip(given, shape, strict=True)
+    ):
+        raise ValueError(f"{name} must have the shape {symbols}{shape}, got {given}.{advice}")
+
+
+def check_finite(values, name):
+    """Check that there are neither infinities nor NaN."""
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} holds values that are not finite.")
+
+
+def check_positive(counts, name):
+    """Check that something was seen as often as each of the counts says: not never."""
+    if not np.all(counts > 0):
+        raise ValueError(f"{name} holds counts that are not positive.")
+
+
+def check_range(values, low, high, name, meaning=""):
+    """Check that values lie in a range, in which NaN never is.
+
+    Parameters
+    ----------
+    values : ndarray or number
+    low : number
+    high : number or ndarray
+        The largest of all values, or of each.
+    name : str
+    meaning : str, default=""
+        What the message says of the range.
+    """
+    values = np.asarray(values)
+    outside = ~((values >= low) & (values <= high))
+    if np.any(outside):
+        place = tuple(np.argwhere(outside)[0].tolist())
+        where = list(place) if place else ""  # of an array without axes
+        highest = np.broadcast_to(high, outside.shape)[place]
+        raise ValueError(
+            f"{name}{where} must be from {low} to {highest}{meaning}, got {values[place]}."
+        )
+
+
+def check_indptr(indptr, size, name, of):
+    """Check that positions run from 0 to the size of an array, and never back.
+
+    Parameters
+    ----------
+    indptr : array-like
+    size : int
+    name, of : str
+        What messages call the positions, and what they are positions of.
+
+    Returns
+    -------
+    indptr : int64 ndarray
+    """
+    indptr = as_integers(indptr, name)
+    if not indptr.size or indptr[0] != 0 or indptr[-1] != size or (np.diff(indptr) < 0).any():
+        raise ValueError(
+            f"{name} must grow from 0 to the number of {of}, {size}; got {shorten(indptr)}."
+        )
+    return indptr
+
+
+def check_shapes(record, shapes, name):
+    """Check the shapes of all arrays of a NamedTuple."""
+    for field, array, shape in zip(record._fields, record, shapes, strict=True):
+        check_shape(array, shape, f"{name}.{field}")
+
+
+def check_codes(record, name, **largest):
+    """Check that the codes in arrays of a NamedTuple run from 0 to the largest of each."""
+    for field, high in largest.items():
+        check_range(getattr(record, field), 0, high, f"{name}.{field}")
