@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -11,8 +12,10 @@ import tokenize
 import typing
 from pathlib import Path
 
+import numba
 import pytest
 from numpydoc.docscrape import NumpyDocString
+from sklearn.base import clone
 
 import sklearn_shag
 
@@ -118,6 +121,81 @@ def test_modules_are_short_and_few():
         assert count_code_lines(path) <= 400, path
     assert len(paths) <= 120
     assert len(list(ROOT.glob("*.py"))) == 4
+
+
+def own_chain(cls):
+    """The longest path from a class through its bases, of classes of this package."""
+    if not cls.__module__.startswith("sklearn_shag"):
+        return []
+    return [cls.__name__, *max(map(own_chain, cls.__bases__), key=len, default=[])]
+
+
+@pytest.mark.parametrize("name", sklearn_shag._MODULES)
+def test_chains_of_classes_are_short(name):
+    value = getattr(sklearn_shag, name)
+    if inspect.isclass(value):
+        assert len(own_chain(value)) <= 4, own_chain(value)
+
+
+def repository_file(*parts):
+    path = ROOT.parent.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"{path.name} is not part of this copy")
+    return path
+
+
+COLUMNS = ["upos", "xpos", "feats", "form", "lemma", "prefix", "suffix", "shape"]
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="kernels are functions like all others")
+@pytest.mark.parametrize(
+    ("model", "n_frames", "n_calls"),
+    [
+        (sklearn_shag.SpectralSHAG(2), 5, 40),
+        (sklearn_shag.CRFParser(max_iter=1), 6, 80),
+        (sklearn_shag.BiaffineParser(COLUMNS, max_iter=1), 9, 150),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_few_calls_lead_from_predict_to_the_kernel(english, model, n_frames, n_calls):
+    path = repository_file("benchmarks", "call_chain.py")
+    spec = importlib.util.spec_from_file_location("call_chain", path)
+    call_chain = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(call_chain)
+    sentence = [next(tree for tree in english if len(tree) == call_chain.N_TOKENS)]
+    model = clone(model).fit(english[: call_chain.N_TRAINING])
+    model.predict(sentence)  # compiles, and packs what was learned
+    with call_chain.Recorder() as recorder:
+        model.predict(sentence)
+    assert 0 < len(recorder.deepest) <= n_frames, recorder.deepest
+    assert recorder.n_calls <= n_calls
+
+
+def test_the_page_on_the_architecture_names_files_that_exist():
+    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
+    files = [path.as_posix() for path in ROOT.rglob("*.py")]
+    for folder in ("tests", "benchmarks"):
+        files += [path.as_posix() for path in (ROOT.parent / folder).glob("*.py")]
+    named = set(re.findall(r"(?<![\w/])[\w/]+\.py\b", text))
+    assert "_parser.py" in named
+    copied = {name for name in named if (ROOT.parent / name.split("/")[0]).exists()}
+    in_package = {name for name in named if not name.startswith(("tests/", "benchmarks/"))}
+    for name in copied | in_package:
+        assert any(file.endswith(f"/{name}") for file in files), name
+
+
+def test_the_page_on_the_architecture_says_what_imports_what():
+    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
+    block = text.split("which a test compares with")[1].split(".. code-block:: text\n\n")[1]
+    table, folder = {"utils": set()}, None
+    for line in block.split("\n\n")[0].splitlines():
+        first, *others = line.split()
+        if line[4] != " ":
+            folder = first
+        else:
+            others = [first, *others]
+        table.setdefault(folder, set()).update(others)
+    assert table == ALLOWED
 
 
 def imported_names():
