@@ -32,7 +32,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import label_arcs, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
-from sklearn_shag.utils._collections import object_array
+from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import (
     Interval,

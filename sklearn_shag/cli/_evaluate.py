@@ -9,12 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics import (
-    align_heads,
-    attachment_breakdown,
-    is_punctuation,
-    labeled_counts,
-)
+from sklearn_shag.metrics import align_heads, attachment_breakdown, is_punctuation, labeled_counts
 from sklearn_shag.treebank import MISSING, DependencyTree, fill_unknown, list_sources, read_conllu
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD

@@ -26,7 +26,7 @@ from sklearn_shag.treebank import (
     read_horizontal,
     write_conllu,
 )
-from sklearn_shag.utils._collections import rows_of
+from sklearn_shag.utils._arrays import rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user

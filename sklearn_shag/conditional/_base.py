@@ -19,7 +19,7 @@ from sklearn_shag.encoding import (
 from sklearn_shag.parsing import list_marginals, over_chunks, projectivize
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._collections import is_collection, object_array
+from sklearn_shag.utils._arrays import is_collection, object_array
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import check_sample_weight

@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from sklearn_shag.encoding._alphabet import Alphabet
 from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
 from sklearn_shag.treebank import heads as heads_of
-from sklearn_shag.utils._collections import is_collection, refuse_set
+from sklearn_shag.utils._arrays import is_collection, refuse_set
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, check_tree
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import check_sample_weight

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import check_sentences, check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (

@@ -2,16 +2,14 @@
 
 from sklearn_shag.features._hashing import (
     FeatureWeight,
+    LinearTrainer,
     LinearWeights,
     check_linear_weights,
     compare_heads,
-)
-from sklearn_shag.features._templates import DEFAULT_TEMPLATES, compile_templates
-from sklearn_shag.features._training import (
-    LinearTrainer,
     labels_to_learn,
     score_arcs,
     trees_to_learn,
 )
+from sklearn_shag.features._templates import DEFAULT_TEMPLATES, compile_templates
 
 __all__ = ["DEFAULT_TEMPLATES", "FeatureWeight", "LinearWeights"]

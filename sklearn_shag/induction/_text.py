@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_shag.conditional import KnownTrees, prepare_trees
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, check_sentences, encode_sentences
 from sklearn_shag.induction._valence import Text
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import check_sample_weight

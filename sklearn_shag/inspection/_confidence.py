@@ -12,14 +12,8 @@ from sklearn_shag.encoding import check_heads, check_sentences, check_trees, des
 from sklearn_shag.inspection._display import make_axes
 from sklearn_shag.inspection._grammars import known_tokens, largest_first, table_text
 from sklearn_shag.parsing import find_impossible, head_probabilities
-from sklearn_shag.treebank import (
-    DependencyTree,
-    Heads,
-    Sentences,
-    allowed_arcs,
-    list_known_heads,
-)
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs, list_known_heads
+from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten

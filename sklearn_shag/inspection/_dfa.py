@@ -16,7 +16,7 @@ from sklearn_shag.inspection._grammars import DIRECTIONS, check_grammar, head_co
 from sklearn_shag.operators import pair_automaton
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences, new_graph
-from sklearn_shag.utils._collections import is_collection, rows_of
+from sklearn_shag.utils._arrays import is_collection, rows_of
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray

@@ -6,13 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads
-from sklearn_shag.inspection._display import (
-    cut,
-    import_pyplot,
-    make_axes,
-    make_canvas,
-    text_width,
-)
+from sklearn_shag.inspection._display import cut, import_pyplot, make_axes, make_canvas, text_width
 from sklearn_shag.inspection._grammars import ROOT_NAME, predict_heads
 from sklearn_shag.treebank import DependencyTree, Sentence, arc_levels
 from sklearn_shag.utils._heads import UNKNOWN

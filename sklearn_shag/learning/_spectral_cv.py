@@ -15,7 +15,7 @@ from sklearn_shag.learning._base import BaseSHAG, Learned
 from sklearn_shag.learning._spectral import SpectralSHAG
 from sklearn_shag.sequences import count_trees, sequences_of
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import check_sample_weight, fit_context
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray

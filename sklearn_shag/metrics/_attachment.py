@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_shag.treebank import MISSING, DependencyTree, Heads, marks_punctuation, require_trees
-from sklearn_shag.utils._collections import as_list, is_collection
+from sklearn_shag.utils._arrays import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, as_heads
 from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._param_validation import check_sample_weight

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_shag.encoding import FIRST, TAGS, VECTOR
-from sklearn_shag.utils._arrays import check_range, check_shape
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._arrays import check_range, check_shape, is_collection
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import BoolArray, IntArray
 

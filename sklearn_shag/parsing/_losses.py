@@ -18,7 +18,7 @@ from sklearn_shag.parsing._potentials import (
 )
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import DependencyTree, Heads
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._heads import as_heads
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._messages import shorten

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from itertools import chain
 
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._messages import shorten, warn
 

@@ -24,7 +24,7 @@ from sklearn_shag.treebank._sources import (
     read_text,
 )
 from sklearn_shag.treebank._tree import DependencyTree, format_columns, make_tree, replace_heads
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
 from sklearn_shag.utils._io import atomic_write
 from sklearn_shag.utils._messages import printable, shorten, warn

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
 from sklearn_shag.treebank._tree import DependencyTree, Heads, SentenceHeads, require_trees
-from sklearn_shag.utils._collections import as_list, is_collection
+from sklearn_shag.utils._arrays import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._heads import is_projective as has_no_crossing_arcs
 from sklearn_shag.utils._messages import shorten

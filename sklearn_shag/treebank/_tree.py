@@ -20,7 +20,7 @@ from sklearn_shag.treebank._columns import (
     unspecified_relation,
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
-from sklearn_shag.utils._collections import as_list, is_collection
+from sklearn_shag.utils._arrays import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
