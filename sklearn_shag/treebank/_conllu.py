@@ -227,7 +227,8 @@ def _parse_text(path, text, on_error, max_bytes):
     """Yield the trees of a file."""
     room = Room(path, len(text), max_bytes, Room.READING)
     for first_line, block in _split_sentences(text):
-        room.check(first_line, Room.READING * len(block))
+        if room.is_limited:
+            room.check(first_line, Room.READING * len(block))
         try:
             tree, n_bytes = _parse_sentence(path, first_line, block, room.is_limited)
         except ConlluError as error:

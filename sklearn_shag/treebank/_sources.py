@@ -434,7 +434,8 @@ def _parse_lines(path, text, max_bytes):
     for match in _TOKENS.finditer(text):
         number += text.count(b"\n", end, match.start())
         end = match.start()
-        room.check(number, Room.READING * (match.end() - end))
+        if room.is_limited:
+            room.check(number, Room.READING * (match.end() - end))
         tokens = _split_tokens(path, number, match.group())
         if room.is_limited:
             words = sum(map(sys.getsizeof, tokens)) + Room.WORD * len(tokens)
