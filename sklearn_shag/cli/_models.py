@@ -50,48 +50,46 @@ def _make_model(options):
     return make_pipeline(TokenFeature(feature, others or None, min_count=n), learner), learner
 
 
+def _given(options, *names):
+    """Those of some options that were given, by name."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _refuse(options, *names, beside):
+    """Refuse options beside what makes them meaningless."""
+    for name, value in _given(options, *names).items():
+        raise ValueError(f"--{name.replace('_', '-')} {value} does not go with {beside}.")
+
+
 def _make_tagger(options):
-    if options.symbols is not None:
-        raise ValueError(
-            f"--symbols {options.symbols} does not go with --tags {options.tags}, which are the "
-            f"symbols then; give one of the two."
-        )
-    chosen = {} if options.min_count is None else {"min_count": options.min_count}
+    tags = f"--tags {options.tags}, which are the symbols then; give one of the two"
+    _refuse(options, "symbols", beside=tags)
+    chosen = _given(options, "min_count")
     return Tagger(options.tags, random_state=0, n_jobs=options.n_jobs, **chosen)
 
 
 def _make_learner_of_columns(options):
-    for name in ("symbols", "n_states", "smoothing"):
-        value = getattr(options, name)
-        if value is not None:
-            raise ValueError(
-                f"--{name.replace('_', '-')} {value} does not go with --model {options.model}, a "
-                f"model of --columns; leave it out, or choose another model."
-            )
-    chosen = {} if options.min_count is None else {"min_count": options.min_count}
+    model = f"--model {options.model}, a model of --columns; leave it out, or choose another model"
+    _refuse(options, "symbols", "n_states", "smoothing", beside=model)
+    chosen = _given(options, "min_count")
     if options.columns not in (None, "auto"):
         chosen["columns"] = options.columns.split(",")
     elif options.tags is not None and options.model == "crf":  # what text without tags has then
         chosen["columns"] = [options.tags, "form", "suffix"]
     if options.model == "biaffine":
         chosen["tags"] = options.tags
-    kind = OF_COLUMNS[options.model]
-    return kind(random_state=0, n_jobs=options.n_jobs, **chosen)
+    return OF_COLUMNS[options.model](random_state=0, n_jobs=options.n_jobs, **chosen)
 
 
 def _make_learner_of_symbols(options):
     name = options.model
-    if options.columns is not None:
-        raise ValueError(
-            f"--columns {options.columns} does not go with --model {name}, which sees symbols; "
-            f"give --symbols, or choose {' or '.join(OF_COLUMNS)}."
-        )
-    chosen = {} if options.smoothing is None else {"smoothing": options.smoothing}
-    if name not in ("spectral", "em") and options.n_states is not None:
-        raise ValueError(
-            f"--n-states {options.n_states} does not go with --model {name}, whose states "
-            f"follow from the symbols; leave it out, or choose spectral or em."
-        )
+    sees = f"which sees symbols; give --symbols, or choose {' or '.join(OF_COLUMNS)}"
+    _refuse(options, "columns", beside=f"--model {name}, {sees}")
+    if name not in ("spectral", "em"):
+        states = "whose states follow from the symbols; leave it out, or choose spectral or em"
+        _refuse(options, "n_states", beside=f"--model {name}, {states}")
+    chosen = _given(options, "smoothing")
     if name == "words":
         if chosen:
             raise ValueError(

@@ -566,21 +566,17 @@ def least_certain_arcs(
            70       2     14          0.279   -0.120      1.491
            14      13      9          0.352   -0.040      1.199
     """
-    rest = _predict_rest(estimator, X)
-    probabilities = np.concatenate(rest.probabilities)
-    lengths = [of_sentence.size for of_sentence in rest.probabilities]
-    doubts = [_doubts(*each) for each in zip(rest.marginals, rest.heads, strict=True)]
-    margins, entropies = np.concatenate(doubts, axis=1)
+    sentences, unknown, heads, marginals, probabilities = _predict_rest(estimator, X)
+    doubts = [_doubts(*each) for each in zip(marginals, heads, strict=True)]
     columns = (
-        np.repeat(rest.sentences, lengths),
-        np.concatenate([np.arange(length) + 1 for length in lengths]),
-        np.concatenate(rest.heads),
-        probabilities,
-        margins,
-        entropies,
+        np.repeat(sentences, list(map(len, heads))),
+        np.concatenate([np.arange(len(part)) + 1 for part in heads]),
+        np.concatenate(heads),
+        np.concatenate(probabilities),
+        *np.concatenate(doubts, axis=1),
     )
-    unknown = np.concatenate(rest.unknown)
-    arcs = UncertainArcs(*(column[unknown] for column in columns))
+    chosen = np.concatenate(unknown)
+    arcs = UncertainArcs(*(column[chosen] for column in columns))
     return largest_first(arcs, -arcs.margins, n)
 
 
@@ -634,25 +630,25 @@ def least_certain_sentences(
            47         17            5.772        0.340
             1          7            2.368        0.338
     """
-    rest = _predict_rest(estimator, X)
-    n_unknown = np.array([np.count_nonzero(unknown) for unknown in rest.unknown])
+    sentences, unknown, _, _, probabilities = _predict_rest(estimator, X)
+    n_unknown = np.array(list(map(np.count_nonzero, unknown)))
     # Heads that are known have the probability 1.
-    lacking = np.array([np.sum(1.0 - probabilities) for probabilities in rest.probabilities])
+    lacking = np.array([np.sum(1.0 - of_sentence) for of_sentence in probabilities])
     rates = lacking / n_unknown
-    return largest_first(UncertainSentences(rest.sentences, n_unknown, lacking, rates), rates, n)
-
-
-class _Rest(NamedTuple):
-    """The sentences that have unknown heads, and lists of what is predicted of each."""
-
-    sentences: np.ndarray
-    unknown: list
-    heads: list
-    marginals: list
-    probabilities: list
+    return largest_first(UncertainSentences(sentences, n_unknown, lacking, rates), rates, n)
 
 
 def _predict_rest(estimator, X):
+    """The sentences that have unknown heads, and lists of what is predicted of each.
+
+    Returns
+    -------
+    sentences : int ndarray of shape (n_chosen,)
+        Their places in X.
+    unknown, heads, marginals, probabilities : lists of ndarrays, length n_chosen
+        Of each token whether its head is not known, the predicted head, the probabilities of all
+        heads, and that of the predicted one.
+    """
     transform, parser = open_parser(estimator)
     sentences, _ = check_sentences(X)
     known = list_known_heads(
@@ -680,7 +676,7 @@ def _predict_rest(estimator, X):
     heads = list(parser.predict(part, allowed=allowed))
     marginals = list(parser.predict_marginals(part, allowed=allowed))
     unknown = [of_sentence == UNKNOWN for of_sentence in known]
-    return _Rest(chosen, unknown, heads, marginals, head_probabilities(marginals, heads))
+    return chosen, unknown, heads, marginals, head_probabilities(marginals, heads)
 
 
 def _doubts(marginals, heads):

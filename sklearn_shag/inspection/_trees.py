@@ -204,26 +204,21 @@ class DependencyTreeDisplay:
         return [[cut(text, _LETTERS) for text in row] for row in rows]
 
     def _write(self, rows, centres, heights, baseline, scale):
-        turned = {"rotation": 90} if _is_turned(rows) else {}
+        rotation = 90 if len(self.tree) > _HORIZONTAL else 0
         top = baseline - 0.06
         colors = "black", "#5a6270", "#5a6270"
         for row, size, color, height in zip(rows, _FONTS, colors, heights, strict=False):
-            style = {"fontsize": size * scale, "color": color, "parse_math": False, **turned}
+            style = {"fontsize": size * scale, "color": color, "parse_math": False}
             for centre, text in zip(centres, row, strict=True):
-                self.ax_.text(centre, top, text, ha="center", va="top", **style)
+                self.ax_.text(centre, top, text, ha="center", va="top", rotation=rotation, **style)
             top -= height
 
     def _explain(self, scale):
         """Say which line means what, and how many arcs have it."""
         for kind, arcs in self.arcs.items():
             self.ax_.plot([], [], label=f"{kind} ({len(arcs)})", **_scaled(kind, scale))
-        self.ax_.legend(
-            loc="lower left",
-            ncols=3,
-            frameon=False,
-            fontsize=_SMALL_FONT * scale,
-            borderaxespad=0.2,
-        )
+        style = {"frameon": False, "fontsize": _SMALL_FONT * scale, "borderaxespad": 0.2}
+        self.ax_.legend(loc="lower left", ncols=3, **style)
 
 
 def _check_tree(tree):
@@ -240,16 +235,12 @@ def _with_root(heads):
     return [(int(head), m) for m, head in enumerate(heads, start=1) if head != UNKNOWN]
 
 
-def _is_turned(rows):
-    return len(rows[0]) > _HORIZONTAL
-
-
 def _place(rows):
     """The middle of each token, the height of each row, and the width of all, in inches."""
     widths = np.array(
         [[text_width(text, size) for text in row] for row, size in zip(rows, _FONTS, strict=False)]
     )
-    if _is_turned(rows):
+    if len(rows[0]) > _HORIZONTAL:
         heights, boxes = (widths.max(axis=1) + 0.05).tolist(), [0.16] * len(rows[0])
     else:
         heights, boxes = [_ROW] * len(rows), widths.max(axis=0).tolist()
