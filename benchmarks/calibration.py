@@ -26,7 +26,7 @@ from sklearn_shag import (
     SpectralSHAG,
 )
 from sklearn_shag.datasets import fetch_treebank
-from sklearn_shag.inspection._calibration import fill_bins, look_up_confidence
+from sklearn_shag.inspection._confidence import fill_bins, look_up_confidence
 
 TREEBANKS = ("UD_Tamil-TTB", "UD_French-Sequoia")
 N_BINS, N_DRAWS = 10, 100

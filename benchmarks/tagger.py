@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn_shag import EMSHAG, BiaffineParser, CRFParser, SpectralSHAG, Tagger
 from sklearn_shag.datasets import fetch_treebank
 from sklearn_shag.inspection import expected_calibration_error
-from sklearn_shag.utils._parallel import one_blas_thread
+from sklearn_shag.utils._parallel import one_thread
 
 PARSERS = {
     "SpectralSHAG(8)": SpectralSHAG(8),
@@ -68,7 +68,7 @@ def main():
     parser.add_argument("--output", help="default: in the folder results beside the script")
     arguments = parser.parse_args()
     report, rows = Report("tagger", arguments.output), []
-    with one_blas_thread():
+    with one_thread():
         for name in arguments.treebanks:
             treebank = fetch_treebank(name, download_if_missing=False)
             runs = [measure(treebank, seed) for seed in range(arguments.seeds)]

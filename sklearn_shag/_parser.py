@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from functools import lru_cache, partial
+from itertools import accumulate
 from numbers import Integral
 from typing import Self
 
@@ -384,7 +385,7 @@ class Parser(BaseEstimator, ABC):
         self._check_ready()
         sentences, symbols = check_sentences(X)
         lengths = list(map(len, symbols))
-        indptr = np.cumsum([0, *lengths])
+        indptr = np.array([*accumulate(lengths, initial=0)])
         codes = self._encode(sentences, symbols, indptr)
         if allowed is None:
             return Batch(codes, indptr, sentences)

@@ -8,10 +8,8 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
-import time
 import warnings
 from functools import partial
 from itertools import groupby
@@ -198,12 +196,6 @@ def printed_scores(out):
             flags=re.MULTILINE,
         )
     }
-
-
-# Shells let jobs in the background ignore them, and all their children.
-needs_interrupts = pytest.mark.skipif(
-    signal.getsignal(signal.SIGINT) is not signal.default_int_handler, reason="SIGINT is ignored"
-)
 
 
 class TestTrain:
@@ -1469,51 +1461,6 @@ class TestErrors:
         monkeypatch.setattr(_models, "read_conllu", interrupt)
         assert main(["train", train, "-o", "m"]) == 130
         assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
-
-    @needs_interrupts
-    def test_interruption_where_nothing_can_be_raised(self, capsys, monkeypatch, train):
-        """It comes again, as soon as something can."""
-
-        class Lost:
-            def __del__(self):
-                raise KeyboardInterrupt
-
-        def lose(files):
-            Lost()
-            time.sleep(20)
-
-        before = sys.unraisablehook
-        monkeypatch.setattr(_models, "read_conllu", lose)
-        assert main(["train", train, "-o", "m"]) == 130
-        assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
-        assert sys.unraisablehook is before
-
-    @needs_interrupts
-    @pytest.mark.skipif(os.name != "posix", reason="needs signals")
-    def test_interruption_of_the_process(self, train, tmp_path):
-        """While modules are imported, in code that is run as text, and after all is done."""
-        program = """
-import os, signal, sys
-from sklearn_shag.cli import _models
-from sklearn_shag.cli._main import main
-interrupt = lambda *_: os.kill(os.getpid(), signal.SIGINT)
-if sys.argv.pop(1) == "exec":
-    _models.read_conllu = lambda files: exec("interrupt()", {"interrupt": interrupt})
-    sys.exit(main())
-_models.train = lambda options: print("done")
-main()
-interrupt()
-"""
-        for when, status, err in (
-            ("exec", 130, "sklearn_shag train: interrupted\n"),
-            ("after", -signal.SIGINT, ""),
-        ):
-            arguments = [sys.executable, "-c", program, when, "train", train, "-o", "m"]
-            done = subprocess.run(
-                arguments, env=environment(), capture_output=True, text=True, cwd=tmp_path
-            )
-            assert (done.returncode, done.stderr) == (status, err)
-        assert list(tmp_path.iterdir()) == []
 
     def test_out_of_memory(self, fail, monkeypatch, train):
         def fill(files):

@@ -1,6 +1,5 @@
 """Reading and writing CoNLL-U: exact round trips, every error with its line, whole files only."""
 
-import contextlib
 import gzip
 import io
 import os
@@ -80,37 +79,6 @@ def write(trees):
 def words(*heads):
     """The lines of words with these heads."""
     return "".join(WORD.format(token, head) for token, head in enumerate(heads, start=1))
-
-
-def grow_table_of_words():
-    """Let the table of all interned words grow, which it does in steps.
-
-    The next one is far then. It belongs to the process, and may be larger than files of tests.
-    """
-    kept, n_bytes = [], 0
-    tracemalloc.start()
-    while n_bytes < 500_000:  # words themselves take a tenth of that
-        before, _ = tracemalloc.get_traced_memory()
-        kept.append([sys.intern(f"filler {len(kept)} {k}") for k in range(500)])
-        n_bytes = tracemalloc.get_traced_memory()[0] - before
-    tracemalloc.stop()
-    return kept
-
-
-def assert_limited(reader, path):
-    """Assert that memory stays below four times any limit, and that a low one is refused."""
-    max_bytes = path.stat().st_size
-    for factor in (1, 3, 20):
-        tracemalloc.start()
-        with contextlib.suppress(ConlluError):
-            reader(path, max_bytes=factor * max_bytes)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert peak < 4 * factor * max_bytes
-    assert reader(path, max_bytes=None)
-    message = f"up to here the trees take more than four times max_bytes={max_bytes} bytes"
-    with pytest.raises(ConlluError, match=message):
-        reader(path, max_bytes=max_bytes)
 
 
 class TestRead:
@@ -453,31 +421,6 @@ class TestHostileFiles:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 2 * 10**7
-
-    # Sentences of one letter; one long sentence in which a wide character makes all others wide;
-    # and tokens alone.
-    @pytest.mark.parametrize(
-        ("reader", "text"),
-        [
-            (read_conllu, (words(0) + "\n") * 40_000),
-            (read_conllu, "# \N{GRINNING FACE}\n" + words(*[0] * 40_000)),
-            (read_horizontal, "a\n" * 500_000),
-            (read_horizontal, "aa " * 300_000),
-        ],
-        ids=range(4),
-    )
-    def test_memory_is_limited_in_any_case(self, tmp_path, reader, text):
-        path = tmp_path / "text"
-        path.write_text(text, encoding="utf-8")
-        del text
-        assert_limited(reader, path)
-
-    def test_memory_of_words_that_no_other_sentence_has(self, tmp_path):
-        path = tmp_path / "text"
-        sentences = (words(0).replace("_", f"word-{k}") for k in range(20_000))
-        path.write_text("\n".join(sentences), encoding="utf-8")
-        kept = grow_table_of_words()  # noqa: F841 (words leave the table with their last reference)
-        assert_limited(read_conllu, path)
 
     def test_open_files_and_wide_characters(self):
         text = "# \N{GRINNING FACE}\n" + words(0)

@@ -5,7 +5,6 @@ import gc
 import hashlib
 import http.server
 import io
-import os
 import re
 import socket
 import sys
@@ -909,18 +908,6 @@ class TestDownload:
             self.fetch(home)
         assert str(error.value).isprintable()
         assert leftovers(home) == []
-
-    def test_what_killed_processes_left(self, served, home):
-        fcntl = pytest.importorskip("fcntl", reason="needs locks that end with their process")
-        for name in ("stale", "used"):
-            (home / f".sklearn_shag-fetch-{name}").mkdir()
-            (home / f".sklearn_shag-fetch-{name}" / "archive.zip").touch()
-        used = os.open(home / ".sklearn_shag-fetch-used", os.O_RDONLY)
-        fcntl.flock(used, fcntl.LOCK_EX)
-        served.answers["/UD_Test-Tiny/r2.16.zip"] = GOOD
-        self.fetch(home)
-        os.close(used)
-        assert sorted(os.listdir(home)) == [".sklearn_shag-fetch-used", "ud-treebanks-v2.16"]
 
     @pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": "1"}, {"max_bytes": 0}])
     def test_bad_limits(self, home, options):

@@ -5,7 +5,6 @@ import io
 import os
 import re
 import stat
-import subprocess
 import sys
 
 import pytest
@@ -232,82 +231,3 @@ class TestAtomicWrite:
         with atomic_write("/dev/null") as file:
             file.write("x")
         assert not os.path.isfile("/dev/null")
-
-
-# Writes for ever, and says when it has begun.
-WRITER = """
-import sys, time
-from sklearn_shag.utils._io import atomic_write
-with atomic_write(sys.argv[1]) as file:
-    file.write("half")
-    file.flush()
-    print("begun", flush=True)
-    time.sleep(600)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
-class TestStaleFiles:
-    @pytest.fixture
-    def writer(self, tmp_path):
-        """A process that writes a file."""
-        command = [sys.executable, "-c", WRITER, str(tmp_path / "file")]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            try:
-                assert process.stdout.readline() == "begun\n"
-                yield process
-            finally:
-                process.kill()
-
-    def test_what_a_killed_process_has_left_is_removed(self, writer, tmp_path):
-        (tmp_path / "other.tmp").touch()
-        (temporary,) = [name for name in os.listdir(tmp_path) if name.startswith(".sklearn_shag-")]
-        with atomic_write(tmp_path / "file") as file:
-            file.write("mine")
-        assert sorted(os.listdir(tmp_path)) == [temporary, "file", "other.tmp"]  # it lives
-        writer.kill()
-        writer.wait()
-        with atomic_write(tmp_path / "another file") as file:
-            file.write("another's temporary files are not its own")
-        assert temporary in os.listdir(tmp_path)
-        with atomic_write(tmp_path / "file") as file:
-            file.write("mine")
-        assert sorted(os.listdir(tmp_path)) == ["another file", "file", "other.tmp"]
-
-    def test_nobody_removes_between_creation_and_lock(self, tmp_path, monkeypatch):
-        """A file that was removed before it was locked is made again."""
-        lock, removed = _io.hold_lock, []
-
-        def lock_late(descriptor):
-            if not removed:
-                removed.extend(os.listdir(tmp_path))
-                _io._remove_stale(str(tmp_path / "file"))
-                assert os.listdir(tmp_path) == []
-            return lock(descriptor)
-
-        monkeypatch.setattr(_io, "hold_lock", lock_late)
-        with atomic_write(tmp_path / "file") as file:
-            file.write("x")
-        assert removed
-        assert os.listdir(tmp_path) == ["file"]
-
-    def test_locked_until_renamed(self, tmp_path, monkeypatch):
-        replace = os.replace
-
-        def remove_and_replace(*args):
-            _io._remove_stale(str(tmp_path / "file"))
-            replace(*args)
-
-        monkeypatch.setattr(os, "replace", remove_and_replace)
-        with atomic_write(tmp_path / "file") as file:
-            file.write("x")
-        assert (tmp_path / "file").read_text() == "x"
-
-    def test_what_cannot_be_removed_stays(self, tmp_path):
-        prefix = os.path.basename(_io._prefix(str(tmp_path / "file")))
-        (tmp_path / f"{prefix}folder.tmp").mkdir()
-        (tmp_path / f"{prefix}link.tmp").symlink_to("file")
-        os.mkfifo(tmp_path / f"{prefix}pipe.tmp")
-        with atomic_write(tmp_path / "file") as file:
-            file.write("x")
-        assert len(os.listdir(tmp_path)) == 4

@@ -4,16 +4,32 @@ import json
 import os
 import re
 import warnings
-from itertools import compress, product, zip_longest
+from itertools import chain, compress, product, zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics import attachment_breakdown, is_punctuation, labeled_counts
+from sklearn_shag.metrics import (
+    align_heads,
+    attachment_breakdown,
+    is_punctuation,
+    labeled_counts,
+)
 from sklearn_shag.treebank import MISSING, DependencyTree, fill_unknown, list_sources, read_conllu
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable, shorten
+
+N_RESAMPLES = 1000
+CONFIDENCE = 0.95
+# In the order in which they are printed; those of relations where both sides have some.
+SCORES = {
+    "uas": "UAS",
+    "las": "LAS",
+    "clas": "CLAS",
+    "label_accuracy": "label accuracy",
+    "exact_match": "exact match",
+}
 
 
 class Sentence(NamedTuple):
@@ -63,18 +79,6 @@ def require_some(sentences, files):
         raise ValueError(f"There are no sentences in {', '.join(names)}.")
 
 
-N_RESAMPLES = 1000
-CONFIDENCE = 0.95
-# In the order in which they are printed; those of relations where both sides have some.
-SCORES = {
-    "uas": "UAS",
-    "las": "LAS",
-    "clas": "CLAS",
-    "label_accuracy": "label accuracy",
-    "exact_match": "exact match",
-}
-
-
 def evaluate(options):
     """Print scores, their intervals and where the errors are.
 
@@ -92,14 +96,13 @@ def evaluate(options):
     gold_files, system_files = list_sources(options.gold), list_sources(options.system)
     _check_files(gold_files, system_files)
     gold, system = read_sentences(gold_files), read_sentences(system_files)
-    gold = _fill_unknown(gold)
+    # Of sentences without heads among others none is known: they are not scored.
+    trees = fill_unknown([sentence.tree for sentence in gold])
+    gold = [sentence._replace(tree=tree) for sentence, tree in zip(gold, trees, strict=True)]
     _check_sentences(options, gold, system)
-    report = _compare(
-        [sentence.tree for sentence in gold],
-        [sentence.tree for sentence in system],
-        options.by,
-        is_punctuation if options.ignore_punctuation else None,
-    )
+    parsed = [sentence.tree for sentence in system]
+    ignore = is_punctuation if options.ignore_punctuation else None
+    report = _compare(trees, parsed, options.by, ignore)
     if options.json:
         print(json.dumps({"gold": gold_files, "system": system_files, **report}, indent=2))
     else:
@@ -112,12 +115,6 @@ def _check_files(gold, system):
     for a, b in product(gold, system):
         if STANDARD not in (a, b) and os.path.samefile(a, b):
             warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
-
-
-def _fill_unknown(gold):
-    """Of sentences without heads among others none is known: they are not scored."""
-    trees = fill_unknown([sentence.tree for sentence in gold])
-    return [sentence._replace(tree=tree) for sentence, tree in zip(gold, trees, strict=True)]
 
 
 def _check_sentences(options, gold, system):
@@ -201,19 +198,15 @@ def _count(gold, system, ignore):
     counts : dict of ndarrays of shape (n_sentences, 2)
         By score, such as tokens with the right head, and tokens that count.
     """
-    uas, exact = np.zeros((2, len(gold), 2))
-    known = False
-    for s, (true, parsed) in enumerate(zip(gold, system, strict=True)):
-        counted = true.heads != UNKNOWN
-        if ignore is not None:
-            counted &= [not ignore(symbol) for symbol in true.symbols]
-        right = (true.heads == parsed.heads)[counted]
-        uas[s] = right.sum(), right.size
-        exact[s] = right.all() and right.size > 0, right.size > 0
-        known |= any(label != MISSING for label in compress(true.deprels, counted))
+    starts = np.cumsum([0, *map(len, gold[:-1])])
+    heads, counted, _ = align_heads(gold, system, None, ignore)
+    uas = np.add.reduceat(np.transpose([heads.right & counted, counted]).astype(float), starts)
+    scored = uas[:, 1] > 0
+    exact = np.transpose([scored & (uas[:, 0] == uas[:, 1]), scored]).astype(float)
     counts = {"uas": uas, "exact_match": exact}
-    if known and any(set(parsed.deprels) != {MISSING} for parsed in system):
-        starts = np.cumsum([0, *map(len, gold[:-1])])
+    labels = chain.from_iterable(tree.deprels for tree in gold)
+    is_labeled = any(label != MISSING for label in compress(labels, counted))
+    if is_labeled and any(set(parsed.deprels) != {MISSING} for parsed in system):
         for name, of_tokens in labeled_counts(gold, system, ignore=ignore).items():
             of_sentences = np.add.reduceat(np.transpose(of_tokens), starts)
             if of_sentences[:, 1].any():  # else there are no content words

@@ -5,11 +5,8 @@ import atexit
 import contextlib
 import gc
 import os
-import signal
 import sys
-import threading
 import warnings
-from _thread import interrupt_main
 from importlib import import_module
 
 from sklearn_shag import __version__
@@ -81,15 +78,6 @@ def main(argv=None, prog="sklearn-shag"):
         0, or 1 after one line on standard error that says what is wrong. Wrong usage exits with 2,
         an interruption gives 130.
     """
-    with _keep_interrupts():
-        status = _run(argv, prog)
-    if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Whoever interrupts what is left, the end of a process, need not see how that looks.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return status
-
-
-def _run(argv, prog):
     program = "sklearn_shag"
     try:
         try:
@@ -105,9 +93,6 @@ def _run(argv, prog):
         return 0  # the reader of the pipe has seen enough
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
-        # One that passed through `exec` of a text has left a mark, by which Python would end as if
-        # nobody had caught it; the next `exec` takes the mark away.
-        exec("")
         return 130
     except MemoryError as error:
         print(f"{program}: error: out of memory. {_one_line(error)}".rstrip(" ."), file=sys.stderr)
@@ -119,33 +104,6 @@ def _run(argv, prog):
         print(f"{program}: error: {_one_line(message)}", file=sys.stderr)
         return 1
     return 0
-
-
-@contextlib.contextmanager
-def _keep_interrupts():
-    """Interrupt again where an interruption is lost, in code that cannot raise it."""
-    report = sys.unraisablehook
-
-    def interrupt_again(lost):
-        if not issubclass(lost.exc_type, KeyboardInterrupt):
-            report(lost)
-            return
-        later = threading.Timer(0.05, _interrupt_main)  # after that code
-        later.daemon = True
-        later.start()
-
-    sys.unraisablehook = interrupt_again
-    try:
-        yield
-    finally:
-        sys.unraisablehook = report
-
-
-def _interrupt_main():
-    if hasattr(signal, "pthread_kill"):  # unlike the other it ends a system call
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-    else:
-        interrupt_main()
 
 
 @contextlib.contextmanager
@@ -229,7 +187,7 @@ def _add_demo(commands):
 
 def _add_train(commands):
     parser = _command(commands, "train", "cli._models", "learn a model from CoNLL-U files")
-    _add_files(parser, "file", "FILE", "the treebank", nargs="+")
+    _add_files(parser, "file", "the treebank", nargs="+")
     parser.add_argument(
         *("-o", "--output"),
         metavar="MODEL",
@@ -276,7 +234,7 @@ def _add_train(commands):
 def _add_parse(commands):
     parser = _command(commands, "parse", "cli._models", "parse CoNLL-U files, or tokens alone")
     _add_model(parser)
-    _add_files(parser, "file", "FILE", "sentences", nargs="+")
+    _add_files(parser, "file", "sentences", nargs="+")
     parser.add_argument(
         "--input",
         choices=["conllu", "horizontal"],
@@ -317,9 +275,7 @@ def _add_suggest(commands):
         commands, "suggest", "cli._models", "list what a model is least sure of: what to annotate"
     )
     _add_model(parser)
-    _add_files(
-        parser, "file", "FILE", "sentences, of which known heads are taken for true", nargs="+"
-    )
+    _add_files(parser, "file", "sentences, of which known heads are taken for true", nargs="+")
     parser.add_argument(
         *("-n", "--number"),
         type=int,
@@ -344,8 +300,8 @@ def _add_suggest(commands):
 
 def _add_evaluate(commands):
     parser = _command(commands, "evaluate", "cli._evaluate", "score parsed trees against true ones")
-    _add_files(parser, "gold", "GOLD", "true trees")
-    _add_files(parser, "system", "SYSTEM", "parsed trees of the same sentences")
+    _add_files(parser, "gold", "true trees")
+    _add_files(parser, "system", "parsed trees of the same sentences")
     parser.add_argument(
         "--ignore-punctuation",
         action="store_true",
@@ -383,9 +339,9 @@ def _add_model(parser):
     parser.add_argument("model", metavar="MODEL", help=help)
 
 
-def _add_files(parser, name, metavar, what, **options):
+def _add_files(parser, name, what, **options):
     help = f"{what}: CoNLL-U, possibly .gz; a folder, a quoted pattern, or - for standard input"
-    parser.add_argument(name, metavar=metavar, help=help, **options)
+    parser.add_argument(name, metavar=name.upper(), help=help, **options)
 
 
 def _add_learning(parser, smoothing):

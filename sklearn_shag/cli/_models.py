@@ -26,6 +26,7 @@ from sklearn_shag.treebank import (
     read_horizontal,
     write_conllu,
 )
+from sklearn_shag.utils._collections import rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
@@ -298,22 +299,19 @@ def suggest(options):
 
 def _list_arcs(parser, trees, sentences, number):
     arcs = least_certain_arcs(parser, trees, number)
-    rows = []
-    for s, token, head, probability, margin, entropy in zip(*map(_items, arcs), strict=True):
-        forms = sentences[s].tree.forms
-        rows.append(
-            {
-                **_place(sentences[s]),
-                "token": token,
-                "form": forms[token - 1],
-                "head": head,
-                "head_form": forms[head - 1] if head else None,
-                "probability": probability,
-                "margin": margin,
-                "entropy": entropy,
-            }
-        )
-    return rows
+    return [
+        {
+            **_place(sentences[s]),
+            "token": token,
+            "form": sentences[s].tree.forms[token - 1],
+            "head": head,
+            "head_form": sentences[s].tree.forms[head - 1] if head else None,
+            "probability": probability,
+            "margin": margin,
+            "entropy": entropy,
+        }
+        for s, token, head, probability, margin, entropy in rows_of(arcs)
+    ]
 
 
 def _list_sentences(parser, trees, sentences, number):
@@ -326,20 +324,13 @@ def _list_sentences(parser, trees, sentences, number):
             "error_rate": rate,
             "text": " ".join(sentences[s].tree.forms),
         }
-        for s, n_unknown, errors, rate in zip(*map(_items, found), strict=True)
+        for s, n_unknown, errors, rate in rows_of(found)
     ]
 
 
 def _place(sentence):
-    return {
-        "file": sentence.path,
-        "sentence": sentence.number,
-        "sent_id": find_sent_id(sentence),
-    }
-
-
-def _items(column):
-    return column.tolist()
+    sent_id = find_sent_id(sentence)
+    return {"file": sentence.path, "sentence": sentence.number, "sent_id": sent_id}
 
 
 def _cell(value):

@@ -1,17 +1,13 @@
 """Treebanks of Universal Dependencies, downloaded once and kept."""
 
-import contextlib
 import hashlib
 import os
 import re
-import shutil
-import stat
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import Future
-from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from threading import TIMEOUT_MAX, Event, Thread
@@ -19,44 +15,22 @@ from threading import TIMEOUT_MAX, Event, Thread
 from sklearn.utils import Bunch
 
 from sklearn_shag.treebank import MAX_BYTES, DependencyTree, read_conllu
-from sklearn_shag.utils._io import hold_lock, read_bytes, remove_unlocked
+from sklearn_shag.utils._io import read_bytes
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
 
+# The repositories of the project itself; every release is a tag of each.
+ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
+DEFAULT_VERSION = "2.16"
+SPLITS = ("train", "dev", "test")
+CHECKSUMS = "SHA256SUMS"
+_CHECKSUM = re.compile(r"([0-9a-f]{64})  ([^/\\]+)")
+_MAX_CHECKSUMS = 2**20  # bytes
 _PREFIX = ".sklearn_shag-fetch-"
 _CHUNK = 1 << 16  # bytes that are saved or unpacked at once
 _SILENCE = 60.0  # seconds that a server may need for the next bytes
-
-
-@contextlib.contextmanager
-def scratch_folder(home):
-    """Make a folder that is gone at the end, and remove those that killed processes have left.
-
-    A process holds a lock on its folder (POSIX).
-
-    Parameters
-    ----------
-    home : pathlib.Path
-        Where it is to be.
-
-    Yields
-    ------
-    folder : pathlib.Path
-    """
-    remove = partial(shutil.rmtree, ignore_errors=True)
-    remove_unlocked(home.glob(f"{_PREFIX}*"), stat.S_ISDIR, remove)
-    while True:
-        folder = Path(tempfile.mkdtemp(dir=home, prefix=_PREFIX))
-        with hold_lock(folder):
-            if not folder.exists():  # another process was faster to remove it than the lock
-                continue
-            try:
-                yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-            return
 
 
 class Downloader:
@@ -167,15 +141,6 @@ def _check_name(name):
     """Refuse what would be unpacked elsewhere, or could not be listed on a line."""
     if not name.isprintable() or "\\" in name or ".." in name.split("/") or name.startswith("/"):
         raise OSError(f"it holds a file of the name {shorten(name)}, which none of a treebank has")
-
-
-# The repositories of the project itself; every release is a tag of each.
-ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
-DEFAULT_VERSION = "2.16"
-SPLITS = ("train", "dev", "test")
-CHECKSUMS = "SHA256SUMS"
-_CHECKSUM = re.compile(r"([0-9a-f]{64})  ([^/\\]+)")
-_MAX_CHECKSUMS = 2**20  # bytes
 
 
 class FetchedTreebank(Bunch):
@@ -323,15 +288,8 @@ def fetch_treebank(
             )
         folder = released
         _check_target(folder)
-        _download(
-            name,
-            version or DEFAULT_VERSION,
-            folder,
-            known_hash=known_hash,
-            max_bytes=max_bytes,
-            timeout=timeout,
-            progressbar=progressbar,
-        )
+        downloader = Downloader(max_bytes, timeout, progressbar)
+        _download(name, version or DEFAULT_VERSION, folder, known_hash, downloader)
     _verify(folder)
     splits = {
         split: [
@@ -364,7 +322,7 @@ def _check_target(folder):
         )
 
 
-def _download(name, version, folder, *, known_hash, max_bytes, timeout, progressbar):
+def _download(name, version, folder, known_hash, downloader):
     """Download a release of a treebank and move its files into place in one step."""
     try:
         import pooch
@@ -375,14 +333,16 @@ def _download(name, version, folder, *, known_hash, max_bytes, timeout, progress
     url = ARCHIVE_URL.format(name=name, version=version)
     home = folder.parent.parent
     home.mkdir(parents=True, exist_ok=True)
-    with scratch_folder(home) as scratch:
+    with tempfile.TemporaryDirectory(
+        dir=home, prefix=_PREFIX, ignore_cleanup_errors=True
+    ) as scratch:
         try:
             archive = pooch.retrieve(
                 url,
                 known_hash=known_hash and f"sha256:{known_hash}",
                 path=scratch,
                 fname="archive.zip",
-                downloader=Downloader(max_bytes, timeout, progressbar),
+                downloader=downloader,
             )
         except OSError as error:
             message = (
@@ -391,10 +351,10 @@ def _download(name, version, folder, *, known_hash, max_bytes, timeout, progress
                 f"treebank's folder into {printable(folder.parent, 200)}."
             )
             raise OSError(message) from error
-        unpacked = scratch / name
+        unpacked = Path(scratch, name)
         unpacked.mkdir()
         try:
-            unpack(archive, unpacked, _is_wanted, max_bytes)
+            unpack(archive, unpacked, _is_wanted, downloader.max_bytes)
             _write_checksums(unpacked)
         except OSError as error:
             raise OSError(f"What {url} gave cannot be used: {printable(error, 300)}.") from error

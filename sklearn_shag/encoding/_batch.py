@@ -85,6 +85,9 @@ def arc_begins(indptr):
 def all_arcs(indptr):
     """List all arcs of sentences, in the layout of marginals."""
     begins, lengths = arc_begins(indptr), np.diff(indptr)
+    if lengths.size == 1:  # in half the time
+        modifiers, heads = np.divmod(np.arange(begins[-1]), lengths + 1)
+        return Arcs(begins, modifiers + 1, heads)
     sizes = np.diff(begins)
     places = np.arange(begins[-1]) - np.repeat(begins[:-1], sizes)
     modifiers, heads = np.divmod(places, np.repeat(lengths + 1, sizes))

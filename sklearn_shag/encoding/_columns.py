@@ -32,6 +32,8 @@ OF_WORDS = ("form", *AFFIXES, "shape")
 # features, or words, are missing from longer ones.
 LONGEST_SILENCE = 20
 
+# Arrays are faster than lists from so many tokens on.
+FEW_TOKENS = 60
 # The source of single features: the column feats, taken apart.
 FEATURES = "feats."
 # Codes that every column has; its values follow.
@@ -184,8 +186,7 @@ def _read_columns(names, readers, sentences):
     ------
     values : list of str
         Forms and affixes in lower case. ``_`` where there is nothing. Some may be equal.
-    places : int ndarray of shape (n_tokens,)
-        The same array for all columns that are made of the same.
+    places : list of int, or int ndarray, of length n_tokens
     says_something : bool
         Whether there is anything but ``_`` in the file.
 
@@ -220,7 +221,9 @@ def _read_source(source, sentences):
         pairs = (reversed(feats.split("|")) for feats in distinct)
         split = (map(str.partition, of_value, repeat("=")) for of_value in pairs)
         distinct = [{name: value for name, _, value in of_value} for of_value in split]
-    return distinct, np.array(places), own != {MISSING}
+    if len(places) > FEW_TOKENS:
+        places = np.array(places)
+    return distinct, places, own != {MISSING}
 
 
 def _make_reader(name):
@@ -229,9 +232,11 @@ def _make_reader(name):
     if kind == "form":
         return Reader("form", lambda forms: list(map(str.lower, forms)))
     if kind == "prefix":
-        return Reader("form", lambda forms: [form.lower()[: int(detail)] for form in forms])
+        end = int(detail)
+        return Reader("form", lambda forms: [form.lower()[:end] for form in forms])
     if kind == "suffix":
-        return Reader("form", lambda forms: [form.lower()[-int(detail) :] for form in forms])
+        begin = -int(detail)
+        return Reader("form", lambda forms: [form.lower()[begin:] for form in forms])
     if kind == "shape":
         return Reader("form", _shapes)
     if kind == VECTOR:
@@ -296,9 +301,9 @@ def list_values(names, sentences, min_count):
     for name, (values, places, says_something) in zip(names, found, strict=True):
         if not says_something or set(values) == {MISSING}:  # of a file, or of what is made of it
             if name == "symbol":  # refused as every parser of symbols does
-                check_share(places.size, places.size, [[MISSING] * places.size], [])
+                check_share(len(places), len(places), [[MISSING] * len(places)], [])
             raise ValueError(
-                f"All values of the column {name!r} of X ({places.size} tokens) are "
+                f"All values of the column {name!r} of X ({len(places)} tokens) are "
                 f"{MISSING!r}: it says nothing. Leave it out of columns, or tag the text first."
             )
         counts = Counter()
@@ -334,9 +339,9 @@ def encode_columns(columns, sentences, indptr):
     UnknownSymbolWarning
         If more than 5 % of the tokens have unknown tags.
     """
-    n_tokens, by_source = int(indptr[-1]), {}
+    n_tokens, encoded = int(indptr[-1]), []
     rows = zip(*columns, _read_columns(columns.names, columns.readers, sentences), strict=True)
-    for k, (name, code_of, (source, _), (values, places, says_something)) in enumerate(rows):
+    for name, code_of, (source, _), (values, places, says_something) in rows:
         of_values = [code_of.get(value, UNKNOWN) for value in values]
         if name == VECTOR:  # who has learned vectors may have kept capitals, or not
             pairs = zip(of_values, values, strict=True)
@@ -348,17 +353,19 @@ def encode_columns(columns, sentences, indptr):
                 f"but not in training: what was learned of it cannot be used. Fill the column, or "
                 f"train a parser without it."
             )
-        meaningless = {UNKNOWN, code_of.get(MISSING, UNKNOWN)}
-        if name in TAGS and not meaningless.isdisjoint(of_values):
-            n_meaningless = np.isin(np.array(of_values)[places], list(meaningless)).sum()
-            symbols = [map(values.__getitem__, places.tolist())]
-            check_share(n_meaningless, n_tokens, symbols, list(code_of))
-        chosen, of_source, _ = by_source.setdefault(source, ([], [], places))
-        chosen.append(k)
-        of_source.append(of_values)
-    codes = np.empty((n_tokens, len(columns.names)), dtype=np.int32)
-    for chosen, of_source, places in by_source.values():
-        codes[:, chosen] = np.array(of_source, dtype=np.int32).T[places]
+        if name in TAGS:
+            meaningless = {UNKNOWN, code_of.get(MISSING, UNKNOWN)}
+            if not meaningless.isdisjoint(of_values):
+                n_meaningless = sum(of_values[place] in meaningless for place in places)
+                symbols = [map(values.__getitem__, places)]
+                check_share(n_meaningless, n_tokens, symbols, list(code_of))
+        encoded.append((of_values, places))
+    if n_tokens <= FEW_TOKENS:
+        rows = [list(map(of_values.__getitem__, places)) for of_values, places in encoded]
+        return np.array(rows, dtype=np.int32).T.copy()
+    codes = np.empty((n_tokens, len(encoded)), dtype=np.int32)
+    for k, (of_values, places) in enumerate(encoded):
+        codes[:, k] = np.array(of_values, dtype=np.int32)[places]
     return codes
 
 

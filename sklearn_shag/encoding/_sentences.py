@@ -14,7 +14,7 @@ from sklearn_shag.encoding._alphabet import Alphabet
 from sklearn_shag.treebank import MISSING, DependencyTree, check_share, fill_unknown
 from sklearn_shag.treebank import heads as heads_of
 from sklearn_shag.utils._collections import is_collection, refuse_set
-from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, as_heads, find_head_error
+from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, check_tree
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import check_sample_weight
 
@@ -427,14 +427,7 @@ def _sentence_heads(heads, n_tokens, where):
         if heads.heads is None:
             raise ValueError(f"{where} is a tree without heads.")
         heads = heads.heads
-    given = as_heads(heads, where)
-    if given.size != n_tokens:
-        raise ValueError(f"{where} holds {given.size} heads for a sentence of {n_tokens} tokens.")
-    error = find_head_error(given.tolist())
-    if error:
-        token, message = error
-        raise ValueError(f"{where} is not a tree: at token {token}, {message}.")
-    return given
+    return check_tree(heads, where, n_tokens)
 
 
 def check_allowed(allowed, lengths):

@@ -1,15 +1,23 @@
 """What a learned grammar does, beyond its predictions."""
 
-from sklearn_shag.inspection._calibration import (
+from sklearn_shag.inspection._confidence import (
     ArcCalibrationDisplay,
     CalibrationBins,
+    UncertainArcs,
+    UncertainSentences,
     expected_calibration_error,
+    least_certain_arcs,
+    least_certain_sentences,
 )
-from sklearn_shag.inspection._dfa import ApproximateDFA, DFAStates, DFATransitions, approximate_dfa
-from sklearn_shag.inspection._display_automaton import AutomatonDisplay
-from sklearn_shag.inspection._display_distance import AttachmentByDistanceDisplay, AttachmentCounts
-from sklearn_shag.inspection._display_trees import ArcMarginalsDisplay, DependencyTreeDisplay
-from sklearn_shag.inspection._reports import (
+from sklearn_shag.inspection._dfa import (
+    ApproximateDFA,
+    AutomatonDisplay,
+    DFAStates,
+    DFATransitions,
+    approximate_dfa,
+)
+from sklearn_shag.inspection._distances import AttachmentByDistanceDisplay, AttachmentCounts
+from sklearn_shag.inspection._grammars import (
     ArcTable,
     AutomatonGains,
     AutomatonRanks,
@@ -20,12 +28,7 @@ from sklearn_shag.inspection._reports import (
     inspect_marginals,
     top_modifiers,
 )
-from sklearn_shag.inspection._uncertainty import (
-    UncertainArcs,
-    UncertainSentences,
-    least_certain_arcs,
-    least_certain_sentences,
-)
+from sklearn_shag.inspection._trees import ArcMarginalsDisplay, DependencyTreeDisplay
 
 __all__ = [
     "ApproximateDFA",

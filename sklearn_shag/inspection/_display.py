@@ -1,15 +1,23 @@
 """What displays share: matplotlib, imported when something is drawn, and axes in inches."""
 
 
-def import_pyplot(caller):
+def import_pyplot(display):
     """Import matplotlib.pyplot, or say who needs it and how to get it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError(
-            f"{caller}.plot needs matplotlib: pip install 'sklearn-shag[plot]'."
+            f"{type(display).__name__}.plot needs matplotlib: pip install 'sklearn-shag[plot]'."
         ) from None
     return plt
+
+
+def make_axes(display, ax, *n_axes, figsize):
+    """Take axes that are given, or make those of a figure that leaves room for their labels."""
+    plt = import_pyplot(display)
+    if ax is None:
+        _, ax = plt.subplots(*n_axes, figsize=figsize, layout="constrained")
+    return ax
 
 
 def make_canvas(plt, ax, width, height):

@@ -18,7 +18,7 @@ from sklearn_shag.operators import (
 )
 from sklearn_shag.sequences import build_prefix_trees, pair_moments, take_sequences
 from sklearn_shag.utils._kernel import kernel
-from sklearn_shag.utils._parallel import one_openmp_thread, progress, run_parallel
+from sklearn_shag.utils._parallel import one_thread, progress, run_parallel
 
 # How much of a start is uniform, so that EM can move away from its zeros.
 UNIFORM_SHARE = 1e-3
@@ -136,7 +136,7 @@ def deterministic_start(moments, n_states):
         following = (moments.bigrams[:, seen] / count[seen]).T
         n_clusters = min(n_states - 1, np.unique(following, axis=0).shape[0])
         clusters = KMeans(n_clusters, n_init=10, random_state=0)
-        with one_openmp_thread():
+        with one_thread("openmp"):
             clusters.fit(following, sample_weight=count[seen])
         state_of[seen] = 1 + clusters.labels_
     merged = np.zeros((n_states, n_symbols + 1))

@@ -2,6 +2,7 @@
 
 from sklearn_shag.metrics._attachment import (
     AttachmentBreakdown,
+    align_heads,
     attachment_breakdown,
     exact_match_score,
     is_punctuation,

@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_shag.treebank import MISSING, DependencyTree, Heads, marks_punctuation
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.treebank import MISSING, DependencyTree, Heads, marks_punctuation, require_trees
+from sklearn_shag.utils._collections import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, as_heads
 from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._param_validation import check_sample_weight
@@ -26,23 +26,15 @@ class AlignedHeads(NamedTuple):
     tokens: np.ndarray  # the position of each token itself, from 1
     begins: np.ndarray  # the place of the first token of its sentence
 
-    def of_true(self):
-        """The true head of the true head of each token; -2 if there is none or it is unknown."""
-        return self._above(self.true)
+    @property
+    def right(self):
+        """Whether each predicted head is the true one."""
+        return self.true == self.pred
 
-    def of_pred(self):
-        """The true head of the predicted head."""
-        return self._above(self.pred)
-
-    def _above(self, heads):
+    def above(self, heads):
+        """The true heads of some heads of all tokens; -2 where there is none or it is unknown."""
         above = self.true[np.where(heads > 0, self.begins + heads - 1, 0)]
         return np.where((heads > 0) & (above != UNKNOWN), above, -2)
-
-
-def compare_heads(y_true, y_pred, sample_weight, ignore):
-    """Per token of all sentences: is its head right, does it count, and with which weight."""
-    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
-    return heads.true == heads.pred, counted, weights
 
 
 def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
@@ -52,9 +44,11 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
     -------
     heads : AlignedHeads
     counted : bool ndarray of shape (n_tokens,)
+        Which tokens count.
     weights : ndarray of shape (n_tokens,)
+        How often.
     """
-    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
+    y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     if len(y_true) != len(y_pred) or not y_true:
         raise ValueError(
             f"y_true and y_pred must hold the same number of sentences, at least one; got "
@@ -89,16 +83,12 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
     return aligned, counted, np.repeat(sample_weight, lengths)
 
 
-def as_list(items, name):
-    if not is_collection(items):
-        scorer = ""
-        if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
-            scorer = " As scoring= of scikit-learn's tools pass uas_scorer or another scorer."
-        raise TypeError(
-            f"{name} must be a list of trees, or of the heads of each sentence, got a single "
-            f"{type(items).__name__}.{scorer}"
-        )
-    return list(items)
+def list_sentences(items, name):
+    """List trees, or the heads of sentences."""
+    advice = ""
+    if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
+        advice = " As scoring= of scikit-learn's tools pass uas_scorer or another scorer."
+    return as_list(items, name, "a list of trees, or of the heads of each sentence", advice)
 
 
 def _heads(item, where, lowest):
@@ -110,16 +100,16 @@ def _heads(item, where, lowest):
         heads = as_heads(item, where)
     if not heads.size:
         raise ValueError(f"{where} holds no heads; remove empty sentences.")
-    if heads.min() < lowest:
-        token = int(np.argmax(heads < lowest))
-        raise ValueError(
-            f"{where} has the head {heads[token]} for token {token + 1}. A head is the position of "
-            f"a token, from 1, or 0 for the root; only a true one may be -1, where it is not known."
+    wrong = np.flatnonzero((heads < lowest) | (heads > heads.size))
+    if wrong.size:
+        head = heads[wrong[0]]
+        advice = (
+            ". A head is the position of a token, from 1, or 0 for the root; only a true one may "
+            "be -1, where it is not known."
         )
-    if heads.max() > heads.size:
-        token = int(np.argmax(heads > heads.size))
         raise ValueError(
-            f"{where} has the head {heads[token]} for token {token + 1}, but {heads.size} tokens."
+            f"{where} has the head {head} for token {wrong[0] + 1}"
+            f"{advice if head < lowest else f', but {heads.size} tokens.'}"
         )
     return heads
 
@@ -162,16 +152,6 @@ def _ignored(y_true, lengths, ignore):
                 f"{mask.dtype} of shape {mask.shape}."
             )
     return np.concatenate(masks)
-
-
-def require_trees(items, name, known):
-    """Check that items are trees, of which alone something is known."""
-    for index, item in enumerate(items):
-        if not isinstance(item, DependencyTree):
-            raise TypeError(
-                f"{name}[{index}] is a {type(item).__name__}; {known} only known of a "
-                f"DependencyTree."
-            )
 
 
 def is_punctuation(symbol: str) -> bool:
@@ -265,7 +245,7 @@ def unlabeled_attachment_score(
     0.75
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    return _average((heads.true == heads.pred)[counted], weights[counted])
+    return _average(heads.right[counted], weights[counted])
 
 
 def undirected_attachment_score(
@@ -325,7 +305,7 @@ def undirected_attachment_score(
     0.6666666666666666
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    right = (heads.pred == heads.true) | (heads.of_pred() == heads.tokens)
+    right = heads.right | (heads.above(heads.pred) == heads.tokens)
     return _average(right[counted], weights[counted])
 
 
@@ -389,8 +369,8 @@ def neutral_edge_direction_score(
     1.0
     """
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    right = (heads.pred == heads.true) | (heads.of_pred() == heads.tokens)
-    right |= heads.pred == heads.of_true()
+    right = heads.right | (heads.above(heads.pred) == heads.tokens)
+    right |= heads.pred == heads.above(heads.true)
     return _average(right[counted], weights[counted])
 
 
@@ -442,11 +422,9 @@ def exact_match_score(
     >>> exact_match_score([[2, 0, 2], [0]], [[2, 0, 1], [0]])
     0.5
     """
-    y_true = as_list(y_true, "y_true")
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore, max_length)
-    right = heads.true == heads.pred
-    starts = np.cumsum([0] + [len(heads) for heads in y_true[:-1]])
-    matches = np.logical_and.reduceat(right | ~counted, starts)
+    starts = np.flatnonzero(heads.tokens == 1)
+    matches = np.logical_and.reduceat(heads.right | ~counted, starts)
     scored = np.logical_or.reduceat(counted, starts)
     return _average(matches[scored], weights[starts][scored])
 
@@ -542,8 +520,8 @@ def attachment_breakdown(
     """
     if by not in ("head", "modifier"):
         raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
-    y_true = as_list(y_true, "y_true")
-    right, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
+    y_true = list_sentences(y_true, "y_true")
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
     require_trees(y_true, "y_true", "symbols are")
     names, directions = [], []
     for tree in y_true:
@@ -556,7 +534,7 @@ def attachment_breakdown(
     cells = 2 * rows + np.concatenate(directions)[counted]
     total, hits = (
         np.bincount(cells, weights=values, minlength=2 * symbols.size).astype(float).reshape(-1, 2)
-        for values in (weights[counted], (weights * right)[counted])
+        for values in (weights[counted], (weights * heads.right)[counted])
     )
     return AttachmentBreakdown(symbols, hits, total)
 

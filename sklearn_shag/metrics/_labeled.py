@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics._attachment import Ignored, as_list, compare_heads, require_trees
-from sklearn_shag.treebank import MISSING, DependencyTree
-from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.metrics._attachment import Ignored, align_heads, list_sentences
+from sklearn_shag.treebank import MISSING, DependencyTree, require_trees
+from sklearn_shag.utils._heads import UNKNOWN, climb
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 # Relations between content words, of which CLAS is; the others are function words and punctuation.
@@ -276,7 +276,7 @@ def labeled_breakdown(
     """
     if by not in ("relation", "length", "depth"):
         raise ValueError(f"by must be 'relation', 'length' or 'depth', got {by!r}.")
-    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
+    y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     tokens = _compare(y_true, y_pred, sample_weight, ignore, subtypes)
     counted, weights = tokens.weights > 0, tokens.weights
     if by == "relation":
@@ -348,7 +348,7 @@ class _Tokens(NamedTuple):
 
 
 def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
-    y_true, y_pred = as_list(y_true, "y_true"), as_list(y_pred, "y_pred")
+    y_true, y_pred = list_sentences(y_true, "y_true"), list_sentences(y_pred, "y_pred")
     for trees, name in ((y_true, "y_true"), (y_pred, "y_pred")):
         require_trees(trees, name, "relations are")
     bare = [index for index, tree in enumerate(y_pred) if tree.deprels is None]
@@ -358,7 +358,7 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
             f"have none. Parsers predict them if the trees that they were fitted on have some; of "
             f"heads and labels make trees by tree.with_heads(heads, labels)."
         )
-    right_heads, counted, weights = compare_heads(y_true, y_pred, sample_weight, ignore)
+    heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
     true, predicted = (_list_labels(trees) for trees in (y_true, y_pred))
     known = true != MISSING
     if not known.any():
@@ -377,7 +377,7 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
             np.array([_base(label) for label in labels], dtype=object)
             for labels in (true, predicted)
         )
-    return _Tokens(right_heads, true == predicted, weights, true, predicted)
+    return _Tokens(heads.right, true == predicted, weights, true, predicted)
 
 
 def _list_labels(trees):
@@ -402,9 +402,5 @@ def _lengths(heads):
 
 def _depths(heads):
     """Count the arcs to the root from every token; -1 where not all heads on the way are known."""
-    up = np.concatenate([[0], heads])
-    tokens, depths = np.arange(1, heads.size + 1), np.zeros(heads.size, dtype=np.int64)
-    while np.any(moving := tokens > 0):
-        depths += moving
-        tokens = np.where(moving, up[tokens], tokens)
-    return np.where(tokens == UNKNOWN, UNKNOWN, depths)
+    depths, ends = climb(heads)
+    return np.where(ends == UNKNOWN, UNKNOWN, depths)

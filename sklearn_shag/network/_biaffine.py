@@ -335,5 +335,5 @@ class BiaffineParser(NetworkLearner, ArcParser):
 
 
 def _score_reading(reading, batch, labeller):
-    arcs = np.nan_to_num(reading.arcs).astype(np.float64)
-    return score_by_arcs(batch.indptr, arcs, labeller)
+    arcs = reading.arcs if np.isfinite(reading.arcs).all() else np.nan_to_num(reading.arcs)
+    return score_by_arcs(batch.indptr, arcs.astype(np.float64), labeller)

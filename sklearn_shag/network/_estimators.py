@@ -32,7 +32,7 @@ from sklearn_shag.parsing import list_heads, over_chunks
 from sklearn_shag.treebank import MISSING, Sentences
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._parallel import one_blas_thread, progress
+from sklearn_shag.utils._parallel import one_thread, progress
 from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, StrOptions
 from sklearn_shag.utils._typing import ObjectArray
 
@@ -146,7 +146,7 @@ class NetworkLearner(BaseEstimator):
             loss_shown=self._loss_shown,
         )
         with (
-            one_blas_thread(),
+            one_thread(),
             np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
         ):

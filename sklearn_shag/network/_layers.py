@@ -71,13 +71,14 @@ SILENCE = Noise(0.0, None)
 
 def embed(tables, groups, tokens):
     """Look up the vectors of the values of tokens, add up those of a group, and join the groups."""
-    ends = np.cumsum([table.shape[1] for table in tables])
-    x = np.empty((len(tokens.codes), ends[-1]), dtype=tables[0].dtype)
-    rows = []
-    for table, group, part in zip(tables, groups, np.split(x, ends[:-1], axis=1), strict=True):
+    width = sum(table.shape[1] for table in tables)
+    x = np.empty((len(tokens.codes), width), dtype=tables[0].dtype)
+    rows, end = [], 0
+    for table, group in zip(tables, groups, strict=True):
+        begin, end = end, end + table.shape[1]
         offsets = np.cumsum([0, *group.n_codes[:-1]])
-        rows.append(np.ascontiguousarray(tokens.codes[:, list(group.columns)] + offsets))
-        _add_up(table, rows[-1], part)
+        rows.append(tokens.codes.take(group.columns, axis=1) + offsets)
+        _add_up(table, rows[-1], x[:, begin:end])
     return x, rows
 
 

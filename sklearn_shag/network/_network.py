@@ -23,7 +23,7 @@ from sklearn_shag.network._layers import (
     with_roots,
 )
 from sklearn_shag.network._parameters import Parameters, Sizes, vector_sizes, view_parameters
-from sklearn_shag.utils._parallel import one_blas_thread
+from sklearn_shag.utils._parallel import one_thread
 
 # Rows of tokens that prediction looks at together: what they need fits into the cache.
 PART = 2048
@@ -75,7 +75,8 @@ def encode(network, tokens, noise, alone=None):
     rectify(y)
     factors.append(noise.drop(y))
     arc, label = vector_sizes(network.sizes)
-    parts = np.split(y, np.cumsum([arc, arc, label]), axis=1)
+    cuts = 0, arc, 2 * arc, 2 * arc + label, 2 * (arc + label)
+    parts = (y[:, begin:end] for begin, end in pairwise(cuts))
     vectors = Vectors(x, *map(np.ascontiguousarray, parts))
     return vectors, (rows, factors, caches, of_vectors, y)
 
@@ -148,11 +149,12 @@ def read(network, batch):
     -------
     reading : Reading
     """
-    parameters, found = network.parameters, []
+    parameters, found, cuts = network.parameters, [], [0]
     ends = batch.indptr + np.arange(batch.indptr.size)
-    cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART))).tolist()
+    if ends[-1] > PART:
+        cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART))).tolist()
     # Weights of any size give trees: scores beyond the range are the largest, or say nothing.
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
         for first, last in pairwise([*cuts, batch.indptr.size - 1]):
             indptr = batch.indptr[first : last + 1]
             tokens = with_roots(batch.codes[indptr[0] : indptr[-1]], indptr - indptr[0])
@@ -170,7 +172,7 @@ def label(network, mask, reading, batch, heads):
     """Label the arcs of whole trees over what was read, by -1 if no labels are known."""
     if not mask.size:
         return np.full(heads.size, -1)
-    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
         scores = label_scores(network, reading, batch.indptr, heads)
     return best_labels(scores, heads, mask)
 

@@ -78,8 +78,10 @@ def run_fast(grammar, factors, which, results, weights, counts):
     in_lockstep = False
     if grammar.in_arcs.size:
         with_factors = factors.arcs.size or factors.arc_memory.size or factors.stop_memory.size
-        n_arcs = np.sum(factors.begins[which + 1] - factors.begins[which])
-        in_lockstep = with_factors or counts is not None or n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
+        in_lockstep = with_factors or counts is not None
+        if not in_lockstep:
+            n_arcs = np.sum(factors.begins[which + 1] - factors.begins[which])
+            in_lockstep = n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
         n_states = 1 if in_lockstep else n_states
     # Without memory these are None: kernels for it are compiled if somebody asks.
     known, memory = None, None
@@ -92,7 +94,8 @@ def run_fast(grammar, factors, which, results, weights, counts):
     done = np.empty(which.size, dtype=bool)
     run = _in_lockstep if in_lockstep else _one_by_one
     run(grammar, factors, which, results, known, memory, weights, counts, space, done)
-    if n_classes == 1 and results.arcs.size:  # each arc and each stop is used in the one class
+    # Each arc and each stop is used in the one class.
+    if n_classes == 1 and (results.arc_memory.size or results.stop_memory.size):
         results.arc_memory[...] = results.arcs[: len(results.arc_memory), None]
         results.stop_memory[...] = 1.0
     return done

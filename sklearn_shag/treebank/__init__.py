@@ -20,7 +20,7 @@ from sklearn_shag.treebank._columns import (
     unspecified_relation,
 )
 from sklearn_shag.treebank._conllu import read_conllu, write_conllu
-from sklearn_shag.treebank._drawing import arc_levels, display_width
+from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,
@@ -31,7 +31,6 @@ from sklearn_shag.treebank._projectivity import (
     remove_punctuation,
 )
 from sklearn_shag.treebank._sources import MAX_BYTES, ConlluError, list_sources, read_horizontal
-from sklearn_shag.treebank._structure import new_graph
 from sklearn_shag.treebank._token_feature import TokenFeature, TreeTransformer
 from sklearn_shag.treebank._tree import (
     DependencyTree,
@@ -40,6 +39,7 @@ from sklearn_shag.treebank._tree import (
     Sentences,
     fill_unknown,
     heads,
+    require_trees,
     with_tags,
 )
 

@@ -1,13 +1,17 @@
-"""Symbols that say nothing to a grammar: the one place that warns of them."""
+"""Columns of sentences: their names, checks of their values, warnings of those that say nothing."""
 
 import re
 from collections import Counter
 from itertools import chain
 
 from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import UNKNOWN, as_heads, find_head_error
+from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._messages import shorten, warn
 
+MISSING = "_"  # CoNLL-U's sign for a column without a value
+# A smaller share of the tokens is what every text has: rare tags, and errors.
+LARGEST_SHARE = 0.05
+N_EXAMPLES = 3
 # The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
 ATTRIBUTES = {
     "form": "forms",
@@ -153,23 +157,7 @@ def check_misc(name, values, n_tokens):
 
 def check_heads(heads, forms):
     """Check that `heads`, unless None, is a tree over `forms`, or part of one, and copy them."""
-    if heads is None:
-        return None
-    heads = as_heads(heads, "heads")
-    if heads.size != len(forms):
-        raise ValueError(f"heads holds {heads.size} heads for a sentence of {len(forms)} tokens")
-    error = find_head_error(heads.tolist())
-    if error is not None:
-        token, message = error
-        form = shorten(forms[token - 1])
-        raise ValueError(f"heads is not a tree: token {token} ({form}): {message}")
-    return heads
-
-
-MISSING = "_"  # CoNLL-U's sign for a column without a value
-# A smaller share of the tokens is what every text has: rare tags, and errors.
-LARGEST_SHARE = 0.05
-N_EXAMPLES = 3
+    return None if heads is None else check_tree(heads, "heads", len(forms), forms)
 
 
 class UnknownSymbolWarning(UserWarning):

@@ -19,7 +19,6 @@ from sklearn_shag.treebank._sources import (
     MAX_BYTES,
     NOT_UTF8,
     ConlluError,
-    Room,
     guess_format,
     list_sources,
     read_text,
@@ -34,7 +33,6 @@ from sklearn_shag.utils._typing import FilePath
 
 # Attributes of a tree, and the columns that they come from.
 _KEPT = {"forms": 1, "lemmas": 2, "upos": 3, "xpos": 4, "feats": 5, "deprels": 7}
-_NEW_BYTES = 100  # of a word in the table of all that the process knows
 _VISIBLE = re.compile(rb"[^ \n]")  # what a line holds that is not blank
 _BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # and the line end before it
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
@@ -78,9 +76,8 @@ def read_conllu(
 
     max_bytes : int or None, default=2**30
         The largest size of a file, in bytes, after it is unpacked: a megabyte can unpack to a
-        thousand. Its trees and text may take four times that: sentences of usual length take two
-        to three times as much memory as their text, those of a word or two up to thirty times. None
-        for any size.
+        thousand. None for any size. Trees of sentences of usual length take two to three times as
+        much memory as their text, those of a word or two up to thirty times.
 
     Returns
     -------
@@ -130,7 +127,7 @@ def read_conllu(
         check_column_name(name)
     trees = []
     for source in list_sources(path_or_file):
-        for tree in _parse_text(*read_text(source, max_bytes), on_error, max_bytes):
+        for tree in _parse_text(*read_text(source, max_bytes), on_error):
             default = names == ("upos",)
             trees.append(tree if default else tree.with_symbols(join_columns(tree, names)))
     return trees
@@ -223,21 +220,17 @@ def _write_open_file(file, blocks):
         ) from None
 
 
-def _parse_text(path, text, on_error, max_bytes):
+def _parse_text(path, text, on_error):
     """Yield the trees of a file."""
-    room = Room(path, len(text), max_bytes, Room.READING)
     for first_line, block in _split_sentences(text):
-        if room.is_limited:
-            room.check(first_line, Room.READING * len(block))
         try:
-            tree, n_bytes = _parse_sentence(path, first_line, block, room.is_limited)
+            tree = _parse_sentence(path, first_line, block)
         except ConlluError as error:
             if on_error == "raise":
                 raise
             if on_error == "warn":
                 warn(f"{error}; the sentence is left out", UserWarning)
             continue
-        room.take(first_line, n_bytes)
         yield tree
 
 
@@ -253,8 +246,7 @@ def _split_sentences(text):
         line += text.count(b"\n", start, end)
 
 
-def _parse_sentence(path, first_line, block, measured):
-    """A tree and, if it is to be measured, the memory that it takes."""
+def _parse_sentence(path, first_line, block):
     try:
         source = block.decode()
     except UnicodeDecodeError as error:
@@ -270,19 +262,7 @@ def _parse_sentence(path, first_line, block, measured):
     # Tags and most words repeat: one string for all that are equal halves the memory.
     state = {name: tuple(map(sys.intern, columns[k])) for name, k in _KEPT.items()}
     state |= {"heads": heads, "symbols": state["upos"], "_source": source, "_reparsed": False}
-    return make_tree(state), _measure(state, columns) if measured else 0
-
-
-def _measure(state, columns):
-    """The memory of a tree, with the words that no tree before has."""
-    new = (
-        sys.getsizeof(word) + _NEW_BYTES
-        for name, k in _KEPT.items()
-        for read, word in zip(columns[k], state[name], strict=True)
-        if read is word
-    )
-    words = Room.WORD * len(columns[0]) + sum(new)
-    return Room.TREE + sys.getsizeof(state["_source"]) + words
+    return make_tree(state)
 
 
 def _parse_words(path, first_line, lines):
@@ -381,11 +361,7 @@ def _format_trees(trees):
                 f"{shorten(tree)}. The method parse of an estimator gives trees, and "
                 f"tree.with_heads(heads) puts heads of yours into one."
             )
-        yield _format_tree(tree)
-
-
-def _format_tree(tree):
-    text = format_columns(tree) if tree._source is None else tree._source
-    if tree._source is None or tree._reparsed:
-        text = replace_heads(text, tree.heads, tree.deprels)
-    return text + "\n\n"
+        text = tree._source
+        if text is None or tree._reparsed:
+            text = replace_heads(text or format_columns(tree), tree.heads, tree.deprels)
+        yield f"{text}\n\n"

@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from sklearn_shag.utils._heads import UNKNOWN, is_projective
+from sklearn_shag.utils._heads import UNKNOWN, climb, is_projective
 from sklearn_shag.utils._messages import printable
 
 _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
@@ -55,7 +55,7 @@ def draw_text(forms, symbols, heads=None, deprels=None):
 
 
 def _draw_branches(heads):
-    depths = _depths(heads)
+    depths = (climb(heads)[0] - 1).tolist()  # of roots, and where the head is not known, 0
     rows = [bytearray(b" ") * (_INDENT * depth) for depth in depths]
     for head, dependents in _dependents(heads).items():
         column = _INDENT * depths[head - 1]
@@ -80,20 +80,6 @@ def _dependents(heads):
         if head > 0:
             dependents.setdefault(head, []).append(token)
     return dependents
-
-
-def _depths(heads):
-    """The number of arcs between each token and its root, or the token with an unknown head."""
-    depths = [-1, *([None] * len(heads))]  # the artificial root lies one above the roots
-    for start in range(1, len(heads) + 1):
-        path = []
-        token = start
-        while depths[token] is None:
-            path.append(token)
-            token = max(heads[token - 1], 0)
-        for below, visited in enumerate(reversed(path), start=1):
-            depths[visited] = depths[token] + below
-    return depths[1:]
 
 
 def _make_printable(column):
@@ -255,3 +241,31 @@ def _svg_text(x, y, size, text, color="#1a1d21"):
         f'<text x="{x:g}" y="{y}" font-size="{size}" fill="{color}" stroke="#ffffff" '
         f'stroke-width="3" paint-order="stroke">{text}</text>'
     )
+
+
+def new_graph(kind, **attributes):
+    """Make an empty graph of networkx.
+
+    Parameters
+    ----------
+    kind : str
+        The name of its class, such as "DiGraph".
+    **attributes
+        Of the graph.
+
+    Returns
+    -------
+    graph : networkx.Graph
+
+    Raises
+    ------
+    ImportError
+        If networkx is not installed.
+    """
+    try:
+        import networkx
+    except ImportError:
+        raise ImportError(
+            "to_networkx needs networkx: pip install 'sklearn-shag[graph]'."
+        ) from None
+    return getattr(networkx, kind)(**attributes)

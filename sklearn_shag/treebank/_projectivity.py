@@ -7,9 +7,9 @@ from itertools import compress
 import numpy as np
 
 from sklearn_shag.treebank._columns import ATTRIBUTES, MISSING
-from sklearn_shag.treebank._tree import DependencyTree, Heads, SentenceHeads
-from sklearn_shag.utils._collections import is_collection
-from sklearn_shag.utils._heads import UNKNOWN, as_heads, find_head_error
+from sklearn_shag.treebank._tree import DependencyTree, Heads, SentenceHeads, require_trees
+from sklearn_shag.utils._collections import as_list, is_collection
+from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._heads import is_projective as has_no_crossing_arcs
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import BoolArray, IntArray
@@ -178,14 +178,7 @@ def _check(heads, where):
     """Check that they are a tree or part of one, of at least one token, and copy them."""
     if isinstance(heads, DependencyTree):
         return np.full(len(heads), UNKNOWN) if heads.heads is None else heads.heads.astype(np.int64)
-    given = as_heads(heads, where)
-    if not given.size:
-        raise ValueError(f"{where} holds no heads; remove empty sentences.")
-    error = find_head_error(given.tolist())
-    if error:
-        token, message = error
-        raise ValueError(f"{where} is not a tree: at token {token}, {message}.")
-    return given
+    return check_tree(heads, where)
 
 
 def marks_punctuation(symbol):
@@ -242,18 +235,9 @@ def remove_punctuation(trees: Iterable[DependencyTree]) -> list[DependencyTree]:
     >>> remove_punctuation([tree])
     [DependencyTree('Well yes', heads=[2, 0])]
     """
-    if not is_collection(trees):
-        raise TypeError(
-            f"trees must be a sequence of DependencyTrees, got a single {type(trees).__name__}. Of "
-            f"one tree make a list: [tree]."
-        )
-    trees = list(trees)
-    for index, tree in enumerate(trees):
-        if not isinstance(tree, DependencyTree):
-            raise TypeError(
-                f"trees[{index}] is a {type(tree).__name__}: {shorten(tree)}. Symbols are only "
-                f"known of a DependencyTree."
-            )
+    kind = "a sequence of DependencyTrees"
+    trees = as_list(trees, "trees", kind, " Of one tree make a list: [tree].")
+    require_trees(trees, "trees", "symbols are")
     if trees and set().union(*(tree.symbols for tree in trees)) == {MISSING}:
         raise ValueError(
             f"All symbols of the trees are {MISSING!r}, which does not tell what is punctuation. "

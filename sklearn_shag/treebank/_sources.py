@@ -4,10 +4,8 @@ import codecs
 import glob
 import gzip
 import io
-import math
 import os
 import re
-import sys
 import zlib
 from collections.abc import Sequence
 from numbers import Integral
@@ -18,6 +16,19 @@ from sklearn_shag.utils._io import STANDARD, expand_user, read_bytes
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
+
+MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely an attack
+NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
+_GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
+_CHUNK = 1 << 20  # bytes of a compressed file that are read at once
+_ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
+# What has no place between tokens, and what a file with it probably is.
+_SIGNS = {
+    "\t": "a tab, as in CoNLL-U, which read_conllu reads (on the command line --input conllu); "
+    "between tokens there are spaces",
+    "\r": "a line end of old Macs; convert them to '\\n'",
+}
+_TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
 
 
 def list_sources(path_or_file, suffix=".conllu"):
@@ -203,12 +214,6 @@ def _guess_without_tabs(line):
     )
 
 
-MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely an attack
-NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
-_GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
-_CHUNK = 1 << 20  # bytes of a compressed file that are read at once
-
-
 class ConlluError(ValueError):
     """A file is not valid CoNLL-U, or no horizontal text.
 
@@ -316,7 +321,8 @@ def _gather(path, pieces, max_bytes):
         for piece in pieces:
             data += piece
             if max_bytes is not None and len(data) > max_bytes:
-                raise ConlluError(path, 1 + data.count(b"\n"), _describe_size(max_bytes))
+                message = f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
+                raise ConlluError(path, 1 + data.count(b"\n"), message)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         line = 1 + data.count(b"\n")
         raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
@@ -324,64 +330,6 @@ def _gather(path, pieces, max_bytes):
         line = 1 + data.count(b"\n") + error.object.count(b"\n", 0, error.start)
         raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
     return data
-
-
-class Room:
-    """What trees may take beside their text, so that both are below four times `max_bytes`.
-
-    Parameters
-    ----------
-    path : str
-    n_bytes : int
-        The size of the text.
-    max_bytes : int or None
-    most : int
-        What trees may take for each byte of text; if that is there, nothing need be measured.
-    """
-
-    # Of a tree, and of each of its words, beside text.
-    TREE, WORD = 620, 64
-    # Of a sentence while it is read, for each of its bytes.
-    READING = 40
-
-    def __init__(self, path, n_bytes, max_bytes, most):
-        self._path, self._max_bytes = path, max_bytes
-        self._left = math.inf
-        if max_bytes is not None:  # below a megabyte there is nothing to be saved
-            self._left = 4 * max(max_bytes, 1 << 20) - n_bytes
-        self.is_limited = most * n_bytes > self._left
-
-    def check(self, line, n_bytes):
-        """Refuse what takes more than is left, for a time or as long as there are trees.
-
-        Raises
-        ------
-        ConlluError
-        """
-        if n_bytes > self._left:
-            what = f"trees take more than four times max_bytes={self._max_bytes} bytes"
-            raise ConlluError(self._path, line, f"up to here the {what}{_ADVICE}")
-
-    def take(self, line, n_bytes):
-        """Take what a tree keeps; raise the same error."""
-        self.check(line, n_bytes)
-        self._left -= n_bytes
-
-
-_ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
-
-
-def _describe_size(max_bytes):
-    return f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
-
-
-# What has no place between tokens, and what a file with it probably is.
-_SIGNS = {
-    "\t": "a tab, as in CoNLL-U, which read_conllu reads (on the command line --input conllu); "
-    "between tokens there are spaces",
-    "\r": "a line end of old Macs; convert them to '\\n'",
-}
-_TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
 
 
 @validate_params({"max_bytes": [Interval(Integral, 1, None, closed="left"), None]})
@@ -432,23 +380,16 @@ def read_horizontal(
     """
     trees = []
     for source in list_sources(path_or_file, suffix=".txt"):
-        trees += _parse_lines(*read_text(source, max_bytes), max_bytes)
+        trees += _parse_lines(*read_text(source, max_bytes))
     return trees
 
 
-def _parse_lines(path, text, max_bytes):
-    room = Room(path, len(text), max_bytes, Room.TREE // 2)  # a word of one letter, and a line end
+def _parse_lines(path, text):
     number, end = 1, 0
     for match in _TOKENS.finditer(text):
         number += text.count(b"\n", end, match.start())
         end = match.start()
-        if room.is_limited:
-            room.check(number, Room.READING * (match.end() - end))
-        tokens = _split_tokens(path, number, match.group())
-        if room.is_limited:
-            words = sum(map(sys.getsizeof, tokens)) + Room.WORD * len(tokens)
-            room.take(number, Room.TREE + words)
-        yield DependencyTree(tokens)
+        yield DependencyTree(_split_tokens(path, number, match.group()))
 
 
 def _split_tokens(path, number, line):

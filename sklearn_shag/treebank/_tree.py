@@ -1,8 +1,11 @@
-"""Tags that were predicted: how they come into trees."""
+"""Sentences with dependency trees, which do not change, and what is made of them."""
 
-import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations, repeat
+from numbers import Integral
 from typing import Any, Never, NoReturn, Self, TypeAlias
+
+import numpy as np
 
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
@@ -16,90 +19,18 @@ from sklearn_shag.treebank._columns import (
     get_feature,
     unspecified_relation,
 )
-from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy
-from sklearn_shag.treebank._structure import TreeStructure
-from sklearn_shag.utils._collections import is_collection
+from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
+from sklearn_shag.utils._collections import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
 
-# Neither a comment nor a range nor an empty node; up to HEAD, and what is replaced with it.
-_HEAD = re.compile(r"^([0-9]+(?:\t[^\t]+){5}\t)[^\t]+\t[^\t]+\t[^\t]+", flags=re.MULTILINE)
-# Likewise, up to MISC, and MISC.
-_MISC = re.compile(r"^([0-9]+(?:\t[^\t]+){8}\t)(.+)$", flags=re.MULTILINE)
-
-
-def format_columns(tree):
-    """Make the lines of a tree from its columns, without heads."""
-    missing = (MISSING,) * len(tree)
-    columns = [tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.feats, *[None] * 4]
-    ids = map(str, range(1, len(tree) + 1))
-    rows = zip(ids, *(column or missing for column in columns), strict=True)
-    return "\n".join(map("\t".join, rows))
-
-
-def replace_heads(text, heads, deprels):
-    """Replace HEAD and DEPREL of the words, and drop DEPS.
-
-    Parameters
-    ----------
-    text : str
-        The lines of a sentence.
-    heads : int ndarray of shape (n_tokens,) or None
-    deprels : sequence of str, length n_tokens, or None
-
-    Returns
-    -------
-    text : str
-    """
-    pieces = _HEAD.split(text)  # each second one is the beginning of a word's line
-    if heads is None:
-        heads = deprels = [MISSING] * (len(pieces) // 2)
-    else:
-        heads = heads.tolist()
-        deprels = deprels or list(map(unspecified_relation, heads))
-        heads = [MISSING if head == UNKNOWN else head for head in heads]
-    pieces[1::2] = map("{}{}\t{}\t_".format, pieces[1::2], heads, deprels)
-    return "".join(pieces)
-
-
-def replace_column(text, number, values):
-    """Replace one of the columns between ID and HEAD, which follow the numbers from 0 to 4."""
-    word = re.compile(rf"^([0-9]+(?:\t[^\t]+){{{number}}}\t)[^\t]+", flags=re.MULTILINE)
-    pieces = word.split(text)  # each second one is the beginning of a word's line
-    pieces[1::2] = map("{}{}".format, pieces[1::2], values)
-    return "".join(pieces)
-
-
-def replace_misc(text, name, values):
-    """Give each word ``name=value`` in MISC, in place of what it has there of that name.
-
-    Parameters
-    ----------
-    text : str
-        The lines of a sentence.
-    name : str
-    values : sequence of str, length n_tokens
-
-    Returns
-    -------
-    text : str
-    """
-    key, values = f"{name}=", iter(values)
-
-    def replace(match):
-        items = [] if match[2] == MISSING else match[2].split("|")
-        items = [item for item in items if not item.startswith(key)]
-        return match[1] + "|".join([*items, key + next(values)])
-
-    return _MISC.sub(replace, text)
-
-
+_WRITTEN = [attribute for attribute in ATTRIBUTES.values() if attribute != "symbols"]  # in files
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
 
 
-class DependencyTree(TreeStructure):
+class DependencyTree:
     """An immutable sentence with its dependency tree.
 
     A sentence may have several roots and crossing arcs. Without `heads` it is an unlabelled
@@ -196,19 +127,14 @@ class DependencyTree(TreeStructure):
         symbols: Sequence[str] | None = None,
     ) -> None:
         forms = as_tuple("forms", forms)
-        state = {
-            "forms": forms,
-            "lemmas": lemmas,
-            "upos": upos,
-            "xpos": xpos,
-            "feats": feats,
-            "deprels": deprels,
-        }
         n_tokens = len(forms)
         if not n_tokens:
             raise ValueError("a DependencyTree needs at least one token, got no forms")
-        for name, values in state.items():
-            state[name] = check_column(name, values, n_tokens)
+        columns = forms, lemmas, upos, xpos, feats, deprels
+        state = {
+            name: check_column(name, values, n_tokens)
+            for name, values in zip(_WRITTEN, columns, strict=True)
+        }
         if symbols is None:
             symbols = state["upos"] or state["forms"]
         state["symbols"] = check_strings("symbols", symbols, n_tokens)
@@ -300,12 +226,9 @@ class DependencyTree(TreeStructure):
         >>> DependencyTree(["dogs", "bark"], deprels=["nsubj", "root"]).with_heads([0, 1])
         DependencyTree('dogs bark', heads=[0, 1])
         """
-        changes = {
-            "heads": check_heads(heads, self.forms),
-            "deprels": check_column("deprels", deprels, len(self)),
-            "_reparsed": True,
-        }
-        return make_tree({**_get_state(self), **changes})
+        heads = check_heads(heads, self.forms)
+        deprels = check_column("deprels", deprels, len(self))
+        return _change(self, heads=heads, deprels=deprels, _reparsed=True)
 
     def with_symbols(self, symbols: Sequence[str]) -> "DependencyTree":
         """Make a tree of the same sentence with other symbols.
@@ -333,8 +256,7 @@ class DependencyTree(TreeStructure):
         """
         if symbols is self.symbols:
             return self
-        symbols = check_strings("symbols", symbols, len(self))
-        return make_tree({**_get_state(self), "symbols": symbols})
+        return _change(self, symbols=check_strings("symbols", symbols, len(self)))
 
     def with_misc(self, name: str, values: Sequence[str]) -> "DependencyTree":
         """Make a tree of the same sentence with more in the column MISC of its file.
@@ -364,9 +286,227 @@ class DependencyTree(TreeStructure):
         1   Bark  _  _  _  _  0  root  _  Checked=Yes
         """
         values = check_misc(name, values, len(self))
-        source = replace_misc(self._source or format_columns(self), name, values)
-        changes = {"_source": source, "_reparsed": self._reparsed or self._source is None}
-        return make_tree({**_get_state(self), **changes})
+        source = _replace_misc(self._source or format_columns(self), name, values)
+        return _change(self, _source=source, _reparsed=self._reparsed or self._source is None)
+
+    def children(self, token: int) -> tuple[int, ...]:
+        """List the modifiers of a token.
+
+        Parameters
+        ----------
+        token : int
+            Its position, from 1; 0 for the root, whose children are the roots of the sentence.
+
+        Returns
+        -------
+        tokens : tuple of int
+            Positions, sorted.
+
+        Raises
+        ------
+        ValueError
+            If there is no such position, or the sentence is unlabelled.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> tree = DependencyTree(["The", "dog", "barks", "."], [2, 3, 0, 3])
+        >>> tree.children(3), tree.children(0)
+        ((2, 4), (3,))
+        """
+        heads, token = self._structure(token)
+        return tuple((np.flatnonzero(heads == token) + 1).tolist())
+
+    def descendants(self, token: int) -> tuple[int, ...]:
+        """List what lies below a token: its children, theirs, and so on.
+
+        Parameters
+        ----------
+        token : int
+            As for :meth:`children`. All tokens lie below 0, if all heads are known.
+
+        Returns
+        -------
+        tokens : tuple of int
+            Positions, sorted, without `token` itself.
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`children`.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> tree = DependencyTree(["The", "dog", "barks", "."], [2, 3, 0, 3])
+        >>> tree.descendants(3), tree.descendants(1)
+        ((1, 2, 4), ())
+        """
+        return tuple(below for below in self.subtree(token) if below != token)
+
+    def subtree(self, token: int) -> tuple[int, ...]:
+        """List a token and its descendants: the phrase that it heads.
+
+        Parameters
+        ----------
+        token : int
+            As for :meth:`children`.
+
+        Returns
+        -------
+        tokens : tuple of int
+            Positions, sorted, with `token` itself.
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`children`.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> tree = DependencyTree(["The", "dog", "barks", "."], [2, 3, 0, 3])
+        >>> [tree.forms[k - 1] for k in tree.subtree(2)]
+        ['The', 'dog']
+        """
+        heads, token = self._structure(token)
+        inside = np.zeros(heads.size + 1, dtype=bool)
+        inside[token] = True
+        known = heads != UNKNOWN
+        # One level a round, until no token is added.
+        while (added := known & inside[heads] & ~inside[1:]).any():
+            inside[1:] |= added
+        return tuple(np.flatnonzero(inside).tolist())
+
+    def depth(self, token: int) -> int:
+        """Count the arcs from the root to a token.
+
+        Parameters
+        ----------
+        token : int
+            As for :meth:`children`.
+
+        Returns
+        -------
+        depth : int
+            0 for the root, 1 for its children.
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`children`, and if a head on the way is not known.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> tree = DependencyTree(["The", "dog", "barks", "."], [2, 3, 0, 3])
+        >>> [tree.depth(token) for token in range(5)]
+        [0, 3, 2, 1, 2]
+        """
+        *below, top = _ascend(*self._structure(token))
+        if top:
+            self._refuse_way(top, "its depth is not known")
+        return len(below)
+
+    def path(self, start: int, end: int) -> tuple[int, ...]:
+        """Walk from one token to another along arcs, up first and then down.
+
+        Parameters
+        ----------
+        start, end : int
+            As for :meth:`children`.
+
+        Returns
+        -------
+        tokens : tuple of int
+            All positions on the way, with both ends. It passes 0 where the tokens lie below
+            different roots.
+
+        Raises
+        ------
+        ValueError
+            As of :meth:`children`, and if a head on the way is not known.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> tree = DependencyTree(["The", "dog", "barks", "."], [2, 3, 0, 3])
+        >>> tree.path(1, 4)
+        (1, 2, 3, 4)
+        """
+        up, down = (_ascend(*self._structure(token)) for token in (start, end))
+        top = next((token for token in up if token in down), None)
+        if top is None:
+            self._refuse_way(up[-1] or down[-1], f"no way leads from {start} to {end}")
+        return (*up[: up.index(top) + 1], *reversed(down[: down.index(top)]))
+
+    def crossing_arcs(self) -> tuple[tuple[int, int], ...]:
+        """List the pairs of arcs that cross.
+
+        Returns
+        -------
+        pairs : tuple of pairs of int
+            An arc is named by the token that it ends at; the earlier one comes first. Arcs
+            from the root start left of all tokens. There is none if and only if the tree, or
+            the known part of it, is projective.
+
+        Raises
+        ------
+        ValueError
+            If the sentence is unlabelled.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> forms = ["A", "hearing", "is", "held", "on", "it", "today"]
+        >>> tree = DependencyTree(forms, [2, 4, 4, 0, 6, 2, 4])        # a hearing on it
+        >>> tree.crossing_arcs()
+        ((4, 6), (6, 7))
+        """
+        heads, _ = self._structure()
+        arcs = [arc for arc in enumerate(heads.tolist(), start=1) if arc[1] != UNKNOWN]
+        spans = [(token, min(token, head), max(token, head)) for token, head in arcs]
+        return tuple(
+            (one, other)
+            for (one, a, b), (other, c, d) in combinations(spans, 2)
+            if a < c < b < d or c < a < d < b
+        )
+
+    def to_networkx(self) -> Any:
+        """Make a graph, for networkx to draw or to analyse.
+
+        Returns
+        -------
+        graph : networkx.DiGraph
+            The nodes are 0 and the positions of the tokens, which have their columns as attributes,
+            `form`, `symbol`, `upos` and so on, where the tree has them. An edge leads from
+            each known head to its modifier, with the attribute `deprel` if the tree has relations.
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+        ValueError
+            If the sentence is unlabelled.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> graph = DependencyTree(["Dogs", "bark"], [2, 0]).to_networkx()
+        >>> sorted(graph.edges), graph.nodes[1]["form"]
+        ([(0, 2), (2, 1)], 'Dogs')
+        """
+        heads, _ = self._structure()
+        columns = {name: getattr(self, attribute) for name, attribute in ATTRIBUTES.items()}
+        deprels = columns.pop("deprel")
+        graph = new_graph("DiGraph")
+        graph.add_node(0)
+        for token, head in enumerate(heads.tolist(), start=1):
+            row = {name: values[token - 1] for name, values in columns.items() if values}
+            graph.add_node(token, **row)
+            if head != UNKNOWN:
+                graph.add_edge(head, token, **({"deprel": deprels[token - 1]} if deprels else {}))
+        return graph
 
     def to_svg(self) -> str:
         """Draw the tree with arcs above the words, as notebooks show it.
@@ -458,6 +598,28 @@ class DependencyTree(TreeStructure):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
+    def _structure(self, token=0):
+        """The heads, and the token as a plain int, both checked."""
+        if self.heads is None:
+            raise ValueError(
+                f"{self!r} has no heads, so nothing hangs on anything in it. Parse it, or give it "
+                f"heads with with_heads."
+            )
+        n_tokens = self.heads.size
+        is_number = isinstance(token, Integral) and not isinstance(token, bool)
+        if not is_number or not 0 <= token <= n_tokens:
+            raise ValueError(
+                f"A position in {self!r} is a whole number from 1 to {n_tokens}, or 0 for the "
+                f"root; got {shorten(token)}."
+            )
+        return self.heads, int(token)
+
+    def _refuse_way(self, token, consequence):
+        raise ValueError(
+            f"The head of token {token} of {self!r} is not known (-1), so {consequence}. Parse the "
+            f"sentence, or give it heads with with_heads."
+        )
+
 
 def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
     """Collect the heads of trees: the y of a tool of scikit-learn that asks for one.
@@ -490,12 +652,7 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
     >>> heads([DependencyTree(["Dogs", "bark"], [2, 0]), DependencyTree(["Stop"], [0])])
     [array([2, 0]), array([0])]
     """
-    if not is_collection(X):
-        raise TypeError(
-            f"X must be a sequence of trees, got a single {type(X).__name__}. Of one tree make a "
-            f"list: [tree]."
-        )
-    sentences = list(X)
+    sentences = as_list(X, "X", "a sequence of trees", " Of one tree make a list: [tree].")
     missing = [
         index
         for index, sentence in enumerate(sentences)
@@ -508,6 +665,16 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
             f"of all sentences as y."
         )
     return [tree.heads for tree in sentences]
+
+
+def require_trees(items, name, known):
+    """Check that items are trees, of which alone something is known."""
+    for index, item in enumerate(items):
+        if not isinstance(item, DependencyTree):
+            raise TypeError(
+                f"{name}[{index}] is a {type(item).__name__}; {known} only known of a "
+                f"DependencyTree."
+            )
 
 
 def fill_unknown(trees):
@@ -534,6 +701,38 @@ def fill_unknown(trees):
         tree.with_heads([UNKNOWN] * len(tree), tree.deprels) if is_unlabelled else tree
         for tree, is_unlabelled in zip(trees, unlabelled, strict=True)
     ]
+
+
+def with_tags(tree, name, tags):
+    """Make a tree of the same sentence with other tags.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+    name : {"upos", "xpos"}
+        Their column.
+    tags : sequence of str, length n_tokens
+
+    Returns
+    -------
+    tree : DependencyTree
+        Its symbols are the tags where they were those of the column before; also the forms of a
+        tree without UPOS, which stand for it, give way to that. All else stays, as with
+        :meth:`DependencyTree.with_heads`.
+    """
+    tags = check_column(name, tags, len(tree))
+    changes = {name: tags}
+    old = getattr(tree, name)
+    if old is None and name == "upos":
+        old = tree.forms
+    if tree.symbols == old:
+        changes["symbols"] = tags
+    if tree._source is not None:
+        place = 1 + _WRITTEN.index(name)  # after the ID
+        changes["_source"] = _edit_words(
+            tree._source, tags, lambda cells, tag: [*cells[:place], tag, *cells[place + 1 :]]
+        )
+    return _change(tree, **changes)
 
 
 def make_tree(state):
@@ -564,6 +763,10 @@ def _get_state(tree):
     return {name: getattr(tree, name) for name in DependencyTree.__slots__}
 
 
+def _change(tree, **changes):
+    return make_tree({**_get_state(tree), **changes})
+
+
 def _key(tree):
     columns = tuple(getattr(tree, attribute) for attribute in ATTRIBUTES.values())
     return columns, None if tree.heads is None else tree.heads.tobytes()
@@ -573,32 +776,65 @@ def _heads_as_list(tree):
     return None if tree.heads is None else tree.heads.tolist()
 
 
-def with_tags(tree, name, tags):
-    """Make a tree of the same sentence with other tags.
+def _ascend(heads, token):
+    """The way from a token up to the root, or to a token without a known head, both included."""
+    way = [token]
+    while way[-1] and (head := int(heads[way[-1] - 1])) != UNKNOWN:
+        way.append(head)
+    return way
+
+
+def format_columns(tree):
+    """Make the lines of a tree from its columns, without heads."""
+    missing = (MISSING,) * len(tree)
+    columns = [tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.feats, *[None] * 4]
+    ids = map(str, range(1, len(tree) + 1))
+    rows = zip(ids, *(column or missing for column in columns), strict=True)
+    return "\n".join(map("\t".join, rows))
+
+
+def replace_heads(text, heads, deprels):
+    """Replace HEAD and DEPREL of the words, and drop DEPS.
 
     Parameters
     ----------
-    tree : DependencyTree
-    name : {"upos", "xpos"}
-        Their column.
-    tags : sequence of str, length n_tokens
+    text : str
+        The lines of a sentence.
+    heads : int ndarray of shape (n_tokens,) or None
+    deprels : sequence of str, length n_tokens, or None
 
     Returns
     -------
-    tree : DependencyTree
-        Its symbols are the tags where they were those of the column before; also the forms of a
-        tree without UPOS, which stand for it, give way to that. All else stays, as with
-        :meth:`DependencyTree.with_heads`.
+    text : str
     """
-    state = {slot: getattr(tree, slot) for slot in tree.__slots__}
-    old, tags = state[name], check_column(name, tags, len(tree))
-    if old is None and name == "upos":
-        old = tree.forms
-    if tree.symbols == old:
-        state["symbols"] = tags
-    if tree._source is not None:
-        state["_source"] = replace_column(tree._source, list(ATTRIBUTES).index(name), tags)
-    return make_tree(state | {name: tags})
+    if heads is None:
+        rows = repeat((MISSING, MISSING))
+    else:
+        heads = heads.tolist()
+        names = [MISSING if head == UNKNOWN else str(head) for head in heads]
+        rows = zip(names, deprels or map(unspecified_relation, heads), strict=True)
+    return _edit_words(text, rows, lambda cells, row: [*cells[:6], *row, MISSING, *cells[9:]])
+
+
+def _replace_misc(text, name, values):
+    """Give each word ``name=value`` in MISC, in place of what it has there of that name."""
+
+    def replace(cells, value):
+        items = [] if cells[9] == MISSING else cells[9].split("|")
+        kept = [item for item in items if not item.startswith(f"{name}=")]
+        return [*cells[:9], "|".join([*kept, f"{name}={value}"])]
+
+    return _edit_words(text, values, replace)
+
+
+def _edit_words(text, values, edit):
+    """Change the columns of the words in the lines of a sentence: of each by its own value."""
+    lines, values = text.split("\n"), iter(values)
+    for k, line in enumerate(lines):
+        cells = line.split("\t")
+        if cells[0].isdecimal():  # the ID of a comment, a range or an empty node is no number
+            lines[k] = "\t".join(edit(cells, next(values)))
+    return "\n".join(lines)
 
 
 # X of an estimator

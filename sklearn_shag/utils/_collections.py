@@ -25,6 +25,18 @@ def is_collection(value):
     return hasattr(value, "__iter__") and getattr(value, "ndim", 1) > 0
 
 
+def as_list(items, name, kind, advice=""):
+    """List items, or refuse with a TypeError what is none of their kind or a single one."""
+    if not is_collection(items):
+        raise TypeError(f"{name} must be {kind}, got a single {type(items).__name__}.{advice}")
+    return list(items)
+
+
+def rows_of(table):
+    """Go through the rows of a table, a sequence of arrays, as values of Python."""
+    return zip(*(column.tolist() for column in table), strict=True)
+
+
 def refuse_set(value, name):
     """Refuse with a TypeError what has no order, so that nothing could be paired with its items."""
     if isinstance(value, Set):

@@ -43,17 +43,45 @@ def as_heads(values, where):
         or given.dtype.kind not in "iuf"
         or (given.dtype.kind == "f" and not np.all(np.isfinite(given) & (given == np.floor(given))))
     ):
-        one = isinstance(values, Number)
+        advice = ". If it is a head of a single sentence, put that in a list: [heads]."
         raise ValueError(
             f"{where} must be a flat sequence of whole numbers, the head of each token; got "
-            f"{shorten(values)}"
-            + (
-                ". If it is a head of a single sentence, put that in a list: [heads]."
-                if one
-                else ""
-            )
+            f"{shorten(values)}{advice if isinstance(values, Number) else ''}"
         )
     return given.astype(np.int64)
+
+
+def check_tree(values, where, n_tokens=None, forms=None):
+    """Check that heads are a tree over a sentence, or part of one, and copy them.
+
+    Parameters
+    ----------
+    values, where
+        As for :func:`as_heads`.
+    n_tokens : None or int, default=None
+        Of the sentence; None for any but an empty one.
+    forms : None or sequence of str, length n_tokens, default=None
+        By which the message names a token as well.
+
+    Returns
+    -------
+    heads : int64 ndarray of shape (n_tokens,), not `values` itself
+
+    Raises
+    ------
+    ValueError
+    """
+    heads = as_heads(values, where)
+    if n_tokens is None and not heads.size:
+        raise ValueError(f"{where} holds no heads; remove empty sentences.")
+    if n_tokens not in (None, heads.size):
+        raise ValueError(f"{where} holds {heads.size} heads for a sentence of {n_tokens} tokens.")
+    error = find_head_error(heads.tolist())
+    if error is not None:
+        token, message = error
+        place = f"token {token} ({shorten(forms[token - 1])}):" if forms else f"at token {token},"
+        raise ValueError(f"{where} is not a tree: {place} {message}.")
+    return heads
 
 
 def find_head_error(heads):
@@ -137,6 +165,30 @@ def _find_error(heads):
             problem = f"the head chain of token {token} comes back to it: a cycle"
             return token, problem, "correct one of its heads"
     return None
+
+
+def climb(heads):
+    """Follow the heads of all tokens upwards, side by side.
+
+    Parameters
+    ----------
+    heads : int array-like of shape (n_tokens,)
+        A tree, or the known part of one.
+
+    Returns
+    -------
+    depths : int ndarray of shape (n_tokens,)
+        How many arcs there are to the end, also those to unknown heads.
+    ends : int ndarray of shape (n_tokens,)
+        0 for the root, -1 where a head on the way is not known.
+    """
+    up = np.concatenate([[0], heads])
+    ends = np.arange(1, up.size)
+    depths = np.zeros(ends.size, dtype=np.int64)
+    while np.any(moving := ends > 0):
+        depths += moving
+        ends = np.where(moving, up[ends], ends)
+    return depths, ends
 
 
 def is_projective(heads):

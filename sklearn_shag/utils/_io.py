@@ -2,69 +2,12 @@
 
 import contextlib
 import errno
-import hashlib
 import io
 import os
 import secrets
-import stat
 import sys
 
 from sklearn_shag.utils._messages import printable, shorten
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
-
-@contextlib.contextmanager
-def hold_lock(file):
-    """Hold a lock on a file or folder, also when that is closed before the end.
-
-    Parameters
-    ----------
-    file : int or path-like
-        A descriptor, or the path of what need not be there any more.
-    """
-    if fcntl is None:
-        yield
-        return
-    try:
-        own = os.dup(file) if isinstance(file, int) else os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        yield
-        return
-    try:
-        # Where there are no locks, nobody gets one and removes the file.
-        with contextlib.suppress(OSError):
-            fcntl.flock(own, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(own)
-
-
-def remove_unlocked(paths, is_kind, remove):
-    """Remove what killed processes have left; what is in use, or may not be removed, stays.
-
-    Parameters
-    ----------
-    paths : iterable of path-like
-        Links among them stay.
-    is_kind : callable
-        Tells of the mode of a path whether it is of the kind to be removed, as `stat.S_ISREG`.
-    remove : callable
-        Removes a path.
-    """
-    for path in paths if fcntl is not None else ():
-        with contextlib.suppress(OSError):
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                if is_kind(os.fstat(descriptor).st_mode):
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    remove(path)
-            finally:
-                os.close(descriptor)
-
 
 STANDARD = "-"  # a path that stands for standard input or output
 _CHUNK = 1 << 20  # bytes that are read at once
@@ -194,8 +137,8 @@ def atomic_write(path, mode="w"):
     The content goes to a temporary file in the same folder, which is renamed when the block ends
     and removed when the block raises: `path` holds the old content or the new, never a part. That
     holds for a loss of power too: the file is on the disk before it gets its name, and (POSIX) the
-    name when this returns. What a killed process has left is removed by whoever next writes
-    `path` (POSIX).
+    name when this returns. A process that is killed leaves its temporary file,
+    ``.sklearn_shag-*.tmp``.
 
     Parameters
     ----------
@@ -240,11 +183,10 @@ def atomic_write(path, mode="w"):
     check_target(path)
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
-        with _open_output(target, "w", path) as raw, _wrap(raw, mode) as file:
+        with _Output(target, "w", path) as raw, _wrap(raw, mode) as file:
             yield file
         return
-    _remove_stale(target)
-    with _open_temporary(target, path) as raw:
+    with _open_temporary(os.path.dirname(target), path) as raw:
         with _wrap(raw, mode) as file:
             yield file
             file.flush()
@@ -261,8 +203,9 @@ class _Output(io.FileIO):
     """A file whose errors name the path that the user knows."""
 
     def __init__(self, file, mode, path):
-        super().__init__(file, mode)
         self._path = path
+        with _naming(path, "written"):
+            super().__init__(file, mode)
 
     def write(self, data):
         with _naming(self._path, "written"):
@@ -273,47 +216,22 @@ class _Output(io.FileIO):
             super().close()
 
 
-def _open_output(file, mode, path):
-    with _naming(path, "written"):
-        return _Output(file, mode, path)
-
-
 def _wrap(raw, mode):
     file = io.BufferedWriter(raw)
     return file if mode == "wb" else io.TextIOWrapper(file, encoding="utf-8", newline="\n")
 
 
 @contextlib.contextmanager
-def _open_temporary(target, path):
-    """Open a file beside the target, which is gone at the end if it has not been renamed."""
-    while True:
-        raw = _open_output(f"{_prefix(target)}{secrets.token_hex(8)}.tmp", "x", path)
-        with hold_lock(raw.fileno()):
-            if not os.fstat(raw.fileno()).st_nlink and os.name == "posix":
-                raw.close()  # `_remove_stale` was faster than the lock
-                continue
-            try:
-                yield raw
-            finally:
-                raw.close()
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(raw.name)
-            return
-
-
-def _prefix(target):
-    """Begin the names of temporary files of one target, which may have a long name itself."""
-    folder, name = os.path.split(target)
-    digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    return os.path.join(folder, f".sklearn_shag-{digest}-")
-
-
-def _remove_stale(target):
-    """Remove temporary files of a target that killed processes have left."""
-    folder, prefix = os.path.split(_prefix(target))
-    with contextlib.suppress(OSError):  # folders that may not be listed
-        paths = [entry.path for entry in os.scandir(folder) if entry.name.startswith(prefix)]
-        remove_unlocked(paths, stat.S_ISREG, os.unlink)
+def _open_temporary(folder, path):
+    """Open a file in a folder, which is gone at the end if it has not been renamed."""
+    name = os.path.join(folder, f".sklearn_shag-{secrets.token_hex(8)}.tmp")
+    with _Output(name, "x", path) as raw:
+        try:
+            yield raw
+        finally:
+            raw.close()
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
 
 
 def _sync_folder(folder):

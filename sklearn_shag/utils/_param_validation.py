@@ -29,7 +29,7 @@ except ImportError:  # before version 1.7
     from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
 
 from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._parallel import one_blas_thread
+from sklearn_shag.utils._parallel import one_thread
 
 __all__ = [
     "LARGEST",
@@ -81,7 +81,7 @@ def fit_members_context(method: Function) -> Function:
 def _in_one_blas_thread(method):
     @wraps(method)
     def limited(*args, **kwargs):
-        with one_blas_thread():
+        with one_thread():
             return method(*args, **kwargs)
 
     return limited

@@ -5,25 +5,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-__all__ = [
-    "Allowed",
-    "ArrayLike",
-    "BoolArray",
-    "ByteArray",
-    "FilePath",
-    "FloatArray",
-    "IndexArray",
-    "IntArray",
-    "IntArrayLike",
-    "ObjectArray",
-    "RandomSeed",
-    "RouteArray",
-    "SignArray",
-    "SingleArray",
-    "StrArray",
-]
+from numpy.typing import ArrayLike as ArrayLike  # for others
+from numpy.typing import NDArray
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 ByteArray: TypeAlias = NDArray[np.uint8]

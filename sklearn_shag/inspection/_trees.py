@@ -6,17 +6,24 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads
-from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
-from sklearn_shag.inspection._grammars import ROOT_NAME, check_predicts
+from sklearn_shag.inspection._display import (
+    cut,
+    import_pyplot,
+    make_axes,
+    make_canvas,
+    text_width,
+)
+from sklearn_shag.inspection._grammars import ROOT_NAME, predict_heads
 from sklearn_shag.treebank import DependencyTree, Sentence, arc_levels
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._typing import FloatArray, IndexArray, IntArray, IntArrayLike, ObjectArray
 
-_FONT, _SMALL_FONT = 10, 8
+_FONTS, _SMALL_FONT = (10, 8, 8), 8  # of words, tags and relations; of the legend
 _HORIZONTAL = 20  # so many tokens have their words written horizontally
 _LETTERS = 20  # of a word, at most
 _MARGIN, _GAP, _ROW, _LEVEL, _LEGEND = 0.15, 0.12, 0.2, 0.28, 0.35  # inches
 _HIGHEST = 6.0  # inches for all arcs
+_CELL, _SMALLEST = 0.17, 3.0  # inches, of a marginal and of all
 # Colours that the colour-blind can tell apart, and lines that can be told apart without colour.
 _STYLES = {
     "right": {"color": "#4d4d4d", "linestyle": "-", "linewidth": 1.1},
@@ -116,8 +123,7 @@ class DependencyTreeDisplay:
             If `tree` is no DependencyTree, or the estimator does not predict.
         """
         _check_tree(tree)
-        check_predicts(estimator)
-        return cls.from_predictions(tree, estimator.predict([tree])[0], ax=ax)
+        return cls(tree, predict_heads(estimator, [tree])).plot(ax=ax)
 
     @classmethod
     def from_predictions(
@@ -172,18 +178,18 @@ class DependencyTreeDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        plt = import_pyplot(type(self).__name__)
+        plt = import_pyplot(self)
         rows = self._rows()
-        centres, width, depth = _place(rows)
+        centres, heights, width = _place(rows)
         levels = arc_levels([arc for arcs in self.arcs.values() for arc in arcs if arc[0]])
         highest = 1 + max(levels.values(), default=0)
         step = min(_LEVEL, _HIGHEST / highest)
         is_compared = self.heads is not None and self.tree.heads is not None
-        baseline = _MARGIN + depth + (_LEGEND if is_compared else 0.0)
+        baseline = _MARGIN + (sum(heights) + 0.06) + (_LEGEND if is_compared else 0.0)
         height = baseline + step * highest + _MARGIN
         self.ax_, scale = make_canvas(plt, ax, width, height)
         self.figure_ = self.ax_.figure
-        self._write(rows, centres, baseline, scale)
+        self._write(rows, centres, heights, baseline, scale)
         self.arcs_ = {}
         for kind, arcs in self.arcs.items():
             for arc in arcs:
@@ -203,15 +209,15 @@ class DependencyTreeDisplay:
             rows.append(tree.deprels)
         return [[cut(text, _LETTERS) for text in row] for row in rows]
 
-    def _write(self, rows, centres, baseline, scale):
+    def _write(self, rows, centres, heights, baseline, scale):
         turned = {"rotation": 90} if _is_turned(rows) else {}
         top = baseline - 0.06
-        for place, row in enumerate(rows):
-            size, color = (_SMALL_FONT, "#5a6270") if place else (_FONT, "black")
+        colors = "black", "#5a6270", "#5a6270"
+        for row, size, color, height in zip(rows, _FONTS, colors, heights, strict=False):
             style = {"fontsize": size * scale, "color": color, "parse_math": False, **turned}
             for centre, text in zip(centres, row, strict=True):
                 self.ax_.text(centre, top, text, ha="center", va="top", **style)
-            top -= _row_height(row, size, _is_turned(rows))
+            top -= height
 
     def _explain(self, scale):
         """Say which line means what, and how many arcs have it."""
@@ -244,27 +250,20 @@ def _is_turned(rows):
     return len(rows[0]) > _HORIZONTAL
 
 
-def _row_height(row, size, is_turned):
-    return max(text_width(text, size) for text in row) + 0.05 if is_turned else _ROW
-
-
 def _place(rows):
-    """The middle of each token, the width of the drawing, and the height of all rows, in inches."""
-    sizes = [_FONT, *[_SMALL_FONT] * (len(rows) - 1)]
-    is_turned = _is_turned(rows)
-    if is_turned:
-        boxes = [0.16] * len(rows[0])
+    """The middle of each token, the height of each row, and the width of all, in inches."""
+    widths = np.array(
+        [[text_width(text, size) for text in row] for row, size in zip(rows, _FONTS, strict=False)]
+    )
+    if _is_turned(rows):
+        heights, boxes = (widths.max(axis=1) + 0.05).tolist(), [0.16] * len(rows[0])
     else:
-        boxes = [
-            max(text_width(text, size) for text, size in zip(texts, sizes, strict=True))
-            for texts in zip(*rows, strict=True)
-        ]
+        heights, boxes = [_ROW] * len(rows), widths.max(axis=0).tolist()
     centres, left = [], _MARGIN
     for box in boxes:
         centres.append(left + (box + _GAP) / 2)
         left += box + _GAP
-    depth = sum(_row_height(row, size, is_turned) for row, size in zip(rows, sizes, strict=True))
-    return centres, max(left + _MARGIN, 3.0), depth + 0.06
+    return centres, heights, max(left + _MARGIN, 3.0)
 
 
 def _scaled(kind, scale):
@@ -289,9 +288,6 @@ def _draw_arc(ax, arc, centres, baseline, top, kind, scale):
         path = Path([(end, top), (end, baseline)])
     style = {**_scaled(kind, scale), "mutation_scale": 9 * scale, "gid": kind}
     return ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", fill=True, **style))
-
-
-_CELL, _SMALLEST, _LETTERS_OF_MARGINALS = 0.17, 3.0, 20  # inches, inches, letters of a word
 
 
 class ArcMarginalsDisplay:
@@ -410,11 +406,9 @@ class ArcMarginalsDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        plt = import_pyplot(type(self).__name__)
-        words = [cut(word, _LETTERS_OF_MARGINALS) for word in self.words]
-        if ax is None:
-            side = max(_CELL * len(words), _SMALLEST)
-            _, ax = plt.subplots(figsize=(side + 2.4, side + 1.8), layout="constrained")
+        words = [cut(word, _LETTERS) for word in self.words]
+        side = max(_CELL * len(words), _SMALLEST)
+        ax = make_axes(self, ax, figsize=(side + 2.4, side + 1.8))
         self.ax_, self.figure_ = ax, ax.figure
         self.im_ = ax.imshow(self.marginals, vmin=0.0, vmax=1.0, cmap=cmap)
         self.marks_ = None

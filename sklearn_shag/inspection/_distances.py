@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads, check_sentences, encode_trees
-from sklearn_shag.inspection._display import cut, import_pyplot
-from sklearn_shag.inspection._grammars import ROOT_NAME, check_predicts, known_tokens
+from sklearn_shag.inspection._display import cut, make_axes
+from sklearn_shag.inspection._grammars import ROOT_NAME, known_tokens, positions, predict_heads
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
@@ -152,11 +152,9 @@ class AttachmentByDistanceDisplay:
         ValueError
             If X is not valid, or no true head is known.
         """
-        check_predicts(estimator)
         sentences, _ = check_sentences(X)
         trees = encode_trees(sentences, y, partial=True)
-        predicted = check_heads(sentences, estimator.predict(sentences), "estimator.predict(X)")
-        return cls(*_count(trees, predicted)).plot(ax=ax)
+        return cls(*_count(trees, predict_heads(estimator, sentences))).plot(ax=ax)
 
     @classmethod
     def from_predictions(
@@ -207,11 +205,8 @@ class AttachmentByDistanceDisplay:
         ValueError
             If `ax` is not two axes.
         """
-        plt = import_pyplot(type(self).__name__)
-        if ax is None:
-            height = max(4.0, 1.0 + _ROW * len(self.by_symbol.names))
-            _, ax = plt.subplots(1, 2, figsize=(10, height), layout="constrained")
-        self.ax_ = np.ravel(ax)
+        height = max(4.0, 1.0 + _ROW * len(self.by_symbol.names))
+        self.ax_ = np.ravel(make_axes(self, ax, 1, 2, figsize=(10, height)))
         if self.ax_.size != 2:
             raise ValueError(
                 f"ax must be two axes, for lengths and for symbols, got {self.ax_.size}. Make them "
@@ -228,8 +223,7 @@ class AttachmentByDistanceDisplay:
             ax.plot(places, counts.precision, "o-", color="#0072b2", label="precision")[0],
             ax.plot(places, counts.recall, "s--", color="#d55e00", label="recall")[0],
         ]
-        names = [f"{name}  ({n})" for name, n in zip(counts.names, counts.true, strict=True)]
-        ax.set_xticks(places, names, rotation=90, fontsize=8)
+        ax.set_xticks(places, _labels(counts), rotation=90, fontsize=8)
         ax.set(ylim=(-0.03, 1.03), xlabel="length of the arc (true arcs)")
         ax.grid(axis="y", alpha=0.3)
         ax.legend()
@@ -239,26 +233,27 @@ class AttachmentByDistanceDisplay:
         counts = self.by_symbol
         places = np.arange(len(counts.names))
         (line,) = ax.plot(counts.recall, places, "o", color="#4d4d4d")
-        names = [
-            f"{cut(name, _LETTERS)}  ({n})"
-            for name, n in zip(counts.names, counts.true, strict=True)
-        ]
-        ax.set_yticks(places, names, fontsize=8, parse_math=False)
+        ax.set_yticks(places, _labels(counts), fontsize=8, parse_math=False)
         ax.set(xlim=(-0.03, 1.03), ylim=(places.size - 0.5, -0.5))
         ax.set(xlabel="share of right heads", ylabel="symbol of the modifier (true arcs)")
         ax.grid(alpha=0.3)
         return line
 
 
+def _labels(counts):
+    rows = zip(counts.names, counts.true, strict=True)
+    return [f"{cut(name, _LETTERS)}  ({n})" for name, n in rows]
+
+
 def _count(trees, predicted):
     """Count arcs by length and by the symbol of the modifier."""
-    known = known_tokens(trees)
-    starts = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))
-    positions = (np.arange(trees.heads.size) - starts + 1)[known]
+    known = known_tokens(trees.heads)
+    _, places = positions(trees)
+    places = places[known]
     true, predicted, codes = trees.heads[known], predicted[known], trees.codes[known]
     is_right = true == predicted
     true, found = (
-        np.where(heads == 0, 0, np.searchsorted(_LENGTHS, np.abs(positions - heads), "right"))
+        np.where(heads == 0, 0, np.searchsorted(_LENGTHS, np.abs(places - heads), "right"))
         for heads in (true, predicted)
     )
     size = max(true.max(), found.max()) + 1
