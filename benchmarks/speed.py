@@ -10,8 +10,8 @@ stage before it returned, in turns with the whole; "the rest" is what the sum of
 How much of `predict` is spent in chunks of sentences is measured within the same calls, by a
 stopwatch around them, which no other load on the machine can turn into more than the whole. How
 much of that is the chart, that is inside, outside and marginals with handing out sentences and
-taking back results, but without the search for the best tree, is the ratio of `parse_marginals` to
-`parse_heads` on one thread.
+taking back results, but without the search for the best tree, is the ratio of two times on one
+thread: `solve` where marginals are wanted, and where the best trees are.
 First calls are measured in processes of their own, with a kernel cache of their own, which the
 first of them finds empty.
 """
@@ -31,9 +31,9 @@ from unittest import mock
 from _measure import Report, measured, medians, read_arguments
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _base
-from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences
-from sklearn_shag.parsing import Batch, over_chunks, parse_heads, parse_marginals
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _parser
+from sklearn_shag.encoding import Batch, check_heads, check_sentences, encode_sentences
+from sklearn_shag.parsing import decode, list_heads, list_marginals, over_chunks, solve
 from sklearn_shag.sequences import collect_statistics, count_treebank, extract_sequences
 from sklearn_shag.treebank import read_conllu
 
@@ -96,7 +96,7 @@ def share_in_chunks(parser, trees, rounds=9):
         in_chunks.append(time.perf_counter() - started)
         return heads
 
-    with mock.patch.object(_base, "over_chunks", timed):
+    with mock.patch.object(_parser, "over_chunks", timed):
         for _ in range(rounds):
             started = time.perf_counter()
             parser.predict(trees)
@@ -106,11 +106,11 @@ def share_in_chunks(parser, trees, rounds=9):
 
 def predict_stages(model, trees):
     """Seconds of `predict` and of what it consists of, on one thread and on two."""
-    sentences, symbols = check_sentences(trees)
-    batch = Batch(sentences, *encode_sentences(symbols, model.symbols_), None)
+    _, symbols = check_sentences(trees)
+    batch = Batch(*encode_sentences(symbols, model.symbols_))
     tasks = {
-        "marginals": partial(parse_marginals, model._rungs()),
-        "heads": partial(parse_heads, model._rungs(), decoder="mbr"),
+        "marginals": partial(solve, model._score, list_marginals),
+        "heads": partial(solve, model._score, partial(decode, "mbr", list_heads)),
     }
     parsers = {n: SpectralSHAG(6, n_jobs=n).fit_statistics(model.statistics_) for n in (1, 2)}
     times = medians(

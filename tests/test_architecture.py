@@ -151,11 +151,11 @@ COLUMNS = ["upos", "xpos", "feats", "form", "lemma", "prefix", "suffix", "shape"
 @pytest.mark.parametrize(
     ("model", "n_frames", "n_calls"),
     [
-        (sklearn_shag.SpectralSHAG(2), 5, 40),
-        (sklearn_shag.CRFParser(max_iter=1), 6, 80),
+        (sklearn_shag.SpectralSHAG(2), 5, 50),
+        (sklearn_shag.CRFParser(max_iter=1), 6, 100),
         (sklearn_shag.BiaffineParser(COLUMNS, max_iter=1), 9, 150),
     ],
-    ids=lambda value: type(value).__name__,
+    ids=["grammar", "linear", "network"],
 )
 def test_few_calls_lead_from_predict_to_the_kernel(english, model, n_frames, n_calls):
     path = repository_file("benchmarks", "call_chain.py")

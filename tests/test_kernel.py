@@ -363,7 +363,7 @@ print(heads.tolist(), sum(_parse._find_trees.dispatcher.stats.cache_hits.values(
         return tmp_path
 
     def test_a_changed_kernel_is_seen_by_those_that_call_it(self, copy):
-        path = copy / SOURCE.name / "parsing" / "_eisner.py"
+        path = copy / SOURCE.name / "parsing" / "_decoders.py"
         source = path.read_text(encoding="utf-8")
         assert "heads[root - 1] = 0\n" in source
         path.write_text(source.replace("heads[root - 1] = 0\n", "heads[root - 1] = 7\n"), "utf-8")

@@ -480,7 +480,10 @@ def encode_sentences(symbols, known, check=True):
 
     Returns
     -------
-    encoded : EncodedSentences
+    codes : int ndarray of shape (n_tokens,)
+        Of the tokens of all sentences, one after the other.
+    indptr : int ndarray of shape (n_sentences + 1,)
+        Where each begins among them.
 
     Raises
     ------
