@@ -229,7 +229,7 @@ class Parser(BaseEstimator, ABC):
         labels : int ndarray of shape (n_tokens,)
             Places in `labels_`.
         """
-        table = keep(self, (self.label_counts_, self.symbols_), _tabulate_labels)
+        table = keep(self, (self.label_counts_, self.symbols_), tabulate_labels)
         return label_arcs(table, batch.codes, heads, batch.indptr)
 
     def _labeller(self, batch):
@@ -460,7 +460,3 @@ def _check_parsing(kind, *values):
 def look_up(names, codes):
     """List the names of the codes of each sentence."""
     return object_array([names[of_sentence] for of_sentence in codes])
-
-
-def _tabulate_labels(counts, symbols):
-    return tabulate_labels(counts, symbols.size)

@@ -1241,7 +1241,7 @@ class TestNotStorable:
         [
             (
                 None,
-                r"use joblib\.dump, or save one of AveragedSHAG, BiaffineParser, .*"
+                r"use joblib\.dump, or save one of DMV, EMSHAG, AveragedSHAG, .*"
                 r"SpectralSHAGCV, Tagger, TokenFeature or a Pipeline",
             ),
             (1, r"use joblib\.dump"),

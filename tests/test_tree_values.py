@@ -192,7 +192,7 @@ def test_numbers_that_are_not_finite_are_refused():
     rng = np.random.default_rng(0)
     operators, potentials = random_operators(rng, 2), random_potentials(rng, [2])
     operators.A[0, 0, 0] = np.nan
-    with pytest.raises(ValueError, match="operators hold values that are not finite"):
+    with pytest.raises(ValueError, match=r"operators\.A holds values that are not finite"):
         tree_values(operators, potentials, [[0, 1]])
     with pytest.raises(ValueError, match="arcs of sentence 0 hold values that are NaN"):
         tree_values(None, Potentials(np.array([0, 1]), arcs=np.array([np.nan, 0.0])), [[0]])

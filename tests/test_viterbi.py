@@ -334,5 +334,5 @@ def test_negative_operators_are_refused():
     with pytest.raises(ValueError, match=r"alpha_1 of the operators holds the negative value -0\."):
         best_trees(operators, random_potentials(rng, [2]))
     operators.A[1, 1, 1] = np.inf
-    with pytest.raises(ValueError, match="operators hold values that are not finite"):
+    with pytest.raises(ValueError, match=r"operators\.A holds values that are not finite"):
         best_trees(operators, random_potentials(rng, [2]))

@@ -13,7 +13,7 @@ from sklearn_shag.conditional._base import (
     prepare_trees,
 )
 from sklearn_shag.conditional._crf import CRFParser
-from sklearn_shag.conditional._passes import Examples, attachment_score, run_passes, set_aside
+from sklearn_shag.conditional._passes import Examples, make_validation, run_passes, set_aside
 from sklearn_shag.conditional._tuned import ConditionalSHAG
 
 __all__ = []

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_shag.conditional._base import ArcParser, best_labels, mask_labels, prepare_trees
-from sklearn_shag.conditional._passes import Examples, attachment_score, run_passes, set_aside
+from sklearn_shag.conditional._passes import Examples, make_validation, run_passes, set_aside
 from sklearn_shag.encoding import (
     Columns,
     all_arcs,
@@ -20,7 +20,6 @@ from sklearn_shag.encoding import (
     encode_labels,
     list_values,
     make_columns,
-    take_sentences,
 )
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
@@ -284,17 +283,12 @@ class CRFParser(ArcParser):
             trees.weights,
         )
 
-        def validate(weights):
-            def score(batch):
-                return score_by_arcs(batch.indptr, _score_all(weights, templates, batch), None)
+        def score(weights, batch):
+            return score_by_arcs(batch.indptr, _score_all(weights, templates, batch), None)
 
-            given = take_sentences(trees, held_out).given
-            return attachment_score(score, take_sentences(examples, held_out), given)
-
-        arcs, of_labels, history = self._learn(
-            *(start.weights, templates, examples, chosen),
-            *(validate if held_out.size else None, rng),
-        )
+        validate = make_validation(score, trees, examples, held_out)
+        learned = self._learn(start.weights, templates, examples, chosen, validate, rng)
+        arcs, of_labels, history = learned
         mask = mask_labels(trees.heads, examples.labels, start.weights.label_mask)
         vars(self).update(
             columns_=start.columns.names,

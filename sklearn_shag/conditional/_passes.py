@@ -53,25 +53,36 @@ def set_aside(n_sentences, fraction, rng):
     return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
 
 
-def attachment_score(score, examples, heads):
-    """Compute the attachment score of the trees that are found by what is known of sentences.
+def make_validation(score, trees, examples, held_out):
+    """Say how good what was learned is on the trees that are set aside; None if there are none.
 
     Parameters
     ----------
     score : callable
-        As :func:`~sklearn_shag.parsing._parse.solve` takes it.
+        Takes what was learned, and a Batch, and returns what is known of it, Scored.
+    trees : KnownTrees
     examples : Examples
-    heads : int ndarray of shape (n_tokens,)
-        True ones, -1 where they are not known.
+        The same.
+    held_out : int ndarray
+        Which of them are set aside.
 
     Returns
     -------
-    score : float
+    validate : None or callable
+        Takes what was learned, and returns the attachment score of the trees that it finds.
     """
+    if not held_out.size:
+        return None
+    examples, heads = take_sentences(examples, held_out), take_sentences(trees, held_out).given
     want = partial(decode, "mbr", lambda _batch, _scored, heads: heads)
-    found = solve(score, want, Batch(examples.codes, examples.indptr))
     weighted = np.repeat(examples.weights, np.diff(examples.indptr)) * (heads >= 0)
-    return float(weighted @ (found == heads) / weighted.sum())
+
+    def validate(learned):
+        batch = Batch(examples.codes, examples.indptr)
+        found = solve(partial(score, learned), want, batch)
+        return float(weighted @ (found == heads) / weighted.sum())
+
+    return validate
 
 
 def run_passes(

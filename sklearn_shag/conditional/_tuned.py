@@ -16,6 +16,7 @@ from sklearn_shag.learning import DeterministicSHAG, OperatorMixin, TreeLearner
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, allowed_arcs
+from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import progress
@@ -311,7 +312,7 @@ class Start(NamedTuple):
 def _space_of(start):
     """The logarithms of operators to begin with."""
     log_start = [
-        np.where(part > smallest, np.maximum(_log(part), FLOOR), -np.inf)
+        np.where(part > smallest, np.maximum(log_of(part), FLOOR), -np.inf)
         for part, smallest in zip(start, SMALLEST, strict=True)
     ]
     log_start[2][:, :, -1] = -np.inf  # the unknown modifier is the sum of all
@@ -370,11 +371,6 @@ def _objective(space, free, known, weights, alpha, vector, *, n_jobs, losses):
     losses.append(float(loss / weights.sum()))
     value = loss + alpha / 2 * (moved @ moved)
     return value, space.gradient(operators, uses) + alpha * moved
-
-
-def _log(values):
-    with np.errstate(divide="ignore"):
-        return np.log(values)
 
 
 def _potentials(trees, symbols):

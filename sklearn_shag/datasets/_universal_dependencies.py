@@ -4,13 +4,13 @@ import hashlib
 import os
 import re
 import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Sequence
-from concurrent.futures import Future
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from threading import TIMEOUT_MAX, Event, Thread
 
 from sklearn.utils import Bunch
 
@@ -26,6 +26,7 @@ ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags
 DEFAULT_VERSION = "2.16"
 SPLITS = ("train", "dev", "test")
 CHECKSUMS = "SHA256SUMS"
+_WANTED = re.compile(r".*\.conllu|(LICENSE|README).*")
 _CHECKSUM = re.compile(r"([0-9a-f]{64})  ([^/\\]+)")
 _MAX_CHECKSUMS = 2**20  # bytes
 _PREFIX = ".sklearn_shag-fetch-"
@@ -33,60 +34,36 @@ _CHUNK = 1 << 16  # bytes that are saved or unpacked at once
 _SILENCE = 60.0  # seconds that a server may need for the next bytes
 
 
-class Downloader:
-    """Save what a server sends, as pooch asks for it: not more than so much, nor for longer.
+def save_response(max_bytes, timeout, progressbar, url, path, pooch):
+    """Save what a server sends: not more than so much, nor for longer.
 
     Parameters
     ----------
     max_bytes : int or None
     timeout : float or None
-        Seconds for all of it: a server that sends a byte now and then is never silent.
+        Seconds for all of it, looked at whenever a piece has come.
     progressbar : bool
+    url, path, pooch
+        As pooch calls a downloader.
     """
+    import requests
 
-    def __init__(self, max_bytes, timeout, progressbar):
-        self.max_bytes = max_bytes
-        self.timeout = timeout
-        self.progressbar = progressbar
-
-    def __call__(self, url, output_file, pooch):
-        # Nothing else ends a read that gets its bytes one by one: it goes on in a thread that
-        # nobody waits for.
-        done, stopped = Future(), Event()
-
-        def work():
-            try:
-                done.set_result(self._save(url, output_file, stopped))
-            except BaseException as error:
-                done.set_exception(error)
-
-        Thread(target=work, daemon=True).start()
-        try:
-            # The system cannot wait for more than some centuries.
-            done.result(None if self.timeout is None else min(self.timeout, TIMEOUT_MAX))
-        except TimeoutError:
-            raise OSError(
-                f"it is not complete after timeout={self.timeout:g} seconds; give it more"
-            ) from None
-        finally:
-            stopped.set()
-
-    def _save(self, url, path, stopped):
-        import requests
-
-        with requests.get(url, timeout=_SILENCE, stream=True) as response:
-            response.raise_for_status()
-            declared = response.headers.get("Content-Length", "")
-            total = int(declared) if declared.isdecimal() and len(declared) < 20 else None
-            check_size(total or 0, self.max_bytes)
-            verbose = 2 if self.progressbar else 0
-            with progress("Download", total, "bytes", verbose) as advance, open(path, "wb") as file:
-                for chunk in response.iter_content(_CHUNK):
-                    if stopped.is_set():
-                        return
-                    file.write(chunk)
-                    check_size(file.tell(), self.max_bytes)
-                    advance(len(chunk))
+    start = time.monotonic()
+    with requests.get(url, timeout=_SILENCE, stream=True) as response:
+        response.raise_for_status()
+        declared = response.headers.get("Content-Length", "")
+        total = int(declared) if declared.isdecimal() and len(declared) < 20 else None
+        check_size(total or 0, max_bytes)
+        bar = progress("Download", total, "bytes", 2 if progressbar else 0)
+        with bar as advance, open(path, "wb") as file:
+            for chunk in response.iter_content(_CHUNK):
+                file.write(chunk)
+                check_size(file.tell(), max_bytes)
+                advance(len(chunk))
+                if timeout is not None and time.monotonic() - start > timeout:
+                    raise OSError(
+                        f"it is not complete after timeout={timeout:g} seconds; give it more"
+                    )
 
 
 def check_size(n_bytes, max_bytes):
@@ -97,16 +74,14 @@ def check_size(n_bytes, max_bytes):
         )
 
 
-def unpack(archive, folder, is_wanted, max_bytes):
-    """Unpack files from the top folder of a zip archive.
+def unpack(archive, folder, max_bytes):
+    """Unpack trees, licence and README from the top folder of a zip archive.
 
     Parameters
     ----------
     archive : path-like
     folder : pathlib.Path
         Where they are to be.
-    is_wanted : callable
-        Tells of the name of a file whether it is unpacked.
     max_bytes : int or None
         The largest size of all together, as the archive has it and as it is.
 
@@ -121,7 +96,7 @@ def unpack(archive, folder, is_wanted, max_bytes):
             for member in content.infolist():
                 _check_name(member.filename)
                 _, *path = member.filename.split("/")
-                if len(path) == 1 and is_wanted(path[0]):
+                if len(path) == 1 and _WANTED.fullmatch(path[0]):
                     if path[0] in members:
                         raise OSError(f"it holds {shorten(path[0])} twice")
                     members[path[0]] = member
@@ -228,8 +203,8 @@ def fetch_treebank(
         and of each file that is read, as for :func:`sklearn_shag.treebank.read_conllu`. None for
         any size.
     timeout : float or None, default=3600
-        Seconds that a download may take altogether; None for any time. A server that sends nothing
-        for 60 seconds is given up in any case.
+        Seconds that a download may take altogether, looked at with every 64 kB; None for any time.
+        A server that sends nothing for 60 seconds is given up in any case.
 
     Returns
     -------
@@ -288,8 +263,8 @@ def fetch_treebank(
             )
         folder = released
         _check_target(folder)
-        downloader = Downloader(max_bytes, timeout, progressbar)
-        _download(name, version or DEFAULT_VERSION, folder, known_hash, downloader)
+        save = partial(save_response, max_bytes, timeout, progressbar)
+        _download(name, version or DEFAULT_VERSION, folder, known_hash, save, max_bytes)
     _verify(folder)
     splits = {
         split: [
@@ -322,7 +297,7 @@ def _check_target(folder):
         )
 
 
-def _download(name, version, folder, known_hash, downloader):
+def _download(name, version, folder, known_hash, save, max_bytes):
     """Download a release of a treebank and move its files into place in one step."""
     try:
         import pooch
@@ -342,7 +317,7 @@ def _download(name, version, folder, known_hash, downloader):
                 known_hash=known_hash and f"sha256:{known_hash}",
                 path=scratch,
                 fname="archive.zip",
-                downloader=downloader,
+                downloader=save,
             )
         except OSError as error:
             message = (
@@ -354,16 +329,11 @@ def _download(name, version, folder, known_hash, downloader):
         unpacked = Path(scratch, name)
         unpacked.mkdir()
         try:
-            unpack(archive, unpacked, _is_wanted, downloader.max_bytes)
+            unpack(archive, unpacked, max_bytes)
             _write_checksums(unpacked)
         except OSError as error:
             raise OSError(f"What {url} gave cannot be used: {printable(error, 300)}.") from error
         _install(unpacked, folder)
-
-
-def _is_wanted(filename):
-    """The trees, the licence and the README."""
-    return filename.endswith(".conllu") or filename.startswith(("LICENSE", "README"))
 
 
 def _install(unpacked, folder):

@@ -133,15 +133,10 @@ def _find_columns(sentences):
     """What there is in sentences that says something."""
     if not all(isinstance(sentence, DependencyTree) for sentence in sentences):
         return ("symbol",)
-    found = [name for name in _READ if _has_values(name, sentences)]
+    found = [n for n in _READ if any(set(_column(s, n)) != {MISSING} for s in sentences)]
     same = any(all(s.symbols == _column(s, name) for s in sentences) for name in found)
     suffix = ["suffix"] if "form" in found else []
     return (*([] if same else ["symbol"]), *found, *suffix)
-
-
-def _has_values(name, trees):
-    """Tell whether any token has a value in a column of a file."""
-    return any(set(_column(tree, name)) != {MISSING} for tree in trees)
 
 
 def _column(tree, name):

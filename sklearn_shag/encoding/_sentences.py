@@ -39,11 +39,6 @@ _SYMBOLS = {
 }
 
 
-def advise_on_sentences(X):
-    """What to pass in place of X, which is no sequence of sentences."""
-    return _look_up(_SENTENCES, X)
-
-
 def advise_on_symbol(symbol):
     """What to do about a symbol that is empty or no string."""
     is_nan = isinstance(symbol, Number) and symbol != symbol
@@ -175,7 +170,7 @@ def check_sentences(X):
     if not is_collection(X):
         raise TypeError(
             f"X must be a sequence of sentences, got a single {type(X).__name__}. "
-            f"{advise_on_sentences(X)}"
+            f"{_look_up(_SENTENCES, X)}"
         )
     if hasattr(X, "columns"):  # iterated, a data frame gives the names of its columns
         raise TypeError(
@@ -358,22 +353,13 @@ def list_labels(sentences, heads, y=None):
             given if isinstance(given, DependencyTree) and given.deprels else sentence
             for given, sentence in zip(y, sentences, strict=True)
         ]
-        known &= heads == np.concatenate([_heads_of(tree) for tree in trees])
-    labels = [_labels_of(tree) for tree in trees]
+        own = (np.full(len(t), -1) if getattr(t, "heads", None) is None else t.heads for t in trees)
+        known &= heads == np.concatenate(list(own))
+    labels = [getattr(tree, "deprels", None) or (MISSING,) * len(tree) for tree in trees]
     if known.all():
         return labels
     known = iter(known.tolist())
     return [[label if next(known) else MISSING for label in sentence] for sentence in labels]
-
-
-def _labels_of(sentence):
-    labels = sentence.deprels if isinstance(sentence, DependencyTree) else None
-    return labels or (MISSING,) * len(sentence)
-
-
-def _heads_of(sentence):
-    heads = sentence.heads if isinstance(sentence, DependencyTree) else None
-    return np.full(len(sentence), -1) if heads is None else heads
 
 
 def collect_labels(labels):

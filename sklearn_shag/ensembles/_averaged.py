@@ -121,7 +121,7 @@ class AveragedSHAG(Ensemble):
             # What crosses is seen to here, whatever the decoders of members.
             of_member = batch.of_member(k)._replace(crossing=None)
             score = open_member(self.estimators_[k]).parser._score
-            scored, marginals = solve(score, _keep_both, of_member)
+            scored, marginals = solve(score, lambda *found: found[1:], of_member)
             averages = averages + weights[k] / weights.sum() * marginals
             label = scored.label if k == labelling else label
         return Scored(marginals=averages, label=label)
@@ -152,10 +152,6 @@ class AveragedSHAG(Ensemble):
 
     def _asked(self):
         return np.flatnonzero(self._member_weights(len(self.estimators_)))
-
-
-def _keep_both(_, scored, marginals):
-    return scored, marginals
 
 
 def _answer(member, sentences, heads):

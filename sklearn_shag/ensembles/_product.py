@@ -10,6 +10,7 @@ from sklearn_shag.ensembles._base import Ensemble
 from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.operators import LOG_BASE, Operators
 from sklearn_shag.parsing import Potentials, Scored, pack_grammar, packed_unit_grammar
+from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._typing import ArrayLike
 
@@ -109,8 +110,7 @@ def multiply_potentials(members, weights):
 
 def _raise(factors, weight):
     """Raise factors to a power, up to the logarithm of the largest in each row."""
-    with np.errstate(divide="ignore"):
-        logs = weight * np.log(factors) if weight else np.zeros_like(factors)
+    logs = weight * log_of(factors) if weight else np.zeros_like(factors)
     # An arc that has no mass here is not forbidden: where no tree has any, others decide.
     largest = logs.max(axis=-1)
     largest[largest == -np.inf] = 0.0

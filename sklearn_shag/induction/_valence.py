@@ -34,6 +34,10 @@ class Distributions(NamedTuple):
     moves: np.ndarray  # (V + 1, 2, n or 1, V, n or 1): the modifier, and the state after it
 
 
+# How many axes the outcomes of each distribution have.
+N_AXES = Distributions(1, 1, 1, 2)
+
+
 class Estimate(NamedTuple):
     """What the M step makes of counts."""
 
@@ -85,7 +89,7 @@ def estimate(counts, form):
     estimate : Estimate
         What was never seen, and has no prior, is uniform.
     """
-    pairs = list(zip(counts, _priors(counts, form), _n_axes(), strict=True))
+    pairs = list(zip(counts, _priors(counts, form), N_AXES, strict=True))
     if form.inference == "map":
         weights = Distributions(*(normalise(part + prior, n) for part, prior, n in pairs))
         return Estimate(weights, log_prior(weights, form), weights)
@@ -117,11 +121,6 @@ def _priors(counts, form):
     """The pseudo-counts of an outcome of each distribution; states after a modifier share one."""
     of_starts = form.prior if form.hidden else 0.0
     return Distributions(form.prior, of_starts, form.prior, form.prior / counts.moves.shape[-1])
-
-
-def _n_axes():
-    """How many axes the outcomes of each distribution have."""
-    return Distributions(1, 1, 1, 2)
 
 
 def _of_known(part):

@@ -83,7 +83,8 @@ class GenerativeMixin:
         See Also
         --------
         log_likelihood : Of a sentence, summed over its trees.
-        conditional_log_likelihood : Of a tree, given its sentence: the difference of the two.
+        sklearn_shag.BaseSHAG.conditional_log_likelihood : Of a tree, given its sentence: the
+            difference of the two.
 
         Notes
         -----
@@ -377,7 +378,7 @@ class IncrementalMixin:
         self._check_parsing()
         parts = [self.statistics_] if hasattr(self, "statistics_") else []
         trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
-        self._learn(merge_statistics([*parts, count_trees(trees, sequences_of(trees))]))
+        self._learn(merge_statistics([*parts, count_trees(trees)]))
         return self
 
     @fit_context

@@ -17,6 +17,7 @@ from sklearn_shag.operators import (
     pair_automaton,
 )
 from sklearn_shag.sequences import build_prefix_trees, pair_moments, take_sequences
+from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._parallel import one_thread, progress, run_parallel
 
@@ -334,8 +335,8 @@ def _log_prior(automaton, prior):
     total = 0.0
     for part, uses in zip(automaton, prior, strict=True):
         used = uses > 0
-        with np.errstate(divide="ignore"):  # a start may lack what the pool has
-            total += float(np.sum(uses[used] * np.log(part[used])))
+        # A start may lack what the pool has.
+        total += float(np.sum(uses[used] * log_of(part[used])))
     return total
 
 

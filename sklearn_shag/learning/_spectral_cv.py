@@ -13,7 +13,7 @@ from sklearn_shag.encoding import check_sentences, encode_trees
 from sklearn_shag.learning._automata import fallback_grammar
 from sklearn_shag.learning._base import BaseSHAG, Learned
 from sklearn_shag.learning._spectral import SpectralSHAG
-from sklearn_shag.sequences import count_trees, sequences_of
+from sklearn_shag.sequences import count_trees
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
@@ -214,7 +214,7 @@ class SpectralSHAGCV(BaseSHAG):
             raise ValueError(f"scoring={self.scoring!r} is not a finite number for {worst}.")
         results = format_results(list(grid), scores)
         best = int(results["rank_test_score"].argmin())
-        statistics = count_trees(everything, sequences_of(everything))
+        statistics = count_trees(everything)
         learned = self._model(**grid[best])._learn_operators(statistics, None, None)
         self._become_fitted(
             statistics,
@@ -294,8 +294,7 @@ class SpectralSHAGCV(BaseSHAG):
 
 
 def _count_part(data, chosen):
-    trees = encode_trees(*_take(data, chosen))
-    return count_trees(trees, sequences_of(trees))
+    return count_trees(encode_trees(*_take(data, chosen)))
 
 
 def _take(data, chosen):

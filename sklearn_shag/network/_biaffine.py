@@ -11,12 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn_shag.conditional import (
     ArcParser,
     Examples,
-    attachment_score,
+    make_validation,
     mask_labels,
     prepare_trees,
     set_aside,
 )
-from sklearn_shag.encoding import collect_labels, encode_columns, encode_labels, take_sentences
+from sklearn_shag.encoding import collect_labels, encode_columns, encode_labels
 from sklearn_shag.network._estimators import NetworkLearner, Start, read_tags
 from sklearn_shag.network._network import label, make_network, read
 from sklearn_shag.network._parameters import NetworkWeights
@@ -271,20 +271,13 @@ class BiaffineParser(NetworkLearner, ArcParser):
             trees.weights,
         )
 
-        def validate(values):
+        def score(values, batch):
             network = make_network(start.sizes, values, start.vectors)
+            return _score_reading(read(network, batch), batch, None)
 
-            def score(batch):
-                return _score_reading(read(network, batch), batch, None)
-
-            given = take_sentences(trees, held_out).given
-            return attachment_score(score, take_sentences(examples, held_out), given)
-
-        values, history = self._train(
-            *(start, examples, chosen, rng),
-            validate if held_out.size else None,
-            self.n_iter_no_change,
-        )
+        validate = make_validation(score, trees, examples, held_out)
+        learned = self._train(start, examples, chosen, rng, validate, self.n_iter_no_change)
+        values, history = learned
         mask = mask_labels(examples.heads, examples.labels, start.label_mask)
         vars(self).update(
             columns_=start.columns.names,

@@ -137,10 +137,6 @@ def _explain(operators):
     )
 
 
-def _explain_in_general():
-    return "Raise max_length, or use a grammar whose heads take fewer modifiers."
-
-
 def draw_derivations(
     root_masses,
     make_sampler,
@@ -148,7 +144,7 @@ def draw_derivations(
     n_sentences,
     max_length,
     rng,
-    explain=_explain_in_general,
+    explain=lambda: "Raise max_length, or use a grammar whose heads take fewer modifiers.",
 ):
     """Draw derivations: what :func:`sample_derivations` does, whatever draws their sequences.
 

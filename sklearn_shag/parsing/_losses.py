@@ -18,7 +18,7 @@ from sklearn_shag.parsing._potentials import (
 )
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import DependencyTree, Heads
-from sklearn_shag.utils._arrays import is_collection
+from sklearn_shag.utils._arrays import is_collection, log_of
 from sklearn_shag.utils._heads import as_heads
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._messages import shorten
@@ -151,7 +151,7 @@ def _arc_logs(potentials, tokens, heads):
             before[tokens.modifiers[1:]] = memory[tokens.modifiers[:-1]]
             begins, ends = tokens.indptr[:-1], tokens.indptr[1:]
             before[tokens.modifiers[begins[begins < ends]]] = 0
-        logs += _log(arc_memory[used, before])
+        logs += log_of(arc_memory[used, before])
     return logs
 
 
@@ -166,13 +166,8 @@ def _stop_logs(potentials, tokens):
         heads, directions = tokens.heads, tokens.directions
         of_token = heads < potentials.codes.size  # the root symbol has no such factor
         stops = heads[of_token], directions[of_token], last[of_token]
-        logs[of_token] = _log(potentials.stop_memory[stops])
+        logs[of_token] = log_of(potentials.stop_memory[stops])
     return logs
-
-
-def _log(factors):
-    with np.errstate(divide="ignore"):
-        return np.log(factors)
 
 
 # What is known of the heads of a sentence; numba makes no literals of this type.

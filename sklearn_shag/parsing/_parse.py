@@ -19,6 +19,7 @@ from sklearn_shag.parsing._potentials import (
     potentials_of_arcs,
 )
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
+from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._kernel import kernel
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
@@ -117,8 +118,7 @@ def decode(decoder, want, batch, scored, marginals):
     if decoder == "max_marginal":
         scores = np.where(marginals > 0, marginals, -np.inf)
     else:
-        with np.errstate(divide="ignore"):  # what is forbidden, and no token is its own head
-            scores = np.log(marginals)
+        scores = log_of(marginals)  # some are forbidden, and no token is its own head
     heads = np.empty(batch.indptr[-1], dtype=np.int64)
     find = _find_arborescences if decoder == "mst" else _find_trees
     find(scores, arc_begins(batch.indptr), batch.indptr, heads)

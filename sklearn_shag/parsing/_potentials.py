@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_shag.encoding import RIGHT, arc_begins
 from sklearn_shag.operators import Operators, ScaledOperators, check_shapes, scale_operators
 from sklearn_shag.parsing._fast_sums import LARGEST_IN_RANGE
-from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape
+from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape, log_of
 from sklearn_shag.utils._kernel import inlined_kernel
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import as_floats
@@ -57,8 +57,7 @@ class PackedGrammar:
 
 def log_grammar(operators):
     """Take the logarithms of a grammar that is not negative, as :class:`LogGrammar`."""
-    with np.errstate(divide="ignore"):
-        alpha_1, alpha_inf, A = (np.log(np.ascontiguousarray(part)) for part in operators)
+    alpha_1, alpha_inf, A = (log_of(np.ascontiguousarray(part)) for part in operators)
     paths = alpha_inf[-1, RIGHT, :, None] + A[-1, RIGHT] + alpha_1[-1, RIGHT]
     A = np.ascontiguousarray(np.swapaxes(A, -1, -2))
     return LogGrammar(alpha_1, alpha_inf, A, paths.max(axis=(1, 2)))

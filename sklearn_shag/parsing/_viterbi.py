@@ -8,6 +8,7 @@ from sklearn_shag.encoding import LEFT, RIGHT, take_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chart import CHUNK_COST, cut
 from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar, classes_of
+from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._simd import LANES, larger_sum, load, store, weight
@@ -39,10 +40,8 @@ class Derivations(NamedTuple):
 
 def log_factors(factors):
     """Take the logarithms of the factors of memories; those of arcs are logarithms."""
-    with np.errstate(divide="ignore"):
-        return factors._replace(
-            arc_memory=np.log(factors.arc_memory), stop_memory=np.log(factors.stop_memory)
-        )
+    parts = log_of(factors.arc_memory), log_of(factors.stop_memory)
+    return factors._replace(arc_memory=parts[0], stop_memory=parts[1])
 
 
 def best_derivations(grammar, factors, which, heads, scores):

@@ -172,20 +172,20 @@ def add_up(shape, *rows):
     return *map(np.ascontiguousarray, np.unravel_index(present, shape)), sums.astype(float)
 
 
-def tabulate_labels(counts, n_symbols):
+def tabulate_labels(counts, symbols):
     """Find the most frequent relation in every context; of equals the first.
 
     Parameters
     ----------
     counts : LabelCounts
         Not without rows.
-    n_symbols : int
+    symbols : ndarray of shape (n_symbols,)
 
     Returns
     -------
     table : LabelTable
     """
-    arcs = counts[:3]
+    arcs, n_symbols = counts[:3], symbols.size
     contexts = np.concatenate([_number(n_symbols, *arcs, *pooled) for pooled in BACK_OFF])
     rows = np.tile(counts.labels, len(BACK_OFF)), np.tile(counts.counts, len(BACK_OFF))
     n_labels = counts.labels.max() + 1

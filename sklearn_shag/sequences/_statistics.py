@@ -184,7 +184,8 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
 
     Parameters
     ----------
-    sequences : HeadModifierSequences
+    sequences : None or HeadModifierSequences, default=None
+        Theirs, if they are at hand.
         Of all heads and directions, in any order.
     n_symbols : int
         Number of known symbols; the root symbol has the code ``n_symbols + 1``.
@@ -322,18 +323,20 @@ def sequences_of(trees):
     return extract_sequences(*arrays, trees.symbols.size, trees.weights)
 
 
-def count_trees(trees, sequences):
-    """Count the trigrams of encoded trees, given their sequences.
+def count_trees(trees, sequences=None):
+    """Count the trigrams of encoded trees.
 
     Parameters
     ----------
     trees : EncodedTrees
-    sequences : HeadModifierSequences
+    sequences : None or HeadModifierSequences, default=None
+        Theirs, if they are at hand.
 
     Returns
     -------
     statistics : TreebankStatistics
     """
+    sequences = sequences_of(trees) if sequences is None else sequences
     statistics = collect_statistics(sequences, trees.symbols.size)
     return TreebankStatistics(trees.symbols, statistics, trees.labels, count_labels(trees))
 
@@ -380,8 +383,7 @@ def count_treebank(
     >>> counted.statistics.roots
     array([0., 1., 1.])
     """
-    trees = encode_trees(X, y, sample_weight)
-    return count_trees(trees, sequences_of(trees))
+    return count_trees(encode_trees(X, y, sample_weight))
 
 
 def check_statistics(value, name):

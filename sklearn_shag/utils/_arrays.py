@@ -168,3 +168,9 @@ def check_codes(record, name, **largest):
     """Check that the codes in arrays of a NamedTuple run from 0 to the largest of each."""
     for field, high in largest.items():
         check_range(getattr(record, field), 0, high, f"{name}.{field}")
+
+
+def log_of(values):
+    """Take logarithms: of 0 it is -inf, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(values)
