@@ -52,25 +52,26 @@ _FOLDERS = (
 
 __all__ = ["__version__", *_MODULES]
 
-if typing.TYPE_CHECKING:
-    from sklearn_shag._dummy import DummyParser
-    from sklearn_shag.conditional._crf import CRFParser
-    from sklearn_shag.conditional._tuned import ConditionalSHAG
-    from sklearn_shag.ensembles._averaged import AveragedSHAG
-    from sklearn_shag.ensembles._product import ProductSHAG
-    from sklearn_shag.induction._concave import ConcaveParser
-    from sklearn_shag.induction._dmv import DMV
-    from sklearn_shag.induction._mixture import MixtureSHAG
-    from sklearn_shag.learning._base import BaseSHAG
-    from sklearn_shag.learning._deterministic import DeterministicSHAG
-    from sklearn_shag.learning._em import EMSHAG
-    from sklearn_shag.learning._spectral import SpectralSHAG
-    from sklearn_shag.learning._spectral_cv import SpectralSHAGCV
-    from sklearn_shag.lexical._lexicalized import LexicalizedSHAG
-    from sklearn_shag.model_files._archive import ModelFileError
-    from sklearn_shag.model_files._persistence import load_model, save_model
-    from sklearn_shag.network._biaffine import BiaffineParser
-    from sklearn_shag.network._tagger import Tagger
+if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
+    from sklearn_shag._dummy import DummyParser as DummyParser
+    from sklearn_shag.conditional._crf import CRFParser as CRFParser
+    from sklearn_shag.conditional._tuned import ConditionalSHAG as ConditionalSHAG
+    from sklearn_shag.ensembles._averaged import AveragedSHAG as AveragedSHAG
+    from sklearn_shag.ensembles._product import ProductSHAG as ProductSHAG
+    from sklearn_shag.induction._concave import ConcaveParser as ConcaveParser
+    from sklearn_shag.induction._dmv import DMV as DMV
+    from sklearn_shag.induction._mixture import MixtureSHAG as MixtureSHAG
+    from sklearn_shag.learning._base import BaseSHAG as BaseSHAG
+    from sklearn_shag.learning._deterministic import DeterministicSHAG as DeterministicSHAG
+    from sklearn_shag.learning._em import EMSHAG as EMSHAG
+    from sklearn_shag.learning._spectral import SpectralSHAG as SpectralSHAG
+    from sklearn_shag.learning._spectral_cv import SpectralSHAGCV as SpectralSHAGCV
+    from sklearn_shag.lexical._lexicalized import LexicalizedSHAG as LexicalizedSHAG
+    from sklearn_shag.model_files._archive import ModelFileError as ModelFileError
+    from sklearn_shag.model_files._persistence import load_model as load_model
+    from sklearn_shag.model_files._persistence import save_model as save_model
+    from sklearn_shag.network._biaffine import BiaffineParser as BiaffineParser
+    from sklearn_shag.network._tagger import Tagger as Tagger
 else:  # to type checkers any name would be right
 
     def __getattr__(name):

@@ -39,7 +39,6 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
-from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearWeights
 from sklearn_shag.inspection import (
     ApproximateDFA,
@@ -118,6 +117,8 @@ from sklearn_shag.parsing import (
     tree_values,
 )
 from sklearn_shag.sequences import (
+    LEFT,
+    RIGHT,
     HeadModifierSequences,
     LabelCounts,
     Moments,
