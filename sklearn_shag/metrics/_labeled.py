@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_shag.metrics._attachment import Ignored, align_heads, list_sentences
 from sklearn_shag.treebank import MISSING, DependencyTree, require_trees
-from sklearn_shag.utils._heads import UNKNOWN, climb
+from sklearn_shag.utils._heads import UNKNOWN, follow_heads
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 # Relations between content words, of which CLAS is; the others are function words and punctuation.
@@ -402,5 +402,5 @@ def _lengths(heads):
 
 def _depths(heads):
     """Count the arcs to the root from every token; -1 where not all heads on the way are known."""
-    depths, ends = climb(heads)
+    depths, ends = follow_heads(heads)
     return np.where(ends == UNKNOWN, UNKNOWN, depths)

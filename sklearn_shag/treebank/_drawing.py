@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from sklearn_shag.utils._heads import UNKNOWN, climb, is_projective
+from sklearn_shag.utils._heads import UNKNOWN, follow_heads, is_projective
 from sklearn_shag.utils._messages import printable
 
 _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
@@ -55,7 +55,7 @@ def draw_text(forms, symbols, heads=None, deprels=None):
 
 
 def _draw_branches(heads):
-    depths = (climb(heads)[0] - 1).tolist()  # of roots, and where the head is not known, 0
+    depths = (follow_heads(heads)[0] - 1).tolist()  # of roots, and where the head is not known, 0
     rows = [bytearray(b" ") * (_INDENT * depth) for depth in depths]
     for head, dependents in _dependents(heads).items():
         column = _INDENT * depths[head - 1]

@@ -167,7 +167,7 @@ def _find_error(heads):
     return None
 
 
-def climb(heads):
+def follow_heads(heads):
     """Follow the heads of all tokens upwards, side by side.
 
     Parameters
