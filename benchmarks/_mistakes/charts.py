@@ -47,7 +47,10 @@ MISTAKES = [
         "chart(grammar, Potentials([0, 2], ['DET', 'NOUN']))",
         raises(ValueError, r"codes.*whole numbers", r"symbols_", r"'DET'"),
     ),
-    Mistake("chart(grammar, Potentials([0, 2], [0, 99]))", raises(ValueError, r"0\.\.15.*0\.\.99")),
+    Mistake(
+        "chart(grammar, Potentials([0, 2], [0, 99]))",
+        raises(ValueError, r"codes\[1\].*0 to 15.*99"),
+    ),
     Mistake("chart(grammar, Potentials([0, 2], [0, 5, 7]))", raises(ValueError, r"\(2,\).*\(3,\)")),
     Mistake(
         "chart(grammar, Potentials([2, 3], [0, 5]))", raises(ValueError, r"indptr.*begin with 0")
@@ -60,7 +63,10 @@ MISTAKES = [
     Mistake("inside_outside(grammar, ['DET'])", raises(ValueError, r"codes.*whole.*symbols_")),
     Mistake("inside_outside(grammar, [0.5, 1.5])", raises(ValueError, r"codes.*whole numbers")),
     Mistake("inside_outside(grammar, trees[0])", raises(ValueError, r"codes", r"DependencyTree")),
-    Mistake("inside_outside(grammar, [[0, 5]])", raises(ValueError, r"one sentence", r"\(1, 2\)")),
+    Mistake(
+        "inside_outside(grammar, [[0, 5]])",
+        raises(ValueError, r"codes must be a flat array", r"\[\[0, 5\]\]"),
+    ),
     # Factors.
     Mistake(
         f"chart(grammar, {PAIR}, arcs=np.zeros((2, 3))))",
@@ -83,7 +89,7 @@ MISTAKES = [
     ),
     Mistake(
         f"chart(grammar, {PAIR}, memory=[0, 2], arc_memory=np.ones((6, 2))))",
-        raises(ValueError, r"memory must lie in 0\.\.1", r"got 0\.\.2"),
+        raises(ValueError, r"memory\[1\] must be from 0 to 1", r"got 2"),
     ),
     Mistake(
         f"chart(grammar, {PAIR}, arc_memory=-np.ones((6, 1))))",
