@@ -351,7 +351,7 @@ def encode_columns(columns, sentences, indptr):
         if name in TAGS:
             meaningless = {UNKNOWN, code_of.get(MISSING, UNKNOWN)}
             if not meaningless.isdisjoint(of_values):
-                n_meaningless = sum(of_values[place] in meaningless for place in places)
+                n_meaningless = np.isin(np.array(of_values)[places], list(meaningless)).sum()
                 symbols = [map(values.__getitem__, places)]
                 check_share(n_meaningless, n_tokens, symbols, list(code_of))
         encoded.append((of_values, places))
