@@ -34,9 +34,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.cli import _main as _main
-from sklearn_shag.cli import _models as _models
-from sklearn_shag.cli import main
+from sklearn_shag.cli import _main, _models, main
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,

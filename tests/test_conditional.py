@@ -20,7 +20,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.conditional import _tuned as _tuned
+from sklearn_shag.conditional import _tuned
 from sklearn_shag.encoding import encode_sentences
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import (

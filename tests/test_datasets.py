@@ -20,8 +20,13 @@ import pytest
 from sklearn.utils import Bunch
 
 from sklearn_shag import DeterministicSHAG
-from sklearn_shag.datasets import _universal_dependencies as _universal_dependencies
-from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
+from sklearn_shag.datasets import (
+    _universal_dependencies,
+    fetch_treebank,
+    get_data_home,
+    load_english,
+    make_treebank,
+)
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu
 

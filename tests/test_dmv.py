@@ -513,7 +513,7 @@ def test_states_are_split(trees, n_states):
 
 def test_split_states_are_as_good_as_those_they_were(monkeypatch):
     """But for what is spread at random."""
-    from sklearn_shag.induction import _starts as _starts
+    from sklearn_shag.induction import _starts
 
     monkeypatch.setattr(_starts, "SPREAD", 0.0)
     distributions = random_distributions(0, Form())

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG
 from sklearn_shag.encoding import encode_trees
-from sklearn_shag.learning import _expectation as _expectation
+from sklearn_shag.learning import _expectation
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.learning._expectation import (
     deterministic_start,

@@ -14,6 +14,9 @@ from sklearn_shag.operators import Operators, scale_operators
 from sklearn_shag.parsing import (
     Potentials,
     Scored,
+    _fast_chart,
+    _fast_driver,
+    _scaled_chart,
     decode,
     eisner,
     inside_outside,
@@ -28,9 +31,6 @@ from sklearn_shag.parsing import (
     solve_derivations,
 )
 from sklearn_shag.parsing import _chart as _chunks
-from sklearn_shag.parsing import _fast_chart as _fast_chart
-from sklearn_shag.parsing import _fast_driver as _fast_driver
-from sklearn_shag.parsing import _scaled_chart as _scaled_chart
 from sklearn_shag.parsing._chart import new_results
 from sklearn_shag.parsing._fast_chart import Sentence
 from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast

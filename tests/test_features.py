@@ -22,12 +22,12 @@ from sklearn_shag.encoding import (
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
     LinearTrainer,
+    _hashing,
     compile_templates,
     labels_to_learn,
     score_arcs,
     trees_to_learn,
 )
-from sklearn_shag.features import _hashing as _hashing
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sklearn_shag.treebank import _conllu as _conllu
-from sklearn_shag.treebank import _drawing as _drawing
+from sklearn_shag.treebank import _conllu, _drawing
 from sklearn_shag.treebank import _sources as _text
 from tests.fuzz._run import try_input
 from tests.fuzz.treebanks import TARGETS

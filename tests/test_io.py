@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from sklearn_shag.utils import _io as _io
+from sklearn_shag.utils import _io
 from sklearn_shag.utils._io import atomic_write, check_target, read_bytes
 
 

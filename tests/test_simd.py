@@ -6,7 +6,6 @@ import pytest
 from numba import njit
 from numpy.testing import assert_array_equal
 
-from sklearn_shag.utils import _simd_compiled as _simd_compiled
 from sklearn_shag.utils._simd import (
     LANES,
     add_sum,
