@@ -34,6 +34,7 @@ from sklearn_shag.parsing import _chart as _chunks
 from sklearn_shag.parsing._chart import new_results
 from sklearn_shag.parsing._fast_chart import Sentence
 from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
+from sklearn_shag.parsing._fast_group import NO_COUNTS
 from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, N_PROBED, Tables
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.utils._simd import LANES, aligned
@@ -107,7 +108,7 @@ def _run(operators, sentences, with_marginals, fewest_in_lockstep):
     done, weights = np.zeros(lengths.size, dtype=bool), np.ones(lengths.size)
     packed = pack_grammar(operators)
     with patch.object(_fast_driver, "FEWEST_ARCS_IN_LOCKSTEP", fewest_in_lockstep):
-        done[which] = run_fast(packed.fast, factors, which, results, weights, None)
+        done[which] = run_fast(packed.fast, factors, which, results, weights, NO_COUNTS.fast)
     parts = [()] * len(sentences)
     if with_marginals:
         ends = pairwise(factors.begins)
@@ -228,7 +229,8 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
         A[..., :n_states, :n_states] = operators.A
         A_transposed = A.swapaxes(3, 4).copy()
     in_class = empty((n, 1, len(sentences)))
-    sentence = Sentence(sentences[0], starts, stops, A, A_transposed, scores, None, None, in_class)
+    in_class[...] = 1.0
+    sentence = Sentence(sentences[0], starts, stops, A, A_transposed, scores, 1, None, in_class)
     vectors, numbers = empty((6, p, p + 1, starts.shape[2])), empty((3, p + 1, p + 1, *shape))
     marginals = empty((n_tokens, n, *shape))
     vectors[...], numbers[...], marginals[...] = np.nan, np.nan, np.nan

@@ -22,7 +22,8 @@ def _signed_log_values(operators, sequences, signs, logs):
     state, moved = np.empty(n_states), np.empty(n_states)
     for k in range(sequences.heads.size):
         head, direction = sequences.heads[k], sequences.directions[k]
-        state[:] = operators.alpha_1[head, direction]
+        for i in range(n_states):
+            state[i] = operators.alpha_1[head, direction, i]
         exponent = exponents.alpha_1[head, direction] + exponents.alpha_inf[head, direction]
         log_scale = 0.0
         for symbol in sequences.modifiers[sequences.indptr[k] : sequences.indptr[k + 1]]:
@@ -37,7 +38,8 @@ def _signed_log_values(operators, sequences, signs, logs):
                 largest = max(largest, abs(moved[i]))
             if largest > 0.0:
                 log_scale += np.log(largest)
-                moved /= largest
+                for i in range(n_states):
+                    moved[i] /= largest
             state, moved = moved, state
         value = 0.0
         for i in range(n_states):

@@ -28,7 +28,6 @@ from sklearn_shag.encoding import LEFT as LEFT_CODE
 from sklearn_shag.encoding import RIGHT as RIGHT_CODE
 from sklearn_shag.parsing._fast_sums import (
     AWAITING,
-    BEGUN,
     CLOSED,
     CLOSED_BY_BOUNDARY,
     COMPLETE,
@@ -37,7 +36,6 @@ from sklearn_shag.parsing._fast_sums import (
     D_COMPLETE,
     D_INCOMPLETE,
     INCOMPLETE,
-    NOT_BEGUN,
     REMEMBERED,
     SUM_AWAITING,
     SUM_COMPLETE,
@@ -90,7 +88,7 @@ class Sentence(NamedTuple):
     # (N + 1, N + 1, n_classes), by modifier, head and the class before; in lockstep with A in them
     # and one axis more.
     arc_scores: np.ndarray
-    n_classes: int | None  # None without memory
+    n_classes: int
     memory: Memory | None  # None without memory, and in lockstep
     in_class: np.ndarray  # for memory in lockstep: 1 or 0, (N + 1, n_classes, LANES)
 
@@ -118,36 +116,21 @@ def _apply(sentence, vectors, matrices, before, after, half, score, first):
 
 
 @inlined_kernel
-def _apply_scored(sentence, vectors, matrices, before, after, half):
-    """The same without memory, where an arc has one score; in lockstep the matrix is in it."""
-    score = weight(sentence.arc_scores, (half.modifier, half.head, 0))
-    if matrices is None:
-        total = multiply(score, load(vectors, (before, half.head, half.modifier, 0)))
-        store(vectors, (after, half.head, half.modifier, 0), total)
-    else:
-        _apply(sentence, vectors, matrices, before, after, half, score, 0)
-
-
-@inlined_kernel
-def _emit(sentence, matrices, n_classes, memory, vectors, half):
+def _emit(sentence, matrices, memory, vectors, half):
     """Set I[h, m] = A[h, m] g[h, m] w[h, m], where w are the scores of the arc (eq. 17)."""
     scores, head, modifier = sentence.arc_scores, half.head, half.modifier
-    if n_classes is None:
-        _apply_scored(sentence, vectors, matrices, AWAITING, INCOMPLETE, half)
-        return
-    n_states = LANES if memory is None else memory.n_states  # a division would take long
-    for q in range(0, n_states, LANES):
-        total = zeros()
-        for c in range(n_classes):
-            awaiting = load(vectors, (AWAITING, head, modifier, c * n_states + q))
-            total = multiply_add(weight(scores, (modifier, head, c)), awaiting, total)
-        store(vectors, (REMEMBERED, head, modifier, q), total)
-    if matrices is None:
-        remembered = load(vectors, (REMEMBERED, head, modifier, 0))
-        for c in range(n_classes):
-            total = multiply(weight(sentence.in_class, (modifier, c)), remembered)
-            store(vectors, (INCOMPLETE, head, modifier, c * n_states), total)
+    if matrices is None:  # in lockstep; they are in the scores
+        total = _remember(sentence, vectors, half, 0, LANES)
+        for c in range(sentence.n_classes):
+            of_class = multiply(weight(sentence.in_class, (modifier, c)), total)
+            store(vectors, (INCOMPLETE, head, modifier, c * LANES), of_class)
+    elif memory is None:
+        score = weight(scores, (modifier, head, 0))
+        _apply(sentence, vectors, matrices, AWAITING, INCOMPLETE, half, score, 0)
     else:
+        for q in range(0, memory.n_states, LANES):
+            total = _remember(sentence, vectors, half, q, memory.n_states)
+            store(vectors, (REMEMBERED, head, modifier, q), total)
         for q in range(0, vectors.shape[3], LANES):
             store(vectors, (INCOMPLETE, head, modifier, q), zeros())
         first = memory.columns[modifier]
@@ -155,26 +138,42 @@ def _emit(sentence, matrices, n_classes, memory, vectors, half):
 
 
 @inlined_kernel
-def _differentiate_emission(sentence, matrices, n_classes, memory, vectors, half):
+def _remember(sentence, vectors, half, q, n_states):
+    """Add up the states from q on of all classes, times the scores of the arc."""
+    total = zeros()
+    for c in range(sentence.n_classes):
+        awaiting = load(vectors, (AWAITING, half.head, half.modifier, c * n_states + q))
+        score = weight(sentence.arc_scores, (half.modifier, half.head, c))
+        total = multiply_add(score, awaiting, total)
+    return total
+
+
+@inlined_kernel
+def _differentiate_emission(sentence, matrices, memory, vectors, half):
     """Set dg[h, m] = A[h, m]^T dI[h, m] w[h, m]^T (eq. 21)."""
-    scores, head, modifier = sentence.arc_scores, half.head, half.modifier
-    if n_classes is None:
-        _apply_scored(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half)
-        return
-    n_states = LANES if memory is None else memory.n_states  # a division would take long
-    if matrices is None:
+    head, modifier = half.head, half.modifier
+    if matrices is None:  # in lockstep
         total = zeros()
-        for c in range(n_classes):
-            dI = load(vectors, (D_INCOMPLETE, head, modifier, c * n_states))
+        for c in range(sentence.n_classes):
+            dI = load(vectors, (D_INCOMPLETE, head, modifier, c * LANES))
             total = multiply_add(weight(sentence.in_class, (modifier, c)), dI, total)
-        store(vectors, (D_AWAITING, head, modifier, 0), total)
+        _spread(sentence, vectors, half, 0, LANES, total)
+    elif memory is None:
+        score = weight(sentence.arc_scores, (modifier, head, 0))
+        _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, score, 0)
     else:
         _apply(sentence, vectors, matrices, D_INCOMPLETE, D_AWAITING, half, ones(), 0)
-    for q in range(0, n_states, LANES):
-        remembered = load(vectors, (D_AWAITING, head, modifier, q))
-        for c in range(n_classes):
-            total = multiply(weight(scores, (modifier, head, c)), remembered)
-            store(vectors, (D_AWAITING, head, modifier, c * n_states + q), total)
+        for q in range(0, memory.n_states, LANES):
+            total = load(vectors, (D_AWAITING, head, modifier, q))
+            _spread(sentence, vectors, half, q, memory.n_states, total)
+
+
+@inlined_kernel
+def _spread(sentence, vectors, half, q, n_states, total):
+    """Set the derivatives of what :func:`_remember` adds up."""
+    for c in range(sentence.n_classes):
+        of_class = multiply(weight(sentence.arc_scores, (half.modifier, half.head, c)), total)
+        store(vectors, (D_AWAITING, half.head, half.modifier, c * n_states + q), of_class)
 
 
 @inlined_kernel
@@ -201,15 +200,15 @@ def _start(sentence, tables, half):
 
 @inlined_kernel
 def _inside_span(sentence, tables, i, j, low, high, begun):
-    """Build both halves of i..j; if `begun`, but for split points low <= k < high."""
+    """Build both halves of i..j; at split points low <= k < high the sums are `begun`."""
     i, j = opaque(i), opaque(j)
     right, left = _halves(i, j)
-    memory, n_classes, matrices = sentence.memory, sentence.n_classes, sentence.A_transposed
+    memory, matrices = sentence.memory, sentence.A_transposed
     # g[h, m] = sum_b closed[m, b] C[h, b]    over boundaries between them             (eq. 16)
     sum_up(tables, SUM_AWAITING, i, j, low, high, begun)
     # I[h, m] = score(h, m) A[h, m] g[h, m]                                            (eq. 17)
-    _emit(sentence, matrices, n_classes, memory, tables.vectors, right)
-    _emit(sentence, matrices, n_classes, memory, tables.vectors, left)
+    _emit(sentence, matrices, memory, tables.vectors, right)
+    _emit(sentence, matrices, memory, tables.vectors, left)
     # C[h, b] = sum_m closed[m, b] I[h, m]    over the outermost modifier              (eq. 18)
     sum_up(tables, SUM_COMPLETE, i, j, low, high, begun)
     _close(sentence, tables, right)
@@ -237,10 +236,9 @@ def inside(sentence, first, n, tile, tables):
                 _inside_common(tables, sentence.memory, i0, j0, tile, n)
             for j in range(j0, min(j0 + tile, n)):
                 for i in range(min(i0 + tile - 1, j), i0 - 1, -1):
-                    if begun:
-                        _inside_span(sentence, tables, i, j, i0 + tile, j0, BEGUN)
-                    elif i < j:
-                        _inside_span(sentence, tables, i, j, j + 1, j + 1, NOT_BEGUN)
+                    if i < j:
+                        low, high = (i0 + tile, j0) if begun else (j + 1, j + 1)
+                        _inside_span(sentence, tables, i, j, low, high, begun)
                     else:
                         right, left = _halves(i, i)
                         _start(sentence, tables, left)
@@ -344,7 +342,7 @@ def _finish_half(sentence, memory, tables, marginals, half):
     if head == modifier:
         return
     put_sum(marginals, (modifier - 1, head), total)
-    _differentiate_emission(sentence, sentence.A, sentence.n_classes, memory, vectors, half)
+    _differentiate_emission(sentence, sentence.A, memory, vectors, half)
 
 
 @merged_kernel
@@ -362,16 +360,13 @@ def outside(sentence, n_tokens, tile, tables, marginals):
     n = n_tokens + 1
     for j0 in range(1 + (n_tokens - 1) // tile * tile, 0, -tile):
         for i0 in range(1, j0 + 1, tile):
-            begun, end = i0 < j0, min(j0 + tile, n)
+            begun, far, end = i0 < j0, np.int64(1), n
             if begun:
+                far, end = i0, min(j0 + tile, n)
                 _outside_common(tables, sentence.memory, i0, j0, tile, n)
-            for j in range(end - 1, j0 - 1, -1):
+            for j in range(min(j0 + tile, n) - 1, j0 - 1, -1):
                 for i in range(i0, min(i0 + tile - 1, j) + 1):
-                    if begun:
-                        _outside_span(sentence, tables, marginals, i, j, i0, end, BEGUN)
-                    else:
-                        first = np.int64(1)
-                        _outside_span(sentence, tables, marginals, i, j, first, n, NOT_BEGUN)
+                    _outside_span(sentence, tables, marginals, i, j, far, end, begun)
 
 
 @inner_table_kernel

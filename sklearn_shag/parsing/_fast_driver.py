@@ -64,9 +64,9 @@ def run_fast(grammar, factors, which, results, weights, counts):
     results : Results
         Of sentences that are done they are set; uses only if there is room for them.
     weights : ndarray of shape (n_sentences,)
-    counts : FastGrammar or None
+    counts : FastGrammar
         What sentences that are done use of operators is added to it, times their weights, as
-        :func:`finish_counts` expects it; None if no counts are wanted.
+        :func:`finish_counts` expects it; of no size if no counts are wanted.
 
     Returns
     -------
@@ -78,22 +78,24 @@ def run_fast(grammar, factors, which, results, weights, counts):
     in_lockstep = False
     if grammar.in_arcs.size:
         with_factors = factors.arcs.size or factors.arc_memory.size or factors.stop_memory.size
-        in_lockstep = with_factors or counts is not None
+        in_lockstep = with_factors or counts.A.size > 0
         if not in_lockstep:
             n_arcs = np.sum(factors.begins[which + 1] - factors.begins[which])
             in_lockstep = n_arcs >= FEWEST_ARCS_IN_LOCKSTEP
         n_states = 1 if in_lockstep else n_states
-    # Without memory these are None: kernels for it are compiled if somebody asks.
-    known, memory = None, None
-    if n_classes > 1:
+    # For several states without memory it is None: kernels for it are compiled if somebody asks.
+    memory = None
+    if n_classes > 1 and not in_lockstep:
         columns = np.empty(padded.py_func(n_tokens), dtype=np.int64)
         following = np.empty((n_classes, columns.size), dtype=np.int64)
         classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
-        known, memory = n_classes, Memory(n_states, classes, columns, following)
+        memory = Memory(n_states, classes, columns, following)
     space = new_workspace(n_tokens, n_states, n_classes, LANES if in_lockstep else 1)
     done = np.empty(which.size, dtype=bool)
-    run = _in_lockstep if in_lockstep else _one_by_one
-    run(grammar, factors, which, results, known, memory, weights, counts, space, done)
+    if in_lockstep:
+        _in_lockstep(grammar, factors, which, results, weights, counts, space, done)
+    else:
+        _one_by_one(grammar, factors, which, results, memory, weights, counts, space, done)
     # Each arc and each stop is used in the one class.
     if n_classes == 1 and (results.arc_memory.size or results.stop_memory.size):
         results.arc_memory[...] = results.arcs[: len(results.arc_memory), None]
@@ -102,22 +104,20 @@ def run_fast(grammar, factors, which, results, weights, counts):
 
 
 @table_kernel
-def _one_by_one(grammar, factors, which, results, n_classes, memory, weights, counts, space, done):
+def _one_by_one(grammar, factors, which, results, memory, weights, counts, space, done):
     for k in range(which.size):
-        done[k] = _parse_one(grammar, factors, which[k], results, n_classes, memory, space)
-        if counts is None:
-            continue
-        if done[k]:
+        done[k] = _parse_one(grammar, factors, which[k], results, memory, space)
+        if done[k] and counts.A.size:
             add_counts(grammar, factors, which[k], weights, space, counts)
 
 
 @table_kernel
-def _in_lockstep(grammar, factors, which, results, n_classes, memory, weights, counts, space, done):
+def _in_lockstep(grammar, factors, which, results, weights, counts, space, done):
     """Parse sentences of a grammar of one state, LANES at a time."""
     for first in range(0, which.size, LANES):
         several = which[first : min(first + LANES, which.size)]
-        _parse_several(grammar, factors, several, results, n_classes, space, done[first:])
-    if counts is not None:
+        _parse_several(grammar, factors, several, results, space, done[first:])
+    if counts.A.size:
         for k in range(which.size):
             if done[k]:
                 add_counts_of_arcs(factors, which[k], weights, results, counts)
@@ -129,10 +129,10 @@ def _length(factors, s):
 
 
 @merged_kernel
-def _parse_one(grammar, factors, s, results, n_classes, memory, space):
+def _parse_one(grammar, factors, s, results, memory, space):
     """Parse one sentence; return whether it is done."""
-    n_tokens, n_states = _length(factors, s), grammar.alpha_1.shape[2]
-    group = group_of(space, n_tokens, n_states, classes_of(factors), 1)
+    n_tokens, n_states, n_classes = _length(factors, s), grammar.alpha_1.shape[2], classes_of(factors)
+    group = group_of(space, n_tokens, n_states, n_classes, 1)
     put_sentence(grammar, factors, s, group, 0)
     if memory is not None:
         put_memory(factors, s, memory)
@@ -157,14 +157,18 @@ def _parse_one(grammar, factors, s, results, n_classes, memory, space):
         tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
     _solve(sentence, tables, marginals, group, results.arcs.size > 0, tile)
-    return _put_result(factors, group, 0, s, results, n_classes, n_states)
+    done = _put_result(factors, group, 0, s, results)
+    if memory is not None:
+        if done and results.arcs.size:
+            put_uses(factors, group, 0, s, results, n_states)
+    return done
 
 
 @merged_kernel
-def _parse_several(grammar, factors, which, results, n_classes, space, done):
+def _parse_several(grammar, factors, which, results, space, done):
     """Parse up to LANES sentences in lockstep; tell which are done."""
-    n_tokens = _length(factors, which[-1])  # of the longest
-    group = group_of(space, n_tokens, 1, classes_of(factors), LANES)
+    n_tokens, n_classes = _length(factors, which[-1]), classes_of(factors)  # the longest is last
+    group = group_of(space, n_tokens, 1, n_classes, LANES)
     for member in range(LANES):
         # The last fills places that would be empty.
         put_sentence(grammar, factors, which[min(member, which.size - 1)], group, member)
@@ -183,7 +187,9 @@ def _parse_several(grammar, factors, which, results, n_classes, space, done):
     # Always in tiles: the order of sums must not depend on how long the others are.
     _solve(sentence, tables, group.marginals, group, with_uses, TILE)
     for k in range(which.size):
-        done[k] = _put_result(factors, group, k, which[k], results, n_classes, 1)
+        done[k] = _put_result(factors, group, k, which[k], results)
+        if done[k] and n_classes > 1 and results.arcs.size:
+            put_uses(factors, group, k, which[k], results, 1)
 
 
 @merged_kernel
@@ -242,7 +248,7 @@ def _attach_roots(group):
 
 
 @inner_table_kernel
-def _put_result(factors, group, member, s, results, n_classes, n_states):
+def _put_result(factors, group, member, s, results):
     """Keep the results of one sentence; return whether it is done."""
     z, n_tokens = group.z[member], group.lengths[member]
     if group.n_wrong[member] or z == 0.0:
@@ -257,8 +263,6 @@ def _put_result(factors, group, member, s, results, n_classes, n_states):
                 place += 1
         if not np.isfinite(total):
             return False
-        if n_classes is not None:
-            put_uses(factors, group, member, s, results, n_states)
     results.sign[s] = np.sign(z)
     # Taken apart, so that the power of two decides over no bit.
     mantissa, exponent = math.frexp(abs(z))

@@ -171,9 +171,9 @@ def _put_row(grammar, factors, begin, n_tokens, group, h, member):
             score = grammar.in_arcs[code, RIGHT if m > h else LEFT, symbol]
         for c in range(group.arc_scores.shape[2]):
             group.arc_scores[m, h, c, member] = score
+    of_token = factors.memory[begin + h - 1] if factors.memory.size and h <= n_tokens else 0
     for c in range(group.in_class.shape[1]):
-        in_class = h <= n_tokens and factors.memory.size and factors.memory[begin + h - 1] == c
-        group.in_class[h, c, member] = 1.0 if in_class else 0.0
+        group.in_class[h, c, member] = 1.0 if c == of_token else 0.0
 
 
 @inner_table_kernel
@@ -388,14 +388,16 @@ def add_counts_of_arcs(factors, s, weights, results, counts):
 class Counts(NamedTuple):
     """Room for expected uses of operators, summed over the sentences of a chunk."""
 
-    # What the fast chart counts, in the layout of its grammar. None if no counts are wanted: the
-    # kernels for them are compiled if somebody asks.
-    fast: FastGrammar | None
+    fast: FastGrammar  # what the fast chart counts, in the layout of its grammar
     scaled: Operators  # what the scaled one does
 
 
-_nothing = np.empty((0, 2, 1))
-NO_COUNTS = Counts(None, Operators(_nothing, _nothing, np.empty((0, 2, 0, 1, 1))))
+# Of no size: none are wanted.
+_of_states, _of_moves = np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1))
+NO_COUNTS = Counts(
+    FastGrammar(_of_states, _of_states, _of_moves, _of_moves, np.empty((0, 2, 0)), np.empty(0)),
+    Operators(_of_states, _of_states, _of_moves),
+)
 
 
 def new_counts(grammar):

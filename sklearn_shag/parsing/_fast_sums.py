@@ -19,7 +19,6 @@ from sklearn_shag.utils._simd import (
 
 # Constants are of a type of which numba makes no literals: it would compile the functions below
 # anew for each. They are folded all the same, since the functions are inlined.
-BEGUN, NOT_BEGUN = np.bool_(True), np.bool_(False)  # sums of a tile, at their common points
 # Tables of vectors. D_ are derivatives of log Z.
 COMPLETE, AWAITING, INCOMPLETE, D_COMPLETE, D_AWAITING, D_INCOMPLETE = map(np.int64, range(6))
 N_VECTOR_TABLES, N_NUMBER_TABLES = np.int64(6), np.int64(3)
@@ -110,16 +109,15 @@ def _add_terms(tables, sums, i, j, q, low, high, right, left):
 
 @inlined_kernel
 def sum_up(tables, sums, i, j, low, high, begun):
-    """Take a sum for both halves of i..j; if `begun`, but for split points low <= k < high."""
+    """Take a sum for both halves of i..j but for split points low <= k < high, which are `begun`."""
     vectors = tables.vectors
     for q in range(0, vectors.shape[3], LANES):
         right = load(vectors, (sums.out, i, j + sums.shift, q)) if begun else zeros()
         left = load(vectors, (sums.out, j, i, q)) if begun else zeros()
-        end = low + sums.shift if begun else low
+        end = min(low + sums.shift, j + 1)
         right, left = _add_terms(tables, sums, i, j, q, i + 1, end, right, left)
-        if begun:
-            start = max(high, end)
-            right, left = _add_terms(tables, sums, i, j, q, start, j + 1, right, left)
+        start = max(high, end)
+        right, left = _add_terms(tables, sums, i, j, q, start, j + 1, right, left)
         store(vectors, (sums.out, i, j + sums.shift, q), right)
         store(vectors, (sums.out, j, i, q), left)
 
