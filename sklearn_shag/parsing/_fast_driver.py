@@ -131,7 +131,8 @@ def _length(factors, s):
 @merged_kernel
 def _parse_one(grammar, factors, s, results, memory, space):
     """Parse one sentence; return whether it is done."""
-    n_tokens, n_states, n_classes = _length(factors, s), grammar.alpha_1.shape[2], classes_of(factors)
+    n_tokens, n_states = _length(factors, s), grammar.alpha_1.shape[2]
+    n_classes = classes_of(factors)
     group = group_of(space, n_tokens, n_states, n_classes, 1)
     put_sentence(grammar, factors, s, group, 0)
     if memory is not None:
@@ -158,9 +159,10 @@ def _parse_one(grammar, factors, s, results, memory, space):
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
     _solve(sentence, tables, marginals, group, results.arcs.size > 0, tile)
     done = _put_result(factors, group, 0, s, results)
-    if memory is not None:
-        if done and results.arcs.size:
-            put_uses(factors, group, 0, s, results, n_states)
+    if memory is None:
+        return done
+    if done and results.arcs.size:
+        put_uses(factors, group, 0, s, results, n_states)
     return done
 
 
