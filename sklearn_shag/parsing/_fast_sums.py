@@ -109,7 +109,7 @@ def _add_terms(tables, sums, i, j, q, low, high, right, left):
 
 @inlined_kernel
 def sum_up(tables, sums, i, j, low, high, begun):
-    """Take a sum for both halves of i..j, but for split points low <= k < high: they are `begun`."""
+    """Take a sum for both halves of i..j; at split points low <= k < high it is `begun`."""
     vectors = tables.vectors
     for q in range(0, vectors.shape[3], LANES):
         right = load(vectors, (sums.out, i, j + sums.shift, q)) if begun else zeros()
