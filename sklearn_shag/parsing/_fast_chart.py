@@ -198,7 +198,7 @@ def _start(sentence, tables, half):
     _close(sentence, tables, half)
 
 
-@inlined_kernel
+@merged_kernel
 def _inside_span(sentence, tables, i, j, low, high, begun):
     """Build both halves of i..j; at split points low <= k < high the sums are `begun`."""
     i, j = opaque(i), opaque(j)
@@ -281,7 +281,7 @@ def _add_beyond(tables, memory, half, other, q, low, high, begun, of_class, own,
     return own, across
 
 
-@inlined_kernel
+@merged_kernel
 def _outside_span(sentence, tables, marginals, i, j, far, end, begun):
     """Differentiate by both halves of i..j and the arcs between i and j."""
     i, j = opaque(i), opaque(j)

@@ -19,7 +19,7 @@ from sklearn_shag.parsing._fast_sums import (
     N_VECTOR_TABLES,
 )
 from sklearn_shag.parsing._potentials import FastGrammar, classes_of
-from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, merged_kernel
 from sklearn_shag.utils._simd import (
     LANES,
     aligned,
@@ -148,7 +148,7 @@ def put_sentence(grammar, factors, s, group, member):
             _put_arc_memory(factors, first, n_tokens, group, m, member)
 
 
-@inlined_kernel
+@merged_kernel
 def _put_states(grammar, code, group, h, direction, n_states, member):
     """Put alpha_1, of class 0, and alpha_inf, of every class."""
     n_members = group.lengths.size
@@ -161,7 +161,7 @@ def _put_states(grammar, code, group, h, direction, n_states, member):
             group.stops[h, direction, place] = stop
 
 
-@inlined_kernel
+@merged_kernel
 def _put_row(grammar, factors, begin, n_tokens, group, h, member):
     """Put the operators of a grammar of one state where they are, in arcs."""
     for m in range(1, group.roots.shape[0]):
@@ -176,7 +176,7 @@ def _put_row(grammar, factors, begin, n_tokens, group, h, member):
         group.in_class[h, c, member] = 1.0 if c == of_token else 0.0
 
 
-@inner_table_kernel
+@merged_kernel
 def _put_stop_factors(factors, begin, n_tokens, group, n_states, member):
     """Multiply what stops by its factors, divided by a power of two for each token and side."""
     n_classes, n_members = group.arc_scores.shape[2], group.lengths.size
@@ -189,7 +189,7 @@ def _put_stop_factors(factors, begin, n_tokens, group, n_states, member):
                     group.stops[h, direction, q * n_members + member] *= scale * of_half[c]
 
 
-@inlined_kernel
+@merged_kernel
 def _put_arcs(factors, first, n_tokens, group, m, member):
     """Multiply by the scores of all arcs to a token, divided by the largest."""
     log_largest = -np.inf
@@ -207,7 +207,7 @@ def _put_arcs(factors, first, n_tokens, group, m, member):
                 group.arc_scores[m, h, c, member] *= score
 
 
-@inlined_kernel
+@merged_kernel
 def _put_arc_memory(factors, first, n_tokens, group, m, member):
     """Multiply by the factors of all arcs to a token, divided by a power of two."""
     n_classes, n_members = factors.arc_memory.shape[1], group.lengths.size
@@ -341,7 +341,7 @@ def add_counts(grammar, factors, s, weights, space, counts):
         counts.roots[code] += weights[s] * group.marginals[h - 1, 0, 0]
 
 
-@inlined_kernel
+@merged_kernel
 def _add_stops(group, h, code, direction, n_states, factor, counts):
     low, high = _ends(group, h, direction, 0)
     for b in range(low, high):
@@ -351,7 +351,7 @@ def _add_stops(group, h, code, direction, n_states, factor, counts):
             counts.alpha_inf[code, direction, place % n_states] += use
 
 
-@inlined_kernel
+@merged_kernel
 def _add_moves(group, h, m, place, weights, s, counts):
     # dI[h, m, i] sum_c score(h, m, c) g[h, m, c, j]
     n_classes = group.arc_scores.shape[2]
