@@ -1,6 +1,7 @@
 """Fixtures: random grammars, and real treebanks where there are some."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 import numba
@@ -18,6 +19,7 @@ from tests.estimators import (
     OF_RAW_TEXT,
     OF_SYMBOLS,
     ONE_BY_ONE,
+    TRANSFORMERS,
     with_labels,
 )
 
@@ -36,6 +38,23 @@ def pytest_configure(config):
 def english():
     """The trees of the bundled treebank."""
     return load_english().data
+
+
+@pytest.fixture(scope="session")
+def trees(english):
+    """Those that :func:`fitted` learns from."""
+    return english[:60]
+
+
+@pytest.fixture(scope="session")
+def fitted(trees):
+    """Give estimators and transformers by name, each fitted once, for tests that only read."""
+
+    @cache
+    def fit(name):
+        return clone((ESTIMATORS | TRANSFORMERS)[name]).fit(trees)
+
+    return fit
 
 
 @pytest.fixture(params=ESTIMATORS)
