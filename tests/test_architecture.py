@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tokenize
 import typing
+from functools import cache
 from pathlib import Path
 
 import numba
@@ -65,9 +66,8 @@ def imported_modules(path):
             yield node.module
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_imports_go_one_way(folder):
-    for path in (ROOT / folder).rglob("*.py"):
+def test_imports_go_one_way():
+    for folder, path in ((each, path) for each in FOLDERS for path in (ROOT / each).rglob("*.py")):
         for module in imported_modules(path):
             parts = module.split(".")
             if parts[0] == "sklearn_shag":
@@ -130,11 +130,10 @@ def own_chain(cls):
     return [cls.__name__, *max(map(own_chain, cls.__bases__), key=len, default=[])]
 
 
-@pytest.mark.parametrize("name", sklearn_shag._MODULES)
-def test_chains_of_classes_are_short(name):
-    value = getattr(sklearn_shag, name)
-    if inspect.isclass(value):
-        assert len(own_chain(value)) <= 4, own_chain(value)
+def test_chains_of_classes_are_short():
+    for value in (getattr(sklearn_shag, name) for name in sklearn_shag._MODULES):
+        if inspect.isclass(value):
+            assert len(own_chain(value)) <= 4, own_chain(value)
 
 
 def repository_file(*parts):
@@ -198,12 +197,16 @@ def test_the_page_on_the_architecture_says_what_imports_what():
     assert table == ALLOWED
 
 
+@cache
 def imported_names():
     """What modules of the package import from each other: importer, module, name."""
-    for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module.startswith("sklearn_shag"):
-                yield from ((path, node.module, alias.name) for alias in node.names)
+    return [
+        (path, node.module, alias.name)
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("sklearn_shag")
+        for alias in node.names
+    ]
 
 
 def test_folders_import_no_private_module_of_another():
@@ -214,32 +217,32 @@ def test_folders_import_no_private_module_of_another():
             assert (ROOT / parts[1]) in path.parents, f"{path} imports {module}"
 
 
-@pytest.mark.parametrize("name", ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS)])
-def test_what_a_folder_names_is_public_or_shared(name):
+def test_what_a_folder_names_is_public_or_shared():
     """What an ``__init__.py`` names is in ``__all__``, or another folder of the package uses it."""
-    module = importlib.import_module(name)
-    named = {
-        key
-        for key, value in vars(module).items()
-        if not key.startswith("_") and not inspect.ismodule(value)
-    }
-    listed = getattr(module, "__all__", [])
-    assert len(listed) == len(set(listed))
-    assert set(listed) - {"__version__"} <= named
-    folder = ROOT.joinpath(*name.split(".")[1:])
-    shared = {
-        imported
-        for path, source, imported in imported_names()
-        if source == name and folder not in path.parents
-    }
-    assert named - set(listed) <= shared
     private = ("utils", "encoding", "lexical", "induction", "conditional", "ensembles")
     private += ("model_files", "cli")
-    assert (name.partition(".")[2] in private) == (listed == [])
-    # What is imported from a folder of the package was made there.
-    for value in map(vars(module).get, named):
-        maker = getattr(value, "__module__", name)
-        assert maker.startswith((name, "typing", "types", "collections.abc"))  # else an alias
+    for name in ["sklearn_shag", *(f"sklearn_shag.{f}" for f in FOLDERS)]:
+        module = importlib.import_module(name)
+        named = {
+            key
+            for key, value in vars(module).items()
+            if not key.startswith("_") and not inspect.ismodule(value)
+        }
+        listed = getattr(module, "__all__", [])
+        assert len(listed) == len(set(listed)), name
+        assert set(listed) - {"__version__"} <= named, name
+        folder = ROOT.joinpath(*name.split(".")[1:])
+        shared = {
+            imported
+            for path, source, imported in imported_names()
+            if source == name and folder not in path.parents
+        }
+        assert named - set(listed) <= shared, name
+        assert (name.partition(".")[2] in private) == (listed == []), name
+        # What is imported from a folder of the package was made there.
+        for value in map(vars(module).get, named):
+            maker = getattr(value, "__module__", name)
+            assert maker.startswith((name, "typing", "types", "collections.abc"))  # else an alias
 
 
 def test_whatever_is_public_is_found_where_nothing_was_asked_for_before():
@@ -302,56 +305,51 @@ def public_objects():
 PUBLIC = dict(public_objects())
 
 
-@pytest.mark.parametrize(("name", "value"), list(PUBLIC.items()), ids=PUBLIC)
-def test_docstrings_describe_the_signature(name, value):
-    doc = NumpyDocString(inspect.getdoc(value) or "")
-    assert doc["Summary"], f"{name} has no summary"
-    is_record = inspect.isclass(value) and issubclass(value, tuple)
-    section = "Attributes" if is_record else "Parameters"
-    described = [n.strip() for entry in doc[section] for n in entry.name.split(",")]
-    # A class without a constructor has that of object, whose *args and **kwargs mean nothing.
-    described = [parameter for parameter in described if not parameter.startswith("*")]
-    if is_record:
-        expected = list(value._fields)
-    else:
-        signature = inspect.signature(value.__init__ if inspect.isclass(value) else value)
-        expected = [
-            parameter
-            for parameter, kind in signature.parameters.items()
-            if parameter != "self" and kind.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
-        ]
-    assert described == expected, f"{name}: {section} and signature differ"
-    if not inspect.isclass(value):
-        assert doc["Returns"] or doc["Yields"] or "write" in name or "save" in name, name
-
-
-@pytest.mark.parametrize(("name", "value"), list(PUBLIC.items()), ids=PUBLIC)
-def test_everything_public_is_annotated(name, value):
+def parameters_of(value):
     function = value.__init__ if inspect.isclass(value) else value
-    hints = typing.get_type_hints(inspect.unwrap(function))
-    signature = inspect.signature(function)
-    expected = {
+    return [
         parameter
-        for parameter, kind in signature.parameters.items()
+        for parameter, kind in inspect.signature(function).parameters.items()
         if parameter != "self" and kind.kind not in (kind.VAR_POSITIONAL, kind.VAR_KEYWORD)
-    }
-    if not inspect.isclass(value):
-        expected.add("return")
-    elif issubclass(value, tuple):
-        expected = set()  # the parameters are the fields
-    assert expected <= set(hints), f"{name} lacks annotations"
-    if inspect.isclass(value):
+    ]
+
+
+def test_docstrings_describe_the_signature():
+    for name, value in PUBLIC.items():
         doc = NumpyDocString(inspect.getdoc(value) or "")
-        attributes = {n.strip() for entry in doc["Attributes"] for n in entry.name.split(",")}
-        properties = dict(inspect.getmembers(value, lambda member: isinstance(member, property)))
-        missing = attributes - set(typing.get_type_hints(value)) - set(hints) - set(properties)
-        assert not missing, f"{name} lacks annotations of attributes"
-        for member, own in properties.items():
-            made_here = own.fget.__module__.startswith("sklearn_shag")
-            if made_here and not member.startswith("_"):
-                assert "return" in typing.get_type_hints(own.fget), f"{name}.{member}"
+        assert doc["Summary"], f"{name} has no summary"
+        is_record = inspect.isclass(value) and issubclass(value, tuple)
+        section = "Attributes" if is_record else "Parameters"
+        described = [n.strip() for entry in doc[section] for n in entry.name.split(",")]
+        # A class without a constructor has that of object, whose *args and **kwargs mean nothing.
+        described = [parameter for parameter in described if not parameter.startswith("*")]
+        expected = list(value._fields) if is_record else parameters_of(value)
+        assert described == expected, f"{name}: {section} and signature differ"
+        if not inspect.isclass(value):
+            assert doc["Returns"] or doc["Yields"] or "write" in name or "save" in name, name
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_modules_say_what_they_are(module):
-    assert inspect.getdoc(importlib.import_module(module))
+def test_everything_public_is_annotated():
+    for name, value in PUBLIC.items():
+        function = value.__init__ if inspect.isclass(value) else value
+        hints = typing.get_type_hints(inspect.unwrap(function))
+        if not inspect.isclass(value):
+            expected = {*parameters_of(value), "return"}
+        else:  # of a NamedTuple the parameters are the fields
+            expected = set() if issubclass(value, tuple) else set(parameters_of(value))
+        assert expected <= set(hints), f"{name} lacks annotations"
+        if inspect.isclass(value):
+            doc = NumpyDocString(inspect.getdoc(value) or "")
+            attributes = {n.strip() for entry in doc["Attributes"] for n in entry.name.split(",")}
+            properties = dict(inspect.getmembers(value, lambda each: isinstance(each, property)))
+            missing = attributes - set(typing.get_type_hints(value)) - set(hints) - set(properties)
+            assert not missing, f"{name} lacks annotations of attributes"
+            for member, own in properties.items():
+                made_here = own.fget.__module__.startswith("sklearn_shag")
+                if made_here and not member.startswith("_"):
+                    assert "return" in typing.get_type_hints(own.fget), f"{name}.{member}"
+
+
+def test_modules_say_what_they_are():
+    for module in MODULES:
+        assert inspect.getdoc(importlib.import_module(module)), module

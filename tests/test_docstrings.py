@@ -3,7 +3,6 @@
 import importlib
 import inspect
 
-import pytest
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
@@ -49,24 +48,24 @@ def public_members(kind):
 PUBLIC = {name: (value, ignored) for name, value, ignored in public_objects()}
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_docstrings_are_valid(name):
-    value, ignored = PUBLIC[name]
-    doc = get_doc_object(value)
-    if inspect.isclass(value) and issubclass(value, tuple):
-        doc["Parameters"] = doc["Attributes"]  # where the fields of a NamedTuple are described
-    errors = [error for error in validate(doc)["errors"] if error[0] not in ignored]
-    assert not errors, "\n".join([name, *(f"{code} {message}" for code, message in errors)])
+def test_docstrings_are_valid():
+    faults = []
+    for name, (value, ignored) in PUBLIC.items():
+        doc = get_doc_object(value)
+        if inspect.isclass(value) and issubclass(value, tuple):
+            doc["Parameters"] = doc["Attributes"]  # where the fields of a NamedTuple are described
+        errors = (error for error in validate(doc)["errors"] if error[0] not in ignored)
+        faults += [f"{name}: {code} {message}" for code, message in errors]
+    assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_see_also_names_what_there_is(name):
-    value, _ = PUBLIC[name]
-    beside = name.rpartition(".")[0]
-    for functions, _ in get_doc_object(value)["See Also"]:
-        for reference, _ in functions:
-            # As Sphinx finds them: in full, or beside the object that refers to them.
-            resolve(reference if reference.startswith("sklearn") else f"{beside}.{reference}")
+def test_see_also_names_what_there_is():
+    for name, (value, _) in PUBLIC.items():
+        beside = name.rpartition(".")[0]
+        for functions, _ in get_doc_object(value)["See Also"]:
+            for reference, _ in functions:
+                # As Sphinx finds them: in full, or beside the object that refers to them.
+                resolve(reference if reference.startswith("sklearn") else f"{beside}.{reference}")
 
 
 def resolve(name):
