@@ -19,6 +19,7 @@ from tests.estimators import (
     OF_RAW_TEXT,
     OF_SYMBOLS,
     ONE_BY_ONE,
+    REPRESENTATIVES,
     TRANSFORMERS,
     with_labels,
 )
@@ -67,6 +68,12 @@ def estimator(request):
 def estimator_of_symbols(request):
     """Every estimator that takes plain sequences of symbols."""
     return clone(OF_SYMBOLS[request.param])
+
+
+@pytest.fixture(params=REPRESENTATIVES)
+def representative(request):
+    """An estimator for each way to learn and to score, not fitted."""
+    return clone(ESTIMATORS[request.param])
 
 
 @pytest.fixture(params=[name for name in ESTIMATORS if name not in OF_RAW_TEXT])

@@ -139,6 +139,11 @@ BLIND = {
 ESTIMATORS = OF_SYMBOLS | OF_TREES | OF_RAW_TEXT | BLIND
 # Those that go over sentences one by one, so that a weight is no repetition.
 ONE_BY_ONE = ("CRF", "CRF of words", "network", "network of words")
+# One for each way to learn and to score, where it is not the estimator that is tested.
+REPRESENTATIVES = [
+    *("spectral", "EM from moments", "spectral CV", "average", "product", "conditional", "CRF"),
+    *("network", "lexicalized", "DMV", "mixture", "chain"),
+]
 TRANSFORMERS = {
     "token feature": TokenFeature("upos", ["xpos"], min_count=2),
     "tagger": Tagger("upos", hidden_layer_sizes=[8], max_iter=2, cv=2, random_state=0),

@@ -62,8 +62,19 @@ def is_same(one, other):
     return one.keys() == other.keys() and all(one[key] is other[key] for key in one)
 
 
-@pytest.mark.parametrize("fitted", [False, True])
-@pytest.mark.parametrize(("name", "method"), METHODS)
+USUAL = [("EM from moments", "fit", True), ("product", "fit", False)]
+
+
+def cases():
+    """Two, and all others for those who have the time."""
+    for name, method in METHODS:
+        for fitted in (False, True):
+            usual = (name, method, fitted) in USUAL
+            marks = () if usual else pytest.mark.exhaustive
+            yield pytest.param(name, method, fitted, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "method", "fitted"), list(cases()))
 def test_at_any_moment(name, method, fitted, english):
     """Within every function that a fit calls, at its beginning and at its end."""
     trees, others = english[:24], english[24:40]
