@@ -35,6 +35,14 @@ def pytest_configure(config):
         config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """What real treebanks show takes long: it is exhaustive."""
+    for item in items:
+        if "treebank" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.exhaustive)
+
+
 @pytest.fixture(scope="session")
 def english():
     """The trees of the bundled treebank."""

@@ -16,6 +16,7 @@ from sklearn_shag.utils._parallel import delayed, run_parallel
 from tests.estimators import BY_SENTENCE, assert_same_model, same
 
 distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.exhaustive  # it starts processes
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,8 @@ import ctypes
 import time
 from collections import Counter
 
+import pytest
+
 from tests.fuzz import _run
 from tests.fuzz._run import Target, find_targets, make_input, run
 
@@ -28,6 +30,7 @@ def find_kinds():
     return {"kinds": Target(lambda random: random.randrange(9), _behave)}
 
 
+@pytest.mark.exhaustive  # it starts processes, and waits for some that hang
 def test_failures_are_counted_and_the_run_goes_on():
     numbers = range(2, 80, 3)
     kinds = {number: make_input(find_kinds()["kinds"], 7, number) for number in numbers}

@@ -164,7 +164,7 @@ def test_a_search_and_its_estimators_do_not_both_run_in_parallel(backend, englis
     assert_array_equal(search.cv_results_["mean_test_score"], workers)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", ["spectral", "network", "average of pipelines"])
 def test_within_tasks_no_estimator_starts_threads(backend, english, name):
     model = clone(ESTIMATORS[name]).set_params(n_jobs=2)
     task = outer_delayed(count_started_threads)(model, english[:40])
