@@ -273,7 +273,10 @@ class TestCache:
     def test_damaged_files_are_written_anew(self, call, file):
         content = file.read_bytes()
         ends = [0, 31, 40, len(content) // 2, len(content) - 9]
-        for damaged in [content[:end] + rest for end in ends for rest in (b"", bytes(10_000))]:
+        middle = len(content) // 2
+        flipped = content[:middle] + bytes([content[middle] ^ 255]) + content[middle + 1 :]
+        cut = [content[:end] + rest for end in ends for rest in (b"", bytes(10_000))]
+        for damaged in [flipped, *cut]:
             file.write_bytes(damaged)
             assert call() == (3.0, False)
             assert call() == (3.0, True)
@@ -288,10 +291,12 @@ class TestCache:
 
     def test_code_belongs_to_types_and_fields(self, call, file):
         turned = namedtuple("Pair", ["second", "first"])
-        for pair in (Pair(5, 1), Pair(np.float32(5), np.float32(1)), turned(5.0, 1.0), (5.0, 1.0)):
+        singles = Pair(np.float32(5), np.float32(1))
+        arrays = np.array([5.0, 1.0]), np.array([5, 1])
+        for pair in (Pair(5, 1), singles, turned(5.0, 1.0), (5.0, 1.0), *arrays):
             assert call(pair) == (3.0, False)
             assert call(pair) == (3.0, True)
-        assert len(list(file.parent.iterdir())) == 5
+        assert len(list(file.parent.iterdir())) == 7
 
     def test_code_belongs_to_processors_and_versions(self, call, file, monkeypatch):
         codegen = type(_add_up.dispatcher.targetctx.codegen())
