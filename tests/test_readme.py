@@ -35,8 +35,8 @@ def test_two_commands_each_start_from_nothing():
     assert len(commands) == 2
     assert all(command.startswith("python3 -m venv ") for command in commands)
     assert all("pip install" in command for command in commands)
-    assert commands[0].endswith("python -m sklearn_shag demo")
-    assert commands[1].endswith("python -m pytest")
+    assert commands[0].endswith(".venv/bin/sklearn-shag demo")
+    assert commands[1].endswith(".venv/bin/python -m pytest -n 2")
 
 
 def test_continuous_integration_runs_the_commands_of_the_readme():
@@ -45,5 +45,16 @@ def test_continuous_integration_runs_the_commands_of_the_readme():
         pytest.skip("the scripts are not part of this copy")
     text = run.read_text(encoding="utf-8")
     assert ".ci/beside &> " in text
-    assert "python -m pytest$' README.md" in text
-    assert "sklearn_shag demo$' README.md" in beside.read_text(encoding="utf-8")
+    assert "python -m pytest -n 2$' README.md" in text
+    assert "sklearn-shag demo$' README.md" in beside.read_text(encoding="utf-8")
+
+
+def test_continuous_integration_names_files_that_exist():
+    folders = [folder for folder in (ROOT / ".ci", ROOT / ".github") if folder.exists()]
+    if not folders:
+        pytest.skip("the scripts are not part of this copy")
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    texts = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    named = set(re.findall(r"\b(?:tests|benchmarks|doc)/\w+\.py\b", texts))
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []

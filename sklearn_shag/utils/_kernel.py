@@ -1,20 +1,15 @@
 """The one numba decorator of the package. Numba itself is imported when a kernel is called."""
 
-import hashlib
-import logging
 from contextlib import suppress
-from functools import cache, partial, update_wrapper
-from pathlib import Path
-
-logger = logging.getLogger(__name__.partition(".")[0])
+from functools import partial, update_wrapper
 
 
 def kernel(function=None, /, **options):
     """Compile `function` at its first call, without the GIL, and cache the machine code on disk.
 
-    The cache is beside the module or, where that folder cannot be written, in the user's cache
-    folder. Where neither can be written (a read-only container) the function is compiled anew in
-    every process.
+    The cache is in the folder that the environment variable NUMBA_CACHE_DIR names, or else in the
+    user's cache folder. Where that cannot be written (a read-only container) the function is
+    compiled anew in every process.
 
     Parameters
     ----------
@@ -84,69 +79,9 @@ def _decorate(function, options):
     from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
     from sklearn_shag.utils._kernel_cache import KernelCache
 
-    _announce_compilation()
     # No face for C: nobody there calls kernels.
-    options = {"nogil": True, "no_cfunc_wrapper": True, **options}
-    if "no_cpython_wrapper" in options:
-        return njit(**options)(function)
-    made = njit(**options)(function)
-    if not config.DISABLE_JIT:
-        # Numba finds no folder for a cache that it can write.
-        with suppress(RuntimeError):
-            made._cache = KernelCache(function, _sources())
+    made = njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
+    if not config.DISABLE_JIT and "no_cpython_wrapper" not in options:
+        with suppress(OSError):  # a function without a file has no cache
+            made._cache = KernelCache(function)
     return made
-
-
-@cache
-def _sources():
-    """A digest of the files of the package that kernels, or what they are made of, are in.
-
-    The code of a kernel has in it that of the kernels that it calls, in other files.
-    """
-    digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if any(word in source for word in (b"_kernel", b"_simd", b"numba")):
-            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source + b"\0")
-    return digest.hexdigest()
-
-
-@cache
-def _announce_compilation():
-    """Have the first compilation of a kernel in this process announced before it begins.
-
-    Minutes of silence look like a hang. The message is a log record of level WARNING, which
-    Python prints on standard error unless logging is configured otherwise; standard output may be
-    a treebank that is being written. What is loaded from the cache is not announced.
-    """
-    from numba.core import event
-
-    class Announcer(event.Listener):
-        announced = False
-
-        def on_start(self, event):
-            dispatcher = event.data["dispatcher"]
-            module = dispatcher.py_func.__module__ or ""
-            if module.partition(".")[0] == logger.name and not self.announced:
-                self.announced = True
-                logger.warning(_announcement(dispatcher.stats.cache_path))
-
-        def on_end(self, event):
-            pass
-
-    # Numba tells of every compilation, whichever thread of a joblib call it happens in.
-    event.register("numba:compile", Announcer())
-
-
-def _announcement(folder):
-    kept = f"once; the result is kept in {folder}"
-    if folder is None:
-        kept = (
-            "in every process, since no folder for the result can be written: set the environment "
-            "variable NUMBA_CACHE_DIR to one that can"
-        )
-    return (
-        f"{logger.name} compiles its numerical kernels for this processor, which takes up to a "
-        f"minute, {kept}."
-    )

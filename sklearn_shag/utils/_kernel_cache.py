@@ -3,52 +3,83 @@
 Numba's own cache has an index and numbered files. A process that ends between writing the one and
 the other, or two that write at once, leave an index that names the code of other sources or of
 other types; an index that is damaged, or names a class that has moved since, is an error in every
-process that comes later; and so is a full disk.
+process that comes later; and so is a full disk. Here each code has a file of its own, which is
+written whole, and whose name is a digest of all that the code depends on.
 """
 
 import hashlib
-import os
+import logging
 import pickle
+import shutil
+import sys
+import tempfile
 import time
-import uuid
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import numba
-from numba.core.caching import FunctionCache
+from numba import config
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
+from numba.misc.appdirs import user_cache_dir
 
-STALE = 3600.0  # seconds after which a file that is still being written belongs to nobody
+from sklearn_shag.utils._io import atomic_write
+
+PACKAGE = Path(__file__).parents[1]
 DIGEST_SIZE = hashlib.sha256().digest_size
+MONTH = 30 * 24 * 3600.0  # in seconds
+
+# What users wait for: kernels that take more than a second to compile, and about how many.
+SLOW = {
+    "features._hashing.add_scores": ("features of arcs", 1),
+    "lexical._potentials._fill": ("probabilities of words", 2),
+    "operators._values._signed_log_values": ("values of sequences", 3),
+    "parsing._fast_driver._in_lockstep": ("the chart of this kind of grammar, eight at once", 13),
+    "parsing._fast_driver._one_by_one": ("the chart of this kind of grammar", 15),
+    "parsing._parse._find_trees": ("best trees", 2),
+    "parsing._scaled_outside.run_scaled": ("the chart with numbers of any size", 28),
+    "parsing._viterbi._find_all": ("best derivations", 5),
+}
+logger = logging.getLogger(PACKAGE.name)
 
 
-class KernelCache(FunctionCache):
+class KernelCache(NullCache):
     """The cache of one kernel: what cannot be read is compiled, what cannot be written is not kept.
 
     Parameters
     ----------
     function : callable
-    sources : str
-        A digest of what the code is made of, beside the file of the function.
+        A function of a module that has a file.
     """
 
-    def __init__(self, function, sources):
-        super().__init__(function)
-        version = numba.__version__, self._impl.locator.get_source_stamp(), sources
-        self._cache_file = CodeFiles(Path(self.cache_path), self._impl.filename_base, version)
+    def __init__(self, function):
+        code = function.__code__
+        self.name = f"{function.__module__}.{function.__qualname__}"
+        self.source = Path(code.co_filename).read_bytes(), code.co_firstlineno
+        self.folder = code_folder()
 
     def load_overload(self, sig, target_context):
+        """Return the code for types of arguments, or None to have it made, after that was said."""
+        target_context.refresh()
         # Code that is whole may still fail to load: its types are those of classes of then.
         with suppress(Exception):
-            return super().load_overload(sig, target_context)
+            content = read(self._path(sig, target_context.codegen()))
+            return CompileResult._rebuild(target_context, *content)
+        announce(self.name.removeprefix(f"{PACKAGE.name}."), self.folder)
         return None
 
     def save_overload(self, sig, data):
-        with suppress(OSError):
-            super().save_overload(sig, data)
+        """Keep code, unless addresses of this process are in it."""
+        if not data.library.has_dynamic_globals and can_write(self.folder):
+            with suppress(OSError):
+                write(self._path(sig, data.codegen), data._reduce())
 
-    def _index_key(self, sig, codegen):
-        return super()._index_key(sig, codegen), _list_fields(sig)
+    def _path(self, sig, codegen):
+        key = repr((self.name, self.source, sig, _list_fields(sig), codegen.magic_tuple()))
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        return self.folder / f"{self.name.rpartition('.')[2]}.{digest[:32]}.nbc"
 
 
 def _list_fields(types):
@@ -60,56 +91,78 @@ def _list_fields(types):
     return None
 
 
-class CodeFiles:
-    """Files with the code of one function, one for the types of its arguments each.
+def announce(name, folder):
+    """Say what is compiled before it begins: minutes of silence look like a hang.
 
-    Parameters
-    ----------
-    folder : Path
-    base : str
-        What their names begin with.
-    version : tuple
-        What all of them depend on. Files of other versions are removed.
+    The message is a log record of level WARNING, which Python prints on standard error unless
+    logging is configured otherwise; standard output may be a treebank that is being written.
     """
+    if name in SLOW:
+        kept = f"once; the result is kept in {folder}"
+        if not can_write(folder):
+            kept = (
+                f"in every process, since {folder} cannot be written; set the environment variable "
+                "NUMBA_CACHE_DIR to a folder that can"
+            )
+        message = "sklearn_shag compiles its kernel for %s, which takes about %d s, %s."
+        logger.warning(message, *SLOW[name], kept)
 
-    def __init__(self, folder, base, version):
-        self.folder, self.base, self.version = folder, base, version
 
-    def load(self, key):
-        """Return the code for a key, or None if there is none, or is damaged."""
-        try:
-            content = self._path(key).read_bytes()
-        except OSError:
-            return None
-        digest, content = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
-        if hashlib.sha256(content).digest() != digest:
-            return None
-        return pickle.loads(content)
+def code_folder():
+    """The folder of all code that is made of these sources by these versions."""
+    if config.CACHE_DIR:
+        root = Path(config.CACHE_DIR, PACKAGE.name)
+    else:
+        root = Path(user_cache_dir(PACKAGE.name, appauthor=False, opinion=False))
+    return root / _digest_sources()
 
-    def save(self, key, data):
-        """Keep the code for a key; an OSError leaves what was there."""
-        self._remove_old()
-        path, content = self._path(key), dumps(data)
-        written = path.with_name(f"{path.name}.tmp.{uuid.uuid4().hex[:16]}")
-        try:
-            written.write_bytes(hashlib.sha256(content).digest() + content)
-            os.replace(written, path)
-        finally:
-            written.unlink(missing_ok=True)
 
-    def _path(self, key):
-        name = hashlib.sha256(repr((self.version, key)).encode()).hexdigest()
-        return self.folder / f"{self._begin()}{name[:32]}.nbc"
+@cache
+def _digest_sources():
+    """A digest of the files of the package that kernels, or what they are made of, are in.
 
-    def _begin(self):
-        version = hashlib.sha256(repr(self.version).encode()).hexdigest()
-        return f"{self.base}.{version[:16]}."
+    The code of a kernel has in it that of the kernels that it calls, in other files.
+    """
+    python = sys.implementation.cache_tag, getattr(sys, "abiflags", "")
+    digest = hashlib.sha256(repr((python, numba.__version__)).encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_bytes()
+        if any(word in source for word in (b"_kernel", b"_simd", b"numba")):
+            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + source + b"\0")
+    return digest.hexdigest()[:16]
 
-    def _remove_old(self):
-        """Remove files of other versions, and what processes that were killed have left."""
-        for path in self.folder.glob("*.nb[ci]*"):
-            if path.name.startswith(f"{self.base}."):
-                with suppress(OSError):  # another process has been faster
-                    is_left = path.suffix != ".nbc" and time.time() - path.stat().st_mtime > STALE
-                    if is_left or not path.name.startswith(self._begin()):
-                        path.unlink()
+
+@cache
+def can_write(folder):
+    """Make a folder if need be, and tell whether files can be written there.
+
+    Beside a new one, those of other sources or versions are removed where nothing has been written
+    for a month.
+    """
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    if is_new:
+        for other in folder.parent.glob("[0-9a-f]" * 16):
+            if time.time() - other.stat().st_mtime > MONTH:
+                shutil.rmtree(other, ignore_errors=True)
+    return True
+
+
+def read(path):
+    """Return what a file holds; any error tells that it is not there, or not whole."""
+    content = path.read_bytes()
+    digest, content = content[:DIGEST_SIZE], content[DIGEST_SIZE:]
+    if hashlib.sha256(content).digest() != digest:
+        raise ValueError(f"{path} is damaged.")
+    return pickle.loads(content)
+
+
+def write(path, data):
+    """Keep data in a file, whole or not at all."""
+    content = dumps(data)
+    with atomic_write(path, "wb") as file:
+        file.write(hashlib.sha256(content).digest() + content)
