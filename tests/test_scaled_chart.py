@@ -12,7 +12,7 @@ from sklearn_shag.operators import Operators, change_basis, scale_operators
 from sklearn_shag.parsing import Potentials, inside_outside
 from sklearn_shag.parsing._chart import new_results
 from sklearn_shag.parsing._potentials import as_factors, check_potentials, unit_grammar
-from sklearn_shag.parsing._scaled_outside import run_scaled
+from sklearn_shag.parsing._scaled_chart import run_scaled
 from tests import oracles
 
 
@@ -323,12 +323,11 @@ def run(operators, factors, which=None, with_uses=True, with_counts=True, weight
     n_sentences = factors.indptr.size - 1
     which = np.arange(n_sentences) if which is None else np.asarray(which)
     weights = np.ones(n_sentences) if weights is None else np.asarray(weights, dtype=float)
-    results, done = new_results(factors, with_uses), np.empty(which.size, dtype=bool)
+    results = new_results(factors, with_uses)
     for uses in results[3:]:
         uses[...] = np.nan
     counts = [np.zeros(part.shape if with_counts else (0,) * part.ndim) for part in operators]
-    scaled = scale_operators(operators)
-    run_scaled(scaled, factors, which, results, done, weights, Operators(*counts))
+    done = run_scaled(operators, factors, which, results, weights, Operators(*counts))
     return results, done, counts
 
 

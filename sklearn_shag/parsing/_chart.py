@@ -12,7 +12,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._fast_driver import run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
 from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar, writable
-from sklearn_shag.parsing._scaled_outside import run_scaled
+from sklearn_shag.parsing._scaled_chart import run_scaled
 from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RouteArray, SignArray
@@ -209,8 +209,7 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
         pending = pending[~done]
     if pending.size:
         # Out of range, or without mass, which only this chart is sure of.
-        done = np.empty(pending.size, dtype=bool)
-        run_scaled(grammar.scaled, factors, pending, results, done, weights, counts.scaled)
+        done = run_scaled(grammar.operators, factors, pending, results, weights, counts.scaled)
         results.route[pending[done]] = ROUTES.index("scaled")
         pending = pending[~done]
     for s in pending:
