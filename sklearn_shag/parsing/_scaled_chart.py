@@ -120,7 +120,10 @@ def _differentiate(terms, total, d_total):
 
 def _times(values, derivatives):
     """Multiply; what is 0 has no use, even where the derivative is not finite, and vice versa."""
-    return np.where((values != 0.0) & (derivatives != 0.0), values * derivatives, 0.0)
+    uses = values * derivatives
+    if not np.isfinite(uses).all():
+        uses = np.where((values != 0.0) & (derivatives != 0.0), uses, 0.0)
+    return uses
 
 
 def _apart(scaled):
@@ -188,7 +191,7 @@ def _new_chart(sentence, n_states):
     return Chart(table(*of_vectors), table(), table(), table(*of_vectors), table(*of_vectors))
 
 
-def _inside(operators, sentence, single_root):
+def inside(operators, sentence, single_root):
     """Fill the chart of one sentence (eqs. 14-18, 23)."""
     n = sentence.codes.size
     chart = _new_chart(sentence, operators.alpha_1.shape[2])
@@ -284,7 +287,7 @@ def _sum_over_trees(operators, sentence, single_root, counts):
         The same of stops.
     """
     with np.errstate(all="ignore"):
-        chart = _inside(operators, sentence, single_root)
+        chart = inside(operators, sentence, single_root)
         z = chart.ending[RIGHT, -1, -1]
         if z.values == 0.0 or not np.isfinite(z.values):
             arcs, stops = (np.full(scores.values.shape, np.nan) for scores in sentence[2:])
@@ -294,7 +297,7 @@ def _sum_over_trees(operators, sentence, single_root, counts):
     return np.sign(z.values), log_abs_z, arcs[:, 1:].swapaxes(0, 1), stops
 
 
-def _new_sentence(codes, memory, arc_scores, stop_scores):
+def new_sentence(codes, memory, arc_scores, stop_scores):
     arc_scores = _normalise(arc_scores, n_axes=0)
     arc_scores.values[:, 0] = 0.0  # the root symbol is no modifier
     return Sentence(codes, memory, arc_scores, _normalise(stop_scores, n_axes=0))
@@ -359,7 +362,7 @@ def _sentence_of(factors, s, root):
         stop_scores[1:] = factors.stop_memory[tokens]
     if factors.arc_memory.size:
         arc_scores[:, 1:] = factors.arc_memory[place].reshape(n - 1, n, -1).swapaxes(0, 1)
-    sentence = _new_sentence(codes, memory, arc_scores, stop_scores)
+    sentence = new_sentence(codes, memory, arc_scores, stop_scores)
     if factors.arcs.size:
         arcs = np.full((n, n), -np.inf)
         arcs[:, 1:] = factors.arcs[place].reshape(n - 1, n).T
@@ -511,7 +514,7 @@ def _check_sentence(operators, codes, arc_scores, stop_scores):
     codes = as_codes(codes, n_symbols)
     positions = np.concatenate([[n_heads - 1], codes])
     n = positions.size
-    return _new_sentence(
+    return new_sentence(
         positions,
         np.zeros_like(positions),
         _check_scores(arc_scores, (n, n), "arc_scores"),
