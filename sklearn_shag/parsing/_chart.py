@@ -208,8 +208,9 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
         states = run_fast(grammar, factors, pending, results, weights, counts.fast)
         results.route[pending[states == DONE]] = ROUTES.index("fast")
         pending = pending[states == OUT_OF_RANGE]
-    done = run_scaled(grammar.operators, factors, pending, results, weights, counts.scaled)
-    results.route[pending[done]] = ROUTES.index("scaled")
+    if pending.size:
+        done = run_scaled(grammar.operators, factors, pending, results, weights, counts.scaled)
+        results.route[pending[done]] = ROUTES.index("scaled")
     for s in np.flatnonzero(results.route == ROUTES.index("none")):
         of_arcs = slice(factors.begins[s], factors.begins[s + 1])
         results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
