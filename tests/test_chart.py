@@ -13,6 +13,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, best_trees, chart, pack_grammar, tree_values
 from sklearn_shag.parsing._chart import cut
 from tests import oracles
+from tests.loops import over
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 N_SYMBOLS = 4  # one of them unknown
@@ -42,11 +43,11 @@ def drawn(seed, lengths, n_classes=1, forbidden=0.0):
 LENGTHS = [5, 1, 2, 3, 4, 4, 1, 5, 2, 3]
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("forbidden", [0.0, 0.25])
-@pytest.mark.parametrize("n_classes", [1, 2, 4])
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("n_states", [1, 2, 9])
+@over("route", ROUTES)
+@over("forbidden", [0.0, 0.25])
+@over("n_classes", [1, 2, 4])
+@over("signed", [True, False])
+@over("n_states", [1, 2, 9])
 def test_every_factor_comes_out_as_its_expected_use(
     any_grammar, n_states, signed, n_classes, forbidden, route
 ):
@@ -76,8 +77,8 @@ def test_every_factor_comes_out_as_its_expected_use(
         assert_allclose(part, expected, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("absent", ["arcs", "memory", "arc_memory", "stop_memory"])
-@pytest.mark.parametrize("n_states", [1, 2])
+@over("absent", ["arcs", "memory", "arc_memory", "stop_memory"])
+@over("n_states", [1, 2])
 def test_absent_factors_are_one(any_grammar, n_states, absent):
     operators, given = any_grammar(3, n_states), drawn(3, LENGTHS, 2)
     if absent == "memory":  # no class but one
@@ -120,8 +121,8 @@ def finite_difference(operators, given, name, place, weights, step=1e-5):
     return (values[0] - values[1]) / (2 * step)
 
 
-@pytest.mark.parametrize("n_states", [1, 9])
-@pytest.mark.parametrize("name", ["arcs", "arc_memory", "stop_memory"])
+@over("n_states", [1, 9])
+@over("name", ["arcs", "arc_memory", "stop_memory"])
 def test_uses_are_derivatives_of_log_z(any_grammar, n_states, name):
     operators, given = any_grammar(5, n_states, signed=n_states > 1), drawn(5, [26, 7], 3)
     uses = getattr(chart(operators, Potentials(**given)), name)
@@ -131,7 +132,7 @@ def test_uses_are_derivatives_of_log_z(any_grammar, n_states, name):
         assert_allclose(uses[place], expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("n_states", [1, 3])
+@over("n_states", [1, 3])
 def test_counts_are_derivatives_of_log_z(any_grammar, n_states):
     operators, given = any_grammar(6, n_states), drawn(6, [9, 5], 2)
     weights, step, rng = np.array([0.5, 2.0]), 1e-5, np.random.default_rng(0)
@@ -149,8 +150,8 @@ def test_counts_are_derivatives_of_log_z(any_grammar, n_states):
 
 
 @compiled
-@pytest.mark.parametrize("n_classes", [1, 2, 4])
-@pytest.mark.parametrize("n_states", [1, 2, 8])
+@over("n_classes", [1, 2, 4])
+@over("n_states", [1, 2, 8])
 def test_memory_is_the_product_with_an_automaton(any_grammar, n_states, n_classes):
     """Of k n states: the class is a state, and its symbols are the classes of the text's symbols.
 
@@ -209,10 +210,10 @@ def product_with_classes(operators, moves, stops, class_of):
 
 
 @compiled
-@pytest.mark.parametrize("n_states", [1, 8])
-@pytest.mark.parametrize("n_classes", [1, 3])
-@pytest.mark.parametrize("spread", [1.0, 8.0, 18.0])
-@pytest.mark.parametrize("known", [0.0, 0.2, 0.5])
+@over("n_states", [1, 8])
+@over("n_classes", [1, 3])
+@over("spread", [1.0, 8.0, 18.0])
+@over("known", [0.0, 0.2, 0.5])
 def test_routes_agree_on_scores_as_parsers_have_them(
     any_grammar, n_states, n_classes, spread, known
 ):
@@ -237,7 +238,7 @@ def test_routes_agree_on_scores_as_parsers_have_them(
 
 
 @compiled
-@pytest.mark.parametrize(("n_states", "n_tokens"), [(2, 81), (2, 201), (1, 210), (2, 301)])
+@over(("n_states", "n_tokens"), [(2, 81), (2, 201), (1, 210), (2, 301)])
 def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tokens):
     """In larger tiles, and scaled window by window: tokens change the value by many factors."""
     operators = any_grammar(12, n_states)
@@ -254,7 +255,7 @@ def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tok
 
 
 @compiled
-@pytest.mark.parametrize("n_states", [1, 3])
+@over("n_states", [1, 3])
 def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states, monkeypatch):
     monkeypatch.setattr("sklearn_shag.parsing._chart.cut", lambda lengths, _: cut(lengths, 2e4))
     operators = any_grammar(9, n_states)
@@ -310,7 +311,7 @@ def taken(given, s):
 SENTENCES = np.array([0, 2, 3])
 
 
-@pytest.mark.parametrize(
+@over(
     ("given", "message"),
     [
         ({"indptr": [0, 2, 2]}, "indptr must begin with 0 and grow"),
@@ -374,7 +375,7 @@ def test_bad_grammars_and_weights_are_refused(any_grammar):
             chart(operators, potentials, counts=True, weights=weights)
 
 
-@pytest.mark.parametrize("function", [chart, best_trees, partial(tree_values, heads=[[2, 0]])])
+@over("function", [chart, best_trees, partial(tree_values, heads=[[2, 0]])])
 def test_other_things_are_refused(any_grammar, function):
     """A model, arguments that are swapped, sentences: what to pass in their place."""
     operators, potentials = any_grammar(0, 2), Potentials(np.array([0, 2]), codes=[0, 1])

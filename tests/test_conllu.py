@@ -8,7 +8,6 @@ import pickle
 import re
 import secrets
 import sys
-import time
 import tracemalloc
 import warnings
 
