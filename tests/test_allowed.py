@@ -1,6 +1,7 @@
 """Known heads and forbidden arcs, and the probability of trees given their sentences."""
 
 import copy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn_shag.parsing import decode, list_heads
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
 from tests.estimators import ESTIMATORS
+from tests.loops import over
 
 MODELS = {
     "spectral": SpectralSHAG(3),
@@ -29,15 +31,15 @@ TEXT = [["NOUN", "VERB", "ADP", "NOUN"], ["PRON", "VERB"], ["DET", "NOUN", "VERB
 TREES = [DependencyTree(sentence, upos=sentence) for sentence in TEXT]
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def model(request, english):
-    return MODELS[request.param].fit(english)
+# One for each way to score sentences, and for each decoder.
+PARSERS = [*MODELS, "lexicalized", "CRF", "network", "average", "product with words"]
+PARSERS += ["deterministic product", "DMV", "chain"]
 
 
-@pytest.fixture(scope="module", params=MODELS | ESTIMATORS)
-def parser(request, english):
-    """Any estimator, also one that is not a grammar."""
-    return clone((MODELS | ESTIMATORS)[request.param]).fit(english)
+@pytest.fixture(scope="module")
+def fitted(english):
+    """Any of the parsers, fitted once."""
+    return cache(lambda name: clone((MODELS | ESTIMATORS)[name]).fit(english))
 
 
 def random_constraints(seed, n_tokens, share):
@@ -53,8 +55,10 @@ def possible_trees(parser, n_tokens):
     return (oracles.trees if parser.decoder == "mst" else oracles.projective_trees)(n_tokens)
 
 
-@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
-def test_nothing_forbidden_is_predicted(parser, share):
+@over("share", [0.3, 0.7, 1.0])
+@over("name", PARSERS)
+def test_nothing_forbidden_is_predicted(fitted, name, share):
+    parser = fitted(name)
     others = [["X"] * 5, ["<new>"] * 4]
     text = [*TREES, *(DependencyTree(each, upos=each) for each in others)]
     allowed = [random_constraints(k, len(sentence), share) for k, sentence in enumerate(text)]
@@ -73,8 +77,10 @@ def test_nothing_forbidden_is_predicted(parser, share):
         assert_array_equal(tree.heads, heads)
 
 
-def test_marginals_are_those_of_the_trees_that_are_left(model):
+@over("name", MODELS)
+def test_marginals_are_those_of_the_trees_that_are_left(fitted, name):
     """But for the clipping of what is negative, as everywhere."""
+    model = fitted(name)
     operators, codes = model.operators_, [model.symbols_.tolist().index(s) for s in TEXT[0]]
     allowed = random_constraints(3, 4, 0.5)
     positions = [operators.A.shape[0] - 1, *codes]
@@ -88,7 +94,7 @@ def test_marginals_are_those_of_the_trees_that_are_left(model):
     assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-7, atol=1e-11)
 
 
-@pytest.mark.parametrize(
+@over(
     ("decoder", "transform", "trees"),
     [
         ("mbr", np.log, oracles.projective_trees),
@@ -110,13 +116,17 @@ def test_no_tree_has_an_arc_of_probability_zero(decoder, transform, trees):
         assert tuple(heads) == oracles.best_tree(scores, trees(4))
 
 
-def test_all_arcs_allowed_is_no_constraint(parser):
+@over("name", PARSERS)
+def test_all_arcs_allowed_is_no_constraint(fitted, name):
+    parser = fitted(name)
     every = [None if k == 1 else np.ones((len(s), len(s) + 1), bool) for k, s in enumerate(TEXT)]
     for one, other in zip(parser.predict(TREES, allowed=every), parser.predict(TREES), strict=True):
         assert_array_equal(one, other)
 
 
-def test_known_heads_are_kept(parser, english):
+@over("name", PARSERS)
+def test_known_heads_are_kept(fitted, name, english):
+    parser = fitted(name)
     text = english[:40]
     rng = np.random.default_rng(0)
     allowed = []
@@ -133,7 +143,7 @@ def test_known_heads_are_kept(parser, english):
         assert arcs[np.arange(len(tree)), heads].all()
 
 
-@pytest.mark.parametrize(
+@over(
     ("allowed", "message"),
     [
         ([None], "for each of 2 sentences"),
@@ -144,7 +154,9 @@ def test_known_heads_are_kept(parser, english):
         ([None, np.zeros((2, 3), dtype=bool)], r"X\[1\] has no projective tree"),
     ],
 )
-def test_constraints_that_are_none_are_refused(parser, allowed, message):
+@over("name", ["spectral", "mst"])
+def test_constraints_that_are_none_are_refused(fitted, name, allowed, message):
+    parser = fitted(name)
     if parser.decoder == "mst":
         message = message.replace("projective ", "")
     for method in (parser.predict, parser.predict_marginals, parser.parse):
@@ -160,8 +172,10 @@ def allow(*trees):
     return allowed
 
 
-def test_arcs_that_only_cross_are_found_by_one_decoder(parser):
+@over("name", PARSERS)
+def test_arcs_that_only_cross_are_found_by_one_decoder(fitted, name):
     """Of all trees with one root whose arcs are allowed, the best one of the free marginals."""
+    parser = fitted(name)
     crossing = copy.copy(parser).set_params(decoder="mst")
     first, second = [3, 4, 0, 3], [2, 4, 1, 0]
     assert oracles.crosses(first)
@@ -183,8 +197,10 @@ def test_arcs_that_only_cross_are_found_by_one_decoder(parser):
                 copy.copy(parser).set_params(decoder=decoder).predict(**given)
 
 
-def test_where_projective_trees_are_left_marginals_are_theirs(parser):
+@over("name", PARSERS)
+def test_where_projective_trees_are_left_marginals_are_theirs(fitted, name):
     """To the last bit, whatever other trees are left."""
+    parser = fitted(name)
     allowed = [random_constraints(k, len(sentence), 0.5) for k, sentence in enumerate(TEXT)]
     found = [
         copy.copy(parser).set_params(decoder=decoder).predict_marginals(TREES, allowed=allowed)
@@ -194,7 +210,9 @@ def test_where_projective_trees_are_left_marginals_are_theirs(parser):
         assert_array_equal(one, other)
 
 
-def test_conditional_log_likelihood_is_the_share_of_a_tree(model):
+@over("name", MODELS)
+def test_conditional_log_likelihood_is_the_share_of_a_tree(fitted, name):
+    model = fitted(name)
     text = TEXT[:2]
     codes = [[model.symbols_.tolist().index(symbol) for symbol in s] for s in text]
     for heads in ([[2, 0, 2, 3], [2, 0]], [[3, 3, 0, 3], [0, 1]]):
@@ -211,7 +229,9 @@ def test_conditional_log_likelihood_is_the_share_of_a_tree(model):
         assert_allclose(model.conditional_log_likelihood(text, heads), expected, rtol=1e-8)
 
 
-def test_trees_that_are_not_generated_have_no_probability(parser):
+@over("name", PARSERS)
+def test_trees_that_are_not_generated_have_no_probability(fitted, name):
+    parser = fitted(name)
     two_roots, crossing = [0, 0, 2, 2], [3, 4, 0, 3]
     for decoder in ("mbr", "mst"):
         parser = copy.copy(parser).set_params(decoder=decoder)

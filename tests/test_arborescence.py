@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.parsing import eisner, maximum_arborescence
 from tests import oracles
+from tests.loops import over
 
 
 def sums(scores):
@@ -120,7 +121,7 @@ def test_a_chain_of_tokens_that_may_cross_is_the_only_tree():
     assert score == -order.sum()
 
 
-@pytest.mark.parametrize(
+@over(
     "allowed",
     [
         [],  # nothing

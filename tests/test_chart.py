@@ -8,11 +8,21 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_shag import DeterministicSHAG
+from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import Potentials, best_trees, chart, pack_grammar, tree_values
+from sklearn_shag.parsing import (
+    Potentials,
+    _chart,
+    _fast_driver,
+    best_trees,
+    chart,
+    pack_grammar,
+    tree_values,
+)
 from sklearn_shag.parsing._chart import cut
+from sklearn_shag.parsing._potentials import longest_counted
 from tests import oracles
+from tests.loops import over
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 N_SYMBOLS = 4  # one of them unknown
@@ -42,11 +52,11 @@ def drawn(seed, lengths, n_classes=1, forbidden=0.0):
 LENGTHS = [5, 1, 2, 3, 4, 4, 1, 5, 2, 3]
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("forbidden", [0.0, 0.25])
-@pytest.mark.parametrize("n_classes", [1, 2, 4])
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("n_states", [1, 2, 9])
+@over("route", ROUTES)
+@over("forbidden", [0.0, 0.25])
+@over("n_classes", [1, 2, 4])
+@over("signed", [True, False])
+@over("n_states", [1, 2, 9])
 def test_every_factor_comes_out_as_its_expected_use(
     any_grammar, n_states, signed, n_classes, forbidden, route
 ):
@@ -76,8 +86,8 @@ def test_every_factor_comes_out_as_its_expected_use(
         assert_allclose(part, expected, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("absent", ["arcs", "memory", "arc_memory", "stop_memory"])
-@pytest.mark.parametrize("n_states", [1, 2])
+@over("absent", ["arcs", "memory", "arc_memory", "stop_memory"])
+@over("n_states", [1, 2])
 def test_absent_factors_are_one(any_grammar, n_states, absent):
     operators, given = any_grammar(3, n_states), drawn(3, LENGTHS, 2)
     if absent == "memory":  # no class but one
@@ -120,8 +130,8 @@ def finite_difference(operators, given, name, place, weights, step=1e-5):
     return (values[0] - values[1]) / (2 * step)
 
 
-@pytest.mark.parametrize("n_states", [1, 9])
-@pytest.mark.parametrize("name", ["arcs", "arc_memory", "stop_memory"])
+@over("n_states", [1, 9])
+@over("name", ["arcs", "arc_memory", "stop_memory"])
 def test_uses_are_derivatives_of_log_z(any_grammar, n_states, name):
     operators, given = any_grammar(5, n_states, signed=n_states > 1), drawn(5, [26, 7], 3)
     uses = getattr(chart(operators, Potentials(**given)), name)
@@ -131,7 +141,7 @@ def test_uses_are_derivatives_of_log_z(any_grammar, n_states, name):
         assert_allclose(uses[place], expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("n_states", [1, 3])
+@over("n_states", [1, 3])
 def test_counts_are_derivatives_of_log_z(any_grammar, n_states):
     operators, given = any_grammar(6, n_states), drawn(6, [9, 5], 2)
     weights, step, rng = np.array([0.5, 2.0]), 1e-5, np.random.default_rng(0)
@@ -149,8 +159,8 @@ def test_counts_are_derivatives_of_log_z(any_grammar, n_states):
 
 
 @compiled
-@pytest.mark.parametrize("n_classes", [1, 2, 4])
-@pytest.mark.parametrize("n_states", [1, 2, 8])
+@over("n_classes", [1, 2, 4])
+@over("n_states", [1, 2, 8])
 def test_memory_is_the_product_with_an_automaton(any_grammar, n_states, n_classes):
     """Of k n states: the class is a state, and its symbols are the classes of the text's symbols.
 
@@ -209,10 +219,10 @@ def product_with_classes(operators, moves, stops, class_of):
 
 
 @compiled
-@pytest.mark.parametrize("n_states", [1, 8])
-@pytest.mark.parametrize("n_classes", [1, 3])
-@pytest.mark.parametrize("spread", [1.0, 8.0, 18.0])
-@pytest.mark.parametrize("known", [0.0, 0.2, 0.5])
+@over("n_states", [1, 8])
+@over("n_classes", [1, 3])
+@over("spread", [1.0, 8.0, 18.0])
+@over("known", [0.0, 0.2, 0.5])
 def test_routes_agree_on_scores_as_parsers_have_them(
     any_grammar, n_states, n_classes, spread, known
 ):
@@ -237,7 +247,7 @@ def test_routes_agree_on_scores_as_parsers_have_them(
 
 
 @compiled
-@pytest.mark.parametrize(("n_states", "n_tokens"), [(2, 81), (2, 201), (1, 210), (2, 301)])
+@over(("n_states", "n_tokens"), [(2, 81), (2, 201), (1, 210), (2, 301)])
 def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tokens):
     """In larger tiles, and scaled window by window: tokens change the value by many factors."""
     operators = any_grammar(12, n_states)
@@ -254,7 +264,7 @@ def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tok
 
 
 @compiled
-@pytest.mark.parametrize("n_states", [1, 3])
+@over("n_states", [1, 3])
 def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states, monkeypatch):
     monkeypatch.setattr("sklearn_shag.parsing._chart.cut", lambda lengths, _: cut(lengths, 2e4))
     operators = any_grammar(9, n_states)
@@ -299,6 +309,111 @@ def test_sentences_without_mass_are_left_alone(any_grammar):
         assert_allclose(part, expected, rtol=1e-12)
 
 
+@pytest.fixture
+def scaled_calls(monkeypatch):
+    """The sentences that the scaled chart is given, a number for each call."""
+    calls = []
+
+    def run_scaled(operators, factors, which, *arguments):
+        calls.append(which.size)
+        return original(operators, factors, which, *arguments)
+
+    original = _chart.run_scaled
+    monkeypatch.setattr(_chart, "run_scaled", run_scaled)
+    return calls
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+@over(
+    "model",
+    [
+        *(DeterministicSHAG(automaton) for automaton in ("single", "first", "sibling")),
+        SpectralSHAG(3, smoothing=0, mixing=0.0),
+        EMSHAG(2, init="moments", max_iter=3, tol=0.1),
+    ],
+)
+def test_parsers_ask_no_scaled_chart_where_there_is_no_tree(english, scaled_calls, model):
+    """Of symbols that are new, and of sequences that were never seen."""
+    model.fit(english[:10])
+    short = [tree for tree in english[10:] if len(tree) < 10][:20]
+    X = [["<new>"], ["<new>", "NOUN"], *(list(tree.symbols) for tree in short)]
+    y = [[0], [2, 0], *(tree.heads for tree in short)]
+    signs = [np.isfinite(each) for each in model.log_likelihood(X)]
+    assert 1 < sum(signs) < len(X) - 1
+    model.predict(X)
+    model.predict_marginals(X)
+    model.score_samples(X, y)
+    model.conditional_log_likelihood(X, y)
+    assert scaled_calls == []
+
+
+TO_EACH_OTHER = np.array([-np.inf, -np.inf, 0, -np.inf, 0, -np.inf])
+
+
+@over("n_states", [1, 2])
+@over("counts", [False, True])
+@over("arcs", [np.full(6, -np.inf), TO_EACH_OTHER])
+def test_forbidden_arcs_ask_no_scaled_chart(any_grammar, scaled_calls, n_states, counts, arcs):
+    operators = any_grammar(0, n_states, signed=n_states > 1)
+    arcs = np.concatenate([np.zeros(6), arcs])
+    potentials = Potentials(np.array([0, 2, 4]), np.zeros(4, dtype=int), arcs)
+    result = chart(operators, potentials, counts=counts)
+    assert result.route.tolist() == [0, 3]
+    assert scaled_calls == []
+    if counts:
+        alone = chart(operators, Potentials(np.array([0, 2]), [0, 0], np.zeros(6)), counts=True)
+        for part, expected in zip(result.counts, alone.counts, strict=True):
+            assert_array_equal(part, expected)
+
+
+def test_what_cancels_or_vanishes_asks_the_scaled_chart(any_grammar, scaled_calls, monkeypatch):
+    ones = Operators(*(np.ones_like(part) for part in any_grammar(0, 2)))
+    cancels = ones._replace(alpha_inf=ones.alpha_inf * [1.0, -1.0])
+    vanishes = ones._replace(alpha_1=ones.alpha_1 * 1e-170, alpha_inf=ones.alpha_inf * 1e-170)
+    potentials = Potentials(np.array([0, 1]), [0])
+    for operators, sign in ((cancels, 0), (vanishes, 1)):
+        assert chart(operators, potentials).sign == sign
+        assert scaled_calls.pop() == 1
+    # Whether the derivations of a long sentence would all be counted is not certain.
+    impossible = ones._replace(A=0 * ones.A)
+    for longest, calls in ((1, []), (0, [1])):
+        monkeypatch.setattr(_fast_driver, "longest_counted", lambda grammar, n=longest: n)
+        assert chart(impossible, potentials).sign == 0
+        assert scaled_calls == calls
+
+
+@compiled
+@over("n_states", [1, 2])
+@over("share", [0.0, 0.02, 1.0])
+def test_where_there_is_a_tree_it_is_counted(any_grammar, scaled_calls, n_states, share):
+    """In the longest sentences of which that is said: one tree, or a part that has many more."""
+    operators = any_grammar(0, n_states)
+    operators.A[...] *= 1e-300  # so that Z vanishes, and derivations are counted
+    n = longest_counted(pack_grammar(operators))
+    allowed = np.random.default_rng(0).uniform(size=(n, n + 1)) < share
+    allowed[n // 3 :] = False
+    allowed[np.arange(n), np.arange(n)] = True  # the head of each is the token before
+    arcs = np.where(allowed, 0.0, -np.inf).ravel()
+    potentials = Potentials(np.array([0, n]), np.zeros(n, dtype=int), arcs)
+    assert chart(operators, potentials, marginals=False).sign == 1
+    assert scaled_calls == [1]
+    scaled_calls.clear()
+
+
+@compiled
+@over("n_states", [1, 2])
+@over("counts", [False, True])
+def test_to_count_derivations_compiles_nothing(any_grammar, n_states, counts):
+    operators = any_grammar(0, n_states)
+    kernels = _fast_driver._one_by_one.dispatcher, _fast_driver._in_lockstep.dispatcher
+    compiled_for = []
+    for impossible in (False, True):
+        operators.A[:, :, 1] *= not impossible
+        chart(operators, Potentials(np.array([0, 2]), [0, 1]), counts=counts)
+        compiled_for.append([len(each.signatures) for each in kernels])
+    assert compiled_for[0] == compiled_for[1]
+
+
 def taken(given, s):
     only = oracles.of_sentence(given, given["indptr"], s)
     shape = {
@@ -310,7 +425,7 @@ def taken(given, s):
 SENTENCES = np.array([0, 2, 3])
 
 
-@pytest.mark.parametrize(
+@over(
     ("given", "message"),
     [
         ({"indptr": [0, 2, 2]}, "indptr must begin with 0 and grow"),
@@ -374,7 +489,7 @@ def test_bad_grammars_and_weights_are_refused(any_grammar):
             chart(operators, potentials, counts=True, weights=weights)
 
 
-@pytest.mark.parametrize("function", [chart, best_trees, partial(tree_values, heads=[[2, 0]])])
+@over("function", [chart, best_trees, partial(tree_values, heads=[[2, 0]])])
 def test_other_things_are_refused(any_grammar, function):
     """A model, arguments that are swapped, sentences: what to pass in their place."""
     operators, potentials = any_grammar(0, 2), Potentials(np.array([0, 2]), codes=[0, 1])

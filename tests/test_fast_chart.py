@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.encoding import Batch
-from sklearn_shag.operators import Operators, scale_operators
+from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import (
     Potentials,
     Scored,
@@ -33,12 +33,13 @@ from sklearn_shag.parsing import (
 from sklearn_shag.parsing import _chart as _chunks
 from sklearn_shag.parsing._chart import new_results
 from sklearn_shag.parsing._fast_chart import Sentence
-from sklearn_shag.parsing._fast_driver import LONGEST_UNCUT, run_fast
+from sklearn_shag.parsing._fast_driver import DONE, LONGEST_UNCUT, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS
 from sklearn_shag.parsing._fast_sums import CLOSED, COMPLETE, D_CLOSED, INCOMPLETE, N_PROBED, Tables
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.utils._simd import LANES, aligned
 from tests import oracles
+from tests.loops import over
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
@@ -108,7 +109,8 @@ def _run(operators, sentences, with_marginals, fewest_in_lockstep):
     done, weights = np.zeros(lengths.size, dtype=bool), np.ones(lengths.size)
     packed = pack_grammar(operators)
     with patch.object(_fast_driver, "FEWEST_ARCS_IN_LOCKSTEP", fewest_in_lockstep):
-        done[which] = run_fast(packed.fast, factors, which, results, weights, NO_COUNTS.fast)
+        states = run_fast(packed, factors, which, results, weights, NO_COUNTS.fast)
+        done[which] = states == DONE
     parts = [()] * len(sentences)
     if with_marginals:
         ends = pairwise(factors.begins)
@@ -153,8 +155,8 @@ def repaired(marginals):
     return marginals / marginals.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("n_states", [1, 2, 3, 8, 9, 16])
+@over("signed", [True, False])
+@over("n_states", [1, 2, 3, 8, 9, 16])
 def test_agrees_with_the_enumeration_of_all_trees(any_grammar, n_states, signed):
     operators = any_grammar(n_states, n_states, signed)
     sentences = sentences_of([1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 6])
@@ -167,7 +169,7 @@ def test_agrees_with_the_enumeration_of_all_trees(any_grammar, n_states, signed)
     assert signed == (np.min(sign) < 0)
 
 
-@pytest.mark.parametrize("n_states", [1, 3])
+@over("n_states", [1, 3])
 def test_arcs_of_no_weight_have_no_share(any_grammar, n_states):
     operators = any_grammar(0, n_states)
     operators.A[np.random.default_rng(0).uniform(size=operators.A.shape[:3]) < 0.3] = 0.0
@@ -186,7 +188,7 @@ def has_mass(operators, sentence):
     return any(oracles.tree_value(operators, with_root(sentence), heads) != 0 for heads in trees)
 
 
-@pytest.mark.parametrize("n_states", [1, 2, 8, 9])
+@over("n_states", [1, 2, 8, 9])
 def test_agrees_with_the_scaled_chart_at_any_length(n_states):
     longest = 12 if numba.config.DISABLE_JIT else 30
     sentences = sentences_of(range(1, longest + 1))
@@ -194,8 +196,8 @@ def test_agrees_with_the_scaled_chart_at_any_length(n_states):
 
 
 @compiled
-@pytest.mark.parametrize("n_states", [1, 2, 8, 9])
-@pytest.mark.parametrize("n_tokens", [*CUT, *PROBED, 100])
+@over("n_states", [1, 2, 8, 9])
+@over("n_tokens", [*CUT, *PROBED, 100])
 def test_agrees_with_the_scaled_chart_around_limits(n_states, n_tokens):
     assert_agrees_with_the_scaled_chart(even_grammar(1, n_states), sentences_of([n_tokens]))
 
@@ -250,21 +252,34 @@ def solve_in_tiles(operators, sentences, tile, in_lockstep):
     return inside_vectors, numbers, marginals
 
 
+def tables_of_the_scaled_chart(operators, codes):
+    """C[h, b], I[h, m] and closed[h, b] of tokens, out of tables by direction, width and place."""
+    n = len(codes) + 1
+    ones = np.ones((n, n, 1)), np.ones((n, 2, 1))
+    sentence = _scaled_chart.new_sentence(with_root(codes), np.zeros(n, dtype=np.int64), *ones)
+    scaled = _scaled_chart.inside(operators, sentence, True)
+    values = [np.ldexp(part.values.T, part.exponents.T).T for part in scaled]
+    complete, incomplete, ending = values[0][..., 0, :], values[4][..., 0, :], values[2]
+    vectors = np.zeros((2, n - 1, n, complete.shape[3]))
+    closed = np.zeros((n - 1, n))
+    for h, end in np.ndindex(n - 1, n):  # heads and ends from 1 on
+        side, width = (oracles.RIGHT, end - 1 - h) if end > h else (oracles.LEFT, h - end)
+        place = h + 1 if end > h else n - 2 - h
+        vectors[0, h, end] = complete[side, width, place]
+        closed[h, end] = ending[side, width, place + width]
+        vectors[1, h, end] = incomplete[side, abs(end - h), place] if end < n - 1 else 0.0
+    return vectors, closed
+
+
 def assert_tables_are_those_of_the_scaled_chart(operators, codes, vectors, numbers, marginals):
     n, n_states = len(codes) + 1, operators.alpha_1.shape[2]
-    shapes = (n, n, 1), (n, 2, 1)
-    ones = [_scaled_chart.Table(np.ones(s), np.zeros(s, dtype=np.int64)) for s in shapes]
-    sentence = _scaled_chart.Sentence(with_root(codes), np.zeros(n, dtype=np.int64), *ones)
-    scaled, _, _ = _scaled_chart.inside(scale_operators(operators), sentence, True)
-    assert (scaled.closed.exponent[1:, 1:] == 0).all()  # its numbers are what they say
     complete, incomplete = vectors[:, 1:n, 1 : n + 1]
-    scaled_complete = scaled.complete.values[1:, 1:, 0]
+    (scaled_complete, scaled_incomplete), closed = tables_of_the_scaled_chart(operators, codes)
     assert_allclose(complete[..., :n_states], scaled_complete, rtol=1e-11)
-    scaled_incomplete = scaled.incomplete.values[1:, 1:]
-    assert_allclose(incomplete[:, :-1, :n_states], scaled_incomplete, rtol=1e-11)
+    assert_allclose(incomplete[:, :-1, :n_states], scaled_incomplete[:, :-1], rtol=1e-11)
     assert_array_equal(complete[..., n_states:], 0.0)
     assert_array_equal(incomplete[:, :-1, n_states:], 0.0)
-    assert_allclose(numbers[CLOSED, 1:n, 1 : n + 1], scaled.closed.values[1:, 1:], rtol=1e-11)
+    assert_allclose(numbers[CLOSED, 1:n, 1 : n + 1], closed, rtol=1e-11)
     expected = inside_outside(operators, codes).marginals[:, 1:]
     of_itself = np.eye(n - 1, dtype=bool)
     assert_allclose(marginals[:, 1:n][~of_itself], expected[~of_itself], rtol=1e-9, atol=1e-14)
@@ -278,15 +293,15 @@ TILES = [(1, 4), (3, 4), (4, 4), (5, 4), (7, 4), (8, 4), (9, 4), (10, 4), (11, 4
 TILES += [(7, 8), (8, 8), (9, 8), (11, 8), (15, 8), (16, 8), (17, 8), (19, 8), (18, 12), (25, 12)]
 
 
-@pytest.mark.parametrize(("n_tokens", "tile"), TILES)
-@pytest.mark.parametrize("n_states", [2, 9])
+@over(("n_tokens", "tile"), TILES)
+@over("n_states", [2, 9])
 def test_tiles_of_any_size_give_the_tables_of_the_scaled_chart(n_tokens, tile, n_states):
     operators, (codes,) = even_grammar(2, n_states), sentences_of([n_tokens])
     tables = solve_in_tiles(operators, [codes], tile, in_lockstep=False)
     assert_tables_are_those_of_the_scaled_chart(operators, codes, *tables)
 
 
-@pytest.mark.parametrize(("n_tokens", "tile"), TILES)
+@over(("n_tokens", "tile"), TILES)
 def test_tiles_in_lockstep_give_the_tables_of_the_scaled_chart(n_tokens, tile):
     operators = even_grammar(3, 1)
     lengths = sorted({1, 2, 3, 5, 8, 13, n_tokens})[: LANES - 1]
@@ -301,7 +316,7 @@ def test_tiles_in_lockstep_give_the_tables_of_the_scaled_chart(n_tokens, tile):
 LONG, VERY_LONG = (8, 14) if numba.config.DISABLE_JIT else (50, 90)
 
 
-@pytest.mark.parametrize(
+@over(
     "lengths",
     [
         [3],
@@ -327,9 +342,9 @@ def test_sentences_in_lockstep_do_not_disturb_each_other(lengths):
 
 
 @compiled
-@pytest.mark.parametrize("factor", [1e-3, 1e3])
-@pytest.mark.parametrize("n_states", [1, 2])
-@pytest.mark.parametrize("lengths", [[65], [66, 100], [2, 20, 300]])
+@over("factor", [1e-3, 1e3])
+@over("n_states", [1, 2])
+@over("lengths", [[65], [66, 100], [2, 20, 300]])
 def test_long_sentences_are_scaled(factor, n_states, lengths):
     operators = even_grammar(5, n_states)
     operators = operators._replace(A=operators.A * factor)
@@ -346,8 +361,8 @@ def test_sentences_in_lockstep_are_scaled_each_by_its_own_factor():
     assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-7)
 
 
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e40])
+@over("signed", [True, False])
+@over("factor", [1e-3, 1.0, 1e40])
 def test_one_by_one_is_the_same_as_in_lockstep(any_grammar, signed, factor):
     """To the last bit (:func:`run` tells), in range or not, with mass or without."""
     operators = any_grammar(8, 1, signed)
@@ -373,7 +388,7 @@ def test_without_marginals_z_is_the_same():
             assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("n_states", [1, 2, 8, 9])
+@over("n_states", [1, 2, 8, 9])
 def test_packed_grammars_are_padded(n_states):
     operators = even_grammar(8, n_states)
     packed = pack_grammar(operators)
@@ -394,8 +409,8 @@ def test_packed_grammars_are_padded(n_states):
         assert_array_equal(part, expected)
 
 
-@pytest.mark.parametrize("n_states", [1, 2])
-@pytest.mark.parametrize("order", ["C", "F"])
+@over("n_states", [1, 2])
+@over("order", ["C", "F"])
 def test_packed_grammars_have_one_memory_layout(n_states, order):
     """Kernels would be compiled anew for another."""
     operators = Operators(*(np.asarray(part, order=order) for part in even_grammar(8, n_states)))
@@ -437,9 +452,9 @@ class TestLadder:
                     assert_array_equal(heads, eisner(scores(marginals[k]))[0])
         return signs
 
-    @pytest.mark.parametrize("magnitude", [1e-200, 1e200, -1e200])
-    @pytest.mark.parametrize("part", ["alpha_1", "alpha_inf", "A"])
-    @pytest.mark.parametrize("n_states", [1, 2])
+    @over("magnitude", [1e-200, 1e200, -1e200])
+    @over("part", ["alpha_1", "alpha_inf", "A"])
+    @over("n_states", [1, 2])
     def test_operators_out_of_range(self, magnitude, part, n_states):
         operators, fallback = even_grammar(9, n_states), even_grammar(10, n_states)
         getattr(operators, part)[1, 1] *= magnitude
@@ -447,8 +462,8 @@ class TestLadder:
         assert (pack_grammar(operators).fast is None) == (abs(magnitude) > 1)
         self.assert_bulk_agrees(operators, fallback, sentences)
 
-    @pytest.mark.parametrize("factor", [1e-60, 1e60])
-    @pytest.mark.parametrize("n_states", [1, 2])
+    @over("factor", [1e-60, 1e60])
+    @over("n_states", [1, 2])
     def test_values_out_of_range(self, factor, n_states):
         """Only of longer sentences: of the others in lockstep with them too, it seems."""
         operators, fallback = even_grammar(11, n_states), even_grammar(12, n_states)
@@ -461,8 +476,8 @@ class TestLadder:
         signs = self.assert_bulk_agrees(operators, fallback, sentences)
         assert_array_equal(signs, 1)
 
-    @pytest.mark.parametrize("size", [1e-70, 1e70])
-    @pytest.mark.parametrize("n_states", [1, 2])
+    @over("size", [1e-70, 1e70])
+    @over("n_states", [1, 2])
     def test_vectors_out_of_range_whose_numbers_are_not(self, n_states, size):
         """As if states were measured in other units, of which arcs take more."""
         operators, fallback = even_grammar(24, n_states), even_grammar(25, n_states)
@@ -475,9 +490,9 @@ class TestLadder:
             assert_array_equal(run(operators, sentences)[0][1:], False)
         assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
-    @pytest.mark.parametrize("size", [1e-80, 1e80])
-    @pytest.mark.parametrize("direction", [oracles.LEFT, oracles.RIGHT])
-    @pytest.mark.parametrize("n_states", [1, 2])
+    @over("size", [1e-80, 1e80])
+    @over("direction", [oracles.LEFT, oracles.RIGHT])
+    @over("n_states", [1, 2])
     def test_one_number_out_of_range(self, n_states, direction, size):
         operators, fallback = even_grammar(26, n_states), even_grammar(27, n_states)
         operators.alpha_1[:ROOT, direction] *= size
@@ -486,8 +501,8 @@ class TestLadder:
         assert_array_equal(run(operators, sentences)[0], False)
         assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
-    @pytest.mark.parametrize("direction", [oracles.LEFT, oracles.RIGHT])
-    @pytest.mark.parametrize("n_states", [1, 2])
+    @over("direction", [oracles.LEFT, oracles.RIGHT])
+    @over("n_states", [1, 2])
     def test_products_that_vanish_at_the_end(self, n_states, direction):
         """Of the half of the root that covers the whole sentence."""
         operators, fallback = even_grammar(28, n_states), even_grammar(29, n_states)
@@ -498,7 +513,7 @@ class TestLadder:
         assert_array_equal(run(operators, [codes])[0], False)
         assert_array_equal(self.assert_bulk_agrees(operators, fallback, [codes]), 1)
 
-    @pytest.mark.parametrize("n_states", [1, 2])
+    @over("n_states", [1, 2])
     def test_derivatives_that_overflow(self, n_states):
         """Of what is impossible by what is large: 1 cannot take 0 as a modifier."""
         operators, fallback = even_grammar(30, n_states), even_grammar(31, n_states)
@@ -517,7 +532,7 @@ class TestLadder:
         # The one tree that is possible: the scaled chart finds it.
         assert_allclose(marginals, repaired(np.eye(2, 3)), rtol=1e-9)
 
-    @pytest.mark.parametrize("n_states", [1, 2])
+    @over("n_states", [1, 2])
     def test_products_that_vanish(self, n_states):
         """If entries of the chart might be as small as those of the operators here."""
         operators, fallback = even_grammar(20, n_states), even_grammar(21, n_states)
@@ -527,10 +542,8 @@ class TestLadder:
         assert_array_equal(run(operators, sentences)[0][1:], False)
         assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
-    @pytest.mark.parametrize(
-        ("size", "taken"), [(1e-10, True), (1e-30, False), (1e-60, False), (1e-90, False)]
-    )
-    @pytest.mark.parametrize("n_states", [1, 2])
+    @over(("size", "taken"), [(1e-10, True), (1e-30, False), (1e-60, False), (1e-90, False)])
+    @over("n_states", [1, 2])
     def test_z_near_the_end_of_the_range_of_doubles(self, n_states, size, taken):
         """Z is a product of three entries of the root symbol and four of the one token."""
         operators, fallback = even_grammar(22, n_states), even_grammar(23, n_states)
@@ -541,7 +554,7 @@ class TestLadder:
         assert_array_equal(run(operators, sentences)[0], taken)
         assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
-    @pytest.mark.parametrize("n_states", [1, 3])
+    @over("n_states", [1, 3])
     def test_the_fallback_stands_in_where_there_is_no_mass(self, n_states):
         operators, fallback = even_grammar(13, n_states), even_grammar(14, n_states)
         operators.A[:, :, 1] = 0.0  # nothing has symbol 1 as a modifier
@@ -554,8 +567,8 @@ class TestLadder:
         signs = self.assert_bulk_agrees(operators, fallback, sentences)
         assert_array_equal(signs, ~impossible)
 
-    @pytest.mark.parametrize("factors", [(1e-200, 1.0), (1.0, 1e-200), (1e-200, 1e-200)])
-    @pytest.mark.parametrize("n_states", [1, 3])
+    @over("factors", [(1e-200, 1.0), (1.0, 1e-200), (1e-200, 1e-200)])
+    @over("n_states", [1, 3])
     def test_the_fallback_stands_in_where_a_grammar_is_out_of_range(self, n_states, factors):
         operators, fallback = (
             grammar._replace(A=grammar.A * factor)
@@ -568,7 +581,7 @@ class TestLadder:
         signs = self.assert_bulk_agrees(operators, fallback, sentences)
         assert_array_equal(signs, [1 not in sentence for sentence in sentences])
 
-    @pytest.mark.parametrize("n_states", [1, 3])
+    @over("n_states", [1, 3])
     def test_all_heads_are_equal_where_no_grammar_has_mass(self, n_states):
         operators, fallback = even_grammar(15, n_states), even_grammar(16, n_states)
         operators.A[:, :, 1] = 0.0
@@ -581,7 +594,7 @@ class TestLadder:
         heads = parse(list_heads, operators, fallback, codes, indptr, decoder="mbr")[2]
         assert tuple(heads) in oracles.projective_trees(3)
 
-    @pytest.mark.parametrize("n_states", [1, 3])
+    @over("n_states", [1, 3])
     def test_signs_of_negative_sums(self, any_grammar, n_states):
         operators, fallback = any_grammar(17, n_states, signed=True), even_grammar(17, n_states)
         sentences = sentences_of([1, 2, 3, 4, 5] * 4)
@@ -617,8 +630,8 @@ def bulk(n_states):
     return operators, fallback, sentences
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2, None])
-@pytest.mark.parametrize("n_states", [1, 2])
+@over("n_jobs", [1, 2, None])
+@over("n_states", [1, 2])
 def test_results_come_in_the_order_of_sentences(n_states, n_jobs):
     operators, fallback, sentences = bulk(n_states)
     logs, reports, marginals, heads, largest, crossing, _ = results_of(*bulk(n_states), n_jobs)
@@ -660,8 +673,8 @@ def test_viterbi_comes_in_the_order_of_sentences():
                 break
 
 
-@pytest.mark.parametrize("n_states", [1, 2])
-@pytest.mark.parametrize(("n_jobs", "cost"), [(1, 1.0), (1, 1e4), (2, 1.0), (2, 1e4), (2, 3e4)])
+@over("n_states", [1, 2])
+@over(("n_jobs", "cost"), [(1, 1.0), (1, 1e4), (2, 1.0), (2, 1e4), (2, 3e4)])
 def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, cost):
     expected = results_of(*bulk(n_states), 1)
     n_chunks = []
@@ -683,7 +696,7 @@ def test_chunks_change_nothing(monkeypatch, n_states, n_jobs, cost):
 
 
 @compiled
-@pytest.mark.parametrize("n_states", [1, 2])
+@over("n_states", [1, 2])
 def test_other_sentences_decide_over_no_route(n_states):
     """Values from far inside of the range to far outside, and sentences of many lengths between.
 
@@ -708,7 +721,7 @@ def test_other_sentences_decide_over_no_route(n_states):
 
 
 @compiled
-@pytest.mark.parametrize("n_states", [1, 2])
+@over("n_states", [1, 2])
 def test_other_sentences_decide_over_no_bit(n_states):
     """Neither over the order of sums, by tiles, nor over scales."""
     operators = even_grammar(40, n_states)

@@ -8,19 +8,20 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import DeterministicSHAG
-from sklearn_shag.operators import Operators, change_basis, scale_operators
+from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.parsing import Potentials, inside_outside
 from sklearn_shag.parsing._chart import new_results
 from sklearn_shag.parsing._potentials import as_factors, check_potentials, unit_grammar
-from sklearn_shag.parsing._scaled_outside import run_scaled
+from sklearn_shag.parsing._scaled_chart import run_scaled
 from tests import oracles
+from tests.loops import over
 
 
 def with_root(operators, codes):
     return np.concatenate([[operators.A.shape[0] - 1], codes])
 
 
-@pytest.mark.parametrize(
+@over(
     ("single_root", "expected"),
     [(False, [1, 3, 12, 55, 273, 1428, 7752]), (True, [1, 2, 7, 30, 143, 728, 3876])],
 )
@@ -31,10 +32,10 @@ def test_operators_of_one_count_projective_trees(single_root, expected):
     assert_allclose([np.exp(result.log_abs_z) for result in results], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("single_root", [True, False])
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("n_states", [1, 2, 3])
-@pytest.mark.parametrize("with_scores", [False, True])
+@over("single_root", [True, False])
+@over("signed", [True, False])
+@over("n_states", [1, 2, 3])
+@over("with_scores", [False, True])
 def test_agrees_with_the_enumeration_of_all_trees(
     random_grammar, single_root, signed, n_states, with_scores
 ):
@@ -57,7 +58,7 @@ def test_agrees_with_the_enumeration_of_all_trees(
             assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("single_root", [True, False])
+@over("single_root", [True, False])
 def test_agrees_with_enumeration_for_six_tokens(random_grammar, single_root):
     operators = random_grammar(5, n_states=2, signed=True)
     codes = np.array([0, 1, 2, 3, 1, 0])
@@ -69,9 +70,9 @@ def test_agrees_with_enumeration_for_six_tokens(random_grammar, single_root):
     assert_allclose(result.marginals, marginals, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("single_root", [True, False])
-@pytest.mark.parametrize("zeros", [0.0, 0.4])
-@pytest.mark.parametrize("magnitude", [1e-120, 1e120, None])
+@over("single_root", [True, False])
+@over("zeros", [0.0, 0.4])
+@over("magnitude", [1e-120, 1e120, None])
 def test_exponents_keep_what_plain_doubles_lose(random_grammar, single_root, zeros, magnitude):
     """Operators of any magnitude, also mixed, give the marginals of operators of ordinary size."""
     rng = np.random.default_rng(0)
@@ -97,8 +98,8 @@ def test_exponents_keep_what_plain_doubles_lose(random_grammar, single_root, zer
     assert compared >= 3
 
 
-@pytest.mark.parametrize("scaled", ["A", "alpha_inf", "arcs"])
-@pytest.mark.parametrize("largest_power", [0, 50, 150, 300])
+@over("scaled", ["A", "alpha_inf", "arcs"])
+@over("largest_power", [0, 50, 150, 300])
 def test_sums_that_cancel_exactly_at_any_scale(scaled, largest_power):
     """Operators of -1, 0 and 1 cancel to exact zeros, whose derivatives count all the same."""
     compared = 0
@@ -140,7 +141,7 @@ def _has_mass(operators, codes, single_root):
     return sum(oracles.tree_value(operators, positions, heads) for heads in trees) != 0
 
 
-@pytest.mark.parametrize("magnitude", [1e-160, 1e160])
+@over("magnitude", [1e-160, 1e160])
 def test_stop_scores_of_any_magnitude(random_grammar, magnitude):
     operators, codes = random_grammar(1, signed=True), [0, 1, 2, 0]
     plain = inside_outside(operators, codes)
@@ -151,8 +152,8 @@ def test_stop_scores_of_any_magnitude(random_grammar, magnitude):
     assert_allclose(result.marginals, plain.marginals, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("magnitude", [5e-324, 1e-300, 1e-200, 1e200, 1e307])
-@pytest.mark.parametrize(("name", "n_uses"), [("alpha_1", 9), ("alpha_inf", 9), ("A", 4)])
+@over("magnitude", [5e-324, 1e-300, 1e-200, 1e200, 1e307])
+@over(("name", "n_uses"), [("alpha_1", 9), ("alpha_inf", 9), ("A", 4)])
 def test_operators_of_any_magnitude(random_grammar, name, n_uses, magnitude):
     operators, codes = random_grammar(1, signed=True), [0, 1, 2, 0]
     if magnitude < 1e-307:  # of which there are few doubles
@@ -167,7 +168,7 @@ def test_operators_of_any_magnitude(random_grammar, name, n_uses, magnitude):
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
-@pytest.mark.parametrize("n_tokens", [20, 100, 200])
+@over("n_tokens", [20, 100, 200])
 def test_the_one_possible_tree_of_a_long_sentence_is_found(n_tokens):
     """Many half-built trees of ordinary size are impossible; the possible one is tiny."""
     X = [["R", "c", "b"]] * 400 + [["R", "c", "a", "b"]] + [["R", "c", *["a"] * 60]] * 20
@@ -245,26 +246,24 @@ def test_marginals_are_the_derivatives_by_arc_scores(random_grammar):
             assert_allclose(slope, marginals[m - 1, h], rtol=0, atol=1e-8)
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
-@pytest.mark.parametrize(
-    ("n_tokens", "factor"),
-    [(300, 1e-3), (300, 1e3), pytest.param(1000, 1e-3, marks=pytest.mark.exhaustive)],
-)
-def test_long_sentences(random_grammar, n_tokens, factor):
-    """Z is near exp(-1800), exp(+1500) or exp(-6000).
+@pytest.mark.parametrize("n_tokens", [200, pytest.param(1000, marks=pytest.mark.exhaustive)])
+def test_long_sentences(random_grammar, n_tokens):
+    """Z is near exp(-1200) and exp(+1000), or exp(-6000) and exp(+5000).
 
     A tree has as many arcs as tokens: to scale all operators multiplies it by a known power.
     """
     operators = random_grammar(2, n_states=2, signed=True)
     codes = np.random.default_rng(0).integers(3, size=n_tokens)
     expected = inside_outside(operators, codes)
-    result = inside_outside(operators._replace(A=operators.A * factor), codes)
-    assert abs(result.log_abs_z) > 750  # beyond the range of a double
-    assert_allclose(result.log_abs_z, expected.log_abs_z + n_tokens * np.log(factor), rtol=1e-12)
-    assert result.sign == expected.sign
-    assert_allclose(result.marginals, expected.marginals, rtol=1e-6, atol=1e-9)
-    assert_allclose(result.marginals.sum(axis=1), 1.0, rtol=0, atol=1e-8)
-    assert_allclose(result.counts.alpha_1[:3].sum(), 2 * n_tokens, rtol=1e-8)
+    for factor in (1e-3, 1e3):
+        result = inside_outside(operators._replace(A=operators.A * factor), codes)
+        assert abs(result.log_abs_z) > 750  # beyond the range of a double
+        shifted = expected.log_abs_z + n_tokens * np.log(factor)
+        assert_allclose(result.log_abs_z, shifted, rtol=1e-12)
+        assert result.sign == expected.sign
+        assert_allclose(result.marginals, expected.marginals, rtol=1e-6, atol=1e-9)
+        assert_allclose(result.marginals.sum(axis=1), 1.0, rtol=0, atol=1e-8)
+        assert_allclose(result.counts.alpha_1[:3].sum(), 2 * n_tokens, rtol=1e-8)
 
 
 def test_impossible_sentence_has_no_marginals(random_grammar):
@@ -286,7 +285,7 @@ def test_arguments_stay_as_they_are(random_grammar):
     assert_array_equal(scores, 2.0)
 
 
-@pytest.mark.parametrize(
+@over(
     ("codes", "scores", "message"),
     [
         ([], {}, "at least one symbol code"),
@@ -323,12 +322,11 @@ def run(operators, factors, which=None, with_uses=True, with_counts=True, weight
     n_sentences = factors.indptr.size - 1
     which = np.arange(n_sentences) if which is None else np.asarray(which)
     weights = np.ones(n_sentences) if weights is None else np.asarray(weights, dtype=float)
-    results, done = new_results(factors, with_uses), np.empty(which.size, dtype=bool)
+    results = new_results(factors, with_uses)
     for uses in results[3:]:
         uses[...] = np.nan
     counts = [np.zeros(part.shape if with_counts else (0,) * part.ndim) for part in operators]
-    scaled = scale_operators(operators)
-    run_scaled(scaled, factors, which, results, done, weights, Operators(*counts))
+    done = run_scaled(operators, factors, which, results, weights, Operators(*counts))
     return results, done, counts
 
 
@@ -348,10 +346,10 @@ def assert_uses_are(results, factors, s, expected, rtol=1e-8, atol=1e-9):
         assert_allclose(found, getattr(expected, name), rtol=rtol, atol=atol, err_msg=name)
 
 
-@pytest.mark.parametrize("forbidden", [0.0, 0.2])
-@pytest.mark.parametrize("n_classes", [1, 2, 4])
-@pytest.mark.parametrize("signed", [True, False])
-@pytest.mark.parametrize("n_states", [1, 3])
+@over("forbidden", [0.0, 0.2])
+@over("n_classes", [1, 2, 4])
+@over("signed", [True, False])
+@over("n_states", [1, 3])
 def test_every_factor_against_enumeration(random_grammar, n_states, signed, n_classes, forbidden):
     operators = random_grammar(n_classes, n_states=n_states, signed=signed)
     rng = np.random.default_rng(n_states)
@@ -375,7 +373,7 @@ def test_every_factor_against_enumeration(random_grammar, n_states, signed, n_cl
         assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize(
+@over(
     "absent",
     [
         ("arcs", "memory", "arc_memory", "stop_memory"),
@@ -400,7 +398,7 @@ def test_absent_factors_are_one(random_grammar, absent):
             assert_uses_are(results, of_grammar, s, expected)
 
 
-@pytest.mark.parametrize("name", ["arcs", "arc_memory", "stop_memory"])
+@over("name", ["arcs", "arc_memory", "stop_memory"])
 def test_uses_are_derivatives_by_logarithms_of_factors(random_grammar, name):
     operators = random_grammar(2, n_states=2)
     factors = oracles.random_factors(np.random.default_rng(3), [3, 4], 4, 3)
@@ -426,7 +424,7 @@ def test_counts_are_derivatives_by_logarithms_of_operators(random_grammar):
     weights, step = np.array([0.5, 2.0]), 1e-5
     _, _, counts = run(operators, factors, weights=weights)
     for part, count in zip(operators, counts, strict=True):
-        for place in np.ndindex(part.shape):
+        for place in list(np.ndindex(part.shape))[::3]:
             value, logs = part[place], []
             for sign in (1, -1):
                 part[place] = value * np.exp(sign * step)
@@ -436,7 +434,7 @@ def test_counts_are_derivatives_by_logarithms_of_operators(random_grammar):
             assert_allclose(count[place], (logs[0] - logs[1]) / (2 * step), rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("n_classes", [1, 2, 4])
+@over("n_classes", [1, 2, 4])
 def test_memory_is_the_product_with_an_automaton(random_grammar, n_classes):
     """Kronecker products: the states of the operators times the class of the last modifier."""
     n, n_states = 5, 3
@@ -467,7 +465,7 @@ def test_memory_is_the_product_with_an_automaton(random_grammar, n_classes):
     assert_allclose(results.arcs.reshape(n, n + 1), expected.marginals, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("offset", [1e3, -1e4, 1e6])
+@over("offset", [1e3, -1e4, 1e6])
 def test_offsets_of_scores_change_nothing_but_log_z(random_grammar, offset):
     """Every token's scores have an offset of their own; its other factors a magnitude."""
     operators = random_grammar(5, signed=True)
@@ -493,7 +491,7 @@ def test_offsets_of_scores_change_nothing_but_log_z(random_grammar, offset):
         assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("scale", [30.0, 2e3, 1e9])
+@over("scale", [30.0, 2e3, 1e9])
 def test_gaps_between_scores_that_no_double_bridges(scale):
     """Log Z is that of the best trees, however much worse their arcs are than forbidden ones."""
     rng = np.random.default_rng(6)
@@ -587,8 +585,7 @@ def test_only_what_there_is_room_for_is_computed(random_grammar):
         assert_array_equal(found, expected)
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
-@pytest.mark.parametrize("n_tokens", [20, 100, 300])
+@over("n_tokens", [20, 100, 200])
 def test_a_memory_that_is_impossible_in_the_end_hides_no_other(n_tokens):
     """The first token takes one modifier, the last; all between hang there, which is unlikely."""
     arcs = np.full((n_tokens, n_tokens + 1), -np.inf)
@@ -610,8 +607,8 @@ def test_a_memory_that_is_impossible_in_the_end_hides_no_other(n_tokens):
     assert heads.tolist() == [0, *[n_tokens] * (n_tokens - 2), 1]
 
 
-@pytest.mark.parametrize("n_tokens", [12, 60])
-@pytest.mark.parametrize("single_root", [False, True])
+@over("n_tokens", [12, 60])
+@over("single_root", [False, True])
 def test_what_is_impossible_may_have_any_worth(random_grammar, n_tokens, single_root):
     """From a state that nothing leads to, sentences would be worth more than any number."""
     operators = random_grammar(4)
@@ -636,8 +633,8 @@ def test_what_is_impossible_may_have_any_worth(random_grammar, n_tokens, single_
         assert not part.any()
 
 
-@pytest.mark.parametrize("with_uses", [True, False])
-@pytest.mark.parametrize(("survives", "is_done"), [(1.0, True), (0.0, False), (1e-200, False)])
+@over("with_uses", [True, False])
+@over(("survives", "is_done"), [(1.0, True), (0.0, False), (1e-200, False)])
 def test_what_fits_no_double_beside_others_is_refused_where_it_counts(survives, is_done, with_uses):
     """Two states have the values 1 and 1e-400; then that of the first becomes as small, or 0."""
     ones = np.ones((5, 2, 2))
@@ -652,7 +649,7 @@ def test_what_fits_no_double_beside_others_is_refused_where_it_counts(survives, 
     assert results.log_abs_z[0] == (0.0 if is_done else -np.inf)
 
 
-@pytest.mark.parametrize("single_root", [True, False])
+@over("single_root", [True, False])
 def test_what_is_small_is_not_enlarged_before_it_is_rounded(single_root):
     """Of two states 1e276 apart the larger has no end: a product of a few powers of two is left."""
     operators = Operators(np.zeros((5, 2, 2)), np.ones((5, 2, 2)), np.zeros((5, 2, 4, 2, 2)))

@@ -23,6 +23,7 @@ from sklearn_shag.utils._simd import (
     weight,
     zeros,
 )
+from tests.loops import over
 
 LANE = slice(3, 3 + LANES)  # lanes need not begin at a multiple of their number
 SHAPES = [(2 * LANES,), (3, 2 * LANES), (3, 4, 2 * LANES), (2, 3, 4, 2 * LANES)]
@@ -57,7 +58,7 @@ def square(array, rows, column):
     store(array, place, multiply(vector, vector))
 
 
-@pytest.mark.parametrize(("shape", "rows"), VECTORS)
+@over(("shape", "rows"), VECTORS)
 def test_load_and_store_take_lanes_along_the_last_axis(run, numbers, shape, rows):
     array = numbers(*shape)
     expected = array.copy()
@@ -66,7 +67,7 @@ def test_load_and_store_take_lanes_along_the_last_axis(run, numbers, shape, rows
     assert_array_equal(array, expected)
 
 
-@pytest.mark.parametrize("view", [np.s_[::2], np.s_[:, ::2], np.s_[::-1, 1:, 2:]])
+@over("view", [np.s_[::2], np.s_[:, ::2], np.s_[::-1, 1:, 2:]])
 def test_rows_may_lie_apart(run, numbers, view):
     array = numbers(5, 6, 2 * LANES)
     expected = array.copy()
@@ -82,7 +83,7 @@ def square_of_any_kind(array, table, row):
         store(array, (table, row[0], 2, q), multiply(vector, vector))
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint16])
+@over("dtype", [np.int32, np.int64, np.uint16])
 def test_indices_are_integers_of_any_kind(run, numbers, dtype):
     array = numbers(2, 3, 4, 2 * LANES)
     expected = array.copy()
@@ -124,7 +125,7 @@ def clear(array, rows):
     store(array, (*rows, 3), zeros())
 
 
-@pytest.mark.parametrize(("shape", "rows"), VECTORS)
+@over(("shape", "rows"), VECTORS)
 def test_zeros(run, numbers, shape, rows):
     array = numbers(*shape)
     expected = array.copy()
@@ -140,7 +141,7 @@ def spread(weights, index, out):
 INDICES_OF_WEIGHTS = [((5,), (3,)), ((3, 4), (2, 1)), ((3, 4, 5), (1, 3, 2))]
 
 
-@pytest.mark.parametrize(("shape", "index"), INDICES_OF_WEIGHTS)
+@over(("shape", "index"), INDICES_OF_WEIGHTS)
 def test_a_weight_is_one_for_all_lanes(run, numbers, shape, index):
     weights, out = numbers(*shape), np.full((2, 2 * LANES), np.nan)
     run(spread, weights, index, out)
@@ -148,7 +149,7 @@ def test_a_weight_is_one_for_all_lanes(run, numbers, shape, index):
     assert np.isnan(out).sum() == out.size - LANES
 
 
-@pytest.mark.parametrize(("shape", "index"), INDICES_OF_WEIGHTS)
+@over(("shape", "index"), INDICES_OF_WEIGHTS)
 def test_a_weight_is_one_a_lane_where_there_is_one_axis_more(run, numbers, shape, index):
     weights, out = numbers(*shape, LANES), np.full((2, 2 * LANES), np.nan)
     run(spread, weights, index, out)
@@ -205,8 +206,8 @@ def add(array, index, vector):
     add_sum(array, index, load(vector, (1, 0)))
 
 
-@pytest.mark.parametrize(("shape", "index"), INDICES_OF_WEIGHTS)
-@pytest.mark.parametrize("a_lane", [False, True])
+@over(("shape", "index"), INDICES_OF_WEIGHTS)
+@over("a_lane", [False, True])
 def test_sums_of_lanes_go_where_weights_come_from(run, numbers, shape, index, a_lane):
     array = numbers(*shape, LANES) if a_lane else numbers(*shape)
     vector = numbers(2, LANES)
@@ -262,7 +263,7 @@ def hide(values, out):
         out[opaque(k)] = opaque(values[k])
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+@over("dtype", [np.int8, np.int32, np.int64])
 def test_what_is_hidden_stays_what_it_is(run, dtype):
     limits = np.iinfo(dtype)
     values = np.array([0, 1, -1, limits.min, limits.max], dtype)
@@ -271,7 +272,7 @@ def test_what_is_hidden_stays_what_it_is(run, dtype):
     assert_array_equal(out, values)
 
 
-@pytest.mark.parametrize("size", [1, 5, 8, 384, 10**5])
+@over("size", [1, 5, 8, 384, 10**5])
 def test_aligned_arrays_begin_with_a_cache_line(size):
     arrays = [aligned(size) for _ in range(20)]
     for array in arrays:

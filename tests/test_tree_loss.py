@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_shag.parsing import tree_loss
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
+from tests.loops import over
 
 
 def enumerated(scores, heads):
@@ -34,8 +35,8 @@ def flat(parts):
     return np.concatenate([part.ravel() for part in parts])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@over("dtype", [np.float32, np.float64])
+@over("n_jobs", [1, 2])
 def test_loss_and_gradient_are_those_of_enumeration(dtype, n_jobs):
     scores, weights = drawn(dtype), np.array([1.0, 0.5, 2.0, 0.0, 1.0, 3.0, 0.1])
     losses, gradient = tree_loss(flat(scores), HEADS, sample_weight=weights, n_jobs=n_jobs)
@@ -55,7 +56,7 @@ def test_what_is_not_known_costs_nothing_and_pulls_nowhere():
     assert_array_equal(gradient, 0.0)
 
 
-@pytest.mark.parametrize("offset", [0.0, 5e3, -5e3])
+@over("offset", [0.0, 5e3, -5e3])
 def test_gradient_is_the_derivative(offset):
     rng = np.random.default_rng(1)
     heads = [[2, 3, 0, 3, 4] + [5] * 25, [-1] * 10 + [12, 0] + [-1] * 20]
@@ -79,7 +80,7 @@ def test_forbidden_arcs_are_not_used():
     assert gradient[0] == 0.0
 
 
-@pytest.mark.parametrize(
+@over(
     ("heads", "message"),
     [
         ([[0], [3, 4, 0, 3]], r"heads\[1\] is impossible"),  # arcs cross

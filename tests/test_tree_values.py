@@ -11,6 +11,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, tree_values
 from sklearn_shag.treebank import DependencyTree, heads
 from tests import oracles
+from tests.loops import over
 
 FACTORS = ("arcs", "arc_memory", "stop_memory")
 N_SYMBOLS = 3
@@ -152,7 +153,7 @@ def test_values_far_below_the_smallest_double_are_finite():
     assert_allclose(log_abs, n * np.log(1e-7))
 
 
-@pytest.mark.parametrize("model", [DeterministicSHAG("sibling", smoothing=1), SpectralSHAG(4)])
+@over("model", [DeterministicSHAG("sibling", smoothing=1), SpectralSHAG(4)])
 def test_trees_of_a_treebank(english, model):
     """Codes alone: what `score_samples` says."""
     model.fit(english)
@@ -169,7 +170,7 @@ def test_trees_of_a_treebank(english, model):
     assert_array_equal(again[1], log_abs)
 
 
-@pytest.mark.parametrize(
+@over(
     ("trees", "error", "message"),
     [
         ([[0, 1], [0, 1, -1]], ValueError, r"heads\[1\] has unknown heads .*first at token 3"),

@@ -11,6 +11,7 @@ from sklearn_shag.parsing import Potentials, best_trees, eisner, maximum_arbores
 from sklearn_shag.parsing._potentials import as_factors, check_grammar, log_grammar
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from tests import oracles
+from tests.loops import over
 from tests.test_tree_values import (
     FACTORS,
     N_SYMBOLS,
@@ -69,7 +70,7 @@ def test_what_a_token_would_score_as_its_own_head_does_not_count():
         assert score == expected[1]
 
 
-@pytest.mark.parametrize("n_tokens", [7, 10, 16, 17, 33])
+@over("n_tokens", [7, 10, 16, 17, 33])
 def test_chains_and_bushes_of_any_length(n_tokens):
     """The only trees allowed: heads before or behind, all in the middle, ends in turn."""
     tokens = np.arange(1, n_tokens + 1)
@@ -101,7 +102,7 @@ def test_a_tree_comes_back_even_if_all_are_forbidden():
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes a minute if interpreted")
-@pytest.mark.parametrize("n_tokens", [40, 300])
+@over("n_tokens", [40, 300])
 def test_long_sentences(n_tokens):
     scores = np.random.default_rng(0).normal(size=(n_tokens, n_tokens + 1))
     heads, score = eisner(scores)
@@ -117,7 +118,7 @@ def test_long_sentences(n_tokens):
     assert_allclose(score_of_mirrored, score, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
+@over(
     ("scores", "message"),
     [
         (np.zeros((2, 2)), "must have the shape"),
@@ -189,7 +190,7 @@ def test_best_trees_of_deterministic_operators_and_memory(
     assert_allclose(log_abs, scores, rtol=1e-9)
 
 
-@pytest.mark.parametrize("n_classes", [1, 2, 4])
+@over("n_classes", [1, 2, 4])
 def test_best_trees_of_five_tokens(n_classes):
     rng = np.random.default_rng(n_classes)
     for operators in (None, deterministic_operators(rng, 1), deterministic_operators(rng, 4)):
@@ -199,7 +200,7 @@ def test_best_trees_of_five_tokens(n_classes):
         assert_best(operators, potentials, *best_trees(operators, potentials))
 
 
-@pytest.mark.parametrize("n_classes", [1, 2, 4])
+@over("n_classes", [1, 2, 4])
 def test_with_hidden_states_the_best_derivation_is_found(n_classes):
     rng = np.random.default_rng(n_classes)
     operators = random_operators(rng, 3)
@@ -210,8 +211,8 @@ def test_with_hidden_states_the_best_derivation_is_found(n_classes):
     assert np.all(scores < log_abs)
 
 
-@pytest.mark.parametrize(("n_classes", "factors"), [(2, FACTORS), (4, FACTORS), (4, FACTORS[1:])])
-@pytest.mark.parametrize("lengths", [[4, 3, 5], [9, 30]])
+@over(("n_classes", "factors"), [(2, FACTORS), (4, FACTORS), (4, FACTORS[1:])])
+@over("lengths", [[4, 3, 5], [9, 30]])
 def test_memory_is_as_good_as_states(n_classes, factors, lengths):
     """DET+F with two classes, DET+FCP with four: their automata as operators and as memory."""
     rng = np.random.default_rng(n_classes)
@@ -266,8 +267,8 @@ def test_ties_and_forbidden_arcs(seed, share):
         assert np.sum(tree == 0) == 1
 
 
-@pytest.mark.parametrize("n_classes", [1, 4])
-@pytest.mark.parametrize("n_states", [1, 3])
+@over("n_classes", [1, 4])
+@over("n_states", [1, 3])
 def test_a_tree_comes_back_even_if_nothing_is_possible(n_classes, n_states):
     rng = np.random.default_rng(0)
     operators = random_operators(rng, n_states)
@@ -291,7 +292,7 @@ def test_only_crossing_arcs_are_no_tree():
     assert tuple(heads[0].tolist()) in oracles.projective_trees(4)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@over("n_jobs", [1, 2])
 def test_sentences_do_not_depend_on_each_other(n_jobs):
     rng = np.random.default_rng(0)
     operators = deterministic_operators(rng, 2)

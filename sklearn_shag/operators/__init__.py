@@ -1,11 +1,9 @@
 """Operator models: values of sequences, algebra, and the grammar that they make up."""
 
 from sklearn_shag.operators._operators import (
-    BASE,
     LOG2_BASE,
     LOG_BASE,
     Operators,
-    ScaledOperators,
     change_basis,
     check_shapes,
     complete_grammar,

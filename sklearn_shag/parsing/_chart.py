@@ -1,6 +1,5 @@
 """The chart: potentials of sentences in, log Z and expected uses out."""
 
-import math
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -9,10 +8,10 @@ import numpy as np
 
 from sklearn_shag.encoding import arc_begins, places_of, take_sentences
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._fast_driver import run_fast
+from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
-from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar, writable
-from sklearn_shag.parsing._scaled_outside import run_scaled
+from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar
+from sklearn_shag.parsing._scaled_chart import run_scaled
 from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RouteArray, SignArray
@@ -179,7 +178,9 @@ def cut(lengths, chunk_cost):
 
 
 def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, counts=NO_COUNTS):
-    """Sum over the trees of the sentences of a chunk: by the fast chart, or else by the scaled one.
+    """Sum over the trees of the sentences of a chunk.
+
+    The fast chart does what is in its range, and tells what has no tree; the scaled one the rest.
 
     Parameters
     ----------
@@ -204,16 +205,13 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
     weights = np.ones(lengths.size) if weights is None else weights
     pending = lengths.argsort(kind="stable")
     if grammar.fast is not None:
-        done = run_fast(writable(grammar.fast), factors, pending, results, weights, counts.fast)
-        results.route[pending[done]] = ROUTES.index("fast")
-        pending = pending[~done]
+        states = run_fast(grammar, factors, pending, results, weights, counts.fast)
+        results.route[pending[states == DONE]] = ROUTES.index("fast")
+        pending = pending[states == OUT_OF_RANGE]
     if pending.size:
-        # Out of range, or without mass, which only this chart is sure of.
-        done = np.empty(pending.size, dtype=bool)
-        run_scaled(grammar.scaled, factors, pending, results, done, weights, counts.scaled)
+        done = run_scaled(grammar.operators, factors, pending, results, weights, counts.scaled)
         results.route[pending[done]] = ROUTES.index("scaled")
-        pending = pending[~done]
-    for s in pending:
+    for s in np.flatnonzero(results.route == ROUTES.index("none")):
         of_arcs = slice(factors.begins[s], factors.begins[s + 1])
         results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
         results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = np.nan
@@ -311,9 +309,6 @@ def chart(
 def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=False, n_jobs=None):
     """Do what :func:`chart` does, with what has been checked."""
     weights = np.ones(potentials.indptr.size - 1) if weights is None else weights
-    # Derivatives times weights of any size may leave the range of doubles, which uses do not.
-    unit = 2.0 ** (math.frexp(np.abs(weights).max())[1] - 1)
-    weights = weights / unit
     # Sums of counts must not depend on workers, so chunks do not, if there are any.
     alone = count_workers(n_jobs) == 1 and not counts
     chunks = cut(np.diff(potentials.indptr), CHUNK_COST_ALONE if alone else CHUNK_COST)
@@ -327,8 +322,7 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
         results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
     total = None
     if counts:
-        total = (unit * sum(each) for each in zip(*(part for _, part in parts), strict=True))
-        total = Operators(*total)
+        total = Operators(*map(sum, zip(*(part for _, part in parts), strict=True)))
     given = potentials.arc_memory, potentials.stop_memory
     return ChartResults(
         results.sign,

@@ -6,6 +6,7 @@ import numpy as np
 
 from sklearn_shag.parsing._fast_chart import Sentence, inside, outside
 from sklearn_shag.parsing._fast_group import (
+    NO_COUNTS,
     add_counts,
     add_counts_of_arcs,
     group_of,
@@ -32,7 +33,7 @@ from sklearn_shag.parsing._fast_sums import (
     scale_by_first_tokens,
     scale_by_window,
 )
-from sklearn_shag.parsing._potentials import classes_of
+from sklearn_shag.parsing._potentials import classes_of, longest_counted, support_of, writable
 from sklearn_shag.utils._kernel import (
     inlined_kernel,
     inner_table_kernel,
@@ -51,13 +52,17 @@ TILE = np.int64(4)
 FEWEST_ARCS_IN_LOCKSTEP = 50_000
 
 
+# What becomes of a sentence.
+OUT_OF_RANGE, DONE, WITHOUT_MASS = map(np.uint8, range(3))
+
+
 def run_fast(grammar, factors, which, results, weights, counts):
     """Parse sentences of a chunk.
 
     Parameters
     ----------
-    grammar : FastGrammar
-        Writable.
+    grammar : PackedGrammar
+        With one for the fast chart.
     factors : Factors
     which : int ndarray
         The sentences to parse, the shortest first.
@@ -70,13 +75,15 @@ def run_fast(grammar, factors, which, results, weights, counts):
 
     Returns
     -------
-    done : bool ndarray of the shape of `which`
-        Where it is False, the scaled chart must tell.
+    states : uint8 ndarray of the shape of `which`
+        DONE; WITHOUT_MASS where no tree is possible; or OUT_OF_RANGE, where the scaled chart must
+        tell.
     """
-    n_classes, n_states = classes_of.py_func(factors), grammar.alpha_1.shape[2]
+    fast = writable(grammar.fast)
+    n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
     n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])
     in_lockstep = False
-    if grammar.in_arcs.size:
+    if fast.in_arcs.size:
         with_factors = factors.arcs.size or factors.arc_memory.size or factors.stop_memory.size
         in_lockstep = with_factors or counts.A.size > 0
         if not in_lockstep:
@@ -91,35 +98,49 @@ def run_fast(grammar, factors, which, results, weights, counts):
         classes = np.repeat(np.arange(n_classes), max(n_states // LANES, 1))
         memory = Memory(n_states, classes, columns, following)
     space = new_workspace(n_tokens, n_states, n_classes, LANES if in_lockstep else 1)
-    done = np.empty(which.size, dtype=bool)
-    if in_lockstep:
-        _in_lockstep(grammar, factors, which, results, weights, counts, space, done)
-    else:
-        _one_by_one(grammar, factors, which, results, memory, weights, counts, space, done)
+    states = np.empty(which.size, dtype=np.uint8)
+    _run(fast, factors, which, results, memory, weights, counts, space, states, in_lockstep)
+    lost = np.flatnonzero(states == WITHOUT_MASS)
+    if lost.size:
+        # Also where values vanish, or cancel. The same kernels tell, since none are compiled then.
+        spare, support = type(results)(*map(np.empty_like, results)), writable(grammar.support)
+        found, factors = np.empty_like(states), support_of(factors)
+        arguments = factors, which[lost], spare, memory, weights, NO_COUNTS.fast, space, found
+        _run(support, *arguments, in_lockstep)
+        lengths = factors.indptr[which[lost] + 1] - factors.indptr[which[lost]]
+        is_certain = (found[: lost.size] == WITHOUT_MASS) & (lengths <= longest_counted(grammar))
+        states[lost[~is_certain]] = OUT_OF_RANGE
     # Each arc and each stop is used in the one class.
     if n_classes == 1 and (results.arc_memory.size or results.stop_memory.size):
         results.arc_memory[...] = results.arcs[: len(results.arc_memory), None]
         results.stop_memory[...] = 1.0
-    return done
+    return states
+
+
+def _run(grammar, factors, which, results, memory, weights, counts, space, states, in_lockstep):
+    if in_lockstep:
+        _in_lockstep(grammar, factors, which, results, weights, counts, space, states)
+    else:
+        _one_by_one(grammar, factors, which, results, memory, weights, counts, space, states)
 
 
 @table_kernel
-def _one_by_one(grammar, factors, which, results, memory, weights, counts, space, done):
+def _one_by_one(grammar, factors, which, results, memory, weights, counts, space, states):
     for k in range(which.size):
-        done[k] = _parse_one(grammar, factors, which[k], results, memory, space)
-        if done[k] and counts.A.size:
+        states[k] = _parse_one(grammar, factors, which[k], results, memory, space)
+        if states[k] == DONE and counts.A.size:
             add_counts(grammar, factors, which[k], weights, space, counts)
 
 
 @table_kernel
-def _in_lockstep(grammar, factors, which, results, weights, counts, space, done):
+def _in_lockstep(grammar, factors, which, results, weights, counts, space, states):
     """Parse sentences of a grammar of one state, LANES at a time."""
     for first in range(0, which.size, LANES):
         several = which[first : min(first + LANES, which.size)]
-        _parse_several(grammar, factors, several, results, space, done[first:])
+        _parse_several(grammar, factors, several, results, space, states[first:])
     if counts.A.size:
         for k in range(which.size):
-            if done[k]:
+            if states[k] == DONE:
                 add_counts_of_arcs(factors, which[k], weights, results, counts)
 
 
@@ -130,7 +151,7 @@ def _length(factors, s):
 
 @merged_kernel
 def _parse_one(grammar, factors, s, results, memory, space):
-    """Parse one sentence; return whether it is done."""
+    """Parse one sentence; return what becomes of it."""
     n_tokens, n_states = _length(factors, s), grammar.alpha_1.shape[2]
     n_classes = classes_of(factors)
     group = group_of(space, n_tokens, n_states, n_classes, 1)
@@ -158,17 +179,17 @@ def _parse_one(grammar, factors, s, results, memory, space):
         tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
     _solve(sentence, tables, marginals, group, results.arcs.size > 0, tile)
-    done = _put_result(factors, group, 0, s, results)
+    state = _put_result(factors, group, 0, s, results)
     if memory is None:
-        return done
-    if done and results.arcs.size:
+        return state
+    if state == DONE and results.arcs.size:
         put_uses(factors, group, 0, s, results, n_states)
-    return done
+    return state
 
 
 @merged_kernel
-def _parse_several(grammar, factors, which, results, space, done):
-    """Parse up to LANES sentences in lockstep; tell which are done."""
+def _parse_several(grammar, factors, which, results, space, states):
+    """Parse up to LANES sentences in lockstep."""
     n_tokens, n_classes = _length(factors, which[-1]), classes_of(factors)  # the longest is last
     group = group_of(space, n_tokens, 1, n_classes, LANES)
     for member in range(LANES):
@@ -189,8 +210,8 @@ def _parse_several(grammar, factors, which, results, space, done):
     # Always in tiles: the order of sums must not depend on how long the others are.
     _solve(sentence, tables, group.marginals, group, with_uses, TILE)
     for k in range(which.size):
-        done[k] = _put_result(factors, group, k, which[k], results)
-        if done[k] and n_classes > 1 and results.arcs.size:
+        states[k] = _put_result(factors, group, k, which[k], results)
+        if states[k] == DONE and n_classes > 1 and results.arcs.size:
             put_uses(factors, group, k, which[k], results, 1)
 
 
@@ -251,10 +272,12 @@ def _attach_roots(group):
 
 @inner_table_kernel
 def _put_result(factors, group, member, s, results):
-    """Keep the results of one sentence; return whether it is done."""
+    """Keep the results of one sentence; return what becomes of it."""
     z, n_tokens = group.z[member], group.lengths[member]
-    if group.n_wrong[member] or z == 0.0:
-        return False
+    if group.n_wrong[member]:
+        return OUT_OF_RANGE
+    if z == 0.0:
+        return WITHOUT_MASS
     if results.arcs.size:
         total, place = 0.0, factors.begins[s]
         for m in range(n_tokens):
@@ -264,11 +287,11 @@ def _put_result(factors, group, member, s, results):
                 total += abs(marginal)
                 place += 1
         if not np.isfinite(total):
-            return False
+            return OUT_OF_RANGE
     results.sign[s] = np.sign(z)
     # Taken apart, so that the power of two decides over no bit.
     mantissa, exponent = math.frexp(abs(z))
     for m in range(1, n_tokens + 1):
         exponent += group.exponents[m, member]
     results.log_abs_z[s] = np.log(mantissa) + np.log(2.0) * exponent + group.log_shifts[member]
-    return True
+    return DONE

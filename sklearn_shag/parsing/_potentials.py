@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import RIGHT, arc_begins
-from sklearn_shag.operators import Operators, ScaledOperators, check_shapes, scale_operators
+from sklearn_shag.operators import Operators, check_shapes, scale_operators
 from sklearn_shag.parsing._fast_sums import LARGEST_IN_RANGE
 from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape, log_of
 from sklearn_shag.utils._kernel import inlined_kernel
@@ -45,14 +45,23 @@ class LogGrammar(NamedTuple):
 class PackedGrammar:
     """Operators in the layouts of all charts."""
 
-    operators: Operators
-    scaled: ScaledOperators  # for the scaled chart
+    operators: Operators  # for the scaled chart
     fast: FastGrammar | None  # None where entries are so large that the fast chart cannot take them
 
     @cached_property
     def logs(self):
         """For the chart of (max, +), if they are not negative."""
         return log_grammar(self.operators)
+
+    @cached_property
+    def scaled(self):
+        """For the values of given trees."""
+        return scale_operators(self.operators)
+
+    @cached_property
+    def support(self):
+        """Which entries are not 0: the number of derivations in place of their value."""
+        return pack_grammar(Operators(*(np.sign(np.abs(part)) for part in self.operators))).fast
 
 
 def log_grammar(operators):
@@ -79,16 +88,15 @@ def pack_grammar(operators):
     # Contiguous, for kernels that are compiled for this layout.
     operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
     alpha_1, alpha_inf, A = operators
-    scaled = scale_operators(operators)
     if not all(np.all(np.abs(part) <= LARGEST_IN_RANGE) for part in operators):
-        return PackedGrammar(operators, scaled, None)
+        return PackedGrammar(operators, None)
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
     in_arcs = np.empty((0, 2, 0))
     if alpha_1.shape[2] == 1:
         in_arcs, A = A.reshape(A.shape[:3]), np.ones((1, 2, 1, 1, 1))
     parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
     parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
-    return PackedGrammar(operators, scaled, FastGrammar(*parts, in_arcs, roots))
+    return PackedGrammar(operators, FastGrammar(*parts, in_arcs, roots))
 
 
 def writable(grammar):
@@ -343,6 +351,25 @@ def as_factors(potentials):
         np.empty((0, 1)) if arc_memory is None else arc_memory,
         np.empty((0, 2, 1)) if stop_memory is None else stop_memory,
     )
+
+
+def support_of(factors):
+    """Which factors are not 0, as factors of 1."""
+    return factors._replace(
+        arcs=np.where(factors.arcs > -np.inf, 0.0, -np.inf),
+        arc_memory=np.sign(factors.arc_memory),
+        stop_memory=np.sign(factors.stop_memory),
+    )
+
+
+def longest_counted(grammar):
+    """How long sentences are whose derivations the fast chart counts without losing one.
+
+    A sentence has less than 8 trees for each token, and its automata pass less than three states,
+    each one of n. So no factor by which the chart scales is smaller, and no part of a sentence
+    counts less than the product of those of its tokens, which must be a normal double.
+    """
+    return int(1000 / (3 + 3 * np.log2(grammar.operators.alpha_1.shape[2])))
 
 
 def unit_grammar():

@@ -56,7 +56,7 @@ _ALLOWED = {_ALL_ZERO: True} if _ALL_ZERO in signature(_check_sample_weight).par
 
 # Of parameters that stand beside counts, and of the sum of the weights of samples. So many doubles,
 # or tokens of so much weight, can be added and multiplied by each other's shares.
-LARGEST, LARGEST_TOTAL = 1e300, 1e303
+LARGEST, LARGEST_TOTAL = 1e300, 1e100
 # Of iterations that are added, and of states that make arrays.
 LARGEST_COUNT = 2**31 - 1
 
@@ -148,7 +148,7 @@ def check_sample_weight(sample_weight, X, *, allow_all_zero=False):
     Raises
     ------
     ValueError
-        If it is anything else, or weights sum to more than 1e303.
+        If it is anything else, or weights sum to more than 1e100.
     """
     try:
         weights = _check_sample_weight(
