@@ -99,15 +99,16 @@ def run_fast(grammar, factors, which, results, weights, counts):
         memory = Memory(n_states, classes, columns, following)
     space = new_workspace(n_tokens, n_states, n_classes, LANES if in_lockstep else 1)
     states = np.empty(which.size, dtype=np.uint8)
-    _run(fast, factors, which, results, memory, weights, counts, space, states, in_lockstep)
+    run = _in_lockstep if in_lockstep else _one_by_one
+    run(fast, factors, which, results, memory, weights, counts, space, states)
     lost = np.flatnonzero(states == WITHOUT_MASS)
     if lost.size:
         # Also where values vanish, or cancel. The same kernels tell, since none are compiled then.
         spare, support = type(results)(*map(np.empty_like, results)), writable(grammar.support)
         found, factors = np.empty_like(states), support_of(factors)
-        arguments = factors, which[lost], spare, memory, weights, NO_COUNTS.fast, space, found
-        _run(support, *arguments, in_lockstep)
-        lengths = factors.indptr[which[lost] + 1] - factors.indptr[which[lost]]
+        lost_ones, no_counts = which[lost], NO_COUNTS.fast
+        run(support, factors, lost_ones, spare, memory, weights, no_counts, space, found)
+        lengths = factors.indptr[lost_ones + 1] - factors.indptr[lost_ones]
         is_certain = (found[: lost.size] == WITHOUT_MASS) & (lengths <= longest_counted(grammar))
         states[lost[~is_certain]] = OUT_OF_RANGE
     # Each arc and each stop is used in the one class.
@@ -115,13 +116,6 @@ def run_fast(grammar, factors, which, results, weights, counts):
         results.arc_memory[...] = results.arcs[: len(results.arc_memory), None]
         results.stop_memory[...] = 1.0
     return states
-
-
-def _run(grammar, factors, which, results, memory, weights, counts, space, states, in_lockstep):
-    if in_lockstep:
-        _in_lockstep(grammar, factors, which, results, weights, counts, space, states)
-    else:
-        _one_by_one(grammar, factors, which, results, memory, weights, counts, space, states)
 
 
 @table_kernel
@@ -133,8 +127,8 @@ def _one_by_one(grammar, factors, which, results, memory, weights, counts, space
 
 
 @table_kernel
-def _in_lockstep(grammar, factors, which, results, weights, counts, space, states):
-    """Parse sentences of a grammar of one state, LANES at a time."""
+def _in_lockstep(grammar, factors, which, results, memory, weights, counts, space, states):
+    """Parse sentences of a grammar of one state, LANES at a time; `memory` is None."""
     for first in range(0, which.size, LANES):
         several = which[first : min(first + LANES, which.size)]
         _parse_several(grammar, factors, several, results, space, states[first:])

@@ -35,11 +35,9 @@ MONTH = 30 * 24 * 3600.0  # in seconds
 SLOW = {
     "features._hashing.add_scores": ("features of arcs", 1),
     "lexical._potentials._fill": ("probabilities of words", 2),
-    "operators._values._signed_log_values": ("values of sequences", 3),
     "parsing._fast_driver._in_lockstep": ("the chart of this kind of grammar, eight at once", 13),
     "parsing._fast_driver._one_by_one": ("the chart of this kind of grammar", 15),
     "parsing._parse._find_trees": ("best trees", 2),
-    "parsing._scaled_outside.run_scaled": ("the chart with numbers of any size", 28),
     "parsing._viterbi._find_all": ("best derivations", 5),
 }
 logger = logging.getLogger(PACKAGE.name)
