@@ -180,13 +180,13 @@ def same(one, other):
 
 
 def is_learned(name):
-    return name.endswith("_") and name != "checkpoint_"
+    return name.endswith("_")
 
 
 def learned(model):
     """What an estimator has learned, and its members; of a pipeline its last step alone.
 
-    Weights of sentences are not for transformers. Checkpoints tell which data it was.
+    Weights of sentences are not for transformers.
     """
     if isinstance(model, Pipeline):
         return learned(model[-1])

@@ -31,7 +31,6 @@ from sklearn_shag.sequences import (
     pair_moments,
     take_sequences,
 )
-from tests.estimators import assert_same_model
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank
 from tests.test_treebanks import TREEBANKS
@@ -551,20 +550,6 @@ def test_the_best_of_the_starts_is_kept(english):
             assert_array_equal(model.operators_.A[head, direction, :-1], expected.A)
     assert set(best_starts) == set(range(4))
     assert_allclose(model.log_likelihoods_[-1], total, rtol=1e-12)
-
-
-def test_warm_start_goes_on_where_the_last_fit_ended(english):
-    whole = EMSHAG(3, max_iter=10, tol=0, random_state=0).fit(english)
-    halves = EMSHAG(3, max_iter=5, tol=0, random_state=0, warm_start=True).fit(english)
-    first = halves.operators_
-    assert_same_model(halves.fit(english), whole)
-    # Without it a fit starts anew.
-    anew = halves.set_params(warm_start=False).fit(english).operators_
-    for one, other in zip(anew, first, strict=True):
-        assert_array_equal(one, other)
-    halves.set_params(warm_start=True)
-    with pytest.raises(ValueError, match=r"previous fit, whose symbols were others\. Fit the same"):
-        halves.fit([["DET", "NOUN"]], [[2, 0]])
 
 
 def stopped_by_hand(start, tree, held_out, max_iter, patience):

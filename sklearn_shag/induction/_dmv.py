@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Literal, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from sklearn_shag.conditional import count_known_labels
 from sklearn_shag.encoding import RIGHT, all_arcs, name_sentence
@@ -18,16 +19,7 @@ from sklearn_shag.induction._text import (
     warn_of_limit,
 )
 from sklearn_shag.induction._valence import Form, count_uses, improve, to_grammar
-from sklearn_shag.learning import (
-    NO_SEED,
-    BaseSHAG,
-    Checkpoint,
-    digest_of,
-    draw_seed,
-    fallback_from_uses,
-    find_checkpoint,
-    make_checkpoint,
-)
+from sklearn_shag.learning import BaseSHAG, fallback_from_uses
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import chart
 from sklearn_shag.treebank import Heads, Sentences
@@ -41,9 +33,6 @@ from sklearn_shag.utils._param_validation import (
     fit_context,
 )
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
-
-# What an estimator keeps that goes on, but has converged.
-LEARNED = ("operators_", "fallback_operators_", "counts_", "objectives_", "n_iter_", "converged_")
 
 
 class DMV(BaseSHAG):
@@ -101,10 +90,8 @@ class DMV(BaseSHAG):
         EM has converged when an iteration raises the objective by no more than this a sentence, in
         nats.
     warm_start : bool, default=False
-        Whether to go on where the previous `fit` ended, if there was one. On the same sentences,
-        with the same parameters, fits of k iterations each are one fit of all their iterations, to
-        the last bit. On others the operators are where a new run starts. States that were split
-        before EM had converged are split again, where it now ends.
+        Whether EM starts from the operators of the previous `fit`, if there was one, in place of
+        `init`. The symbols must be the same.
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of sentences all heads of which are known, if arcs cross, as for
         :class:`ConditionalSHAG`.
@@ -144,11 +131,6 @@ class DMV(BaseSHAG):
         The number of iterations.
     converged_ : bool
         Whether EM converged within `max_iter` iterations.
-    counts_ : Operators
-        How often each entry of `operators_` is used by the training sentences, in expectation or in
-        the best trees: where `warm_start` goes on.
-    checkpoint_ : named tuple of ndarrays
-        What else that needs to know of the fit, for this package alone.
 
     See Also
     --------
@@ -224,8 +206,6 @@ class DMV(BaseSHAG):
     objectives_: FloatArray
     n_iter_: int
     converged_: bool
-    counts_: Operators
-    checkpoint_: Checkpoint
 
     def __init__(
         self,
@@ -322,7 +302,7 @@ class DMV(BaseSHAG):
         )
         learned = self._learn(raw)
         if not learned["converged_"]:
-            warn_of_limit(int(learned["checkpoint_"].max_iter), "; scores need not gain")
+            warn_of_limit(self.max_iter, "; scores need not gain")
         known = count_known_labels(raw.separate, raw.symbols)
         vars(self).update(symbols_=raw.symbols, **known, **learned)
         return self
@@ -340,50 +320,25 @@ class DMV(BaseSHAG):
             )
 
     def _learn(self, raw):
-        """Run EM: on from where the last fit ended, or from the start; return what was learned."""
-        digest = digest_of(raw.symbols, raw.text, self._path())
-        checkpoint = find_checkpoint(self, digest)
-        before = 0 if checkpoint is None else int(checkpoint.max_iter)
+        """Run EM, and return what was learned."""
         n_runs = 1 if self.n_states is None else 2
         with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
-            run = partial(improve, raw.text, tol=self.tol, n_jobs=self.n_jobs, advance=advance)
-            first_converged = True
-            if checkpoint is not None and checkpoint.converged[0]:
-                seed = checkpoint.seed
-                if checkpoint.converged[1] or self.max_iter == 0:
-                    total = checkpoint._replace(max_iter=np.array(before + self.max_iter))
-                    return {name: getattr(self, name) for name in LEARNED} | {"checkpoint_": total}
-                ended = self.counts_, self.objectives_.tolist()
-                found = self._run(run, None, ended=ended, max_iter=self.max_iter)
-            elif checkpoint is None and self.warm_start and hasattr(self, "operators_"):
-                seed, start = NO_SEED, self._start_again(raw)
-                found = self._run(run, start, max_iter=self.max_iter)
-            else:  # states that were split before EM had converged are split again
-                is_used = self.n_states is not None or self.init == "random"
-                seed = (
-                    draw_seed(self.random_state, is_used)
-                    if checkpoint is None
-                    else int(checkpoint.seed)
-                )
-                rng, max_iter = np.random.RandomState(seed), before + self.max_iter
-                start, first_converged = self._start(raw, run, rng, max_iter)
-                found = self._run(run, start, max_iter=max_iter)
-        converged = [first_converged, first_converged and found.converged]
+            limits = {"max_iter": self.max_iter, "tol": self.tol}
+            run = partial(improve, raw.text, **limits, n_jobs=self.n_jobs, advance=advance)
+            start, first_converged = self._start(raw, run)
+            found = self._run(run, start)
         roots = found.expected.counts.A[-1, RIGHT, :-1, 0, 0]
         return {
             "operators_": to_grammar(found.parameters, self._form()),
             "fallback_operators_": fallback_from_uses(count_uses(found.expected.counts), roots),
-            "counts_": found.expected.counts,
             "objectives_": np.array(found.objectives),
             "n_iter_": len(found.objectives) - 1,
-            "converged_": converged[1],
-            "checkpoint_": make_checkpoint(digest, seed, before + self.max_iter, converged),
+            "converged_": first_converged and found.converged,
         }
 
-    def _path(self):
-        """The parameters that decide which way EM goes, not how far; rules are in the text."""
-        names = ("init", "algorithm", "tied", "n_states", "root_symbols")
-        return [getattr(self, name) for name in (*names, "prior", "prior_inference", "tol")]
+    @property
+    def _is_warm(self):
+        return self.warm_start and hasattr(self, "operators_")
 
     def _form(self, split=True):
         """The form of automata, when states are split or before."""
@@ -391,25 +346,28 @@ class DMV(BaseSHAG):
         n_states = self.n_states if hidden else 2
         return Form(n_states, self.tied, hidden, self.prior, self.prior_inference)
 
-    def _run(self, run, start, *, split=True, **options):
+    def _run(self, run, start, *, split=True):
         viterbi = self.algorithm == "viterbi"
         # Of equally good trees the first would be taken.
-        by_all_first = viterbi and isinstance(self.init, str) and self.init == "uniform"
-        return run(start, self._form(split), viterbi=viterbi, by_all_first=by_all_first, **options)
+        is_uniform = isinstance(self.init, str) and self.init == "uniform"
+        by_all_first = viterbi and is_uniform and not self._is_warm
+        return run(start, self._form(split), viterbi=viterbi, by_all_first=by_all_first)
 
-    def _start(self, raw, run, rng, max_iter):
+    def _start(self, raw, run):
         """Make the start; for hidden states EM runs before them. Say whether that converged."""
-        form = self._form(split=False)
+        if self._is_warm:
+            return self._start_again(raw), True
+        rng, form = check_random_state(self.random_state), self._form(split=False)
         roots = check_root_symbols(self.root_symbols, raw.symbols)
         start = make_start(self.init, raw.text, raw.symbols, form, root_symbols=roots, rng=rng)
         self._check_possible(raw, to_grammar(start, form))
         if self.n_states is None:
             return start, True
-        found = self._run(run, start, split=False, max_iter=max_iter)
+        found = self._run(run, start, split=False)
         return split_states(found.parameters, self._form(), rng), found.converged
 
     def _start_again(self, raw):
-        """Start from the operators of the last fit, which was of other sentences or parameters."""
+        """Start from the operators of the last fit."""
         if not np.array_equal(raw.symbols, self.symbols_):
             raise ValueError(
                 "warm_start=True goes on with the grammar of the previous fit, whose symbols were "

@@ -207,7 +207,6 @@ def improve(
     *,
     viterbi=False,
     by_all_first=False,
-    ended=None,
     max_iter,
     tol,
     n_jobs,
@@ -221,9 +220,6 @@ def improve(
         Each sentence has a tree that is possible under the start.
     start : Distributions
     form : Form
-    ended : None or tuple of Operators and list of float, default=None
-        The counts and objectives with which EM ended before it had converged; it goes on there, and
-        not at `start`.
     max_iter : int
     tol : float
         EM ends when an iteration raises the objective by no more than this a sentence.
@@ -242,22 +238,13 @@ def improve(
     """
     expect = partial(_expect, text, form, viterbi, n_jobs)
     maximise = partial(_maximise, form)
-    climb = partial(
-        climb_to_the_end,
-        expect=expect,
-        maximise=maximise,
-        tol=tol,
-        n_samples=float(text.weights.sum()),
-        advance=advance,
-    )
-    if ended is not None:
-        counts, objectives = ended
-        found = climb(maximise(counts), max_iter=max_iter - 1, objectives=objectives)
-        return found._replace(parameters=found.parameters.means)
     first = Estimate(start, log_prior(start, form), start)
     if by_all_first or form.inference == "variational":  # whose bound needs counts
         first = maximise(_expect(text, form, viterbi and not by_all_first, n_jobs, first).counts)
-    found = climb(first, max_iter=max_iter)
+    n_samples, limits = float(text.weights.sum()), {"max_iter": max_iter, "tol": tol}
+    found = climb_to_the_end(
+        first, expect, maximise, n_samples=n_samples, advance=advance, **limits
+    )
     return found._replace(parameters=found.parameters.means)
 
 

@@ -2,31 +2,22 @@
 
 from functools import partial, reduce
 from numbers import Integral, Real
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from sklearn_shag.encoding import Alphabet, pair_of
+from sklearn_shag.encoding import Alphabet
 from sklearn_shag.learning._base import Learned, TreeLearner
-from sklearn_shag.learning._climb import (
-    NO_SEED,
-    Checkpoint,
-    digest_of,
-    draw_seed,
-    find_checkpoint,
-    make_checkpoint,
-)
 from sklearn_shag.learning._expectation import (
-    Starts,
     check_start,
     em_automaton,
     learn_by_em,
     make_starts,
     split_prefix_trees,
 )
-from sklearn_shag.operators import Operators, join_automata, pair_automaton
+from sklearn_shag.operators import Operators, join_automata
 from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
 
@@ -76,10 +67,8 @@ class EMSHAG(TreeLearner):
     n_iter_no_change : int, default=5
         Iterations to wait for a better likelihood of the sequences held out.
     warm_start : bool, default=False
-        Whether to go on where the previous `fit` ended, if there was one. On the same trees, with
-        the same parameters, fits of k iterations each are one fit of all their iterations, to the
-        last bit; what is not known any more is computed again, see the Notes. On others the
-        operators are where a new run starts.
+        Whether EM starts from the operators of the previous `fit`, if there was one, in place of
+        `init`. The symbols must be the same.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), or as by "mbr" of all trees, with arcs
@@ -115,18 +104,10 @@ class EMSHAG(TreeLearner):
         The largest number of iterations of an automaton.
     converged_ : bool
         Whether all automata converged within `max_iter` iterations.
-    checkpoint_ : named tuple of ndarrays
-        What `warm_start` needs to know of the fit, for this package alone.
 
     See Also
     --------
     SpectralSHAG : The same automata from moments, in one pass.
-
-    Notes
-    -----
-    With `warm_start` an automaton that has converged stays as it is, and another one goes on. But
-    where there are several random starts, `early_stopping`, or `smoothing` while the pooled
-    automata have not converged, the iterations of the fits before are done once more.
 
     References
     ----------
@@ -160,7 +141,6 @@ class EMSHAG(TreeLearner):
     log_likelihoods_: FloatArray
     n_iter_: int
     converged_: bool
-    checkpoint_: Checkpoint
 
     def __init__(
         self,
@@ -197,108 +177,54 @@ class EMSHAG(TreeLearner):
 
     def _learn_operators(self, statistics, trees, sequences):
         symbols, counts = statistics.symbols, statistics.statistics
-        data = symbols, trees.codes, trees.heads, trees.indptr, trees.weights
-        plan = self._plan(digest_of(data, self._path()), symbols)
-        rng = check_random_state(self.random_state if plan.seed == NO_SEED else plan.seed)
+        init = self._find_start(symbols)
+        rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=Alphabet(symbols.size).n_pairs)
         held_out = self.validation_fraction if self.early_stopping else 0.0
         prefix_trees = split_prefix_trees(sequences, symbols.size, held_out, rng)
         start = partial(
-            make_starts, init=plan.init, n_states=self.n_states, n_init=self.n_init, seeds=seeds
+            make_starts, init=init, n_states=self.n_states, n_init=self.n_init, seeds=seeds
         )
-        improve = partial(em_automaton, tol=self.tol, patience=self.n_iter_no_change)
+        improve = partial(
+            em_automaton, max_iter=self.max_iter, tol=self.tol, patience=self.n_iter_no_change
+        )
         runs, pools = learn_by_em(
-            *(statistics, prefix_trees, partial(_start, plan, start), improve),
+            *(statistics, prefix_trees, start, improve),
             *(self.smoothing, self.n_jobs, self.verbose),
         )
         operators = join_automata([run.automaton for run in runs + pools], counts.roots)
-        return Learned(operators, *self._report(plan, runs, pools))
+        return Learned(operators, *self._report(runs))
 
-    def _path(self):
-        """The parameters that decide which way EM goes, though not how far."""
-        names = ("n_states", "init", "n_init", "tol", "smoothing", "early_stopping")
-        of_stopping = ("validation_fraction", "n_iter_no_change") if self.early_stopping else ()
-        return [getattr(self, name) for name in names + of_stopping]
-
-    def _plan(self, digest, symbols):
-        """Where EM starts: where the last fit ended, or at its start once more, or anew."""
+    def _find_start(self, symbols):
+        """What stands in for `init`: with `warm_start` what was learned before."""
+        init = self.init
         if self.warm_start and hasattr(self, "operators_"):
             if not np.array_equal(symbols, self.symbols_):
                 raise ValueError(
                     "warm_start=True goes on with the automata of the previous fit, whose symbols "
                     "were others. Fit the same symbols, or set warm_start=False."
                 )
-            init, seed = self.operators_, NO_SEED
-        else:
-            is_used = self.early_stopping or self.init == "random"
-            init, seed = self.init, draw_seed(self.random_state, is_used)
+            init = self.operators_
         if isinstance(init, Operators):
             check_start(init, symbols.size, self.n_states)
-        checkpoint = find_checkpoint(self, digest)
-        if checkpoint is not None:
-            # Else what it takes to go on is gone: starts that were not the best so far, iterations
-            # behind the one that was kept, and, as long as the pools move, the objective.
-            is_restarted = checkpoint.seed == NO_SEED  # with one start
-            one_start = self.n_init == 1 or self.init != "random" or is_restarted
-            same_objective = self.smoothing == 0 or checkpoint.converged[-2:].all()
-            if one_start and same_objective and not self.early_stopping:
-                ended = Ended(checkpoint, self.operators_, self.log_likelihoods_)
-                return Plan(digest, self.init, int(checkpoint.seed), self.max_iter, ended)
-            if not is_restarted:
-                max_iter = int(checkpoint.max_iter) + self.max_iter
-                return Plan(digest, self.init, int(checkpoint.seed), max_iter, None)
-        return Plan(digest, init, seed, self.max_iter, None)
+        return init
 
-    def _report(self, plan, runs, pools):
+    def _report(self, runs):
         """The attributes that tell how EM went, over all heads and directions, and a warning."""
         n_iter = max(len(run.log_likelihoods) for run in runs) - 1
         curves = [
             np.pad(run.log_likelihoods, (0, n_iter + 1 - len(run.log_likelihoods)), "edge")
             for run in runs
         ]
-        log_likelihoods = reduce(np.add, curves)  # the same sums whatever the number of iterations
-        max_iter, converged = plan.max_iter, np.array([run.converged for run in runs + pools])
-        if plan.ended is not None:
-            log_likelihoods = np.append(plan.ended.log_likelihoods, log_likelihoods[1:])
-            max_iter += int(plan.ended.checkpoint.max_iter)
-            converged |= plan.ended.checkpoint.converged
-        n_moving = int(np.count_nonzero(~converged[: len(runs)]))
+        n_moving = sum(not run.converged for run in runs)
         message = (
             f"{n_moving} of {len(runs)} automata have not converged after max_iter="
-            f"{max_iter} iterations. Raise max_iter or tol"
+            f"{self.max_iter} iterations. Raise max_iter or tol"
             + (", or start with init='moments'." if self.init == "random" else ".")
         )
         attributes = {
-            "n_iter_": log_likelihoods.size - 1,
-            "log_likelihoods_": log_likelihoods,
+            "n_iter_": n_iter,
+            "log_likelihoods_": reduce(np.add, curves),  # the same sums whatever n_iter_
             "converged_": not n_moving,
-            "checkpoint_": make_checkpoint(plan.digest, plan.seed, max_iter, converged),
         }
         return attributes, [(message, ConvergenceWarning)] * bool(n_moving)
-
-
-class Ended(NamedTuple):
-    """The run that a fit goes on with."""
-
-    checkpoint: Checkpoint
-    operators: Operators
-    log_likelihoods: FloatArray
-
-
-class Plan(NamedTuple):
-    """Where EM starts."""
-
-    digest: np.ndarray
-    init: str | Operators
-    seed: int
-    max_iter: int
-    ended: Ended | None
-
-
-def _start(plan, start, head, direction, moments):
-    """Where EM starts with an automaton."""
-    if plan.ended is None:
-        return Starts(start(head, direction, moments), plan.max_iter)
-    has_converged = plan.ended.checkpoint.converged[pair_of(head, direction)]
-    automaton = pair_automaton(plan.ended.operators, head, direction)
-    return Starts([automaton], 0 if has_converged else plan.max_iter)

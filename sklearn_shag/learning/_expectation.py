@@ -26,13 +26,6 @@ UNIFORM_SHARE = 1e-3
 NMF_ITERATIONS = 200
 
 
-class Starts(NamedTuple):
-    """Where EM starts for one head and direction, and how far it may go."""
-
-    automata: list
-    max_iter: int
-
-
 def check_start(operators, n_symbols, n_states):
     """Check that EM can start from the automata of a grammar.
 
@@ -179,9 +172,9 @@ def learn_by_em(statistics, prefix_trees, start, improve, smoothing, n_jobs, ver
     prefix_trees : sequence of pairs of PrefixTree, the second may be None
         Of every head and direction, see :func:`split_prefix_trees`.
     start : callable
-        Takes head, direction and moments and returns Starts.
+        Takes head, direction and moments and returns a list of automata.
     improve : callable
-        :func:`em_automaton` but for its first four arguments and `max_iter`.
+        :func:`em_automaton` but for its first four arguments.
     smoothing : float
         So many sequences of the pooled automaton are a prior of the others.
     n_jobs : int or None
@@ -217,12 +210,9 @@ def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head,
     symbols, counts = statistics.symbols, statistics.statistics
     moments = pair_moments(counts, head, direction, smoothing)
     tree, held_out = prefix_trees[pair_of(head, direction)]
-    automata, max_iter = start(head, direction, moments)
+    automata = start(head, direction, moments)
     try:
-        runs = [
-            improve(tree, held_out, automaton, priors[direction], max_iter=max_iter)
-            for automaton in automata
-        ]
+        runs = [improve(tree, held_out, automaton, priors[direction]) for automaton in automata]
     except (ArithmeticError, ValueError) as error:
         side = ("left", "right")[direction]
         name = symbols[head] if head < symbols.size else "of any symbol"

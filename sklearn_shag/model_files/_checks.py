@@ -16,7 +16,7 @@ from sklearn_shag.conditional import ConditionalSHAG, CRFParser
 from sklearn_shag.encoding import AFFIXES, RIGHT, VECTOR, check_name
 from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.features import LinearWeights, check_linear_weights
-from sklearn_shag.learning import Checkpoint, OperatorMixin, SpectralSHAGCV, check_checkpoint
+from sklearn_shag.learning import OperatorMixin, SpectralSHAGCV
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
 from sklearn_shag.model_files._archive import ModelFileError
 from sklearn_shag.network import NetworkLearner, NetworkWeights, Tagger, check_network_weights
@@ -39,7 +39,6 @@ RECORDS = {
     "statistics": (SequenceStatistics, check_trigrams),
     "words": (LexicalStatistics, check_words),
     "linear": (LinearWeights, check_linear_weights),
-    "checkpoint": (Checkpoint, check_checkpoint),
     "network": (NetworkWeights, check_network_weights),
 }
 
