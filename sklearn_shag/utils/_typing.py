@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike as ArrayLike  # for others
 from numpy.typing import NDArray
 
 BoolArray: TypeAlias = NDArray[np.bool_]
-ByteArray: TypeAlias = NDArray[np.uint8]
+
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.intp]
 IntArray: TypeAlias = NDArray[np.int64]
