@@ -34,7 +34,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.cli import _main, _models, main
+from sklearn_shag.cli import _demo, _main, _models, main
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,
@@ -203,7 +203,7 @@ class TestTrain:
         [
             ([], make_pipeline(TokenFeature("upos"), SpectralSHAG())),
             (
-                ["--n-states", "2", "--smoothing", "1.5", "--n-jobs", "2"],
+                ["--set", "n_states=2", "--set", "smoothing=1.5", "--n-jobs", "2"],
                 make_pipeline(TokenFeature("upos"), SpectralSHAG(2, smoothing=1.5, n_jobs=2)),
             ),
             (
@@ -213,7 +213,7 @@ class TestTrain:
             (
                 [
                     *("--symbols", "upos,xpos,feats.Number", "--min-count", "5"),
-                    *("--model", "first", "--smoothing", "0.5"),
+                    *("--model", "first", "--set", "smoothing=0.5"),
                 ],
                 make_pipeline(
                     TokenFeature("upos", ["xpos", "feats.Number"], min_count=5),
@@ -221,11 +221,11 @@ class TestTrain:
                 ),
             ),
             (
-                ["--model", "single", "--smoothing", "0"],
+                ["--model", "single", "--set", "smoothing=0"],
                 make_pipeline(TokenFeature("upos"), DeterministicSHAG("single", smoothing=0.0)),
             ),
             (
-                ["--model", "sibling", "--smoothing", "3"],
+                ["--model", "sibling", "--set", "smoothing=3"],
                 make_pipeline(TokenFeature("upos"), DeterministicSHAG("sibling", smoothing=3.0)),
             ),
             (
@@ -281,7 +281,7 @@ class TestTrain:
                 BiaffineParser(["form", "suffix.2"], tags="xpos", random_state=0),
             ),
             (
-                ["--tags", "upos", "--n-states", "3", "--min-count", "4"],
+                ["--tags", "upos", "--set", "n_states=3", "--min-count", "4"],
                 make_pipeline(Tagger("upos", min_count=4, random_state=0), SpectralSHAG(3)),
             ),
             (
@@ -548,7 +548,7 @@ class TestParse:
     def test_decoder(self, run, train, test, tmp_path, decoder):
         run(
             *("train", train, "-o", tmp_path / "model.npz"),
-            *("--model", "single", "--smoothing", "2"),
+            *("--model", "single", "--set", "smoothing=2"),
         )
         run(
             *("parse", tmp_path / "model.npz", test, "-o", tmp_path / "out.conllu"),
@@ -854,7 +854,7 @@ class TestEvaluate:
         assert f", and no word in sentence 6 of {tmp_path / 'b.conllu'}." in err
 
     def test_train_parse_evaluate(self, run, train, test, tmp_path):
-        run("train", train, "-o", tmp_path / "m", "--symbols", "upos,xpos", "--n-states", "4")
+        run("train", train, "-o", tmp_path / "m", "--symbols", "upos,xpos", "--set", "n_states=4")
         run("parse", tmp_path / "m", test, "-o", tmp_path / "out.conllu")
         out = run("evaluate", test, tmp_path / "out.conllu")
         pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(4))
@@ -1061,12 +1061,11 @@ class TestDemo:
         monkeypatch.setattr("sklearn_shag.parsing._chart.run_scaled", None)
         run("demo")
 
-    @pytest.mark.parametrize("options", [[], ["--n-states", "2", "--smoothing", "4"]], ids=str)
-    def test_treebank(self, run, files, options):
-        out = run("demo", "--treebank", files, *options)
+    def test_treebank(self, run, files):
+        out = run("demo", "--treebank", files)
         train = read_conllu(files / "xx_small-ud-train.conllu")
         test = read_conllu(files / "xx_small-ud-test.conllu")
-        spectral = SpectralSHAG(2, smoothing=4.0) if options else SpectralSHAG(8)
+        spectral = SpectralSHAG(8)
         models = {
             "DET": DeterministicSHAG("single"),
             "DET+F": DeterministicSHAG("first"),
@@ -1094,10 +1093,11 @@ class TestDemo:
     def test_true_tree_and_parse(self, run, files, monkeypatch, columns):
         """Wrong words are marked; the trees stand beside each other where there is room."""
         monkeypatch.setenv("COLUMNS", str(columns))
-        out = run("demo", "--treebank", files, "--n-states", "1")
+        monkeypatch.setattr(_demo, "N_STATES", 1)
+        out = run("demo", "--treebank", files)
         test = read_conllu(files / "xx_small-ud-test.conllu")
         true = next(tree for tree in test if f"\n{' '.join(tree.forms)}\n" in out)
-        model = SpectralSHAG(1).fit(read_conllu(files / "xx_small-ud-train.conllu"))
+        model = SpectralSHAG(1, smoothing=5).fit(read_conllu(files / "xx_small-ud-train.conllu"))
         parsed = model.parse([true])[0]
         right = true.heads == parsed.heads
         assert not right.all(), "choose another treebank: this sentence is parsed without errors"
@@ -1210,7 +1210,7 @@ class TestHelp:
             ["parse", "model.npz"],
             ["evaluate", "a.conllu"],
             ["train", "a.conllu", "-o", "b", "--model", "neural"],
-            ["train", "a.conllu", "-o", "b", "--n-states", "many"],
+            ["train", "a.conllu", "-o", "b", "--set", "n_states"],
             ["parse", "model.npz", "a.conllu", "--decoder", "greedy"],
         ],
         ids=str,
@@ -1407,31 +1407,29 @@ class TestErrors:
             (["--symbols", "tag"], "unknown column 'tag'"),
             (["--symbols", ""], "unknown column ''"),
             (["--symbols", "upos,"], "unknown column ''"),
-            (["--n-states", "0"], "n_states"),
-            (["--smoothing", "-1"], "smoothing"),
-            (["--smoothing", "nan"], "smoothing"),
+            (["--set", "n_states=0"], "n_states"),
+            (["--set", "smoothing=-1"], "smoothing"),
+            (["--set", "smoothing=nan"], "smoothing"),
+            (["--set", "decoder=[1]"], "decoder"),
             (["--min-count", "0"], "min_count"),
             (["--n-jobs", "0"], "n_jobs"),
-            (["--columns", "upos"], "--columns upos does not go with --model spectral, which sees"),
+            (["--set", "states=3"], "Invalid parameter 'states' for estimator SpectralSHAG"),
+            (["--columns", "upos"], "Invalid parameter 'columns' for estimator SpectralSHAG"),
             (["--model", "crf", "--columns", "tag"], "columns: 'tag' is no column"),
             (["--model", "crf", "--columns", ""], "columns: '' is no column"),
             (
                 ["--model", "crf", "--symbols", "upos"],
-                "--symbols upos does not go with --model crf",
+                "--symbols upos is for models that read tags as symbols",
             ),
-            (["--model", "crf", "--n-states", "8"], "--n-states 8 does not go with --model crf"),
-            (["--model", "crf", "--smoothing", "0"], "--smoothing 0.0 does not go with --model"),
+            (["--model", "crf", "--set", "n_states=8"], "Invalid parameter 'n_states' for"),
+            (["--model", "words", "--set", "smoothing=4"], "Invalid parameter 'smoothing' for"),
             (["--model", "crf", "--min-count", "0"], "min_count"),
-            (
-                ["--model", "biaffine", "--n-states", "8"],
-                "--n-states 8 does not go with --model biaffine",
-            ),
             (["--model", "biaffine", "--tags", "upos", "--columns", "xpos"], "words alone"),
             (
                 ["--tags", "upos", "--symbols", "xpos"],
-                "--symbols xpos does not go with --tags upos, which are the symbols then",
+                "--symbols xpos is for models that read tags as symbols; leave it out of --tags",
             ),
-            (["--tags", "upos", "--columns", "form"], "--columns form does not go with --model"),
+            (["--tags", "upos", "--columns", "form"], "Invalid parameter 'columns' for"),
         ],
         ids=lambda value: " ".join(value) if isinstance(value, list) else "",
     )
@@ -1441,17 +1439,6 @@ class TestErrors:
         assert message in fail("train", train, "-o", out, *options)
         assert out.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
-
-    def test_words_are_not_smoothed(self, fail, train, tmp_path):
-        err = fail("train", train, "-o", tmp_path / "m", "--model", "words", "--smoothing", "4")
-        assert "--smoothing 4 does not go with --model words" in err
-        assert list(tmp_path.iterdir()) == []
-
-    @pytest.mark.parametrize("name", ["single", "first", "sibling", "words"])
-    def test_states_of_a_model_without(self, fail, train, tmp_path, name):
-        err = fail("train", train, "-o", tmp_path / "m", "--model", name, "--n-states", "4")
-        assert f"--n-states 4 does not go with --model {name}" in err
-        assert list(tmp_path.iterdir()) == []
 
     def test_interruption(self, capsys, monkeypatch, train):
         def interrupt(files):
@@ -1573,7 +1560,7 @@ class TestProgress:
         monkeypatch.setattr(_progress, "DELAY", delay)
         monkeypatch.setattr(sys, "stderr", kind())
         model, out = str(tmp_path / "model.npz"), str(tmp_path / "out.conllu")
-        assert main(["train", train, "-o", model, "--model", "em", "--n-states", "2"]) == 0
+        assert main(["train", train, "-o", model, "--model", "em", "--set", "n_states=2"]) == 0
         assert main(["parse", model, test, "-o", out]) == 0
         bars = re.findall(r"(\w+): 100%.*?(\d+)/\2", sys.stderr.getvalue())
         bars = [bar for bar, _ in groupby(bars)]  # on a slow machine the last line comes twice

@@ -14,6 +14,8 @@ from sklearn_shag.metrics import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.treebank import display_width, read_conllu
 from sklearn_shag.utils._messages import printable
 
+N_STATES = 8
+
 
 def demo(options):
     """Train models, score them, and show a true tree beside a parsed one.
@@ -21,18 +23,18 @@ def demo(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `treebank`, `n_states`, `smoothing` and `n_jobs`.
+        With `treebank` and `n_jobs`.
     """
     train, test, own = _read(options.treebank)
     print(f"{len(train)} sentences to learn from, {len(test)} to parse\n")
-    n_states, n_jobs = options.n_states, options.n_jobs
-    hidden = {"smoothing": options.smoothing, "n_jobs": n_jobs}
-    spectral = f"SPECTRAL, {n_states} states"
+    n_jobs = options.n_jobs
+    hidden = {"n_states": N_STATES, "smoothing": 5.0, "n_jobs": n_jobs}
+    spectral = f"SPECTRAL, {N_STATES} states"
     models = {
         "DET": DeterministicSHAG("single", n_jobs=n_jobs),
         "DET+F": DeterministicSHAG("first", n_jobs=n_jobs),
-        spectral: SpectralSHAG(n_states, **hidden),
-        f"EM, {n_states} states": EMSHAG(n_states, init="moments", max_iter=100, **hidden),
+        spectral: SpectralSHAG(**hidden),
+        f"EM, {N_STATES} states": EMSHAG(init="moments", max_iter=100, **hidden),
     }
     started = time.perf_counter()
     for model in models.values():  # on what comes next, so that nothing else is compiled

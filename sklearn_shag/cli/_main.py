@@ -1,6 +1,7 @@
 """The command line: thin layers over the library."""
 
 import argparse
+import ast
 import atexit
 import contextlib
 import gc
@@ -13,7 +14,6 @@ from sklearn_shag import __version__
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable
 
-N_STATES = 8
 EXAMPLES = {
     None: """\
 exit status:
@@ -22,18 +22,18 @@ exit status:
 
 examples:
   %(prog)s demo
-  %(prog)s train train.conllu -o model.npz --n-states 8
+  %(prog)s train train.conllu -o model.npz
   %(prog)s parse model.npz test.conllu -o parsed.conllu
   %(prog)s evaluate test.conllu parsed.conllu
 """,
     "demo": """\
 examples:
   %(prog)s
-  %(prog)s --treebank UD_English-EWT --n-states 8
+  %(prog)s --treebank UD_English-EWT
 """,
     "train": """\
 examples:
-  %(prog)s train.conllu -o model.npz
+  %(prog)s train.conllu -o model.npz --set n_states=6 --set smoothing=5
   %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
   %(prog)s train.conllu -o model.npz --model first
   %(prog)s train.conllu -o model.npz --model crf
@@ -181,8 +181,7 @@ def _add_demo(commands):
         metavar="DIR",
         help="folder with *train*.conllu and *test*.conllu (default: the bundled treebank)",
     )
-    _add_learning(parser, smoothing="5, for spectral and em")
-    parser.set_defaults(n_states=N_STATES, smoothing=5.0)
+    _add_n_jobs(parser)
 
 
 def _add_train(commands):
@@ -228,7 +227,16 @@ def _add_train(commands):
         help="replace symbols, or the words that crf, biaffine and taggers read, that were seen "
         "less often by one rare symbol (default: 1, of words 2)",
     )
-    _add_learning(parser, smoothing="that of the model")
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        type=_setting,
+        default=[],
+        help="a parameter of the learner as the library names it, such as n_states=6, as often as "
+        "wanted (default: those of the library)",
+    )
+    _add_n_jobs(parser)
 
 
 def _add_parse(commands):
@@ -344,20 +352,15 @@ def _add_files(parser, name, what, **options):
     parser.add_argument(name, metavar=name.upper(), help=help, **options)
 
 
-def _add_learning(parser, smoothing):
-    parser.add_argument(
-        "--n-states",
-        type=int,
-        metavar="N",
-        help=f"hidden states, of spectral and em (default: {N_STATES})",
-    )
-    parser.add_argument(
-        "--smoothing",
-        type=float,
-        metavar="S",
-        help=f"pseudo-sequences of the pooled automaton (default: {smoothing})",
-    )
-    _add_n_jobs(parser)
+def _setting(text):
+    """A parameter and its value: a number, None or a list as in Python, or else a word."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE, such as n_states=6")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
 
 
 def _add_n_jobs(parser, default="1"):

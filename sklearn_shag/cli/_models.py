@@ -6,11 +6,11 @@ import re
 import sys
 import warnings
 
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.cli._evaluate import find_sent_id, read_sentences, require_some
-from sklearn_shag.cli._main import N_STATES
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, SpectralSHAG
@@ -33,76 +33,47 @@ from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 from sklearn_shag.utils._messages import printable
 from sklearn_shag.utils._parallel import progress
 
-# Models of columns: they see more than symbols.
-OF_COLUMNS = {"crf": CRFParser, "biaffine": BiaffineParser}
+# Models of columns see more than symbols.
+OF_COLUMNS = ("crf", "biaffine")
+LEARNERS = {
+    "spectral": SpectralSHAG(),
+    "em": EMSHAG(init="moments", max_iter=100),
+    "single": DeterministicSHAG("single"),
+    "first": DeterministicSHAG("first"),
+    "sibling": DeterministicSHAG("sibling"),
+    "words": LexicalizedSHAG(),
+    "crf": CRFParser(random_state=0),
+    "biaffine": BiaffineParser(random_state=0),
+}
 
 
 def _make_model(options):
     """Make what is to be fitted on trees, not fitted, and name the learner in it."""
-    of_columns = options.model in OF_COLUMNS
-    learner = (_make_learner_of_columns if of_columns else _make_learner_of_symbols)(options)
-    if options.tags is not None and options.model != "biaffine":
-        return make_pipeline(_make_tagger(options), learner), learner
+    of_columns, settings = options.model in OF_COLUMNS, dict(options.set)
+    tagged = options.tags is not None and options.model != "biaffine"
+    if options.symbols is not None and (of_columns or tagged):
+        raise ValueError(
+            f"--symbols {options.symbols} is for models that read tags as symbols; leave it out of "
+            f"--tags, and give --columns to {' and '.join(OF_COLUMNS)}."
+        )
+    counts = {} if options.min_count is None else {"min_count": options.min_count}
+    if of_columns:
+        settings |= counts
+    if options.columns not in (None, "auto"):
+        settings["columns"] = options.columns.split(",")
+    elif tagged and of_columns:  # what text without tags has then
+        settings["columns"] = [options.tags, "form", "suffix"]
+    if options.model == "biaffine" and options.tags is not None:
+        settings["tags"] = options.tags
+    learner = clone(LEARNERS[options.model]).set_params(n_jobs=options.n_jobs, **settings)
+    learner._validate_params()  # before anything is read
+    if tagged:
+        tagger = Tagger(options.tags, random_state=0, n_jobs=options.n_jobs, **counts)
+        return make_pipeline(tagger, learner), learner
     if of_columns:
         return learner, learner
     feature, *others = ("upos" if options.symbols is None else options.symbols).split(",")
-    n = 1 if options.min_count is None else options.min_count
-    return make_pipeline(TokenFeature(feature, others or None, min_count=n), learner), learner
-
-
-def _given(options, *names):
-    """Those of some options that were given, by name."""
-    values = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _refuse(options, *names, beside):
-    """Refuse options beside what makes them meaningless."""
-    for name, value in _given(options, *names).items():
-        raise ValueError(f"--{name.replace('_', '-')} {value} does not go with {beside}.")
-
-
-def _make_tagger(options):
-    tags = f"--tags {options.tags}, which are the symbols then; give one of the two"
-    _refuse(options, "symbols", beside=tags)
-    chosen = _given(options, "min_count")
-    return Tagger(options.tags, random_state=0, n_jobs=options.n_jobs, **chosen)
-
-
-def _make_learner_of_columns(options):
-    model = f"--model {options.model}, a model of --columns; leave it out, or choose another model"
-    _refuse(options, "symbols", "n_states", "smoothing", beside=model)
-    chosen = _given(options, "min_count")
-    if options.columns not in (None, "auto"):
-        chosen["columns"] = options.columns.split(",")
-    elif options.tags is not None and options.model == "crf":  # what text without tags has then
-        chosen["columns"] = [options.tags, "form", "suffix"]
-    if options.model == "biaffine":
-        chosen["tags"] = options.tags
-    return OF_COLUMNS[options.model](random_state=0, n_jobs=options.n_jobs, **chosen)
-
-
-def _make_learner_of_symbols(options):
-    name = options.model
-    sees = f"which sees symbols; give --symbols, or choose {' or '.join(OF_COLUMNS)}"
-    _refuse(options, "columns", beside=f"--model {name}, {sees}")
-    if name not in ("spectral", "em"):
-        states = "whose states follow from the symbols; leave it out, or choose spectral or em"
-        _refuse(options, "n_states", beside=f"--model {name}, {states}")
-    chosen = _given(options, "smoothing")
-    if name == "words":
-        if chosen:
-            raise ValueError(
-                f"--smoothing {options.smoothing:g} does not go with --model words, which backs "
-                f"off to the symbols; leave it out, or choose another model."
-            )
-        return LexicalizedSHAG(n_jobs=options.n_jobs)
-    if name in ("single", "first", "sibling"):
-        return DeterministicSHAG(name, n_jobs=options.n_jobs, **chosen)
-    chosen["n_states"] = N_STATES if options.n_states is None else options.n_states
-    if name == "spectral":
-        return SpectralSHAG(n_jobs=options.n_jobs, **chosen)
-    return EMSHAG(init="moments", max_iter=100, n_jobs=options.n_jobs, **chosen)
+    return make_pipeline(TokenFeature(feature, others or None, **counts), learner), learner
 
 
 def train(options):
@@ -111,8 +82,8 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `file`, `output`, `model`, `symbols`, `columns`, `tags`, `min_count`, `n_states`,
-        `smoothing` and `n_jobs`.
+        With `file`, `output`, `model`, `symbols`, `columns`, `tags`, `min_count`, `set`, pairs of
+        a name and a value, and `n_jobs`.
 
     Raises
     ------
