@@ -53,8 +53,8 @@ MISTAKES = [
         "make_pipeline(TokenFeature('upos', 'xpos'), LexicalizedSHAG()).fit(trees).score(test)",
         works("result > 0.6"),
     ),
-    Mistake(f"{TRAIN} --smoothing 5", stops(r"--smoothing 5", r"--model words", r"leave it out")),
-    Mistake(f"{TRAIN} --n-states 4", stops(r"--n-states 4", r"--model words", r"leave it out")),
+    Mistake(f"{TRAIN} --set smoothing=5", stops(r"'smoothing'", r"LexicalizedSHAG", r"'decoder'")),
+    Mistake(f"{TRAIN} --set n_states=4", stops(r"'n_states'", r"LexicalizedSHAG", r"'decoder'")),
     Mistake(f"{TRAIN} --symbols form", stops(r"symbols of X are its words")),
     Mistake("train train.conllu -o new.npz --model lex", usage(r"'lex'", r"words")),
 ]
