@@ -12,6 +12,7 @@ from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads
 from tests.estimators import assert_same_model
+from tests.faults import not_refused
 from tests.test_crf import hide
 
 
@@ -51,17 +52,13 @@ def test_auto_reads_what_crf_parser_reads_but_feature_by_feature():
     assert small(["upos", "feats", "feats.Mood"]).fit([tree]).columns_ == expected[:3]
 
 
-@pytest.mark.parametrize("columns", [("feats",), ("upos", "feats")])
-def test_features_that_no_tree_has_are_refused(columns):
+def test_features_that_no_tree_has_are_refused(trees):
     tree = DependencyTree(["Go", "on"], [0, 1], upos=["V", "P"])
-    with pytest.raises(ValueError, match=r"All values of the column .feats. of X \(2 tokens\)"):
-        small(columns).fit([tree])
-
-
-@pytest.mark.parametrize("parser", [small, CRFParser])
-def test_a_feature_that_no_tree_has_is_refused(trees, parser):
-    with pytest.raises(ValueError, match=r"All values of the column 'feats.Cas' of X"):
-        parser(["upos", "feats.Case", "feats.Cas"]).fit(trees)
+    message = r"All values of the column .feats. of X \(2 tokens\)"
+    cases = [(columns, message) for columns in (("feats",), ("upos", "feats"))]
+    assert not not_refused(cases, lambda columns: small(columns).fit([tree]))
+    cases = [(kind, r"All values of the column 'feats.Cas' of X") for kind in (small, CRFParser)]
+    assert not not_refused(cases, lambda kind: kind(["upos", "feats.Case", "feats.Cas"]).fit(trees))
 
 
 def test_an_underscore_may_be_a_word(trees):
@@ -190,9 +187,8 @@ def test_weights_of_sentences_multiply_their_loss(trees):
         assert_same_model(one, small(max_iter=1, dropout=0.0).fit(trees))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_every_parameter_of_training_counts(trees):
+    cases = [
         {"dropout": 0.5},
         {"alpha": 1.0},
         {"batch_size": 50},
@@ -200,15 +196,14 @@ def test_weights_of_sentences_multiply_their_loss(trees):
         {"hidden_layer_sizes": [15]},
         {"labels": False},
         {"min_count": 5},
-    ],
-)
-def test_every_parameter_of_training_counts(trees, change):
-    first, other = small(max_iter=1).fit(trees), small(max_iter=1, **change).fit(trees)
-    assert not np.array_equal(first.weights_.values, other.weights_.values)
+    ]
+    first = small(max_iter=1).fit(trees).weights_.values
+    others = [small(max_iter=1, **change).fit(trees).weights_.values for change in cases]
+    assert not [c for c, other in zip(cases, others, strict=True) if np.array_equal(first, other)]
 
 
 def test_defaults_depend_on_the_size_of_the_treebank(trees):
-    assert small(max_iter=None).fit(trees).n_iter_ == 20
+    assert small(max_iter=None).fit(trees[:5]).n_iter_ == 20
 
 
 def test_layers_may_be_many(trees, test):
@@ -217,10 +212,10 @@ def test_layers_may_be_many(trees, test):
     assert parser.predict(test).shape == (len(test),)
 
 
-@pytest.mark.parametrize("sizes", [(), (0,), (10, -1), (2.5,), ("10",)])
-def test_layers_must_have_units(trees, sizes):
-    with pytest.raises(ValueError, match="hidden_layer_sizes must hold a positive whole number"):
-        small(hidden_layer_sizes=sizes).fit(trees)
+def test_layers_must_have_units(trees):
+    message = "hidden_layer_sizes must hold a positive whole number"
+    cases = [(sizes, message) for sizes in ((), (0,), (10, -1), (2.5,), ("10",))]
+    assert not not_refused(cases, lambda sizes: small(hidden_layer_sizes=sizes).fit(trees))
 
 
 def test_training_that_explodes_is_an_error(trees):
@@ -248,23 +243,23 @@ def test_warm_start_goes_on(trees):
     first = parser.loss_curve_
     parser.fit(trees)
     assert parser.loss_curve_[0] < 0.8 * first[0]
-    with pytest.raises(ValueError, match=r"warm_start continues from layers of \(16,\) units"):
+    with pytest.raises(ValueError, match=r"warm_start continues a fit with .*=\(16,\), but now"):
         parser.set_params(hidden_layer_sizes=(8,)).fit(trees)
 
 
-@pytest.mark.parametrize(("before", "after"), [("upos", "xpos"), ("upos", None), (None, "upos")])
+@pytest.mark.parametrize(("before", "after"), [("upos", None), (None, "upos")])
 def test_warm_start_goes_on_with_the_same_tags(trees, before, after):
     parser = small(("form",), tags=before, warm_start=True, max_iter=1).fit(trees)
-    with pytest.raises(ValueError, match=f"continues with tags={before!r}, but tags={after!r}"):
+    with pytest.raises(ValueError, match=f"with tags={before!r}, but now tags={after!r}"):
         parser.set_params(tags=after).fit(trees)
 
 
-@pytest.mark.parametrize("tags", ["xpos", None])
-def test_learned_tags_go_into_their_column_whatever_is_set_since(trees, tags):
+def test_learned_tags_go_into_their_column_whatever_is_set_since(trees):
     parser = small(("form",), tags="upos", max_iter=1).fit(trees)
     expected = parser.parse([["a", "b"]])
     assert expected[0].upos is not None
-    assert parser.set_params(tags=tags).parse([["a", "b"]]) == expected
+    for tags in ("xpos", None):
+        assert parser.set_params(tags=tags).parse([["a", "b"]]) == expected
 
 
 def test_early_stopping_keeps_the_best_weights(english):
@@ -409,10 +404,10 @@ def test_plain_sequences_are_words_where_words_alone_are_read(trees, test, kind)
         both.predict(symbols)
 
 
-@pytest.mark.parametrize("columns", [["form", "upos"], ["feats", "form"], ["feats.Case"]])
-def test_tags_are_not_read_where_they_are_learned(trees, columns):
-    with pytest.raises(ValueError, match=r"tags='upos' is to be learned from words alone, but col"):
-        small(columns, tags="upos").fit(trees)
+def test_tags_are_not_read_where_they_are_learned(trees):
+    message = r"tags='upos' is to be learned from words alone, but col"
+    cases = [(each, message) for each in (["form", "upos"], ["feats", "form"], ["feats.Case"])]
+    assert not not_refused(cases, lambda columns: small(columns, tags="upos").fit(trees))
 
 
 def test_there_must_be_tags_to_learn(trees):

@@ -33,6 +33,7 @@ from sklearn_shag.parsing import (
 from sklearn_shag.treebank import DependencyTree, allowed_arcs, heads, lift
 from tests import oracles
 from tests.estimators import assert_same_model, same
+from tests.faults import not_refused
 
 # The symbol "?" is not known to the grammars.
 SENTENCES = [list("ABC"), list("BA?C"), ["A"], list("CAB"), list("?B")]
@@ -88,8 +89,9 @@ def test_losses_are_those_of_enumeration(random_grammar):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
-@pytest.mark.parametrize("alpha", [0.0, 0.7])
-@pytest.mark.parametrize(("n_states", "sparse"), [(2, False), (1, False), (2, True)])
+@pytest.mark.parametrize(
+    ("n_states", "sparse", "alpha"), [(2, False, 0.7), (1, False, 0.0), (2, True, 0.7)]
+)
 def test_the_gradient_is_the_derivative(random_grammar, n_states, sparse, alpha):
     """By all parameters: of heads and modifiers that are known, unknown, and of the root."""
     operators = random_grammar(3, n_states=n_states)
@@ -295,26 +297,24 @@ def test_signed_operators_are_refused(trees):
         ConditionalSHAG(SpectralSHAG(3)).fit(trees)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
+def test_what_has_no_operators_is_refused(trees):
+    cases = [
         LexicalizedSHAG(),
         CRFParser(),
         make_pipeline(EMSHAG()),
         ProductSHAG([("one", DeterministicSHAG())]),
-    ],
-    ids=lambda each: type(each).__name__,
-)
-def test_what_has_no_operators_is_refused(trees, estimator):
-    for X in (trees, [hide(tree, 0, 0.9) for tree in trees]):
-        with pytest.raises(TypeError, match=r"has no operators to tune\. Take EMSHAG or"):
-            ConditionalSHAG(estimator).fit(X)
+    ]
+    partial_trees = [hide(tree, 0, 0.9) for tree in trees]
 
-
-@pytest.mark.parametrize("estimator", [None, 3, "EM", EMSHAG])
-def test_what_is_no_estimator_is_refused(trees, estimator):
-    with pytest.raises((ValueError, TypeError), match="estimator"):
+    def fit(estimator):
         ConditionalSHAG(estimator).fit(trees)
+
+    message = r"has no operators to tune\. Take EMSHAG or"
+    assert not not_refused([(estimator, message) for estimator in cases], fit, TypeError)
+    with pytest.raises(TypeError, match=message):
+        ConditionalSHAG(cases[0]).fit(partial_trees)
+    others = [(estimator, "estimator") for estimator in (None, 3, "EM", EMSHAG)]
+    assert not not_refused(others, fit, (ValueError, TypeError))
 
 
 # Data

@@ -28,6 +28,7 @@ from sklearn_shag.treebank import (
 )
 from tests import oracles
 from tests.estimators import assert_same_model, same
+from tests.faults import not_refused
 
 Small = partial(CRFParser, n_features=2**14, random_state=0)
 CROSSING = [3, 4, 0, 3, 2]  # "on it" of "a hearing on it", behind the verb
@@ -131,8 +132,8 @@ def test_the_loss_falls_and_accuracy_rises(trees, test):
 # What is learned, and from what
 
 
-def test_another_seed_is_another_model(trees):
-    one, same_seed, other = (Small(random_state=seed).fit(trees) for seed in (0, 0, 1))
+def test_another_seed_is_another_model(trees, fitted):
+    one, same_seed, other = fitted, *(Small(random_state=seed).fit(trees) for seed in (0, 1))
     assert_same_model(one, same_seed)
     assert not np.array_equal(one.weights_.arcs, other.weights_.arcs)
     from_state = Small(random_state=np.random.RandomState(0)).fit(trees)
@@ -194,7 +195,7 @@ def test_partial_trees_are_learned_from(trees, test):
     assert_array_equal(as_y.weights_.arcs, parser.weights_.arcs)
 
 
-def test_crossing_arcs_are_lifted_or_left_out(trees):
+def test_crossing_arcs_are_lifted_or_left_out(trees, fitted):
     crossing = DependencyTree(list("abcde"), CROSSING, upos=list("ABCDE"), deprels=list("vwxyz"))
     lifted = crossing.with_heads(lift(CROSSING), crossing.deprels)
     parser = Small().fit([*trees, crossing])
@@ -203,7 +204,7 @@ def test_crossing_arcs_are_lifted_or_left_out(trees):
     assert set("vwxyz") < set(parser.labels_)
     with pytest.warns(UserWarning, match="1 of 81 sentences are left out of training, since no"):
         parser = Small(nonprojective="drop").fit([*trees, crossing])
-    assert_same_model_but(Small().fit(trees), parser, "n_left_out_")
+    assert_same_model_but(copy.copy(fitted), parser, "n_left_out_")
     assert (parser.n_lifted_, parser.n_left_out_) == (0, 1)
 
 
@@ -228,16 +229,17 @@ def test_parts_that_no_projective_tree_has_are_left_out(trees):
 # Going on, and stopping
 
 
-def test_warm_start_goes_on(trees, english):
+def test_warm_start_goes_on(trees, fitted):
     parser = Small(warm_start=True).fit(trees)
-    assert_same_model(parser, Small().fit(trees))
+    assert_same_model(parser.set_params(warm_start=False), fitted)
+    parser.set_params(warm_start=True)
     before = {name: value for name, value in vars(parser).items() if name.endswith("_")}
     more = DependencyTree(["newword"] * 2, [2, 0], upos=["NEWTAG"] * 2, deprels=["new", "root"])
     parser.set_params(max_iter=1, batch_size=10**6).fit([*trees, more])
     for name in ("columns_", "vocabulary_", "templates_", "labels_"):
         assert np.array_equal(getattr(parser, name), before[name])
     # The first loss is that of the weights of before.
-    expected = -Small().fit(trees).conditional_log_likelihood([*trees, more]).mean()
+    expected = -fitted.conditional_log_likelihood([*trees, more]).mean()
     assert_allclose(parser.loss_curve_, [expected], rtol=1e-6)
     cold = Small(max_iter=1, batch_size=10**6).fit(trees)
     assert cold.loss_curve_[0] > 3 * parser.loss_curve_[0]
@@ -245,7 +247,9 @@ def test_warm_start_goes_on(trees, english):
 
 def test_warm_start_needs_as_many_weights(trees):
     parser = Small(warm_start=True).fit(trees)
-    with pytest.raises(ValueError, match="warm_start continues from 16384 weights, but n_features"):
+    with pytest.raises(
+        ValueError, match="continues a fit with n_features=16384, but now n_features=100"
+    ):
         parser.set_params(n_features=100).fit(trees)
     parser.set_params(warm_start=False).fit(trees)
     assert parser.weights_.labels.shape == (12, parser.labels_.size)
@@ -397,9 +401,8 @@ def test_features_have_values():
     assert isinstance(unknown, FeatureWeight)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_arcs_that_cannot_be_explained(trees):
+    cases = [
         ({"modifier": 0}, "modifier must be a token, 1 to 3, got 0"),
         ({"modifier": 4}, "modifier must be a token, 1 to 3, got 4"),
         ({"modifier": "1"}, "got '1'"),
@@ -408,16 +411,9 @@ def test_features_have_values():
         ({"modifier": 1, "head": -1}, "got -1"),
         ({"modifier": 1, "rival": 7}, "rival must be"),
         ({"modifier": 1, "head": 2, "rival": 2}, "head and rival are both 2"),
-    ],
-)
-def test_arcs_that_cannot_be_explained(trees, arguments, message):
-    parser = Small(["symbol"]).fit(trees)
-    with pytest.raises(ValueError, match=message):
-        parser.explain(["DET", "NOUN", "VERB"], **arguments)
-
-
-def test_a_single_token_has_no_rival(trees):
-    parser = Small(["symbol"]).fit(trees)
+    ]
+    parser, sentence = Small(["symbol"]).fit(trees), ["DET", "NOUN", "VERB"]
+    assert not not_refused(cases, lambda arguments: parser.explain(sentence, **arguments))
     with pytest.raises(ValueError, match="only token of a sentence has no head but the root"):
         parser.explain(["NOUN"], 1)
 
@@ -468,9 +464,9 @@ def test_files(fitted, test, tmp_path):
     assert again[0].loss_curve_[0] < again[1].loss_curve_[0]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_weights_that_kernels_cannot_trust(saved):
+    load_model(saved)
+    cases = [
         {"arcs": np.zeros((64, 2), np.float32)},
         {"arcs": np.zeros(64, np.float32)},
         {"arcs": np.zeros((64, 1))},
@@ -483,31 +479,35 @@ def test_files(fitted, test, tmp_path):
         {"labels": np.zeros((8, 3, 1), np.float32)},
         {"attribute": "labels_", "value": ["x"]},
         {"attribute": "labels_", "value": ["root", "x", 3]},
-    ],
-    ids=str,
-)
-def test_weights_that_kernels_cannot_trust(saved, wrong):
-    load_model(saved)
-    change(saved, **wrong)
-    with pytest.raises(ValueError, match="is not a saved model, or is damaged"):
+    ]
+    untouched, message = saved.read_bytes(), "is not a saved model, or is damaged"
+
+    def load(wrong):
+        saved.write_bytes(untouched)
+        change(saved, **wrong)
         load_model(saved)
 
+    assert not not_refused([(wrong, message) for wrong in cases], load)
 
-@pytest.mark.parametrize(
-    ("attribute", "value"),
-    [
+
+def test_descriptions_that_say_nothing_are_errors_not_crashes(saved):
+    cases = [
         ("vocabulary_", {"dict": {"nonsense": ["A"]}}),
         ("vocabulary_", {"dict": {"upos": 3}}),
         ("vocabulary_", 7),
         ("templates_", {"tuple": ["h.nonsense"]}),
         ("templates_", {"tuple": []}),
         ("templates_", 3),
-    ],
-)
-def test_descriptions_that_say_nothing_are_errors_not_crashes(saved, attribute, value):
-    change(saved, attribute, value)
-    with pytest.raises((ValueError, TypeError, AttributeError)):
+    ]
+    untouched = saved.read_bytes()
+
+    def predict(case):
+        saved.write_bytes(untouched)
+        change(saved, *case)
         load_model(saved).predict([DependencyTree(["a"], upos=["A"])])
+
+    errors = ValueError, TypeError, AttributeError
+    assert not not_refused([(case, "") for case in cases], predict, errors)
 
 
 # Within scikit-learn
@@ -530,8 +530,7 @@ def test_symbols_of_a_pipeline_are_read_where_they_say_more(trees):
 # Extremes
 
 
-@pytest.mark.parametrize("n_features", [8, 100, 2**12 + 1])
-@pytest.mark.parametrize("batch_size", [1, 10**30])
+@pytest.mark.parametrize(("n_features", "batch_size"), [(8, 10**30), (2**12 + 1, 1)])
 def test_sizes(trees, test, n_features, batch_size):
     parser = Small(n_features=n_features, batch_size=batch_size).fit(trees)
     assert parser.weights_.arcs.shape == (n_features, 1)
@@ -540,28 +539,24 @@ def test_sizes(trees, test, n_features, batch_size):
     assert 0.0 < parser.score(test) <= 1.0
 
 
-@pytest.mark.parametrize("parameters", [{"learning_rate": 1e300}, {"learning_rate": 1e38}])
-def test_steps_out_of_range_are_an_error(trees, parameters):
-    parser = Small(**parameters)
+def test_steps_out_of_range_are_an_error(trees):
+    parser = Small(learning_rate=1e38)
     with pytest.raises(ValueError, match=r"Lower learning_rate=1e\+"):
         parser.fit(trees)
     assert not hasattr(parser, "weights_")
 
 
-@pytest.mark.parametrize("weight", [1e300, 1e150, 1e20])
-def test_weights_of_sentences_out_of_range_are_an_error(trees, weight):
-    """Whether all sentences have it or a single one."""
-    for weights in (np.full(80, weight), np.r_[weight, np.ones(79)]):
-        with pytest.raises(ValueError, match=r"left the range .* or the weights of sentences"):
-            Small().fit(trees, sample_weight=weights)
+@pytest.mark.parametrize("weights", [np.full(80, 1e20), np.r_[1e20, np.ones(79)]], ids=["all", "1"])
+def test_weights_of_sentences_out_of_range_are_an_error(trees, weights):
+    with pytest.raises(ValueError, match=r"left the range .* or the weights of sentences"):
+        Small().fit(trees, sample_weight=weights)
 
 
-@pytest.mark.parametrize("weight", [1e12, 100.0])
-def test_large_weights_are_learned_with(trees, test, weight):
-    assert Small().fit(trees, sample_weight=weight).score(test) > 0.6
+def test_large_weights_are_learned_with(trees, test):
+    assert Small().fit(trees, sample_weight=1e12).score(test) > 0.6
 
 
-@pytest.mark.parametrize("learning_rate", [1e-300, 1e3, 1e6])
+@pytest.mark.parametrize("learning_rate", [1e-99, 1e6])
 def test_other_steps_are_learned_with(trees, test, learning_rate):
     parser = Small(learning_rate=learning_rate).fit(trees)
     assert np.isfinite(parser.loss_curve_).all()

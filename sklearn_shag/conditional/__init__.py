@@ -9,11 +9,10 @@ from sklearn_shag.conditional._base import (
     KnownTrees,
     best_labels,
     count_known_labels,
-    mask_labels,
     prepare_trees,
 )
 from sklearn_shag.conditional._crf import CRFParser
-from sklearn_shag.conditional._passes import Examples, make_validation, run_passes, set_aside
+from sklearn_shag.conditional._passes import Examples, run_passes
 from sklearn_shag.conditional._tuned import ConditionalSHAG
 
 __all__ = []

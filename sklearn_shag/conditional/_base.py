@@ -1,16 +1,21 @@
 """Parsers of the probability of trees given their sentences, and the trees they learn from."""
 
+from functools import partial
 from itertools import accumulate, compress
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from sklearn_shag._parser import Parser
+from sklearn_shag.conditional._passes import Examples, make_validation, set_aside
 from sklearn_shag.encoding import (
     EncodedTrees,
     check_heads,
     check_sentences,
     collect_labels,
+    encode_columns,
     encode_labels,
     encode_sentences,
     list_labels,
@@ -22,7 +27,7 @@ from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import is_collection, object_array
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
-from sklearn_shag.utils._param_validation import check_sample_weight
+from sklearn_shag.utils._param_validation import Interval, StrOptions, check_sample_weight
 from sklearn_shag.utils._typing import FloatArray, ObjectArray
 
 
@@ -50,7 +55,78 @@ class ConditionalParser(Parser):
 
 
 class ArcParser(ConditionalParser):
-    """Conditional parser that knows no more than a score for each arc."""
+    """Conditional parser that knows no more than a score for each arc, and learns it in passes.
+
+    A subclass has the parameters below and `random_state`. Its `_start` says where training
+    begins, with what sentences hold or with what was learned before; `_learn` goes on from there,
+    and `_score_learned` says what is then known of sentences.
+    """
+
+    _parameter_constraints = {
+        **ConditionalParser._parameter_constraints,
+        "columns": [StrOptions({"auto"}), list, tuple],
+        "nonprojective": [StrOptions({"lift", "drop"})],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+    }
+
+    _deterministic = True
+
+    columns_: tuple[str, ...]
+    vocabulary_: dict[str, list[str]]
+    labels_: ObjectArray
+    loss_curve_: list[float]
+    n_iter_: int
+    validation_scores_: list[float]
+    n_lifted_: int
+    n_left_out_: int
+
+    def _fit(self, X, y, sample_weight):
+        """Learn from trees, some of which may be set aside to say when to stop."""
+        self._check_parsing()
+        trees = prepare_trees(X, y, sample_weight, self.nonprojective)
+        rng = check_random_state(self.random_state)
+        fraction = self.validation_fraction if self.early_stopping else 0
+        chosen, held_out = set_aside(trees.kept.size, fraction, rng)
+        start = self._start(trees, chosen, rng)
+        examples = Examples(
+            encode_columns(start.columns, trees.sentences, trees.indptr),
+            trees.indptr,
+            trees.heads,
+            encode_labels(trees.labels, start.labels),
+            self._encode_tags(trees, start),
+            trees.weights,
+        )
+        score = partial(self._score_learned, start)
+        validate = make_validation(score, trees, examples, held_out)
+        weights, learned = self._learn(start, examples, chosen, validate, rng)
+        mask = mask_labels(examples.heads, examples.labels, weights.label_mask)
+        vars(self).update(
+            columns_=start.columns.names,
+            vocabulary_=start.vocabulary,
+            labels_=start.labels,
+            weights_=weights._replace(label_mask=mask),
+            n_lifted_=trees.n_lifted,
+            n_left_out_=trees.n_left_out,
+            **learned,
+        )
+        return self
+
+    def _check_unchanged(self, **before):
+        """Check that parameters which training cannot go on without are those of the last fit."""
+        for name, value in before.items():
+            given = getattr(self, name)
+            if (tuple(given) if isinstance(value, tuple) else given) != value:
+                raise ValueError(
+                    f"warm_start continues a fit with {name}={value!r}, but now {name}={given!r}. "
+                    f"Leave it as it was."
+                )
+
+    def _encode_tags(self, trees, start):
+        """Encode the tags that are learned along; None if there are none."""
+        return None
 
     def score_arcs(self, X: Sentences) -> ObjectArray:
         """Score all arcs of sentences.
@@ -136,7 +212,7 @@ class KnownTrees(NamedTuple):
         return take_sentences(self, chosen)._replace(weights=np.bincount(group, self.weights))
 
 
-def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False):
+def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=None):
     """Check trees and weights as users give them, and make the trees projective.
 
     Parameters
@@ -148,7 +224,9 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False):
         What becomes of whole trees that are not projective. Of others those without a projective
         completion are left out.
     raw : bool, default=False
-        Whether sentences of which nothing is known are kept too.
+        Whether sentences of which nothing is known are kept too; without `y` that is all of them.
+    max_length : None or int, default=None
+        Longer sentences are left out.
 
     Returns
     -------
@@ -168,10 +246,14 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False):
     y = list(y) if is_collection(y) else y
     sentences, symbols = check_sentences(X)
     lengths = [len(sentence) for sentence in symbols]
+    if raw and y is None:  # heads of trees in X are not looked at
+        y = [[UNKNOWN] * n_tokens for n_tokens in lengths]
     given = check_heads(sentences, y, partial=True)
     labels = list_labels(sentences, given, y)
     given = np.split(given, np.cumsum(lengths)[:-1])
     weights = check_sample_weight(sample_weight, sentences)
+    if max_length is not None:
+        weights = _leave_out_long(np.array(lengths), weights, max_length)
     known = [s for s in np.flatnonzero(weights) if given[s].max() > UNKNOWN]
     projective = projectivize([given[s] for s in known], nonprojective=nonprojective)
     heads = dict(zip(compress(known, projective.kept), projective.heads, strict=True))
@@ -210,6 +292,17 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False):
         int(projective.lifted.sum()),
         n_left_out,
     )
+
+
+def _leave_out_long(lengths, weights, max_length):
+    """Let sentences that are too long weigh nothing."""
+    if not weights[lengths <= max_length].any():
+        shortest = lengths[weights > 0].min()
+        raise ValueError(
+            f"All sentences of X have more than max_length={max_length} tokens, the shortest "
+            f"{shortest}: none is left to learn from. Raise max_length, or set it to None."
+        )
+    return np.where(lengths <= max_length, weights, 0.0)
 
 
 def count_known_labels(trees, symbols):

@@ -6,10 +6,9 @@ from numbers import Integral, Real
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from sklearn_shag.conditional._base import ArcParser, best_labels, mask_labels, prepare_trees
-from sklearn_shag.conditional._passes import Examples, make_validation, run_passes, set_aside
+from sklearn_shag.conditional._base import ArcParser, best_labels
+from sklearn_shag.conditional._passes import run_passes
 from sklearn_shag.encoding import (
     Columns,
     all_arcs,
@@ -17,7 +16,6 @@ from sklearn_shag.encoding import (
     choose_columns,
     collect_labels,
     encode_columns,
-    encode_labels,
     list_values,
     make_columns,
 )
@@ -26,6 +24,7 @@ from sklearn_shag.features import (
     FeatureWeight,
     LinearTrainer,
     LinearWeights,
+    Templates,
     compare_heads,
     compile_templates,
     labels_to_learn,
@@ -36,8 +35,8 @@ from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentence, Sentences
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._parallel import progress
-from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
-from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
+from sklearn_shag.utils._param_validation import LARGEST, Interval, fit_context
+from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 # Gradients by the scores of arcs and of labels that are nearer to 0 are skipped.
 SMALLEST_OF_ARCS, SMALLEST_OF_LABELS = 2e-3, 1e-3
@@ -165,33 +164,17 @@ class CRFParser(ArcParser):
 
     _parameter_constraints = {
         **ArcParser._parameter_constraints,
-        "columns": [StrOptions({"auto"}), list, tuple],
         "templates": [None, list, tuple],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_features": [Interval(Integral, 8, 2**31, closed="both")],
         "learning_rate": [Interval(Real, 0, LARGEST, closed="right")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
-        "nonprojective": [StrOptions({"lift", "drop"})],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
         "random_state": ["random_state"],
     }
 
-    _deterministic = True
-
-    columns_: tuple[str, ...]
-    vocabulary_: dict[str, list[str]]
     templates_: tuple[str, ...]
-    labels_: ObjectArray
     weights_: LinearWeights
-    loss_curve_: list[float]
-    n_iter_: int
-    validation_scores_: list[float]
-    n_lifted_: int
-    n_left_out_: int
 
     def __init__(
         self,
@@ -267,52 +250,13 @@ class CRFParser(ArcParser):
         UserWarning
             If sentences are left out since no projective tree with one root has their heads.
         """
-        self._check_parsing()
-        trees = prepare_trees(X, y, sample_weight, self.nonprojective)
-        rng = check_random_state(self.random_state)
-        fraction = self.validation_fraction if self.early_stopping else 0
-        chosen, held_out = set_aside(trees.kept.size, fraction, rng)
-        start = self._start(trees, chosen)
-        templates = compile_templates(start.templates, start.columns.names)
-        examples = Examples(
-            encode_columns(start.columns, trees.sentences, trees.indptr),
-            trees.indptr,
-            trees.heads,
-            encode_labels(trees.labels, start.labels),
-            None,
-            trees.weights,
-        )
+        return self._fit(X, y, sample_weight)
 
-        def score(weights, batch):
-            return score_by_arcs(batch.indptr, _score_all(weights, templates, batch), None)
-
-        validate = make_validation(score, trees, examples, held_out)
-        learned = self._learn(start.weights, templates, examples, chosen, validate, rng)
-        arcs, of_labels, history = learned
-        mask = mask_labels(trees.heads, examples.labels, start.weights.label_mask)
-        vars(self).update(
-            columns_=start.columns.names,
-            vocabulary_=start.vocabulary,
-            templates_=templates.texts,
-            labels_=start.labels,
-            weights_=LinearWeights(arcs, of_labels, mask),
-            n_lifted_=trees.n_lifted,
-            n_left_out_=trees.n_left_out,
-            **history,
-        )
-        return self
-
-    def _start(self, trees, chosen):
-        """Where training begins: with what sentences hold, or with what was learned before."""
+    def _start(self, trees, chosen, rng):
         if self.warm_start and hasattr(self, "weights_"):
-            if self.n_features != self.weights_.arcs.shape[0]:
-                raise ValueError(
-                    f"warm_start continues from {self.weights_.arcs.shape[0]} weights, but "
-                    f"n_features={self.n_features}. Leave n_features as it was."
-                )
-            columns, _ = self._kept()
-            parts = self.vocabulary_, self.templates_, self.labels_, self.weights_
-            return Start(columns, *parts)
+            self._check_unchanged(n_features=self.weights_.arcs.shape[0])
+            columns, templates = self._kept()
+            return Start(columns, self.vocabulary_, templates, self.labels_, self.weights_)
         sentences = [trees.sentences[s] for s in chosen]
         names = choose_columns(self.columns, sentences)
         vocabulary = list_values(names, sentences, self.min_count)
@@ -323,10 +267,16 @@ class CRFParser(ArcParser):
             np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
             np.zeros((2, labels.size), dtype=bool),
         )
-        return Start(make_columns(vocabulary), vocabulary, templates, labels, weights)
+        columns = make_columns(vocabulary)
+        templates = compile_templates(templates, columns.names)
+        return Start(columns, vocabulary, templates, labels, weights)
 
-    def _learn(self, start, templates, examples, chosen, validate, rng):
-        """Learn weights of arcs, with the attributes that tell of it, and then those of labels."""
+    def _score_learned(self, start, weights, batch):
+        return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch), None)
+
+    def _learn(self, start, examples, chosen, validate, rng):
+        """Learn weights of arcs, and then those of labels."""
+        (arcs, of_labels, mask), templates = start.weights, start.templates
         rate = float(self.learning_rate)
         with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
             run = partial(
@@ -339,14 +289,14 @@ class CRFParser(ArcParser):
                 advice=f"learning_rate={self.learning_rate}",
                 advance=advance,
             )
-            trainer = LinearTrainer(start.arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn)
+            trainer = LinearTrainer(arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn)
             arcs, history = run(trainer, validate=validate, patience=self.n_iter_no_change)
-            if not start.labels.size:
-                return arcs, start.labels, history
-            trainer = LinearTrainer(
-                start.labels, templates, FASTER * rate, SMALLEST_OF_LABELS, labels_to_learn
-            )
-            return arcs, run(trainer)[0], history
+            if of_labels.size:
+                trainer = LinearTrainer(
+                    of_labels, templates, FASTER * rate, SMALLEST_OF_LABELS, labels_to_learn
+                )
+                of_labels, _ = run(trainer)
+        return LinearWeights(arcs, of_labels, mask), {"templates_": templates.texts, **history}
 
     def _kept(self):
         """What is known of columns, and templates for kernels."""
@@ -446,7 +396,7 @@ class Start(NamedTuple):
 
     columns: Columns
     vocabulary: dict
-    templates: tuple
+    templates: Templates
     labels: np.ndarray
     weights: LinearWeights
 

@@ -89,19 +89,8 @@ class ComposedParser(BaseComposition, Parser):
                 raise TypeError(
                     f"estimators[{k}] must be a pair of a name and a parser, got {pair!r:.80}"
                 )
-            self._check_name(pair[0], [name for name, _ in self.estimators[:k]])
+        self._validate_names([name for name, _ in self.estimators])
         return [_check_member(*pair) for pair in self.estimators]
-
-    def _check_name(self, name, names_before):
-        problem = None
-        if name in names_before:
-            problem = "is there twice"
-        elif "__" in name:
-            problem = "holds __, which stands between names and parameters"
-        elif name in self.get_params(deep=False):
-            problem = f"is that of a parameter of {type(self).__name__}"
-        if problem is not None:
-            raise ValueError(f"The name {name!r} in estimators {problem}; choose another.")
 
     def _member_weights(self, n_members):
         """Check the weights, which set_params may have changed since fit, and make them an array.

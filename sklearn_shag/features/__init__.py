@@ -10,6 +10,6 @@ from sklearn_shag.features._hashing import (
     score_arcs,
     trees_to_learn,
 )
-from sklearn_shag.features._templates import DEFAULT_TEMPLATES, compile_templates
+from sklearn_shag.features._templates import DEFAULT_TEMPLATES, Templates, compile_templates
 
 __all__ = ["DEFAULT_TEMPLATES", "FeatureWeight", "LinearWeights"]

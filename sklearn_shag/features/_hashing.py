@@ -207,7 +207,8 @@ def take_step(
             n = list_features(space, n_of_arcs, head, modifier, values.shape[0])
             for k in range(n):
                 place = space.places[k]
-                for c in space.classes[:n_classes]:
+                for i in range(n_classes):
+                    c = space.classes[i]
                     slope = gradient[a, c]
                     squares[place, c] += slope * slope
                     step = rate * slope / np.sqrt(squares[place, c])

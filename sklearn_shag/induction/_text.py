@@ -6,19 +6,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag.conditional import KnownTrees, prepare_trees
-from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, check_sentences, encode_sentences
-from sklearn_shag.induction._valence import Text
-from sklearn_shag.utils._arrays import is_collection
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, encode_sentences
+from sklearn_shag.induction._valence import Text, observed_arcs
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
-from sklearn_shag.utils._param_validation import check_sample_weight
-
-
-def observed_arcs(heads, arcs, indptr):
-    """Tell which of all arcs known heads leave; `heads` is flat, -1 where they are not known."""
-    known = heads[arcs.tokens(indptr)]
-    return (known == UNKNOWN) | (known == arcs.heads)
-
 
 ROOT = "<root>"
 _OF_NOUNS = ("NOUN", "ADJ", "DET", "NUM", "ADP")
@@ -137,21 +128,7 @@ def prepare_text(
     UserWarning
         If sentences are left out since no projective tree with one root has their known heads.
     """
-    X, y = (list(part) if is_collection(part) else part for part in (X, y))
-    sentences, of_sentences = check_sentences(X)
-    lengths = np.array([len(sentence) for sentence in of_sentences])
-    weights = check_sample_weight(sample_weight, sentences)
-    if y is None:
-        y = [[UNKNOWN] * n_tokens for n_tokens in lengths]
-    if max_length is not None:
-        if not weights[lengths <= max_length].any():
-            shortest = lengths[weights > 0].min()
-            raise ValueError(
-                f"All sentences of X have more than max_length={max_length} tokens, the shortest "
-                f"{shortest}: none is left to learn from. Raise max_length, or set it to None."
-            )
-        weights = np.where(lengths <= max_length, weights, 0.0)
-    separate = prepare_trees(X, y, weights, nonprojective, raw=True)
+    separate = prepare_trees(X, y, sample_weight, nonprojective, raw=True, max_length=max_length)
     known = sorted(set().union(*separate.symbols)) if symbols is None else symbols
     encode_sentences(separate.symbols, known)  # tells if they say nothing, once
     merged = separate.merge()

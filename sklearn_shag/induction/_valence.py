@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from sklearn_shag.encoding import RIGHT, arc_begins
+from sklearn_shag.encoding import RIGHT, all_arcs
 from sklearn_shag.learning import Expected, climb_to_the_end
 from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.parsing import Potentials, best_trees, chart
+from sklearn_shag.utils._heads import UNKNOWN
 
 
 class Form(NamedTuple):
@@ -258,7 +259,8 @@ def _expect(text, form, viterbi, n_jobs, estimated):
     scores = None
     if viterbi:
         heads, scores = best_trees(grammar, potentials, n_jobs=n_jobs)
-        potentials = potentials._replace(arcs=_arcs_of(heads, text.indptr))
+        best = observed_arcs(np.concatenate(heads), all_arcs(text.indptr), text.indptr)
+        potentials = potentials._replace(arcs=np.where(best, 0.0, -np.inf))
     found = chart(
         grammar, potentials, marginals=False, counts=True, weights=text.weights, n_jobs=n_jobs
     )
@@ -267,11 +269,7 @@ def _expect(text, form, viterbi, n_jobs, estimated):
     return Expected(found.counts, log_likelihood, log_likelihood + estimated.log_prior)
 
 
-def _arcs_of(heads, indptr):
-    """Forbid all arcs but those of given trees."""
-    lengths, begins = np.diff(indptr), arc_begins(indptr)
-    rows = np.arange(indptr[-1]) - np.repeat(indptr[:-1], lengths)
-    arcs = np.full(begins[-1], -np.inf)
-    places = np.repeat(begins[:-1], lengths) + rows * np.repeat(lengths + 1, lengths)
-    arcs[places + np.concatenate(heads)] = 0.0
-    return arcs
+def observed_arcs(heads, arcs, indptr):
+    """Tell which of all arcs known heads leave; `heads` is flat, -1 where they are not known."""
+    known = heads[arcs.tokens(indptr)]
+    return (known == UNKNOWN) | (known == arcs.heads)

@@ -2,28 +2,18 @@
 
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from sklearn_shag.conditional import (
-    ArcParser,
-    Examples,
-    make_validation,
-    mask_labels,
-    prepare_trees,
-    set_aside,
-)
-from sklearn_shag.encoding import collect_labels, encode_columns, encode_labels
+from sklearn_shag.conditional import ArcParser
+from sklearn_shag.encoding import collect_labels, encode_labels
 from sklearn_shag.network._estimators import NetworkLearner, Start, read_tags
 from sklearn_shag.network._network import label, make_network, read
-from sklearn_shag.network._parameters import NetworkWeights
 from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
-from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
+from sklearn_shag.utils._param_validation import StrOptions, fit_context
+from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 
 class BiaffineParser(NetworkLearner, ArcParser):
@@ -147,31 +137,11 @@ class BiaffineParser(NetworkLearner, ArcParser):
     """
 
     _parameter_constraints = {
-        **ArcParser._parameter_constraints,
         **NetworkLearner._parameter_constraints,
-        "columns": [StrOptions({"auto"}), list, tuple],
+        **ArcParser._parameter_constraints,
         "tags": [None, StrOptions({"upos", "xpos"})],
         "labels": ["boolean"],
-        "nonprojective": [StrOptions({"lift", "drop"})],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
     }
-
-    _deterministic = True
-
-    columns_: tuple[str, ...]
-    vocabulary_: dict[str, list[str]]
-    labels_: ObjectArray
-    tags_: ObjectArray
-    tag_column_: str | None
-    weights_: NetworkWeights
-    loss_curve_: list[float]
-    n_iter_: int
-    validation_scores_: list[float]
-    n_lifted_: int
-    n_left_out_: int
 
     def __init__(
         self,
@@ -255,63 +225,29 @@ class BiaffineParser(NetworkLearner, ArcParser):
         UserWarning
             If sentences are left out since no projective tree with one root has their heads.
         """
-        self._check_parsing()
         self._check_sizes()
-        trees = prepare_trees(X, y, sample_weight, self.nonprojective)
-        rng = check_random_state(self.random_state)
-        fraction = self.validation_fraction if self.early_stopping else 0
-        chosen, held_out = set_aside(trees.kept.size, fraction, rng)
-        start = self._start(trees, chosen, rng)
-        examples = Examples(
-            encode_columns(start.columns, trees.sentences, trees.indptr),
-            trees.indptr,
-            trees.heads,
-            encode_labels(trees.labels, start.labels),
-            encode_labels([read_tags(self.tags, s) for s in trees.sentences], start.tags),
-            trees.weights,
-        )
-
-        def score(values, batch):
-            network = make_network(start.sizes, values, start.vectors)
-            return _score_reading(read(network, batch), batch, None)
-
-        validate = make_validation(score, trees, examples, held_out)
-        learned = self._train(start, examples, chosen, rng, validate, self.n_iter_no_change)
-        values, history = learned
-        mask = mask_labels(examples.heads, examples.labels, start.label_mask)
-        vars(self).update(
-            columns_=start.columns.names,
-            vocabulary_=start.vocabulary,
-            labels_=start.labels,
-            tags_=start.tags,
-            tag_column_=self.tags,
-            weights_=NetworkWeights(np.array(start.sizes.hidden), values, mask, start.vectors),
-            n_lifted_=trees.n_lifted,
-            n_left_out_=trees.n_left_out,
-            **history,
-        )
-        return self
+        return self._fit(X, y, sample_weight)
 
     def _start(self, trees, chosen, rng):
-        """Where training begins: with what sentences hold, or with what was learned before."""
         if self.warm_start and hasattr(self, "weights_"):
             columns, sizes, _ = self._kept()
-            if sizes.hidden != tuple(self.hidden_layer_sizes):
-                raise ValueError(
-                    f"warm_start continues from layers of {sizes.hidden} units, but "
-                    f"hidden_layer_sizes={self.hidden_layer_sizes}. Leave them as they were."
-                )
-            if self.tags != self.tag_column_:
-                raise ValueError(
-                    f"warm_start continues with tags={self.tag_column_!r}, but tags={self.tags!r}. "
-                    f"Leave them as they were."
-                )
+            self._check_unchanged(hidden_layer_sizes=sizes.hidden, tags=self.tag_column_)
             parts = self.vocabulary_, self.labels_, self.tags_, sizes
             return Start(columns, *parts, *self.weights_[1:])
         sentences = [trees.sentences[s] for s in chosen]
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         tags = [read_tags(self.tags, sentence) for sentence in sentences]
         return self._new_start(sentences, collect_labels(labels), collect_labels(tags), rng)
+
+    def _encode_tags(self, trees, start):
+        return encode_labels([read_tags(self.tags, s) for s in trees.sentences], start.tags)
+
+    def _score_learned(self, start, values, batch):
+        network = make_network(start.sizes, values, start.vectors)
+        return _score_reading(read(network, batch), batch, None)
+
+    def _learn(self, start, examples, chosen, validate, rng):
+        return self._train(start, examples, chosen, rng, validate, self.n_iter_no_change)
 
     def _score(self, batch, rung=0):
         if rung:

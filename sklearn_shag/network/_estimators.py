@@ -82,6 +82,9 @@ class NetworkLearner(BaseEstimator):
 
     vocabulary_: dict[str, list[str]]
     tags_: ObjectArray
+    tag_column_: str | None
+    loss_curve_: list[float]
+    n_iter_: int
     weights_: NetworkWeights
 
     def _check_sizes(self):
@@ -129,7 +132,7 @@ class NetworkLearner(BaseEstimator):
         return choose_columns(columns, sentences)
 
     def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
-        """Go over chosen examples; return parameters, and the attributes that tell of it."""
+        """Go over chosen examples; return weights, and the other attributes that were learned."""
         n_tokens = int(np.diff(examples.indptr)[chosen].sum())
         _, batch_size, max_iter = next(row for row in SCHEDULE if n_tokens < row[0])
         batch_size = batch_size if self.batch_size == "auto" else self.batch_size
@@ -150,7 +153,7 @@ class NetworkLearner(BaseEstimator):
             np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
         ):
-            return run_passes(
+            values, history = run_passes(
                 trainer,
                 examples,
                 chosen,
@@ -163,6 +166,10 @@ class NetworkLearner(BaseEstimator):
                 validate=validate,
                 patience=n_iter_no_change,
             )
+        weights = NetworkWeights(
+            np.array(start.sizes.hidden), values, start.label_mask, start.vectors
+        )
+        return weights, {"tags_": start.tags, "tag_column_": self.tags, **history}
 
     def _kept(self):
         """What is known of columns, and the network."""

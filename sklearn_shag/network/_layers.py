@@ -194,19 +194,17 @@ def _scan(candidates, forget, begins, states):
     """Each half of the units in its direction."""
     half = states.shape[1] // 2
     for s in range(begins.size - 1):
-        first, last = begins[s], begins[s + 1] - 1
-        for k in range(half):
-            states[first, k] = (1 - forget[first, k]) * candidates[first, k]
-        for t in range(first + 1, last + 1):
-            for k in range(half):
-                x, f = candidates[t, k], forget[t, k]
-                states[t, k] = x + f * (states[t - 1, k] - x)
-        for k in range(half, 2 * half):
-            states[last, k] = (1 - forget[last, k]) * candidates[last, k]
-        for t in range(last - 1, first - 1, -1):
-            for k in range(half, 2 * half):
-                x, f = candidates[t, k], forget[t, k]
-                states[t, k] = x + f * (states[t + 1, k] - x)
+        for side in range(2):
+            first, last, step = begins[s], begins[s + 1] - 1, 1
+            if side == 1:
+                first, last, step = last, first, -1
+            units = range(side * half, (side + 1) * half)
+            for k in units:
+                states[first, k] = (1 - forget[first, k]) * candidates[first, k]
+            for t in range(first + step, last + step, step):
+                for k in units:
+                    x, f = candidates[t, k], forget[t, k]
+                    states[t, k] = x + f * (states[t - step, k] - x)
 
 
 @table_kernel
@@ -214,27 +212,21 @@ def _scan_backward(candidates, forget, states, begins, d_states, d_candidates, d
     """Go against each direction; `d_states` takes up what comes from later states."""
     half = states.shape[1] // 2
     for s in range(begins.size - 1):
-        first, last = begins[s], begins[s + 1] - 1
-        for t in range(last, first, -1):
-            for k in range(half):
-                d, f = d_states[t, k], forget[t, k]
-                d_candidates[t, k] = d * (1 - f)
-                d_forget[t, k] = d * (states[t - 1, k] - candidates[t, k])
-                d_states[t - 1, k] += d * f
-        for k in range(half):
-            d = d_states[first, k]
-            d_candidates[first, k] = d * (1 - forget[first, k])
-            d_forget[first, k] = -d * candidates[first, k]
-        for t in range(first, last):
-            for k in range(half, 2 * half):
-                d, f = d_states[t, k], forget[t, k]
-                d_candidates[t, k] = d * (1 - f)
-                d_forget[t, k] = d * (states[t + 1, k] - candidates[t, k])
-                d_states[t + 1, k] += d * f
-        for k in range(half, 2 * half):
-            d = d_states[last, k]
-            d_candidates[last, k] = d * (1 - forget[last, k])
-            d_forget[last, k] = -d * candidates[last, k]
+        for side in range(2):
+            first, last, step = begins[s], begins[s + 1] - 1, 1
+            if side == 1:
+                first, last, step = last, first, -1
+            units = range(side * half, (side + 1) * half)
+            for t in range(last, first, -step):
+                for k in units:
+                    d, f = d_states[t, k], forget[t, k]
+                    d_candidates[t, k] = d * (1 - f)
+                    d_forget[t, k] = d * (states[t - step, k] - candidates[t, k])
+                    d_states[t - step, k] += d * f
+            for k in units:
+                d = d_states[first, k]
+                d_candidates[first, k] = d * (1 - forget[first, k])
+                d_forget[first, k] = -d * candidates[first, k]
 
 
 def score_all_arcs(weights, heads, modifiers, begins, alone=None):

@@ -169,9 +169,7 @@ def read(network, batch):
 
 
 def label(network, mask, reading, batch, heads):
-    """Label the arcs of whole trees over what was read, by -1 if no labels are known."""
-    if not mask.size:
-        return np.full(heads.size, -1)
+    """Label the arcs of whole trees over what was read."""
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
         scores = label_scores(network, reading, batch.indptr, heads)
     return best_labels(scores, heads, mask)

@@ -20,11 +20,10 @@ from sklearn_shag.encoding import (
     encode_labels,
 )
 from sklearn_shag.network._estimators import NetworkLearner, read_tags
-from sklearn_shag.network._parameters import NetworkWeights
 from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
-from sklearn_shag.utils._typing import ArrayLike, ObjectArray, RandomSeed
+from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 
 class Tagger(TreeTransformer, NetworkLearner):
@@ -118,12 +117,7 @@ class Tagger(TreeTransformer, NetworkLearner):
 
     _loss_shown = 2
 
-    tags_: ObjectArray
     tag_column_: str
-    vocabulary_: dict[str, list[str]]
-    weights_: NetworkWeights
-    loss_curve_: list[float]
-    n_iter_: int
 
     def __init__(
         self,
@@ -208,15 +202,9 @@ class Tagger(TreeTransformer, NetworkLearner):
             encode_labels(tags, start.tags),
             np.array(weights),
         )
-        values, history = self._train(start, examples, np.arange(len(sentences)), rng)
-        vars(self).update(
-            tags_=start.tags,
-            tag_column_=self.tags,
-            vocabulary_=start.vocabulary,
-            weights_=NetworkWeights(np.array(start.sizes.hidden), values, *start[-2:]),
-            loss_curve_=history["loss_curve_"],
-            n_iter_=history["n_iter_"],
-        )
+        weights, learned = self._train(start, examples, np.arange(len(sentences)), rng)
+        del learned["validation_scores_"]  # no sentences were set aside
+        vars(self).update(vocabulary_=start.vocabulary, weights_=weights, **learned)
         return self
 
     @fit_context
