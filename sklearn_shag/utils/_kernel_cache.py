@@ -137,16 +137,16 @@ def can_write(folder):
     Beside a new one, those of other sources or versions are removed where nothing has been written
     for a month.
     """
-    is_new = not folder.exists()
     try:
+        is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError:
         return False
-    if is_new:
-        for other in folder.parent.glob("[0-9a-f]" * 16):
+    for other in folder.parent.glob("[0-9a-f]" * 16) if is_new else ():
+        with suppress(OSError):  # another process has been faster
             if time.time() - other.stat().st_mtime > MONTH:
-                shutil.rmtree(other, ignore_errors=True)
+                shutil.rmtree(other)
     return True
 
 
