@@ -5,7 +5,6 @@ from random import Random
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
@@ -22,7 +21,6 @@ from sklearn_shag.operators import (
     branching_radius,
     log_values,
     sample_derivations,
-    scale_operators,
     sequence_values,
 )
 from sklearn_shag.parsing import Potentials, chart
@@ -63,22 +61,7 @@ def test_grammars_of_the_fuzzer(first):
             target.run(case)
 
 
-@compiled
-@settings(max_examples=30)
-@given(operators=grammars.operators(), codes=grammars.sequences())
-def test_scaled_operators_are_the_same_numbers(operators, codes):
-    scaled = scale_operators(operators)
-    for part, mantissas, exponents in zip(operators, scaled[:3], scaled.exponents, strict=True):
-        axes = tuple(range(exponents.ndim, part.ndim))
-        largest = np.abs(mantissas).max(axis=axes)
-        assert ((largest == 0) | ((largest >= 2.0**-129) & (largest <= 2.0**129))).all()
-        shifts = np.expand_dims(256 * exponents, axes).astype(np.int32)
-        assert_array_equal(np.ldexp(mantissas, shifts), part)
-    found = chart(operators, Potentials(np.array([0, codes.size]), codes), marginals=False)
-    assert not np.isnan(found.log_abs_z[0])
-
-
-@over("magnitude", [5e-324, 1e-300, 1e300])
+@over("magnitude", [1e-100, 1e100])
 @over(("name", "n_uses"), [("alpha_1", 5), ("alpha_inf", 5), ("A", 2)])
 def test_values_of_sequences_of_any_magnitude(random_grammar, name, n_uses, magnitude):
     operators = random_grammar(0, signed=False)
@@ -99,10 +82,15 @@ def test_the_logarithm_of_what_is_impossible():
 
 def test_values_beyond_doubles_are_infinite():
     ones = np.ones((3, 2, 1))
-    operators = Operators(1e200 * ones, 1e200 * ones, np.ones((3, 2, 2, 1, 1)))
-    tree = extract_sequences(np.array([0]), np.array([0]), np.array([0, 1]), 1)
-    assert sequence_values(operators, tree).tolist() == [np.inf] * 3
-    assert_allclose(log_values(operators, tree), 400 * np.log(10), rtol=1e-12)
+    operators = Operators(1e100 * ones, 1e100 * ones, np.full((3, 2, 2, 1, 1), 1e100))
+    tree = extract_sequences(np.zeros(2, dtype=int), np.array([2, 0]), np.array([0, 2]), 1)
+    modifiers = np.diff(tree.indptr)
+    values, logs = sequence_values(operators, tree), log_values(operators, tree)
+    assert_allclose(logs, (200 + 100 * modifiers) * np.log(10), rtol=1e-12)
+    assert_allclose(values[modifiers == 0], 1e200)
+    assert values[modifiers > 0].max() < np.inf
+    forest = extract_sequences(np.zeros(3, dtype=int), np.array([3, 3, 0]), np.array([0, 3]), 1)
+    assert sequence_values(operators, forest).max() == np.inf
 
 
 @over("magnitude", [1e-90, 1e90])
@@ -276,11 +264,6 @@ def clone_weights(weights, factor):
     if isinstance(weights, list | tuple):
         return type(weights)(clone_weights(part, factor) for part in weights)
     return weights
-
-
-@compiled
-def test_sampling_where_the_mass_of_all_ways_to_go_on_is_huge():
-    grammars.TARGETS["grammars"].run(make_input(grammars.TARGETS["grammars"], 20, 1289))
 
 
 @compiled

@@ -19,7 +19,7 @@ from sklearn_shag import (
     SpectralSHAG,
 )
 from sklearn_shag.ensembles._product import as_memory
-from sklearn_shag.operators import Operators, product, scale_operators
+from sklearn_shag.operators import Operators, product
 from sklearn_shag.parsing import chart, inside_outside
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.oracles import projective_trees
@@ -129,7 +129,7 @@ def test_operators_as_memory_have_their_values(automaton, changed):
         operators = operators._replace(**{changed: part * powers})
     _, codes = random_sentences(2)
     indptr = np.cumsum([0, *map(len, codes)])
-    potentials = as_memory(scale_operators(operators), np.concatenate(codes), indptr)
+    potentials = as_memory(operators, np.concatenate(codes), indptr)
     found = chart(None, potentials._replace(codes=None))
     expected = [inside_outside(operators, each).log_abs_z for each in codes]
     assert_allclose(found.log_abs_z, expected, rtol=1e-12)
@@ -138,7 +138,7 @@ def test_operators_as_memory_have_their_values(automaton, changed):
 def test_other_operators_are_no_memory(random_grammar):
     for operators in (random_grammar(0, n_states=2), random_deterministic("sibling", 0).operators_):
         with pytest.raises(ValueError, match="remember more than that"):
-            as_memory(scale_operators(operators), np.zeros(2, dtype=np.int64), np.array([0, 2]))
+            as_memory(operators, np.zeros(2, dtype=np.int64), np.array([0, 2]))
 
 
 def test_memories_multiply_without_classes_that_cannot_be(members, english):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_shag.encoding import RIGHT, all_arcs
 from sklearn_shag.ensembles._base import Ensemble
 from sklearn_shag.learning import GenerativeMixin
-from sklearn_shag.operators import LOG_BASE, Operators
+from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, Scored, pack_grammar, packed_unit_grammar
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._estimators import open_member
@@ -20,7 +20,7 @@ def as_memory(operators, codes, indptr):
 
     Parameters
     ----------
-    operators : ScaledOperators
+    operators : Operators
         Of a grammar. Automata start in state 0, and every modifier leads to the last state.
     codes : int ndarray of shape (n_tokens,)
     indptr : int ndarray of shape (n_sentences + 1,)
@@ -29,14 +29,14 @@ def as_memory(operators, codes, indptr):
     -------
     potentials : Potentials
         Memory alone: under the grammar that gives every tree the value 1, trees have the values
-        that they have under these operators. What is of no ordinary size is in `arcs`.
+        that they have under these operators.
 
     Raises
     ------
     ValueError
         If the automata are others.
     """
-    alpha_1, alpha_inf, A, exponents = operators
+    alpha_1, alpha_inf, A = operators
     n_states = alpha_1.shape[-1]
     if n_states > 2 or np.any(alpha_1[..., 1:]) or np.any(A[:-1, ..., :-1, :]):
         raise ValueError(
@@ -46,19 +46,11 @@ def as_memory(operators, codes, indptr):
     uses = A[..., -1, :].copy()
     uses[-1, RIGHT, :, 0] = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
     every = all_arcs(indptr)
-    modifiers = every.tokens(indptr)
     of_arcs = every.symbols(codes, indptr, alpha_1.shape[0] - 1)
-    arcs = None
-    if any(part.any() for part in exponents):
-        # Every token has one arc, and stops on both sides.
-        stops = (exponents.alpha_1 + exponents.alpha_inf)[codes].sum(axis=1)
-        of_root = exponents.alpha_1[-1, RIGHT] + exponents.alpha_inf[-1, RIGHT]
-        arcs = exponents.A[of_arcs] + stops[modifiers]
-        arcs = LOG_BASE * (arcs + np.where(every.heads == 0, of_root, 0))
     return Potentials(
         indptr,
         np.zeros_like(codes),
-        arcs,
+        None,
         np.full(codes.size, n_states - 1),
         uses[of_arcs],
         alpha_inf[codes] * alpha_1[codes, :, :1],
@@ -296,7 +288,7 @@ def _memory_of(scored, indptr):
     """The potentials of a deterministic member: memory alone."""
     if scored.potentials.arc_memory is not None:
         return scored.potentials
-    return as_memory(scored.grammar.scaled, scored.potentials.codes, indptr)
+    return as_memory(scored.grammar.operators, scored.potentials.codes, indptr)
 
 
 def _has_memory_alone(parser):

@@ -116,7 +116,7 @@ class GenerativeMixin:
     def _score_trees(self, batch, heads):
         """Sign and logarithm of the value of each tree."""
         scored = self._score_jointly(batch)
-        return value_trees(scored.grammar.scaled, scored.potentials, np.concatenate(heads))
+        return value_trees(scored.grammar.operators, scored.potentials, np.concatenate(heads))
 
     def _score_partial_trees(self, batch, heads):
         """Sign and logarithm of the summed value of the trees that have the known heads."""

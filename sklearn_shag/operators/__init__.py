@@ -1,8 +1,6 @@
 """Operator models: values of sequences, algebra, and the grammar that they make up."""
 
 from sklearn_shag.operators._operators import (
-    LOG2_BASE,
-    LOG_BASE,
     Operators,
     change_basis,
     check_shapes,
@@ -16,7 +14,6 @@ from sklearn_shag.operators._operators import (
     pair_automaton,
     product,
     root_masses,
-    scale_operators,
     total_mass,
 )
 from sklearn_shag.operators._sampling import choose, draw_derivations, sample_derivations

@@ -6,12 +6,10 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
 from sklearn_shag.operators._operators import (
-    BASE,
     Operators,
     check_shapes,
     pair_automaton,
     root_masses,
-    scale_operators,
 )
 from sklearn_shag.operators._values import branching_radius
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
@@ -30,21 +28,14 @@ class _SequenceSampler:
     """Draws sequences of one automaton of a grammar, head outwards."""
 
     def __init__(self, operators, head, direction):
-        automaton = pair_automaton(operators, head, direction)
-        # Masses are compared: those of what there is at a place may be multiplied by anything, and
-        # so may the vectors. Matrices are divided by what would let their sums overflow.
-        self.alpha_1, self.alpha_inf, _, exponents = scale_operators(automaton)
-        self.unit = BASE ** -float(max(exponents.A.max(), 0))
-        self.A = self.unit * automaton.A
+        self.alpha_1, self.alpha_inf, self.A = pair_automaton(operators, head, direction)
         # mass @ state is the mass of all ways to go on: the solution of
         # mass = alpha_inf + mass S, S the sum of the operators, all ones for a proper automaton.
         # Of a learned one S may have eigenvalues of noise beyond 1. Then the sum over all ways
         # diverges, but the equation still has its solution.
         transitions = self.A.sum(axis=0)
-        equation = self.unit * np.eye(transitions.shape[0]) - transitions.T
-        mass = np.linalg.lstsq(equation, self.alpha_inf)[0]
-        smaller = BASE / max(BASE, np.abs(mass).max())  # where they are so large that sums overflow
-        self.mass, self.alpha_inf = smaller * mass, smaller * self.alpha_inf
+        equation = np.eye(transitions.shape[0]) - transitions.T
+        self.mass = np.linalg.lstsq(equation, self.alpha_inf)[0]
 
     def draw(self, rng, max_length):
         """One sequence; it ends early, and so too long for a sentence, after `max_length`."""

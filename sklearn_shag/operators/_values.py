@@ -4,11 +4,9 @@ import numpy as np
 
 from sklearn_shag.encoding import Alphabet
 from sklearn_shag.operators._operators import (
-    LOG_BASE,
     Operators,
     check_shapes,
     root_masses,
-    scale_operators,
     spectral_radius,
 )
 from sklearn_shag.sequences import HeadModifierSequences, check_sequences
@@ -18,18 +16,16 @@ from sklearn_shag.utils._typing import FloatArray
 
 @kernel
 def _signed_log_values(operators, sequences, signs, logs):
-    n_states, exponents = operators.alpha_1.shape[2], operators.exponents
+    n_states = operators.alpha_1.shape[2]
     state, moved = np.empty(n_states), np.empty(n_states)
     for k in range(sequences.heads.size):
         head, direction = sequences.heads[k], sequences.directions[k]
         for i in range(n_states):
             state[i] = operators.alpha_1[head, direction, i]
-        exponent = exponents.alpha_1[head, direction] + exponents.alpha_inf[head, direction]
         log_scale = 0.0
         for symbol in sequences.modifiers[sequences.indptr[k] : sequences.indptr[k + 1]]:
             # alpha <- A[x] alpha, kept at unit length                                  (eq. 2)
             matrix = operators.A[head, direction, symbol]
-            exponent += exponents.A[head, direction, symbol]
             largest = 0.0
             for i in range(n_states):
                 moved[i] = 0.0
@@ -45,7 +41,6 @@ def _signed_log_values(operators, sequences, signs, logs):
         for i in range(n_states):
             value += operators.alpha_inf[head, direction, i] * state[i]
         signs[k] = np.sign(value)
-        log_scale += LOG_BASE * exponent
         logs[k] = log_scale + np.log(abs(value)) if value != 0.0 else -np.inf
 
 
@@ -54,7 +49,7 @@ def signed_log_values(operators, sequences):
 
     Parameters
     ----------
-    operators : ScaledOperators
+    operators : Operators
         Of a grammar.
     sequences : HeadModifierSequences
 
@@ -70,7 +65,7 @@ def signed_log_values(operators, sequences):
 def _check_and_compute(operators, sequences):
     check_shapes(operators)
     check_sequences(sequences, operators.A.shape[2] - 1)
-    return signed_log_values(scale_operators(operators), sequences)
+    return signed_log_values(operators, sequences)
 
 
 def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> FloatArray:

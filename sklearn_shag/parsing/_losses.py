@@ -111,7 +111,7 @@ def tree_values(
             f"heads must hold the heads of {len(sentences)} sentences, as many as indptr says; got "
             f"those of {len(heads)}."
         )
-    return value_trees(packed.scaled, potentials, check_heads(sentences, heads, "heads"))
+    return value_trees(packed.operators, potentials, check_heads(sentences, heads, "heads"))
 
 
 def value_trees(operators, potentials, heads):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import RIGHT, arc_begins
-from sklearn_shag.operators import Operators, check_shapes, scale_operators
+from sklearn_shag.operators import Operators, check_shapes
 from sklearn_shag.parsing._fast_sums import LARGEST_IN_RANGE
 from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape, log_of
 from sklearn_shag.utils._kernel import inlined_kernel
@@ -52,11 +52,6 @@ class PackedGrammar:
     def logs(self):
         """For the chart of (max, +), if they are not negative."""
         return log_grammar(self.operators)
-
-    @cached_property
-    def scaled(self):
-        """For the values of given trees."""
-        return scale_operators(self.operators)
 
     @cached_property
     def support(self):

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT
-from sklearn_shag.operators import LOG2_BASE, LOG_BASE, Operators
+from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._potentials import as_codes, check_operators, classes_of
 from sklearn_shag.utils._arrays import check_finite, check_shape
 from sklearn_shag.utils._param_validation import as_floats
@@ -38,6 +38,9 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
 
 # The exponent of an empty sum: below that of every other entry.
 ZERO_EXPONENT = -(2**60)
+# Scores of arcs are numbers times a power of this base.
+LOG2_BASE = 256
+LOG_BASE = LOG2_BASE * float(np.log(2.0))
 # Further below the largest score of its token an arc counts as forbidden: there, a logarithm in
 # double precision is off by a tenth.
 LARGEST_GAP = 1e15
