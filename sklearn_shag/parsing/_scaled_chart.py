@@ -221,7 +221,7 @@ def inside(operators, sentence, single_root):
     return chart
 
 
-def _outside(operators, sentence, single_root, chart, counts):
+def _outside(operators, sentence, chart, counts):
     """Differentiate log Z by the entries of the chart (eqs. 19-22), and find uses (eqs. 25, 26).
 
     Those of arcs and stops are returned, by head and modifier and by head and side; those of
@@ -244,8 +244,6 @@ def _outside(operators, sentence, single_root, chart, counts):
         adjoint.complete[halves.here] += d_complete
         if width == 0:
             break
-        if single_root and width < n - 1:
-            adjoint.complete[RIGHT, width, 0] = 0.0
         d_complete, complete = adjoint.complete[halves.here], chart.complete[halves.here]
         d_closed, d_incomplete = _differentiate(halves.complete(), complete, d_complete)
         adjoint.ending[halves.behind] += d_closed.sum(axis=-1)
@@ -301,7 +299,7 @@ def _sum_over_trees(operators, sentence, single_root, counts):
         if z.values == 0.0 or not np.isfinite(z.values):
             arcs, stops = (np.full(scores.values.shape, np.nan) for scores in sentence[2:])
         else:
-            arcs, stops = _outside(operators, sentence, single_root, chart, counts)
+            arcs, stops = _outside(operators, sentence, chart, counts)
         log_abs_z = np.log(abs(z.values)) + z.exponents * np.log(2.0)
     return np.sign(z.values), log_abs_z, arcs[:, 1:].swapaxes(0, 1), stops
 
