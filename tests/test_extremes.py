@@ -55,7 +55,7 @@ def times(operators, **factors):
 def test_grammars_of_the_fuzzer(first):
     """The first of what ``python -m tests.fuzz grammars`` tries, and some others."""
     target = grammars.TARGETS["grammars"]
-    for number in range(first, first + 40):
+    for number in range(first, first + 20):
         case = target.make(Random(f"0-{number}"))
         if case.codes.size <= 60:
             target.run(case)
@@ -129,7 +129,7 @@ def test_no_root_can_be_drawn_without_mass():
 def test_learners_of_the_fuzzer(first):
     """The first of what ``python -m tests.fuzz learning`` tries, and some others."""
     target = learning.TARGETS["learning"]
-    for number in range(first, first + 40):
+    for number in range(first, first + 20):
         target.run(target.make(Random(f"0-{number}")))
 
 

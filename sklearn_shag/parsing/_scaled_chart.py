@@ -14,8 +14,9 @@ last modifier, 0 at the start; where more than one is possible, there is a vecto
 
 - ``complete[d, w, p, j]``, vector C_j: the automaton of the head has emitted every modifier up to
   p + w, the last of them of class j;
-- ``facing[d, w, p]`` and ``ending[d, w, p]``, numbers: halves after STOP, whatever the class. One
-  has its head at p, and lies before it: it is of the other direction. One ends with p;
+- ``facing[d, w, p]`` and ``ending[d, w, p]``, numbers: halves after STOP, whatever the class, in
+  two orders. The first are those with the head p that lie before it, of the other direction; the
+  second those that end with p;
 - ``awaiting[d, w, p, j]``, vector g_j: everything between p and p + w is built, the modifier p + w
   is not yet emitted;
 - ``incomplete[d, w, p, j]``, vector I: it has just been emitted, and j is its class; else 0.
@@ -44,6 +45,8 @@ LOG_BASE = LOG2_BASE * float(np.log(2.0))
 # Further below the largest score of its token an arc counts as forbidden: there, a logarithm in
 # double precision is off by a tenth.
 LARGEST_GAP = 1e15
+# Any double times 2 to this power is infinite, or 0, and divided by it 0.
+LARGEST_SHIFT = 5000
 DIRECTIONS = np.array([[LEFT], [RIGHT]])
 
 
@@ -91,14 +94,20 @@ class Terms(NamedTuple):
     axis: int
 
 
+def _shift(values, exponents):
+    """Multiply by 2 ** exponents."""
+    return np.ldexp(values, np.clip(exponents, -LARGEST_SHIFT, LARGEST_SHIFT).astype(np.int32))
+
+
 def _normalise(values, exponents=0, n_axes=1):
     """Divide vectors, or matrices of two axes, by the power of two next to the largest entry."""
     axes = tuple(range(-n_axes, 0))
     excess = np.frexp(np.abs(values).max(axis=axes))[1].astype(np.int64)
-    return Scaled(np.ldexp(values, -np.expand_dims(excess, axes)), exponents + excess)
+    return Scaled(_shift(values, -np.expand_dims(excess, axes)), exponents + excess)
 
 
 def _sum_up(terms):
+    """Sum up, in plain products, and normalise the sum."""
     weights, vectors, axis = terms
     exponents = weights.exponents + vectors.exponents
     # Only terms that are not zero may set the scale of a sum: beside the scale of another they
@@ -107,7 +116,7 @@ def _sum_up(terms):
     largest = np.where(is_zero, ZERO_EXPONENT, exponents).max(axis=axis, keepdims=True)
     of_zeros = np.maximum(exponents.max(axis=axis, keepdims=True), ZERO_EXPONENT)
     largest = np.where(largest == ZERO_EXPONENT, of_zeros, largest)
-    scaled = np.ldexp(weights.values, np.minimum(exponents - largest, 0))
+    scaled = _shift(weights.values, np.minimum(exponents - largest, 0))
     total = (scaled[..., None] * vectors.values).sum(axis=axis)
     return _normalise(total, largest.squeeze(axis))
 
@@ -117,8 +126,8 @@ def _differentiate(terms, total, d_total):
     weights, vectors, axis = terms
     exponents = weights.exponents + vectors.exponents - np.expand_dims(total.exponents, axis)
     d_total = np.expand_dims(d_total, axis)
-    d_weights = np.ldexp(_times(vectors.values, d_total).sum(axis=-1), exponents)
-    return d_weights, _times(np.ldexp(weights.values, exponents)[..., None], d_total)
+    d_weights = _shift(_times(vectors.values, d_total).sum(axis=-1), exponents)
+    return d_weights, _times(_shift(weights.values, exponents)[..., None], d_total)
 
 
 def _times(values, derivatives):
@@ -215,7 +224,7 @@ def inside(operators, sentence, single_root):
     return chart
 
 
-def _outside(operators, sentence, single_root, chart, counts):
+def _outside(operators, sentence, chart, counts):
     """Differentiate log Z by the entries of the chart (eqs. 19-22), and find uses (eqs. 25, 26).
 
     Those of arcs and stops are returned, by head and modifier and by head and side; those of
@@ -238,8 +247,6 @@ def _outside(operators, sentence, single_root, chart, counts):
         adjoint.complete[halves.here] += d_complete
         if width == 0:
             break
-        if single_root and width < n - 1:
-            adjoint.complete[RIGHT, width, 0] = 0.0
         d_complete, complete = adjoint.complete[halves.here], chart.complete[halves.here]
         d_closed, d_incomplete = _differentiate(halves.complete(), complete, d_complete)
         adjoint.ending[halves.behind] += d_closed.sum(axis=-1)
@@ -295,7 +302,7 @@ def _sum_over_trees(operators, sentence, single_root, counts):
         if z.values == 0.0 or not np.isfinite(z.values):
             arcs, stops = (np.full(scores.values.shape, np.nan) for scores in sentence[2:])
         else:
-            arcs, stops = _outside(operators, sentence, single_root, chart, counts)
+            arcs, stops = _outside(operators, sentence, chart, counts)
         log_abs_z = np.log(abs(z.values)) + z.exponents * np.log(2.0)
     return np.sign(z.values), log_abs_z, arcs[:, 1:].swapaxes(0, 1), stops
 
