@@ -21,6 +21,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.parsing._chart import cut, new_results
 from sklearn_shag.parsing._fast_driver import WITHOUT_MASS, run_fast
+from sklearn_shag.parsing._fast_group import NO_COUNTS
 from sklearn_shag.parsing._potentials import as_factors, longest_counted
 from tests import oracles
 from tests.loops import over
@@ -397,7 +398,8 @@ def test_where_there_is_a_tree_it_is_counted(any_grammar, n_states, share):
     factors = as_factors(Potentials(np.array([0, n]), np.zeros(n, dtype=int), arcs))
     results, one = new_results(factors, False), np.ones(1)
     counting = replace(packed, fast=packed.support)
-    (state,) = run_fast(counting, factors, np.zeros(1, dtype=int), results, one, None)
+    which, no_counts = np.zeros(1, dtype=int), NO_COUNTS.fast
+    (state,) = run_fast(counting, factors, which, results, one, no_counts)
     assert state != WITHOUT_MASS
 
 

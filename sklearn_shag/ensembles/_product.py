@@ -44,7 +44,8 @@ def as_memory(operators, codes, indptr):
             f"it, remember more than that: they are no factors of such a memory."
         )
     uses = A[..., -1, :].copy()
-    uses[-1, RIGHT, :, 0] = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
+    with np.errstate(over="ignore"):  # as in `root_masses`
+        uses[-1, RIGHT, :, 0] = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
     every = all_arcs(indptr)
     of_arcs = every.symbols(codes, indptr, alpha_1.shape[0] - 1)
     return Potentials(

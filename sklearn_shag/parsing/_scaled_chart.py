@@ -313,6 +313,7 @@ def new_sentence(codes, memory, arc_scores, stop_scores):
     return Sentence(codes, memory, arc_scores, _normalise(stop_scores, n_axes=0))
 
 
+@np.errstate(all="ignore")  # what leaves the range of doubles is refused at the end
 def run_scaled(operators, factors, which, results, weights, counts):
     """Parse sentences of a chunk, as :func:`run_fast` does.
 
