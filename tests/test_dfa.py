@@ -388,9 +388,6 @@ class TestValue:
         assert len(re.findall(r" -> \d$", text, re.MULTILINE)) == len(dfa.transitions.counts)
 
 
-WRONG = {"direction": "up", "n_clusters": 0, "min_count": 0.5}
-
-
 class TestErrors:
     def test_heads(self, english):
         model = SpectralSHAG(2).fit(english)
@@ -410,10 +407,8 @@ class TestErrors:
             approximate_dfa(model, "H", "left", trees, min_count=1)
 
     def test_parameters(self, english):
-        cases = [
-            ({name: value}, f"The '{name}' parameter of approximate_dfa")
-            for name, value in [*WRONG.items(), ("direction", 0)]
-        ]
+        wrong = [{"direction": "up"}, {"direction": 0}, {"n_clusters": 0}, {"min_count": 0.5}]
+        cases = [(o, f"The '{name}' parameter of approximate_dfa") for o in wrong for name in o]
 
         def approximate(options):
             call = {"head": "NOUN", "direction": "left", "X": english, **options}
