@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_shag import BiaffineParser, ModelFileError, Tagger, load_model, save_model
 from sklearn_shag.treebank import DependencyTree
 from tests.estimators import assert_same_model, same
+from tests.faults import not_refused
 from tests.test_persistence import read_parts, write_parts
 
 N_DIMENSIONS = 6
@@ -155,9 +156,8 @@ def test_taggers_learn_from_them(english):
     assert scores[1] > scores[0] + 0.2
 
 
-@pytest.mark.parametrize(
-    ("embeddings", "message"),
-    [
+def test_what_is_refused(english):
+    cases = [
         ({}, "0 words need vectors"),
         ({"a": [1.0], "b": [1.0, 2.0]}, "all of one size"),
         ({"a": [1.0], "b": "x"}, "arrays of numbers"),
@@ -170,8 +170,5 @@ def test_taggers_learn_from_them(english):
         (({"a", "b"}, np.ones((2, 3))), "a pair of words and an array"),
         ("vectors.txt", "mapping from words to vectors"),
         (3, "embeddings"),
-    ],
-)
-def test_what_is_refused(english, embeddings, message):
-    with pytest.raises(ValueError, match=message):
-        small(embeddings).fit(english[:20])
+    ]
+    assert not not_refused(cases, lambda embeddings: small(embeddings).fit(english[:20]))

@@ -64,20 +64,12 @@ def test_no_mass_and_overflow_have_no_sign(english):
         assert_array_equal(report.routes, "none")
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        DeterministicSHAG("single"),
-        DeterministicSHAG("first"),
-        SpectralSHAG(),
-        EMSHAG(init="moments", max_iter=3, tol=1),
-    ],
-    ids=str,
-)
-def test_ordinary_sentences_take_the_fast_route(model, english):
+def test_ordinary_sentences_take_the_fast_route(english):
     """With a broken fast chart everything would be right all the same, and 25 times slower."""
-    report = inspect_marginals(model.fit(english), english)
-    assert (report.routes == "fast").mean() > 0.99
+    models = [DeterministicSHAG("single"), DeterministicSHAG("first"), SpectralSHAG()]
+    models.append(EMSHAG(init="moments", max_iter=3, tol=1))
+    reports = [(model, inspect_marginals(model.fit(english), english)) for model in models]
+    assert not [model for model, report in reports if (report.routes == "fast").mean() <= 0.99]
 
 
 def test_numbers_out_of_range_take_the_scaled_chart(english):
@@ -103,8 +95,5 @@ def test_models_are_this_package_s(english):
         inspect_marginals(pipeline, english[:5])
     with pytest.raises(TypeError, match=r"got a list\. Of"):
         inspect_marginals(english[:5], pipeline[-1])
-
-
-def test_a_model_must_be_fitted(english):
     with pytest.raises(NotFittedError):
         inspect_marginals(SpectralSHAG(), english[:5])

@@ -22,6 +22,7 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.treebank import DependencyTree, TokenFeature, heads, write_conllu
 from tests.estimators import symbols_and_heads, without_relations
+from tests.faults import not_refused
 from tests.fuzz.treebanks import heads_lists
 
 SCORES = {
@@ -79,19 +80,20 @@ def naive_scores(gold, system, masks, weights, subtypes):
     return sums
 
 
-@pytest.mark.parametrize("subtypes", [False, True])
 @given(trees=pairs_of_trees())
-def test_counts(subtypes, trees):
+def test_counts(trees):
     gold, system, masks, weights = trees
     if not any((tree.heads >= 0).any() for tree in gold):
         return
-    expected = naive_scores(gold, system, masks, weights, subtypes)
-    options = {"ignore": masks, "sample_weight": weights, "subtypes": subtypes}
-    for name, score in SCORES.items():
-        right, total = expected[name]
-        if total:
-            assert_allclose(score(gold, system, **options), right / total, rtol=1e-12)
-        else:
+    for subtypes in (False, True):
+        expected = naive_scores(gold, system, masks, weights, subtypes)
+        options = {"ignore": masks, "sample_weight": weights, "subtypes": subtypes}
+        for name, score in SCORES.items():
+            right, total = expected[name]
+            if total:
+                found = score(gold, system, **options)
+                assert_allclose(found, right / total, rtol=1e-12, err_msg=f"{name}, {subtypes}")
+                continue
             with pytest.raises(ValueError, match=r"[Nn]o (token|relation)|^None of the relations"):
                 score(gold, system, **options)
 
@@ -116,10 +118,13 @@ def naive_value(tree, token, by, subtypes):
     return None if head < 0 else depth
 
 
-@pytest.mark.parametrize("by", ["relation", "length", "depth"])
 @given(trees=pairs_of_trees())
-def test_breakdown_counts(by, trees):
-    gold, system, masks, weights = trees
+def test_breakdown_counts(trees):
+    for by in ("relation", "length", "depth"):
+        check_breakdown(by, *trees)
+
+
+def check_breakdown(by, gold, system, masks, weights):
     rows = {}
     for true, parsed, mask, weight in zip(gold, system, masks, weights, strict=True):
         for k in range(len(true)):
@@ -141,7 +146,8 @@ def test_breakdown_counts(by, trees):
         return
     values, *columns = labeled_breakdown(gold, system, **options)
     assert values.tolist() == sorted(rows)
-    assert_allclose(np.transpose(columns), [rows[v] for v in sorted(rows)], rtol=1e-12)
+    expected = [rows[v] for v in sorted(rows)]
+    assert_allclose(np.transpose(columns), expected, rtol=1e-12, err_msg=by)
 
 
 def test_breakdown_sums_to_the_scores(english):
@@ -169,35 +175,26 @@ def test_breakdown_sums_to_the_scores(english):
 
 
 @pytest.mark.parametrize("score", [*SCORES.values(), labeled_breakdown])
-class TestErrors:
+def test_each_score_checks_what_it_is_given(score):
     tree = DependencyTree(["a", "b"], [2, 0], deprels=["obj", "root"])
-
-    def test_predicted_relations_are_needed(self, score):
-        bare = without_relations(self.tree)
-        with pytest.raises(ValueError, match=r"y_pred\[1\] has no relations .* 1 of 2 trees .*fit"):
-            score([self.tree, self.tree], [self.tree, bare])
-
-    def test_true_relations_are_needed(self, score):
-        unknown = self.tree.with_heads(self.tree.heads, ["_", "_"])
-        for true in (without_relations(self.tree), unknown):
-            with pytest.raises(ValueError, match=r"No relation of y_true is known: all 2 are '_'"):
-                score([true], [self.tree])
-
-    def test_something_has_to_count(self, score):
-        for options in ({"ignore": [[True, True]]}, {"sample_weight": [0]}):
-            with pytest.raises(ValueError, match=r"No token .* is left to score"):
-                score([self.tree], [self.tree], **options)
-        partial = self.tree.with_heads([-1, 0], ["obj", "_"])
-        with pytest.raises(ValueError, match=r"No token .* is left to score"):
-            score([partial], [self.tree])
-
-    def test_trees_are_needed(self, score):
-        with pytest.raises(TypeError, match=r"y_pred\[0\] is a list; relations are only known of"):
-            score([self.tree], [[2, 0]])
-        with pytest.raises(TypeError, match=r"y_true\[0\] is a list; relations are only known of"):
-            score([[2, 0]], [self.tree])
-        with pytest.raises(ValueError, match="same number of sentences"):
-            score([self.tree], [self.tree, self.tree])
+    bare, unknown = without_relations(tree), tree.with_heads(tree.heads, ["_", "_"])
+    partial = tree.with_heads([-1, 0], ["obj", "_"])
+    cases = [
+        (([tree, tree], [tree, bare]), r"y_pred\[1\] has no relations .* 1 of 2 trees .*fit"),
+        (([bare], [tree]), r"No relation of y_true is known: all 2 are '_'"),
+        (([unknown], [tree]), r"No relation of y_true is known: all 2 are '_'"),
+        (([partial], [tree]), r"No token .* is left to score"),
+        (([tree], [tree, tree]), "same number of sentences"),
+    ]
+    assert not not_refused(cases, lambda trees: score(*trees))
+    options = [{"ignore": [[True, True]]}, {"sample_weight": [0]}]
+    cases = [(option, r"No token .* is left to score") for option in options]
+    assert not not_refused(cases, lambda option: score([tree], [tree], **option))
+    cases = [
+        (([tree], [[2, 0]]), r"y_pred\[0\] is a list; relations are only known of"),
+        (([[2, 0]], [tree]), r"y_true\[0\] is a list; relations are only known of"),
+    ]
+    assert not not_refused(cases, lambda trees: score(*trees), TypeError)
 
 
 def test_relations_without_content_have_no_clas():
@@ -254,6 +251,7 @@ class TestOfficialEvaluation:
         for name, score in official.items():
             assert_allclose(SCORES[name](gold, system), score, rtol=1e-12)
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("name", ["UD_English-EWT", "UD_Turkish-IMST"])
     def test_open_treebanks(self, udeval, treebank, name):
         data = treebank(name)
