@@ -252,7 +252,7 @@ class TestArcMarginals:
         assert max(display.figure_.get_size_inches()) < 15
 
     def test_pipelines_and_mistakes(self, model, english):
-        pipeline = make_pipeline(TokenFeature(), SpectralSHAG(2)).fit(english[:50])
+        pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2)).fit(english[:50])
         display = ArcMarginalsDisplay.from_estimator(pipeline, english[0])
         (transformed,) = pipeline[:-1].transform([english[0]])
         (expected,) = pipeline[-1].predict_marginals([transformed])

@@ -90,7 +90,7 @@ def test_n_jobs_changes_nothing(noisy, english):
 
 
 def test_pipelines_and_other_models(english):
-    pipeline = make_pipeline(TokenFeature(), SpectralSHAG(2)).fit(english[:30])
+    pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2)).fit(english[:30])
     expected = inspect_marginals(pipeline[-1], pipeline[:-1].transform(english[:5]))
     for one, other in zip(inspect_marginals(pipeline, english[:5]), expected, strict=True):
         assert_array_equal(one, other)
