@@ -190,7 +190,9 @@ class TestErrors:
             expected_calibration_error([[2, 0]], self.MARGINALS, [[2, 0]] * 2)
         with pytest.raises(ValueError, match=r"y_pred\[0\] has unknown heads"):
             expected_calibration_error([[2, 0]], self.MARGINALS, [[2, -1]])
-        with pytest.raises(TypeError, match="y_pred must hold those of each sentence"):
+        with pytest.raises(
+            TypeError, match="y_pred must be a list with those of each sentence, got"
+        ):
             expected_calibration_error([[2, 0]], self.MARGINALS, 2)
 
     def test_options(self, model, test):

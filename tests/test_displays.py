@@ -251,14 +251,14 @@ class TestArcMarginals:
         assert all(not cells.overlaps(extent) for extent in extents)
         assert max(display.figure_.get_size_inches()) < 15
 
-    def test_mistakes(self, model, english):
-        pipeline = make_pipeline(TokenFeature(), SpectralSHAG(2)).fit(english[:50])
-        with pytest.raises(TypeError, match=r"got a Pipeline.*pipeline\[-1\]"):
-            ArcMarginalsDisplay.from_estimator(pipeline, english[0])
-        display = ArcMarginalsDisplay.from_estimator(
-            pipeline[-1], pipeline[:-1].transform([english[0]])[0]
-        )
-        assert display.marginals.shape == (len(english[0]), len(english[0]) + 1)
+    def test_pipelines_and_mistakes(self, model, english):
+        pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2)).fit(english[:50])
+        display = ArcMarginalsDisplay.from_estimator(pipeline, english[0])
+        (transformed,) = pipeline[:-1].transform([english[0]])
+        (expected,) = pipeline[-1].predict_marginals([transformed])
+        assert_array_equal(display.marginals, expected)
+        with pytest.raises(TypeError, match="got a TokenFeature, which has no predict_marginals"):
+            ArcMarginalsDisplay.from_estimator(pipeline[0], english[0])
         with pytest.raises((TypeError, ValueError), match="X"):
             ArcMarginalsDisplay.from_estimator(model, english[:2])
 

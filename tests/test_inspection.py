@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag import EMSHAG, AveragedSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import inside_outside
@@ -89,11 +89,15 @@ def test_n_jobs_changes_nothing(noisy, english):
         assert_array_equal(one, other)
 
 
-def test_models_are_this_package_s(english):
-    pipeline = make_pipeline(TokenFeature(), SpectralSHAG(2)).fit(english[:30])
-    with pytest.raises(TypeError, match=r"got a Pipeline. Of a pipeline pass both parts"):
-        inspect_marginals(pipeline, english[:5])
-    with pytest.raises(TypeError, match=r"got a list\. Of"):
+def test_pipelines_and_other_models(english):
+    pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2)).fit(english[:30])
+    expected = inspect_marginals(pipeline[-1], pipeline[:-1].transform(english[:5]))
+    for one, other in zip(inspect_marginals(pipeline, english[:5]), expected, strict=True):
+        assert_array_equal(one, other)
+    with pytest.raises(TypeError, match=r"got a list, which has no predict_marginals\."):
         inspect_marginals(english[:5], pipeline[-1])
+    average = AveragedSHAG([("one", SpectralSHAG(2))]).fit(english[:30])
+    with pytest.raises(TypeError, match=r"got a AveragedSHAG\. .* each of its estimators_\."):
+        inspect_marginals(average, english[:5])
     with pytest.raises(NotFittedError):
         inspect_marginals(SpectralSHAG(), english[:5])

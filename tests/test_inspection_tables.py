@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import (
@@ -232,14 +233,21 @@ class TestArcs:
             top_modifiers(models[0], "NOUN", n=0)
         with pytest.raises(NotFittedError):
             arc_table(SpectralSHAG())
-        pipeline = make_pipeline(TokenFeature(), SpectralSHAG(2)).fit(english[:50])
-        with pytest.raises(TypeError, match=r"got a Pipeline.*arc_table\(pipeline\[-1\]\)\."):
-            arc_table(pipeline)
-        with pytest.raises(TypeError, match=r"got a Pipeline.*top_modifiers\(pipeline\[-1\], 'X'"):
-            top_modifiers(pipeline, "X")
         members = ProductSHAG([("one", DeterministicSHAG("single"))]).fit(english[:50])
         with pytest.raises(TypeError, match=r"got a ProductSHAG.*one of its estimators_"):
             arc_table(members)
+
+
+def test_pipelines_and_searches_are_opened(english):
+    pipeline = make_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(2))
+    grid = {"spectralshag__n_states": [1, 2]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(english[:50])
+    grammar = search.best_estimator_[-1]
+    head = grammar.symbols_[0]
+    for estimator in (search, search.best_estimator_):
+        assert_equal(arc_table(estimator), arc_table(grammar))
+        assert_equal(automaton_ranks(estimator), automaton_ranks(grammar))
+        assert_equal(top_modifiers(estimator, head), top_modifiers(grammar, head))
 
 
 class TestRanks:

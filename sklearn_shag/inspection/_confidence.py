@@ -13,10 +13,9 @@ from sklearn_shag.inspection._display import make_axes
 from sklearn_shag.inspection._grammars import known_tokens, largest_first, table_text
 from sklearn_shag.parsing import find_impossible, head_probabilities
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs, list_known_heads
-from sklearn_shag.utils._arrays import is_collection
-from sklearn_shag.utils._estimators import open_member
+from sklearn_shag.utils._arrays import as_list
+from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, as_floats, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
@@ -161,12 +160,7 @@ def look_up_confidence(y_true, marginals, y_pred=None):
     if y_pred is None:
         del given["y_pred"]
     for name, values in given.items():
-        if not is_collection(values):
-            raise TypeError(
-                f"{name} must hold those of each sentence, in a list, got a single "
-                f"{type(values).__name__}: {shorten(values)}"
-            )
-        given[name] = list(values)
+        given[name] = as_list(values, name, "a list with those of each sentence")
     sizes = {name: len(values) for name, values in given.items()}
     if len(set(sizes.values())) > 1 or not given["y_true"]:
         raise ValueError(
@@ -321,7 +315,7 @@ class ArcCalibrationDisplay:
         ValueError
             If X is not valid, or no true head is known.
         """
-        transform, parser = open_parser(estimator)
+        transform, parser = open_parser(estimator, "predict_marginals")
         sentences, y = check_trees(X, y)
         sentences = transform(sentences)
         return cls.from_predictions(
@@ -649,7 +643,7 @@ def _predict_rest(estimator, X):
         Of each token whether its head is not known, the predicted head, the probabilities of all
         heads, and that of the predicted one.
     """
-    transform, parser = open_parser(estimator)
+    transform, parser = open_parser(estimator, "predict_marginals")
     sentences, _ = check_sentences(X)
     known = list_known_heads(
         [
@@ -685,30 +679,3 @@ def _doubts(marginals, heads):
     others = marginals.copy()
     others[tokens, heads] = 0.0
     return marginals[tokens, heads] - others.max(axis=1), entr(marginals).sum(axis=1)
-
-
-def open_parser(estimator):
-    """Find the parser in an estimator, with its marginals, and what it is to see of sentences.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A parser of this package, a pipeline that ends in one, or a search of either.
-
-    Returns
-    -------
-    opened : OpenMember
-
-    Raises
-    ------
-    TypeError
-        If it is anything else.
-    """
-    opened = open_member(getattr(estimator, "best_estimator_", estimator))
-    if not hasattr(opened.parser, "predict_marginals"):
-        raise TypeError(
-            f"estimator must be a fitted parser of this package, a pipeline that ends in one, or a "
-            f"search of either, got a {type(opened.parser).__name__}, which has no "
-            f"predict_marginals."
-        )
-    return opened

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import cosine_distances
 
 from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences, pair_of
 from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
-from sklearn_shag.inspection._grammars import DIRECTIONS, check_grammar, head_code
+from sklearn_shag.inspection._grammars import DIRECTIONS, head_code, open_grammar
 from sklearn_shag.operators import pair_automaton
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences, new_graph
@@ -331,7 +331,8 @@ def approximate_dfa(
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator of this package that has `operators_`.
+        A fitted estimator of this package that has `operators_`, a pipeline that ends in one, or a
+        search of either.
     head : str
         A symbol that the estimator knows.
     direction : {"left", "right"}
@@ -355,7 +356,7 @@ def approximate_dfa(
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is something else, such as a pipeline.
+        If it is something else.
     ValueError
         If the estimator does not know `head`, X has it fewer than `min_count` times, a parameter is
         invalid, or X is not valid.
@@ -410,13 +411,10 @@ def approximate_dfa(
     >>> dfa.run(["ADJ", "DET"]), dfa.accepts(["ADJ", "DET"])     # head outwards
     (2, True)
     """
-    operators, symbols = check_grammar(
-        estimator,
-        f"approximate_dfa(pipeline[-1], {shorten(head)}, {direction!r}, "
-        f"pipeline[:-1].transform(X))",
-    )
+    transform, grammar = open_grammar(estimator)
+    symbols = grammar.symbols_
     code, side = head_code(head, symbols), DIRECTIONS.index(direction)
-    sequences = _sequences(X, y, symbols, code, side)
+    sequences = _sequences(transform(X), y, symbols, code, side)
     n_sequences = sequences.heads.size
     if n_sequences < min_count:
         raise ValueError(
@@ -426,7 +424,7 @@ def approximate_dfa(
     tree = build_prefix_trees(sequences, symbols.size)[pair_of(code, side)]
     passing = _passing(tree)
     frequent = (passing >= min_count) & (tree.symbol < symbols.size)
-    vectors = _forward_vectors(pair_automaton(operators, code, side), tree, frequent)
+    vectors = _forward_vectors(pair_automaton(grammar.operators_, code, side), tree, frequent)
     nodes = np.flatnonzero(vectors.any(axis=1))
     if 0 not in nodes:
         raise ValueError(
@@ -636,7 +634,8 @@ class AutomatonDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted estimator of this package that has `operators_`.
+            A fitted estimator of this package that has `operators_`, a pipeline that ends in one,
+            or a search of either.
         head : str
             A symbol that it knows.
         direction : {"left", "right"}

@@ -18,6 +18,7 @@ from sklearn_shag.encoding import (
 )
 from sklearn_shag.operators import Operators, pair_automaton
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, validate_params
@@ -28,36 +29,34 @@ DIRECTIONS = ("left", "right")  # in the order of their codes
 _SHOWN = 5  # of the values of a column that has several in each row
 
 
-def check_grammar(estimator, call):
-    """Check that an estimator has learned a grammar.
+def open_grammar(estimator):
+    """Find the grammar in an estimator, and what it is to see of sentences.
 
     Parameters
     ----------
     estimator : estimator
-    call : str
-        What to write for a pipeline in its place, for the message.
+        A grammar, a pipeline that ends in one, or a search of either.
 
     Returns
     -------
-    operators : Operators
-    symbols : ndarray of shape (n_symbols,), dtype object
+    opened : OpenMember
+        With a parser that has operators and symbols.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
-        If it is a parser of this package that is not fitted.
+        If it is not fitted.
     TypeError
         If it is anything else without operators.
     """
-    if getattr(type(estimator), "_report_marginals", None) is not None:
-        check_is_fitted(estimator)
-    if not (hasattr(estimator, "operators_") and hasattr(estimator, "symbols_")):
+    opened = open_parser(estimator, "predict_marginals")
+    check_is_fitted(opened.parser)
+    if not hasattr(opened.parser, "operators_"):
         raise TypeError(
-            f"estimator must be a fitted grammar of this package, with operators_, got a "
-            f"{type(estimator).__name__}. Of a pipeline pass the parts: {call}. Of a search or a "
-            f"composed parser pass its best_estimator_, or one of its estimators_."
+            f"estimator must have learned a grammar with operators_, got a "
+            f"{type(opened.parser).__name__}. Of a composed parser pass one of its estimators_."
         )
-    return estimator.operators_, estimator.symbols_
+    return opened
 
 
 def head_code(head, symbols):
@@ -184,7 +183,8 @@ def arc_table(estimator: BaseEstimator) -> ArcTable:
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator of this package that has `operators_`.
+        A fitted estimator of this package that has `operators_`, a pipeline that ends in one, or a
+        search of either.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def arc_table(estimator: BaseEstimator) -> ArcTable:
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is something else, such as a pipeline.
+        If it is something else.
 
     See Also
     --------
@@ -237,9 +237,9 @@ def arc_table(estimator: BaseEstimator) -> ArcTable:
     VERB    right       PUNCT              0.551   0.595
     <root>  right       VERB               0.811   0.811
     """
-    operators, symbols = check_grammar(estimator, "arc_table(pipeline[-1])")
-    root = Alphabet(symbols.size).root
-    return _make_table(operators, symbols, [*range(symbols.size), root], symbols.size)
+    _, grammar = open_grammar(estimator)
+    n_symbols = grammar.symbols_.size
+    return _make_table(grammar, [*range(n_symbols), Alphabet(n_symbols).root], n_symbols)
 
 
 @validate_params({"n": [Interval(Integral, 1, None, closed="left")]})
@@ -249,7 +249,8 @@ def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator of this package that has `operators_`.
+        A fitted estimator of this package that has `operators_`, a pipeline that ends in one, or a
+        search of either.
     head : str
         A symbol that it knows, or ``"<root>"``.
     n : int, default=5
@@ -265,7 +266,7 @@ def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is something else, such as a pipeline.
+        If it is something else.
     ValueError
         If it does not know `head`, or `n` is no positive whole number.
 
@@ -288,15 +289,16 @@ def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
     NOUN   right       VERB               0.064   0.064
     NOUN   right       PUNCT              0.044   0.045
     """
-    call = f"top_modifiers(pipeline[-1], {shorten(head)})"
-    operators, symbols = check_grammar(estimator, call)
+    _, grammar = open_grammar(estimator)
     is_root = isinstance(head, str) and head == ROOT_NAME
+    symbols = grammar.symbols_
     code = Alphabet(symbols.size).root if is_root else head_code(head, symbols)
-    return _make_table(operators, symbols, [code], n)
+    return _make_table(grammar, [code], n)
 
 
-def _make_table(operators, symbols, heads, n):
+def _make_table(grammar, heads, n):
     """The first `n` arcs of each automaton of `heads`."""
+    symbols = grammar.symbols_
     root = Alphabet(symbols.size).root
     names = names_of_heads(symbols)
     parts = []
@@ -305,7 +307,7 @@ def _make_table(operators, symbols, heads, n):
             if head == root and code != RIGHT:
                 continue
             uses = _root_uses if head == root else _uses
-            probabilities, counts = uses(pair_automaton(operators, head, code))
+            probabilities, counts = uses(pair_automaton(grammar.operators_, head, code))
             ends, sides = np.full_like(symbols, names[head]), np.full(symbols.size, direction)
             table = ArcTable(ends, sides, symbols, probabilities, counts)
             parts.append(largest_first(table, counts, n))
@@ -380,7 +382,7 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
     Parameters
     ----------
     estimator : SpectralSHAG
-        Fitted.
+        Fitted, or a pipeline that ends in one, or a search of either.
 
     Returns
     -------
@@ -394,7 +396,7 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is something else, such as a pipeline, or a grammar that is not learned spectrally.
+        If it is something else, such as a grammar that is not learned spectrally.
 
     See Also
     --------
@@ -419,20 +421,21 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
     ...
     NOUN   right       919.000            5.234  1.026 0.620 0.333 0.178 0.099 ...
     """
-    _, symbols = check_grammar(estimator, "automaton_ranks(pipeline[-1])")
-    if not hasattr(estimator, "singular_values_"):
+    _, grammar = open_grammar(estimator)
+    if not hasattr(grammar, "singular_values_"):
         raise TypeError(
             f"estimator must be a SpectralSHAG, which has singular_values_, got a "
-            f"{type(estimator).__name__}. Of a SpectralSHAGCV fit SpectralSHAG(**best_params_)."
+            f"{type(grammar).__name__}. Of a SpectralSHAGCV fit SpectralSHAG(**best_params_)."
         )
+    symbols = grammar.symbols_
     known = slice(symbols.size)  # the last row is the pool
-    ranks = estimator.effective_rank_[known].ravel()
+    ranks = grammar.effective_rank_[known].ravel()
     table = AutomatonRanks(
         np.repeat(symbols, 2),
         np.tile(DIRECTIONS, symbols.size),
-        estimator.statistics_.statistics.n_sequences[known].ravel(),
+        grammar.statistics_.statistics.n_sequences[known].ravel(),
         ranks,
-        estimator.singular_values_[known].reshape(ranks.size, -1),
+        grammar.singular_values_[known].reshape(ranks.size, -1),
     )
     return largest_first(table, ranks)
 
@@ -486,7 +489,7 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package.
+        A fitted estimator of this package, a pipeline that ends in one, or a search of either.
     X : sequence of length n_sentences
         As for :meth:`~sklearn_shag.BaseSHAG.predict`.
 
@@ -522,14 +525,14 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     >>> collections.Counter(report.routes.tolist())
     Counter({'fast': 87})
     """
-    if getattr(type(model), "_report_marginals", None) is None:
+    transform, parser = open_parser(model, "predict_marginals")
+    if getattr(parser, "_report_marginals", None) is None:
         raise TypeError(
-            f"model must be an estimator of this package that parses by a chart, got a "
-            f"{type(model).__name__}. Of a pipeline pass both parts: "
-            f"inspect_marginals(pipeline[-1], pipeline[:-1].transform(X)). Of an average pass "
-            f"each of its estimators_."
+            f"model must parse by a chart of its own, got a {type(parser).__name__}. Of an average "
+            f"pass each of its estimators_."
         )
-    return MarginalReport(*map(np.array, zip(*model._report_marginals(X), strict=True)))
+    reports = parser._report_marginals(transform(X))
+    return MarginalReport(*map(np.array, zip(*reports, strict=True)))
 
 
 class AutomatonGains(NamedTuple):

@@ -9,6 +9,7 @@ from sklearn_shag.encoding import check_heads
 from sklearn_shag.inspection._display import cut, import_pyplot, make_axes, make_canvas, text_width
 from sklearn_shag.inspection._grammars import ROOT_NAME, predict_heads
 from sklearn_shag.treebank import DependencyTree, Sentence, arc_levels
+from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._typing import FloatArray, IndexArray, IntArray, IntArrayLike, ObjectArray
 
@@ -341,7 +342,7 @@ class ArcMarginalsDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted parser of this package.
+            A fitted parser of this package, a pipeline that ends in one, or a search of either.
         sentence : DependencyTree or sequence of str
             A single one. If it is a tree, words are labels, and its heads, if any, are marked.
         ax : None or matplotlib axes, default=None
@@ -359,14 +360,8 @@ class ArcMarginalsDisplay:
         TypeError
             If the estimator has no marginals, or `sentence` is none.
         """
-        if not hasattr(estimator, "predict_marginals"):
-            raise TypeError(
-                f"estimator must be a fitted parser of this package, with predict_marginals, got a "
-                f"{type(estimator).__name__}. Of a pipeline pass the parts: "
-                f"ArcMarginalsDisplay.from_estimator(pipeline[-1], "
-                f"pipeline[:-1].transform([sentence])[0]). Of a search pass its best_estimator_."
-            )
-        (marginals,) = estimator.predict_marginals([sentence])
+        transform, parser = open_parser(estimator, "predict_marginals")
+        (marginals,) = parser.predict_marginals(transform([sentence]))
         is_tree = isinstance(sentence, DependencyTree)
         words = sentence.forms if is_tree else tuple(sentence)
         return cls(marginals, words, sentence.heads if is_tree else None).plot(ax=ax, cmap=cmap)

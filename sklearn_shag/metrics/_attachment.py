@@ -523,15 +523,12 @@ def attachment_breakdown(
     y_true = list_sentences(y_true, "y_true")
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
     require_trees(y_true, "y_true", "symbols are")
-    names, directions = [], []
-    for tree in y_true:
-        directions.append(np.arange(1, len(tree) + 1) > tree.heads)
-        if by == "head":
-            names.extend(("<root>", *tree.symbols)[head] for head in tree.heads)
-        else:
-            names.extend(tree.symbols)
-    symbols, rows = np.unique(np.array(names, dtype=object)[counted], return_inverse=True)
-    cells = 2 * rows + np.concatenate(directions)[counted]
+    names = np.array([symbol for tree in y_true for symbol in tree.symbols], dtype=object)
+    if by == "head":
+        above = heads.begins + np.maximum(heads.true, 1) - 1
+        names = np.where(heads.true > 0, names[above], "<root>")
+    symbols, rows = np.unique(names[counted], return_inverse=True)
+    cells = 2 * rows + (heads.tokens > heads.true)[counted]
     total, hits = (
         np.bincount(cells, weights=values, minlength=2 * symbols.size).astype(float).reshape(-1, 2)
         for values in (weights[counted], (weights * heads.right)[counted])

@@ -13,7 +13,7 @@ from sklearn_shag.encoding import check_heads, check_sentences, list_labels
 from sklearn_shag.metrics._attachment import exact_match_score, unlabeled_attachment_score
 from sklearn_shag.metrics._labeled import labeled_attachment_score
 from sklearn_shag.treebank import DependencyTree, Heads, Sentence, fill_unknown, heads
-from sklearn_shag.utils._estimators import open_member
+from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._typing import ArrayLike
 
 
@@ -176,12 +176,8 @@ def las_scorer(
     >>> cross_val_score(DeterministicSHAG(), trees, cv=3, scoring=las_scorer).round(2)
     array([0.69, 0.71, 0.67])
     """
-    transform, parser = open_member(getattr(estimator, "best_estimator_", estimator))
-    if not hasattr(parser, "predict_labels"):
-        raise TypeError(
-            f"estimator must be a fitted parser, a pipeline that ends in one or a search for one, "
-            f"got a {type(parser).__name__}. The estimator comes first: las_scorer(estimator, X)."
-        )
+    advice = " The estimator comes first: las_scorer(estimator, X)."
+    transform, parser = open_parser(estimator, "predict_labels", advice)
     sentences, _ = check_sentences(X)
     y_true = _true_trees(sentences, y)
     y_pred = parser.parse(transform(sentences))

@@ -50,6 +50,37 @@ def open_member(member):
     return OpenMember(partial(_transform, steps), member)
 
 
+def open_parser(estimator, method, advice=""):
+    """Find the parser in an estimator, and what it is to see of sentences.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A parser of this package, a pipeline that ends in one, or a search of either.
+    method : str
+        What the parser must have.
+    advice : str
+        The end of the message.
+
+    Returns
+    -------
+    opened : OpenMember
+
+    Raises
+    ------
+    TypeError
+        If it is anything else.
+    """
+    opened = open_member(getattr(estimator, "best_estimator_", estimator))
+    if not hasattr(opened.parser, method):
+        raise TypeError(
+            f"estimator must be a fitted parser of this package, a pipeline that ends in one, or a "
+            f"search of either, got a {type(opened.parser).__name__}, which has no {method}."
+            f"{advice}"
+        )
+    return opened
+
+
 def _transform(steps, sentences):
     for step in steps:
         sentences = step.transform(sentences)
