@@ -88,18 +88,6 @@ MISTAKES = [
         raises(TypeError, r"'a'", r"got GridSearchCV", r"best_estimator_"),
     ),
     Mistake(
-        "AveragedSHAG([('a', SpectralSHAG(2)), ('a', model)]).fit(trees)",
-        raises(ValueError, r"name 'a'", r"there twice", r"choose another"),
-    ),
-    Mistake(
-        "AveragedSHAG([('a__b', SpectralSHAG(2))]).fit(trees)",
-        raises(ValueError, r"name 'a__b'", r"holds __", r"choose another"),
-    ),
-    Mistake(
-        "AveragedSHAG([('weights', SpectralSHAG(2))]).fit(trees)",
-        raises(ValueError, r"name 'weights'", r"parameter of AveragedSHAG", r"choose another"),
-    ),
-    Mistake(
         "AveragedSHAG([('a', SpectralSHAG(0))]).fit(trees)",
         raises(ValueError, r"'n_states' parameter of SpectralSHAG"),
     ),

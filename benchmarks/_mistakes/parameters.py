@@ -135,11 +135,6 @@ MISTAKES = [
     Mistake("model.sample(2.5)", raises(ValueError, r"n_samples", r"whole number", r"2\.5")),
     Mistake("model.sample(3, max_length=0)", raises(ValueError, r"max_length", r"from 1 on")),
     Mistake("model.sample(3, random_state='a')", raises(ValueError, r"'a'.*seed")),
-    Mistake("inspect_marginals(trees, model)", raises(TypeError, r"model", r"estimator", r"list")),
-    Mistake(
-        "inspect_marginals(make_pipeline(TokenFeature(), model).fit(trees), trees)",
-        raises(TypeError, r"Pipeline", r"\[-1\]|last step|two parts"),
-    ),
     Mistake(
         "inspect_marginals(LogisticRegression().fit([[0], [1]], [0, 1]), trees)",
         raises(TypeError, r"LogisticRegression", r"of this package"),
@@ -165,17 +160,12 @@ MISTAKES = [
         raises(ValueError, r"X\[0\] has no heads", r"as y"),
     ),
     Mistake(
-        "approximate_dfa(make_pipeline(TokenFeature(), model).fit(trees), 'NOUN', 'left', trees)",
-        raises(TypeError, r"Pipeline", r"pipeline\[-1\]", r"transform\(X\)"),
-    ),
-    Mistake(
         "approximate_dfa(SpectralSHAG(), 'NOUN', 'left', trees)", raises(ValueError, *NOT_FITTED)
     ),
     Mistake(
         "approximate_dfa(model, 'NOUN', 'left', trees, min_count=2).run('DET')",
         raises(TypeError, r"prefix", r"'DET'", r"\['DET'\]"),
     ),
-    Mistake("arc_table(trees)", raises(TypeError, r"estimator", r"operators_", r"list")),
     Mistake("top_modifiers('NOUN', model)", raises(TypeError, r"estimator", r"str")),
     Mistake("top_modifiers(model, 'NN')", raises(ValueError, r"'NN'", r"none of", r"NOUN")),
     Mistake(
