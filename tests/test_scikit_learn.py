@@ -32,7 +32,7 @@ from sklearn.model_selection import (
     train_test_split,
     validation_curve,
 )
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG, SpectralSHAGCV
@@ -377,6 +377,3 @@ def test_pipelines_pass_on_what_scikit_learn_knows(trees):
         assert hasattr(pipeline[-1], method)
         assert not hasattr(pipeline, method)
     assert not hasattr(pipeline[0], "get_feature_names_out")
-    union = FeatureUnion([("upos", TokenFeature("upos")), ("xpos", TokenFeature("xpos"))])
-    with pytest.raises(ValueError, match="axis 1 is out of bounds"):
-        union.fit_transform(trees)
