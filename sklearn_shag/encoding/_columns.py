@@ -238,8 +238,7 @@ def _make_reader(name):
         return Reader("form", list)
     if kind == "lemma":  # beside its form
         return Reader(
-            "lemma",
-            lambda pairs: [form.lower() if own == MISSING else own for own, form in pairs],
+            "lemma", lambda pairs: [form.lower() if own == MISSING else own for own, form in pairs]
         )
     _, feature = check_column_name(name)
     if feature is None:

@@ -131,9 +131,7 @@ def compile_templates(templates, names):
     texts = sorted(compiled, key=lambda text: text in between)
     atoms = [(number, *place) for number, text in enumerate(texts) for place in compiled[text]]
     return Templates(
-        tuple(texts),
-        np.array(atoms, dtype=np.int64).reshape(-1, 4),
-        len(texts) - len(between),
+        tuple(texts), np.array(atoms, dtype=np.int64).reshape(-1, 4), len(texts) - len(between)
     )
 
 

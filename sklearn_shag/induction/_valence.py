@@ -202,16 +202,7 @@ class Text(NamedTuple):
 
 
 def improve(
-    text,
-    start,
-    form,
-    *,
-    viterbi=False,
-    by_all_first=False,
-    max_iter,
-    tol,
-    n_jobs,
-    advance,
+    text, start, form, *, viterbi=False, by_all_first=False, max_iter, tol, n_jobs, advance
 ):
     """Improve distributions by EM.
 

@@ -5,12 +5,7 @@ from functools import cache, partial
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
-from sklearn_shag.operators._operators import (
-    Operators,
-    check_shapes,
-    pair_automaton,
-    root_masses,
-)
+from sklearn_shag.operators._operators import Operators, check_shapes, pair_automaton, root_masses
 from sklearn_shag.operators._values import branching_radius
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
 from sklearn_shag.utils._typing import IntArray
@@ -52,10 +47,7 @@ class _SequenceSampler:
 
 
 def sample_derivations(
-    operators: Operators,
-    n_sentences: int,
-    max_length: int,
-    random_state: np.random.RandomState,
+    operators: Operators, n_sentences: int, max_length: int, random_state: np.random.RandomState
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Draw derivations from a grammar.
 

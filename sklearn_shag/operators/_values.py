@@ -3,12 +3,7 @@
 import numpy as np
 
 from sklearn_shag.encoding import Alphabet
-from sklearn_shag.operators._operators import (
-    Operators,
-    check_shapes,
-    root_masses,
-    spectral_radius,
-)
+from sklearn_shag.operators._operators import Operators, check_shapes, root_masses, spectral_radius
 from sklearn_shag.sequences import HeadModifierSequences, check_sequences
 from sklearn_shag.utils._kernel import kernel
 from sklearn_shag.utils._typing import FloatArray
