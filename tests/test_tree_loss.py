@@ -85,11 +85,11 @@ def test_forbidden_arcs_are_not_used():
     [
         ([[0], [3, 4, 0, 3]], r"heads\[1\] is impossible"),  # arcs cross
         ([[0], [0, 0, 1, 1]], r"heads\[1\] is impossible"),  # two roots
-        ([[0], [2, 1, 0, 3]], r"heads\[1\] is impossible.*give -1 for heads"),  # a cycle
+        ([[0], [2, 1, 0, 3]], r"heads\[1\] is not a tree.*a cycle"),
         ([[0], [3, 4, -1, -1]], r"heads\[1\] is impossible"),
-        ([[0], [1, -1, -1, -1]], r"heads\[1\] is impossible"),  # its own head
-        ([[0], [5, 0, 1, 1]], r"heads\[1\] must hold the heads of 4 tokens"),
-        ([[0], [-2, 0, 1, 1]], r"heads\[1\] must hold .* numbers from -1"),
+        ([[0], [1, -1, -1, -1]], r"heads\[1\] is not a tree.*a cycle"),  # its own head
+        ([[0], [5, 0, 1, 1]], r"heads\[1\] is not a tree.*head 5 is outside"),
+        ([[0], [-2, 0, 1, 1]], r"heads\[1\] is not a tree.*head -2 is outside"),
         ([[0], [0.5, 0, 1, 1]], r"heads\[1\] must be a flat sequence of whole numbers"),
         ([], "no sentences"),
         (
@@ -106,9 +106,9 @@ def test_what_is_impossible_is_named(heads, message):
 def test_a_sentence_without_trees_is_named():
     with pytest.raises(ValueError, match=r"heads\[1\] is impossible"):
         tree_loss(np.array([0.0, 0.0, -np.inf, 0.0]), [[0], [-1]])
-    with pytest.raises(TypeError, match="heads must hold the heads of each sentence"):
+    with pytest.raises(TypeError, match=r"heads must be a sequence .*, got a single int"):
         tree_loss(np.zeros(2), 0)
-    with pytest.raises(TypeError, match=r"got trees\. Take theirs: sklearn_shag.*heads\(trees\)"):
+    with pytest.raises(ValueError, match=r"heads\[0\] must be a flat sequence of whole numbers"):
         tree_loss(np.zeros(2), [DependencyTree(["Yes"], [0])])
     for scores in (None, "scores", [np.zeros(2), np.zeros(6)]):
         with pytest.raises(ValueError, match="arcs must"):

@@ -179,8 +179,8 @@ def test_trees_of_a_treebank(english, model):
         ([[0, 1], [0, 3, 2]], ValueError, r"heads\[1\].*cycle"),
         ([[0, 1], [0.5, 1, 1]], ValueError, r"heads\[1\] must be.* whole numbers"),
         ([[0, 1]], ValueError, "heads of 2 sentences.* got those of 1"),
-        (None, TypeError, "heads must hold the heads of each sentence, got None"),
-        (3, TypeError, "heads must hold the heads of each sentence, got 3"),
+        (None, TypeError, "heads must be a sequence .*, got a single NoneType"),
+        (3, TypeError, "heads must be a sequence .*, got a single int"),
         ([[0, 1], DependencyTree(["a", "b", "c"])], ValueError, r"heads\[1\].* without heads"),
     ],
 )

@@ -23,7 +23,6 @@ from sklearn_shag.sequences import (
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import fit_context
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray, RandomSeed
 
@@ -173,7 +172,6 @@ class Learned(NamedTuple):
 
     operators: Operators  # leading axes (n_symbols + 2, 2)
     attributes: dict[str, Any] = {}
-    warnings: tuple = ()  # pairs of a message and a category
 
 
 class OperatorMixin:
@@ -237,11 +235,9 @@ class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
     def _become_fitted(self, statistics, learned, fallback, **others):
         """Take over what was learned.
 
-        Warnings come first, since they may be errors, and all attributes last and at once: an
-        estimator that fails, or is interrupted, is left as it was.
+        All attributes are set at once: an estimator whose fit fails, or is interrupted, or warns
+        where warnings are errors, is left as it was.
         """
-        for message, category in learned.warnings:
-            warn(message, category)
         vars(self).update(
             symbols_=statistics.symbols,
             labels_=statistics.labels,

@@ -18,6 +18,7 @@ from sklearn_shag.learning._expectation import (
     split_prefix_trees,
 )
 from sklearn_shag.operators import Operators, join_automata
+from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
 
@@ -193,7 +194,7 @@ class EMSHAG(TreeLearner):
             *(self.smoothing, self.n_jobs, self.verbose),
         )
         operators = join_automata([run.automaton for run in runs + pools], counts.roots)
-        return Learned(operators, *self._report(runs))
+        return Learned(operators, self._report(runs))
 
     def _find_start(self, symbols):
         """What stands in for `init`: with `warm_start` what was learned before."""
@@ -210,21 +211,22 @@ class EMSHAG(TreeLearner):
         return init
 
     def _report(self, runs):
-        """The attributes that tell how EM went, over all heads and directions, and a warning."""
+        """The attributes that tell how EM went, over all heads and directions."""
         n_iter = max(len(run.log_likelihoods) for run in runs) - 1
         curves = [
             np.pad(run.log_likelihoods, (0, n_iter + 1 - len(run.log_likelihoods)), "edge")
             for run in runs
         ]
         n_moving = sum(not run.converged for run in runs)
-        message = (
-            f"{n_moving} of {len(runs)} automata have not converged after max_iter="
-            f"{self.max_iter} iterations. Raise max_iter or tol"
-            + (", or start with init='moments'." if self.init == "random" else ".")
-        )
-        attributes = {
+        if n_moving:
+            warn(
+                f"{n_moving} of {len(runs)} automata have not converged after max_iter="
+                f"{self.max_iter} iterations. Raise max_iter or tol"
+                + (", or start with init='moments'." if self.init == "random" else "."),
+                ConvergenceWarning,
+            )
+        return {
             "n_iter_": n_iter,
             "log_likelihoods_": reduce(np.add, curves),  # the same sums whatever n_iter_
             "converged_": not n_moving,
         }
-        return attributes, [(message, ConvergenceWarning)] * bool(n_moving)

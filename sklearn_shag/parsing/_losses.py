@@ -17,11 +17,10 @@ from sklearn_shag.parsing._potentials import (
     potentials_of_arcs,
 )
 from sklearn_shag.sequences import extract_sequences
-from sklearn_shag.treebank import DependencyTree, Heads
-from sklearn_shag.utils._arrays import is_collection, log_of
-from sklearn_shag.utils._heads import as_heads
+from sklearn_shag.treebank import Heads
+from sklearn_shag.utils._arrays import as_list, log_of
+from sklearn_shag.utils._heads import check_tree
 from sklearn_shag.utils._kernel import kernel
-from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import as_floats, check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike, SignArray
 
@@ -103,9 +102,8 @@ def tree_values(
     (array([0], dtype=int8), array([-inf]))
     """
     packed, potentials = check_grammar(grammar, potentials)
-    if not is_collection(heads):
-        raise TypeError(f"heads must hold the heads of each sentence, got {shorten(heads)}")
-    heads, sentences = list(heads), [range(n) for n in np.diff(potentials.indptr)]
+    heads = as_list(heads, "heads", "a sequence with the heads of each sentence")
+    sentences = [range(n) for n in np.diff(potentials.indptr)]
     if len(heads) != len(sentences):
         raise ValueError(
             f"heads must hold the heads of {len(sentences)} sentences, as many as indptr says; got "
@@ -214,7 +212,7 @@ def tree_loss(
         If shapes or numbers are not as above, or if a sentence has no projective tree with one root
         that has the known heads, and no forbidden arc.
     TypeError
-        If `heads` is no sequence, or one of trees.
+        If `heads` is no sequence.
 
     See Also
     --------
@@ -237,7 +235,11 @@ def tree_loss(
     array([[-0.5,  0. ,  0.5],
            [ 0.5, -0.5,  0. ]])
     """
-    known, indptr = _check_heads(heads)
+    heads = as_list(heads, "heads", "a sequence with the heads of each sentence")
+    if not heads:
+        raise ValueError("heads holds no sentences; at least one is needed.")
+    known = [check_tree(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
+    known, indptr = np.concatenate(known), np.cumsum([0, *map(len, known)])
     scores = as_floats(arcs, "arcs")
     packed, potentials = check_grammar(None, Potentials(indptr, arcs=scores))
     weights = check_sample_weight(sample_weight, heads, allow_all_zero=True)
@@ -319,28 +321,6 @@ def cross_entropy(scores, known, weights):
     gradient[rows, known] -= 1
     gradient *= weights[:, None].astype(scores.dtype)
     return -float(weights @ logs[rows, known]), gradient
-
-
-def _check_heads(heads):
-    if not is_collection(heads):
-        raise TypeError(f"heads must hold the heads of each sentence, got {shorten(heads)}")
-    heads = list(heads)
-    if any(isinstance(of_sentence, DependencyTree) for of_sentence in heads):
-        raise TypeError(
-            "heads must hold the heads of each sentence, got trees. Take theirs: "
-            "sklearn_shag.treebank.heads(trees)."
-        )
-    known = [as_heads(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
-    for s, of_sentence in enumerate(known):
-        if of_sentence.size == 0 or of_sentence.min() < -1 or of_sentence.max() > of_sentence.size:
-            raise ValueError(
-                f"heads[{s}] must hold the heads of {of_sentence.size} tokens, at least one: "
-                f"numbers from -1, for one that is not known, to {of_sentence.size}; got "
-                f"{shorten(of_sentence.tolist())}."
-            )
-    if not known:
-        raise ValueError("heads holds no sentences; at least one is needed.")
-    return np.concatenate(known), np.cumsum([0, *map(len, known)])
 
 
 @kernel

@@ -11,44 +11,28 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.utils._param_validation import HasMethods as HasMethods
+from sklearn.utils._param_validation import Interval as Interval
+from sklearn.utils._param_validation import InvalidParameterError as InvalidParameterError
+from sklearn.utils._param_validation import Options as Options
+from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    InvalidParameterError,
-    Options,
-    StrOptions,
-    validate_parameter_constraints,
+    validate_parameter_constraints as validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import validate_params as _validate_params
-from sklearn.utils.metaestimators import _BaseComposition as BaseComposition
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import _check_sample_weight
 
 try:
-    from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
+    from sklearn.utils._repr_html.estimator import _VisualBlock
 except ImportError:  # before version 1.7
-    from sklearn.utils._estimator_html_repr import _VisualBlock as VisualBlock
+    from sklearn.utils._estimator_html_repr import _VisualBlock
 
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread
 
-__all__ = [
-    "LARGEST",
-    "LARGEST_COUNT",
-    "LARGEST_TOTAL",
-    "BaseComposition",
-    "HasMethods",
-    "Interval",
-    "InvalidParameterError",
-    "Options",
-    "StrOptions",
-    "VisualBlock",
-    "as_floats",
-    "check_sample_weight",
-    "fit_context",
-    "fit_members_context",
-    "validate_parameter_constraints",
-    "validate_params",
-]
+BaseComposition = _BaseComposition
+VisualBlock = _VisualBlock
 
 # From version 1.9 on scikit-learn refuses weights that are all zero, unless it is told not to.
 _ALL_ZERO = "allow_all_zero_weights"
