@@ -1,6 +1,6 @@
 """Mixtures of grammars of other languages, weighted by raw text."""
 
-from functools import partial
+from functools import partial, reduce
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -13,7 +13,7 @@ from sklearn_shag.encoding import LEFT, RIGHT, encode_sentences
 from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.induction._text import prepare_text, warn_of_limit
 from sklearn_shag.learning import BaseSHAG, Expected, climb_to_the_end
-from sklearn_shag.operators import Operators, complete_grammar, root_masses
+from sklearn_shag.operators import Operators, complete_grammar, direct_sum, root_masses
 from sklearn_shag.parsing import chart
 from sklearn_shag.sequences import TreebankStatistics, merge_labels
 from sklearn_shag.treebank import Heads, Sentences
@@ -72,16 +72,12 @@ def mix_grammars(grammars, weights):
         Of the grammar: the direct sum, with the states of all (theory, eq. 47). Roots have the mean
         of their distributions.
     """
-    starts = [w[..., None] * g.alpha_1 for w, g in zip(weights, grammars, strict=True)]
-    *lead, n_symbols, _, _ = grammars[0].A[:-1, :, :-1].shape
-    ends = np.cumsum([each.shape[-1] for each in starts])
-    A, begin = np.zeros((*lead, n_symbols, ends[-1], ends[-1])), 0
-    for grammar, end in zip(grammars, ends, strict=True):
-        A[..., begin:end, begin:end] = grammar.A[:-1, :, :-1]
-        begin = end
-    stops = np.concatenate([grammar.alpha_inf[:-1] for grammar in grammars], axis=-1)
+    parts = [
+        Operators(w[:-1, :, None] * g.alpha_1[:-1], g.alpha_inf[:-1], g.A[:-1, :, :-1])
+        for w, g in zip(weights, grammars, strict=True)
+    ]
     roots = weights[:, -1, RIGHT] @ _roots_of(grammars)[:, :-1]
-    return complete_grammar(Operators(np.concatenate(starts, axis=-1)[:-1], stops, A), roots)
+    return complete_grammar(reduce(direct_sum, parts), roots)
 
 
 def _roots_of(grammars):
@@ -89,42 +85,8 @@ def _roots_of(grammars):
     return np.stack([grammar.A[-1, RIGHT, :, 0, 0] for grammar in grammars])
 
 
-def learn_weights(grammars, text, start, *, tied, max_iter, tol, n_jobs, advance):
-    """Learn how much grammars count, head by head, from raw text (theory, eq. 48).
-
-    Parameters
-    ----------
-    grammars : list of Operators
-        As for :func:`mix_grammars`, none with negative entries.
-    text : Text
-        If there are iterations, each sentence of positive weight has a tree that is possible under
-        the start.
-    start : ndarray of shape (n_grammars, n_symbols + 2, 2)
-        Weights, where EM starts.
-    tied : bool
-        Whether all heads and directions, and the root, have the same.
-    max_iter, tol, advance
-        As for :func:`climb_to_the_end`.
-    n_jobs : int or None
-
-    Returns
-    -------
-    ended : Ended
-        Its parameters are weights; its objective is the log likelihood.
-    """
-    return climb_to_the_end(
-        start,
-        partial(_expect, grammars, text, n_jobs),
-        partial(_share_out, tied=tied),
-        max_iter=max_iter,
-        tol=tol,
-        n_samples=float(text.weights.sum()),
-        advance=advance,
-    )
-
-
 def _expect(grammars, text, n_jobs, weights):
-    """The E step: how many sequences of each head and direction each grammar has generated."""
+    """The E step (theory, eq. 48): how many sequences of each head and side a grammar generated."""
     found = chart(
         mix_grammars(grammars, weights),
         text.potentials,
@@ -401,7 +363,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         return self
 
     def _learn(self, grammars, text):
-        """Run EM from uniform weights; where weights are given, look what they are worth."""
+        """Run EM from uniform weights (eq. 48); look what weights that are given are worth."""
         learns, start = self._is("em"), self._member_weights(len(grammars))
         start = np.broadcast_to(
             (start / start.sum())[:, None, None], (start.size, *grammars[0].alpha_1.shape[:2])
@@ -410,12 +372,13 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         if learns:
             text = self._drop_impossible(grammars, text, start)
         with progress("EM", max_iter + 1, "iterations", self.verbose) as advance:
-            found = learn_weights(
-                *(grammars, text, start),
-                tied=self.tied,
+            found = climb_to_the_end(
+                start,
+                partial(_expect, grammars, text, self.n_jobs),
+                partial(_share_out, tied=self.tied),
                 max_iter=max_iter,
                 tol=self.tol,
-                n_jobs=self.n_jobs,
+                n_samples=float(text.weights.sum()),
                 advance=advance,
             )
         return found._replace(converged=found.converged or not learns)

@@ -5,6 +5,7 @@ from sklearn_shag.operators._operators import (
     change_basis,
     check_shapes,
     complete_grammar,
+    direct_sum,
     exact_moments,
     expected_visits,
     grammar_shapes,

@@ -231,16 +231,19 @@ def mixture(one: Operators, other: Operators, weight: float) -> Operators:
     array([0.9, 0.1])
     """
     _check_alike("A mixture", one, other)
+    one = one._replace(alpha_1=(1.0 - weight) * one.alpha_1)
+    return direct_sum(one, other._replace(alpha_1=weight * other.alpha_1))
+
+
+def direct_sum(one, other):
+    """Add two models: each sequence gets the sum of its two values (theory, eq. 47)."""
     *lead, n_one, _ = one.A.shape
     n_states = n_one + other.A.shape[-1]
     A = np.zeros((*lead, n_states, n_states))
     A[..., :n_one, :n_one] = one.A
     A[..., n_one:, n_one:] = other.A
-    return Operators(
-        np.concatenate([(1.0 - weight) * one.alpha_1, weight * other.alpha_1], axis=-1),
-        np.concatenate([one.alpha_inf, other.alpha_inf], axis=-1),
-        A,
-    )
+    starts, stops = zip(one[:2], other[:2], strict=True)
+    return Operators(np.concatenate(starts, axis=-1), np.concatenate(stops, axis=-1), A)
 
 
 def _check_alike(what, one, other):
