@@ -52,7 +52,7 @@ trees = load_english().data
 
 def call(code, environment):
     """Seconds of the processor of a process that runs the code, and lines on what it compiled."""
-    program = [sys.executable, "-c", PROGRAM + code]
+    program = [sys.executable, "-P", "-c", PROGRAM + code]  # not the package of this folder
     before = os.times()
     result = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     after = os.times()
