@@ -435,7 +435,7 @@ import numpy as np
 from sklearn_shag.parsing import _parse
 heads = np.full(3, -1)
 scores = np.array([0, 0, 9, 0, 9, 0, 0, 0, 0, 0, 9, 0], dtype=float)
-_parse._find_trees(scores, np.array([0, 12]), np.array([0, 3]), heads)
+_parse._find_trees(scores, np.array([0, 12]), np.array([0, 3]), *_parse.new_space(3), heads)
 print(heads.tolist(), sum(_parse._find_trees.dispatcher.stats.cache_hits.values()))
 """
 

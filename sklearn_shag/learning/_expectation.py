@@ -18,7 +18,7 @@ from sklearn_shag.operators import (
 )
 from sklearn_shag.sequences import build_prefix_trees, pair_moments, take_sequences
 from sklearn_shag.utils._arrays import log_of
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._parallel import one_thread, progress, run_parallel
 
 # How much of a start is uniform, so that EM can move away from its zeros.
@@ -340,7 +340,6 @@ def _prior_uses(pooled, strength):
     )
 
 
-@kernel
 def expected_uses(automaton, tree, counts):
     """Add the expected uses of an automaton by all sequences of a prefix tree (theory, eq. 30).
 
@@ -358,10 +357,16 @@ def expected_uses(automaton, tree, counts):
         Of all sequences, in nats.
     """
     n_nodes, n_states = tree.parent.size, automaton.alpha_1.size
+    (forward, backward), logs = np.zeros((2, n_nodes, n_states)), np.zeros(n_nodes)
+    return _add_uses(automaton, tree, counts, forward, np.ones(n_nodes), logs, backward)
+
+
+@table_kernel
+def _add_uses(automaton, tree, counts, forward, scale, log_scale, backward):
+    """Do what :func:`expected_uses` does, with memory for what is noted of each prefix."""
+    n_nodes, n_states = tree.parent.size, automaton.alpha_1.size
     # forward[v] is the forward vector of prefix v divided by its sum, whose logarithm is
     # log_scale[v]; scale[v] is the last factor of that sum.
-    forward = np.zeros((n_nodes, n_states))
-    scale, log_scale = np.ones(n_nodes), np.zeros(n_nodes)
     for i in range(n_states):
         forward[0, i] = automaton.alpha_1[i]
     for v in range(1, n_nodes):
@@ -377,7 +382,6 @@ def expected_uses(automaton, tree, counts):
             forward[v, i] /= total if total > 0.0 else 1.0
     # backward[v] sums the backward vectors of all sequences that begin with prefix v, each divided
     # by its probability: what the sequences below v say about the state after v.
-    backward = np.zeros((n_nodes, n_states))
     log_likelihood = 0.0
     for v in range(n_nodes - 1, -1, -1):
         if tree.weight[v] > 0.0:

@@ -12,7 +12,7 @@ from sklearn_shag.learning._automata import learn_automata
 from sklearn_shag.learning._base import IncrementalMixin, Learned, TreeLearner
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.operators import Operators, join_automata, mixture
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._param_validation import LARGEST, Interval
 from sklearn_shag.utils._typing import FloatArray
 
@@ -70,7 +70,9 @@ def spectral_automaton(moments, n_states, *, shrinkage=0.0, scaling=0.0, alpha=0
     left[rows] = row_scale[:, None] * U[:, :n]
     right[columns] = column_scale[:, None] * Vt[:n].T * inverse
     operators = Operators(np.zeros(n), np.zeros(n), np.zeros((n_symbols, n, n)))
-    _project(moments, left, right, _reliance(moments, shrinkage), operators)
+    follows, came = np.zeros((2, n_symbols, left.shape[1]))
+    reliance, mass = _reliance(moments, shrinkage), np.zeros(n_symbols)
+    _project(moments, left, right, reliance, operators, follows, came, mass)
     if mixing > 0:
         baseline = deterministic_automaton(moments, "first")
         operators = mixture(baseline, operators, 1.0 - mixing)
@@ -103,9 +105,11 @@ def _reliance(moments, shrinkage):
     )
 
 
-@kernel
-def _project(moments, left, right, reliance, operators):
-    """Compute the operator model, which is zero on entry, in the basis of the singular vectors.
+@table_kernel
+def _project(moments, left, right, reliance, operators, follows, came, mass):
+    """Compute the operator model in the basis of the singular vectors.
+
+    The operators, and what is noted behind them, are zero on entry.
 
     Every entry is a sum in one fixed order, which a matrix product is not: the operators of fewer
     states are leading blocks of these to the last bit.
@@ -118,9 +122,6 @@ def _project(moments, left, right, reliance, operators):
             operators.alpha_inf[i] += moments.bigrams[n_symbols, k] * right[k, i]
     # A_b = L^T P_b R, where what is not relied upon of P_b is replaced by the product of the
     # moments of what follows b and of what came before it, given b                    (eq. 35)
-    follows = np.zeros((n_symbols, n_states))
-    came = np.zeros((n_symbols, n_states))
-    mass = np.zeros(n_symbols)
     for t in range(moments.trigrams.size):
         row, b, column = moments.last[t], moments.middle[t], moments.first[t]
         relied = moments.trigrams[t] * reliance[t]

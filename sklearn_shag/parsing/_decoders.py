@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, kernel
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, kernel, table_kernel
 from sklearn_shag.utils._param_validation import as_floats
 from sklearn_shag.utils._typing import ArrayLike, IntArray
 
@@ -53,7 +53,7 @@ def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
     """
     scores = as_scores(scores)
     heads = np.empty(scores.shape[0], dtype=np.int64)
-    score = best_tree(scores, heads)
+    score = best_tree(scores, *new_space(heads.size), heads)
     return heads, float(score)
 
 
@@ -81,8 +81,14 @@ def as_scores(scores):
     return np.ascontiguousarray(scores)
 
 
-@kernel(fastmath=_without_nan)
-def best_tree(scores, heads):
+def new_space(longest):
+    """Allocate what :func:`best_tree` needs for sentences of up to `longest` tokens."""
+    n = longest + 1
+    return np.empty(5 * n * n), np.empty((n + 1, 3), dtype=np.int64)
+
+
+@table_kernel(fastmath=_without_nan)
+def best_tree(scores, space, agenda, heads):
     """Find the projective tree with one root of the largest sum of arc scores.
 
     Halves are stored by their head and by their end, so that all sums run along rows. Only values
@@ -92,6 +98,8 @@ def best_tree(scores, heads):
     ----------
     scores : array of shape (N, N + 1)
         ``scores[m - 1, h]`` of the arc from head h, 0 the root symbol, to token m; may be -inf.
+    space, agenda : arrays
+        Of :func:`new_space`.
     heads : int array of shape (N,)
         Set to the heads of the best tree, the first met of equal ones. A tree also if all are -inf.
 
@@ -100,9 +108,11 @@ def best_tree(scores, heads):
     score : float
     """
     n = scores.shape[1]
-    tables = np.zeros((5, n, n))
+    tables = space[: 5 * n * n].reshape((5, n, n))
     right, right_by_end, left, left_by_end = tables[0], tables[1], tables[2], tables[3]
     arcs = tables[4]
+    for i in range(n):
+        right[i, i] = right_by_end[i, i] = left[i, i] = left_by_end[i, i] = 0.0
     for j in range(1, n):
         for i in range(j - 1, 0, -1):
             # between = max_k right[i, k] + left[j, k + 1], what an arc from i to j or back spans
@@ -121,7 +131,7 @@ def best_tree(scores, heads):
         if score > best:
             best, root = score, m
     heads[root - 1] = 0
-    agenda = np.empty((n + 1, 3), dtype=np.int64)  # kind, first and last position
+    # The agenda holds kinds, first and last positions.
     _backtrack(root, right, right_by_end, left, left_by_end, arcs, agenda, heads)
     return best
 

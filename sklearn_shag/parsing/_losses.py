@@ -20,7 +20,7 @@ from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import Heads
 from sklearn_shag.utils._arrays import as_list, log_of
 from sklearn_shag.utils._heads import check_tree
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import inner_table_kernel, table_kernel
 from sklearn_shag.utils._param_validation import as_floats, check_sample_weight
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike, SignArray
 
@@ -323,13 +323,14 @@ def cross_entropy(scores, known, weights):
     return -float(weights @ logs[rows, known]), gradient
 
 
-@kernel
+@table_kernel
 def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
     """Take over trees of which all heads are known; of others forbid arcs from other heads."""
     for s in range(indptr.size - 1):
         of_sentence = heads[indptr[s] : indptr[s + 1]]
-        n = of_sentence.size
-        n_known = np.sum(of_sentence >= 0)
+        n, n_known = of_sentence.size, 0
+        for m in range(n):
+            n_known += of_sentence[m] >= 0
         kinds[s] = NOTHING if n_known == 0 else SOME
         if n_known == n:
             kinds[s] = ALL
@@ -346,7 +347,7 @@ def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
                         arcs[begins[s] + m * (n + 1) + h] = -np.inf
 
 
-@kernel
+@inner_table_kernel
 def _is_projective_tree(heads):
     """Whether heads make a projective tree with one root: without cycles and crossing arcs."""
     n, n_roots = heads.size, 0

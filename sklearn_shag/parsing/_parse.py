@@ -10,7 +10,13 @@ import numpy as np
 
 from sklearn_shag.encoding import arc_begins, places_of, take_sentences
 from sklearn_shag.parsing._chart import ROUTES, run_charts
-from sklearn_shag.parsing._decoders import best_arborescence, best_tree
+from sklearn_shag.parsing._decoders import (
+    best_arborescence,
+    best_tree,
+    eisner,
+    maximum_arborescence,
+    new_space,
+)
 from sklearn_shag.parsing._potentials import (
     PackedGrammar,
     Potentials,
@@ -20,7 +26,7 @@ from sklearn_shag.parsing._potentials import (
 )
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from sklearn_shag.utils._arrays import log_of
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import kernel, table_kernel
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
 SMALLEST_MARGINAL = 1e-12
@@ -120,8 +126,11 @@ def decode(decoder, want, batch, scored, marginals):
     else:
         scores = log_of(marginals)  # some are forbidden, and no token is its own head
     heads = np.empty(batch.indptr[-1], dtype=np.int64)
-    find = _find_arborescences if decoder == "mst" else _find_trees
-    find(scores, arc_begins(batch.indptr), batch.indptr, heads)
+    places = arc_begins(batch.indptr), batch.indptr
+    if decoder == "mst":
+        _find_arborescences(scores, *places, heads)
+    else:
+        _find_trees(scores, *places, *new_space(int(np.diff(batch.indptr).max())), heads)
     return want(batch, scored, heads)
 
 
@@ -234,12 +243,11 @@ def find_impossible(allowed, projective):
 
 def has_tree(allowed, projective=True):
     """Tell whether allowed arcs of a sentence make a tree with one root, by default projective."""
-    heads = np.empty(allowed.shape[0], dtype=np.int64)
-    find = best_tree if projective else best_arborescence
-    return find(np.where(allowed, 0.0, -np.inf), heads) > -np.inf
+    _, score = (eisner if projective else maximum_arborescence)(np.where(allowed, 0.0, -np.inf))
+    return score > -np.inf
 
 
-@kernel
+@table_kernel
 def repair(marginals, factors):
     """Make signed marginals a distribution over heads for every token: clip, then renormalise.
 
@@ -249,17 +257,14 @@ def repair(marginals, factors):
     for s in range(factors.indptr.size - 1):
         n = factors.indptr[s + 1] - factors.indptr[s] + 1
         of_sentence = marginals[factors.begins[s] : factors.begins[s + 1]]
-        if np.isnan(of_sentence[0]):
-            of_sentence[:] = 1.0
+        is_lost = np.isnan(of_sentence[0])
         for m in range(1, n):
             row, total = of_sentence[(m - 1) * n : m * n], 0.0
-            if factors.arcs.size:
-                arcs = factors.arcs[factors.begins[s] + (m - 1) * n :]
-                for h in range(n):
-                    row[h] = max(row[h], SMALLEST_MARGINAL) if arcs[h] > -np.inf else 0.0
-            else:
-                for h in range(n):
-                    row[h] = max(row[h], SMALLEST_MARGINAL)
+            arcs = factors.arcs[factors.begins[s] + (m - 1) * n :]
+            for h in range(n):
+                row[h] = 1.0 if is_lost else max(row[h], SMALLEST_MARGINAL)
+                if arcs.size and arcs[h] == -np.inf:
+                    row[h] = 0.0
             row[m] = 0.0
             for h in range(n):
                 total += row[h]
@@ -267,13 +272,13 @@ def repair(marginals, factors):
                 row[h] /= total
 
 
-@kernel
-def _find_trees(scores, begins, indptr, heads):
+@table_kernel
+def _find_trees(scores, begins, indptr, space, agenda, heads):
     """Decode every sentence from the scores of its arcs, in the layout of marginals (eq. 28)."""
     for s in range(indptr.size - 1):
         n = indptr[s + 1] - indptr[s]
         of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
-        best_tree(of_sentence, heads[indptr[s] : indptr[s + 1]])
+        best_tree(of_sentence, space, agenda, heads[indptr[s] : indptr[s + 1]])
 
 
 @kernel

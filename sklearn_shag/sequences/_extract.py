@@ -14,7 +14,7 @@ from sklearn_shag.utils._arrays import (
     check_shape,
     check_shapes,
 )
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import kernel, table_kernel
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArrayLike
 
@@ -107,8 +107,8 @@ class HeadModifierSequences(NamedTuple):
     weights: FloatArray
 
 
-@kernel
-def _breadth_first(heads, indptr, tokens, sequence_indptr):
+@table_kernel
+def _breadth_first(heads, indptr, first, following, tokens, sequence_indptr):
     """List the tokens of every tree breadth-first, each head's modifiers head-outwards.
 
     The list is its own queue: the modifiers of the k-th token listed are appended in turn.
@@ -117,17 +117,13 @@ def _breadth_first(heads, indptr, tokens, sequence_indptr):
     without one.
     """
     sequence = 0
-    longest = 0
-    for s in range(indptr.size - 1):
-        longest = max(longest, indptr[s + 1] - indptr[s])
     # Linked lists of the modifiers of each position, split by side; scans from the far ends
     # put the closest modifier first.
-    first = np.empty((longest + 1, 2), dtype=np.int64)
-    following = np.empty(longest + 1, dtype=np.int64)
     for s in range(indptr.size - 1):
         start = indptr[s]
         n_tokens = indptr[s + 1] - start
-        first[: n_tokens + 1] = 0
+        for position in range(n_tokens + 1):
+            first[position, LEFT] = first[position, RIGHT] = 0
         for token in range(1, n_tokens + 1):
             head = heads[start + token - 1]
             if token < head:
@@ -210,9 +206,10 @@ def extract_sequences(
     (array([2, 1, 0]), array([0, 1, 2, 2, 3, 3, 3, 3]))
     """
     codes, heads, indptr = check_trees(codes, heads, indptr, n_symbols)
-    tokens = np.empty(codes.size, dtype=np.int64)
+    tokens, longest = np.empty(codes.size, dtype=np.int64), np.diff(indptr).max(initial=0) + 1
     sequence_indptr = np.zeros(2 * codes.size + indptr.size, dtype=np.int64)
-    cyclic = _breadth_first(heads, indptr, tokens, sequence_indptr)
+    first, following = np.empty((longest, 2), np.int64), np.empty(longest, np.int64)
+    cyclic = _breadth_first(heads, indptr, first, following, tokens, sequence_indptr)
     if cyclic >= 0:
         of_sentence = heads[indptr[cyclic] : indptr[cyclic + 1]]
         raise ValueError(f"The heads of sentence {cyclic} are not a tree: {shorten(of_sentence)}.")

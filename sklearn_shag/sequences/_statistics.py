@@ -22,7 +22,7 @@ from sklearn_shag.sequences._labels import (
 )
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import check_codes, check_indptr, check_positive, check_shapes
-from sklearn_shag.utils._kernel import kernel
+from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray
 
 
@@ -237,10 +237,11 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     n_sequences = np.bincount(pairs, weights=own.weights, minlength=alphabet.n_pairs).reshape(-1, 2)
     n_sequences[alphabet.unknown_head] = n_sequences.sum(axis=0)
 
-    nothing = np.zeros(0)
-    n_trigrams = _list_trigrams(own, pairs, n_symbols, np.zeros((4, 0), np.int64), nothing)
+    space = np.empty((3, n_symbols), np.int64)
+    nothing = np.zeros((4, 0), np.int64), np.zeros(0)
+    n_trigrams = _list_trigrams(own, pairs, n_symbols, space, *nothing)
     codes, counts = np.empty((4, n_trigrams), np.int64), np.empty(n_trigrams)
-    _list_trigrams(own, pairs, n_symbols, codes, counts)
+    _list_trigrams(own, pairs, n_symbols, space, codes, counts)
     indptr, *trigrams = _add_up(n_symbols, *codes, counts)
     # The pool of all heads comes last.
     _, directions = split_pair(np.repeat(np.arange(alphabet.n_pairs), np.diff(indptr)))
@@ -251,21 +252,19 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     return SequenceStatistics(roots, n_sequences, indptr, *trigrams)
 
 
-@kernel
-def _list_trigrams(sequences, pairs, n_symbols, codes, counts):
+@table_kernel
+def _list_trigrams(sequences, pairs, n_symbols, space, codes, counts):
     """List pair, first, middle and last of all trigrams with their counts; returns how many.
 
     With empty arrays they are only counted.
     """
     n = 0
-    earlier = np.zeros(n_symbols, np.int64)
-    later = np.zeros(n_symbols, np.int64)
-    present = np.empty(n_symbols, np.int64)
+    earlier, later, present = space[0], space[1], space[2]
     for s in range(pairs.size):
         x = sequences.modifiers[sequences.indptr[s] : sequences.indptr[s + 1]]
         n_present = 0
-        earlier[:] = 0
-        later[:] = 0
+        for symbol in range(n_symbols):
+            earlier[symbol] = later[symbol] = 0
         for symbol in x:
             if later[symbol] == 0:
                 present[n_present] = symbol
