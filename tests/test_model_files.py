@@ -12,6 +12,7 @@ import sklearn_shag
 from sklearn_shag import load_model
 from sklearn_shag.treebank import read_conllu
 from tests.estimators import ESTIMATORS, TRANSFORMERS
+from tests.loops import over
 from tests.model_files import EXPECTED, FOLDER, SENTENCES, answers, short_trees, small_models
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
@@ -57,8 +58,8 @@ def by_pickle(model):
     return pickle.loads(pickle.dumps(model))
 
 
-@pytest.mark.parametrize("carry", [by_skops, by_joblib, by_pickle])
 @pytest.mark.parametrize("name", SMALL)
+@over("carry", [by_skops, by_joblib, by_pickle])
 def test_other_formats_carry_models_too(name, carry):
     model = small_models()[name]
     other = carry(model)

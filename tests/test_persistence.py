@@ -1,5 +1,6 @@
 """Model files: exact round trips, refusal of everything that is not one, atomic replacement."""
 
+import copy
 import io
 import json
 import os
@@ -8,7 +9,7 @@ import pickle
 import re
 import tracemalloc
 import zipfile
-from functools import partial
+from functools import cache, partial
 
 import joblib
 import numpy as np
@@ -37,6 +38,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.sequences import SequenceStatistics
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.estimators import BY_SENTENCE, ESTIMATORS
+from tests.loops import over
 
 # Every estimator, and others with parameters of other kinds.
 MODELS = [
@@ -66,6 +68,7 @@ PIPELINES = [
         ]
     ),
     make_pipeline(make_pipeline(TokenFeature("form", min_count=2)), SpectralSHAG(2)),
+    make_pipeline("passthrough", None, DeterministicSHAG()),
 ]
 
 
@@ -187,6 +190,16 @@ def read_parts(path):
     return json.loads(arrays.pop("header").tobytes()), arrays
 
 
+@cache
+def _first_parts(path):
+    return read_parts(path)
+
+
+def first_parts(path):
+    """The parts that a file had when they were first asked for: cases of a test change it."""
+    return copy.deepcopy(_first_parts(path))
+
+
 def write_parts(path, header, arrays):
     """The inverse; the header as bytes stays as it is."""
     if not isinstance(header, bytes):
@@ -272,7 +285,7 @@ class TestRoundTrip:
         loaded = round_trip(feature, tmp_path / "feature.npz")
         assert loaded.get_params() == feature.get_params()
 
-    @pytest.mark.parametrize("options", [{"verbose": True}, {"transform_input": ["X"]}], ids=str)
+    @over("options", [{"verbose": True}, {"transform_input": ["X"]}])
     def test_options_of_a_pipeline_are_kept_or_refused(self, english, tmp_path, options):
         pipeline = Pipeline([("shag", DeterministicSHAG())]).fit(english[:9])
         pipeline.set_params(**options)
@@ -298,7 +311,7 @@ class TestRoundTrip:
         assert_same(model, round_trip(model, cast(path)))
         assert list(tmp_path.iterdir()) == [path]
 
-    @pytest.mark.parametrize(
+    @over(
         "symbol",
         [
             "é",
@@ -314,7 +327,6 @@ class TestRoundTrip:
             "e\u0301",
             "<root>",
         ],
-        ids=ascii,
     )
     def test_symbols(self, tmp_path, symbol):
         model = DeterministicSHAG().fit([[symbol, "b", symbol], ["b"]], [[2, 0, 2], [0]])
@@ -326,9 +338,7 @@ class TestRoundTrip:
             loaded.predict_marginals([[symbol, "b", symbol]]),
         )
 
-    @pytest.mark.parametrize(
-        "symbol", ["é", "日本語", "🌳" * 3, "x" * 5000, "trailing  ", "  lead", "\u00a0"], ids=ascii
-    )
+    @over("symbol", ["é", "日本語", "🌳" * 3, "x" * 5000, "trailing  ", "  lead", "\u00a0"])
     def test_symbols_of_a_feature(self, tmp_path, symbol):
         trees = [DependencyTree(["w", "v", "w"], [2, 0, 2], symbols=[symbol, "b", symbol])]
         feature = TokenFeature("symbol", min_count=2).fit(trees)
@@ -390,36 +400,38 @@ class TestComposed:
         with pytest.raises(TypeError, match=r"A FunctionTransformer cannot be saved as arrays"):
             save_model(model, tmp_path / "model.npz")
         model = AveragedSHAG([("member", SpectralSHAG(2))], weights=np.ones(1)).fit(english[:50])
-        with pytest.raises(TypeError, match=r"weights=array\(\[1\.\]\) cannot .* a list of them"):
+        with pytest.raises(
+            TypeError, match=r"model/weights=array\(\[1\.\]\) cannot .* a list of them"
+        ):
             save_model(model, tmp_path / "model.npz")
 
-    @pytest.mark.parametrize(
+    @over(
         ("place", "value"),
         [
-            (("estimators",), 5),
-            (("estimators",), [["member"]]),
-            (("estimators", 0, 1, "class"), "os.system"),
-            (("estimators", 0, 1, "params"), {"n_states": {"os.system": "ls"}}),
+            (("params", "estimators"), 5),
+            (("params", "estimators"), [["member"]]),
+            (("params", "estimators", 0, "tuple", 1, "class"), "os.system"),
+            (("params", "estimators", 0, "tuple", 1, "params"), {"n_states": {"os.system": "ls"}}),
             (("attributes",), {}),
-            (("attributes", "named_estimators_"), {"kind": "members"}),
-            (("attributes", "named_estimators_"), {"kind": "plain", "value": 5}),
-            (("attributes", "named_estimators_", "members", 0, 1, "attributes"), {}),
-            (("attributes", "named_estimators_", "members", 0, 1, "class"), "os.system"),
+            (("attributes", "named_estimators_"), None),
+            (("attributes", "named_estimators_"), 5),
+            (("attributes", "named_estimators_"), {"dict": {"member": 5}}),
+            (("attributes", "named_estimators_", "dict", "member", "attributes"), {}),
+            (("attributes", "named_estimators_", "dict", "member", "class"), "os.system"),
             (
-                ("attributes", "named_estimators_", "members", 0, 1),
-                {"class": "FrozenEstimator", "key": "model/estimators/0"},
+                ("attributes", "named_estimators_", "dict", "member"),
+                {"class": "FrozenEstimator", "key": "model/estimators/0/1"},
             ),
             (
-                ("attributes", "named_estimators_", "members", 0, 1),
+                ("attributes", "named_estimators_", "dict", "member"),
                 {"class": "FrozenEstimator", "key": "", "estimator": {"class": "os.system"}},
             ),
         ],
-        ids=str,
     )
     def test_damaged_descriptions(self, english, tmp_path, place, value):
         path = tmp_path / "model.npz"
         save_model(AveragedSHAG([("member", SpectralSHAG(2))]).fit(english[:50]), path)
-        header, arrays = read_parts(path)
+        header, arrays = first_parts(path)
         *outer, last = place
         part = header["model"]
         for step in outer:
@@ -479,7 +491,7 @@ class TestNoCodeFromFiles:
 
     def test_object_array_as_attribute(self, small, bomb):
         header, arrays = read_parts(small)
-        header["model"]["attributes"]["symbols_"] = {"kind": "array"}
+        header["model"]["attributes"]["symbols_"] = None
         arrays["model/symbols_"] = np.array([bomb], dtype=object)
         write_parts(small, header, arrays)
         assert_refused(small)
@@ -493,7 +505,7 @@ class TestNoCodeFromFiles:
             np.save(file, np.array([bomb], dtype=object), allow_pickle=True)
         assert_refused(small)
 
-    @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+    @over("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
     def test_pickle(self, small, bomb, protocol):
         small.write_bytes(pickle.dumps(bomb, protocol=protocol))
         assert_refused(small)
@@ -515,12 +527,12 @@ class TestNoCodeFromFiles:
                 archive.writestr(name, content)
         assert_refused(small)
 
-    @pytest.mark.parametrize(
+    @over(
         "name",
         ["os.system", "subprocess.Popen", "FunctionTransformer", "BaseSHAG", "dict", "Operators"],
     )
     def test_other_classes(self, small, name):
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         header["model"] = {"class": name, "params": {}, "attributes": {}}
         write_parts(small, header, arrays)
         assert_refused(small)
@@ -570,16 +582,14 @@ class TestDamage:
             if loaded is not None:
                 assert_same(model, loaded)
 
-    @pytest.mark.parametrize("prefix", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"\x80\x04"])
+    @over("prefix", [b"", b"PK\x03\x04", b"\x93NUMPY\x01\x00", b"\x80\x04"])
     def test_random_bytes(self, small, prefix):
         rng = np.random.default_rng(1)
         for size in (0, 1, 10, 100, 1000):
             small.write_bytes(prefix + rng.bytes(size))
             assert_refused(small)
 
-    @pytest.mark.parametrize(
-        "content", ["", "# sent_id = 1\n", "{}", '{"format": 1}', "\n" * 99], ids=ascii
-    )
+    @over("content", ["", "# sent_id = 1\n", "{}", '{"format": 1}', "\n" * 99])
     def test_text(self, small, content):
         small.write_text(content)
         assert_refused(small)
@@ -637,7 +647,7 @@ class TestDamage:
             archive.writestr("word/document.xml", "<xml/>")
         assert_refused(small)
 
-    @pytest.mark.parametrize(
+    @over(
         "header",
         [
             b"",
@@ -656,24 +666,23 @@ class TestDamage:
             b'{"format": 1, "model": {"class": "SpectralSHAG"}}',
             b'{"format": 1, "model": {"class": ["SpectralSHAG"]}}',
             b'{"format": 1, "model": {"class": "Pipeline"}}',
-            b'{"format": 1, "model": {"class": "Pipeline", "steps": [1]}}',
+            b'{"format": 1, "model": {"class": "Pipeline", "params": {"steps": [1]}}}',
             b'{"format": 1, "model": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         ],
-        ids=lambda header: ascii(header[:50]),
     )
     def test_header(self, small, header):
-        write_parts(small, header, read_parts(small)[1])
+        write_parts(small, header, first_parts(small)[1])
         assert_refused(small)
 
-    @pytest.mark.parametrize("version", [2, 1000, "2", None, 0, 1.5])
+    @over("version", [2, 1000, "2", None, 0, 1.5])
     def test_other_format(self, small, version):
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         write_parts(small, {**header, "format": version}, arrays)
         assert_refused(small)
         with pytest.raises(ValueError, match=rf"format {version}; .* reads format 1\. Use the"):
             load_model(small)
 
-    @pytest.mark.parametrize(
+    @over(
         "change",
         [
             {"class": "Transformer"},
@@ -683,59 +692,58 @@ class TestDamage:
             {"params": None},
             {"attributes": None},
             {"attributes": {"symbols_": {}}},
-            {"attributes": {"symbols_": {"kind": "strings", "dtype": "nonsense", "values": []}}},
-            {"attributes": {"operators_": {"kind": "array"}}},
+            {"attributes": {"symbols_": []}},
+            {"attributes": {"operators_": None}},
             {"class": "FrozenEstimator", "key": "model"},
         ],
-        ids=str,
     )
     def test_description(self, small, change):
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         header["model"] |= change
         write_parts(small, header, arrays)
         assert_refused(small)
 
     def test_symbols_are_strings(self, small):
         header, arrays = read_parts(small)
-        header["model"]["attributes"]["symbols_"]["values"] = ["D", 5, "V"]
+        header["model"]["attributes"]["symbols_"] = ["D", 5, "V"]
         write_parts(small, header, arrays)
         assert_refused(small)
 
-    @pytest.mark.parametrize("name", ["model/operators_/A", "model/fallback_operators_/alpha_1"])
+    @over("name", ["model/operators_/A", "model/fallback_operators_/alpha_1"])
     def test_missing_array(self, small, name):
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         del arrays[name]
         write_parts(small, header, arrays)
         assert_refused(small)
 
-    @pytest.mark.parametrize("missing", ["symbols_", "operators_", "fallback_operators_"])
+    @over("missing", ["symbols_", "operators_", "fallback_operators_"])
     def test_missing_attribute(self, small, missing):
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         del header["model"]["attributes"][missing]
         write_parts(small, header, arrays)
         assert_refused(small)
 
-    @pytest.mark.parametrize("name", ["predict", "fit", "decoder", "_deterministic"])
+    @over("name", ["predict", "fit", "decoder", "_deterministic"])
     def test_attribute_that_is_none(self, small, name):
         """A file must not replace methods or parameters by arrays."""
-        header, arrays = read_parts(small)
-        header["model"]["attributes"][name] = {"kind": "array"}
+        header, arrays = first_parts(small)
+        header["model"]["attributes"][name] = None
         write_parts(small, header, {**arrays, f"model/{name}": np.zeros(2)})
         assert_refused(small)
 
-    @pytest.mark.parametrize("field", Operators._fields)
-    @pytest.mark.parametrize("attribute", ["operators_", "fallback_operators_"])
+    @over("field", Operators._fields)
+    @over("attribute", ["operators_", "fallback_operators_"])
     def test_operators_of_the_wrong_shape(self, small, field, attribute):
         """Kernels do not check bounds: what does not fit must not get to them."""
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         name = f"model/{attribute}/{field}"
         for wrong in (arrays[name][:-1], arrays[name][..., :0], np.zeros(3), np.array(1.0)):
             write_parts(small, header, {**arrays, name: wrong})
             assert_refused(small)
 
-    @pytest.mark.parametrize("field", SequenceStatistics._fields)
+    @over("field", SequenceStatistics._fields)
     def test_statistics_that_learners_cannot_trust(self, small, field):
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         name = f"model/statistics_/{field}"
         largest = arrays[name].copy()
         largest[-1] = 100 if largest.dtype == np.int64 else np.inf
@@ -743,18 +751,17 @@ class TestDamage:
             write_parts(small, header, {**arrays, name: wrong})
             assert_refused(small)
 
-    @pytest.mark.parametrize(
+    @over(
         "change",
         [
             lambda indptr: np.maximum(indptr, 1),
             lambda indptr: np.minimum(indptr, indptr[-1] - 1),
             lambda indptr: np.r_[0, indptr[-1], indptr[2:]],
         ],
-        ids=["the first left out", "the last left out", "backwards"],
     )
     def test_statistics_divide_all_trigrams(self, small, change):
         """Learners slice with neighbours in `indptr`; a slice that runs backwards is empty."""
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         name = "model/statistics_/indptr"
         write_parts(small, header, {**arrays, name: change(arrays[name])})
         size = arrays["model/statistics_/counts"].size
@@ -769,7 +776,7 @@ class TestDamage:
         write_parts(small, header, {**arrays, "model/statistics_/middle": last})
         assert_refused(small)
 
-    @pytest.mark.parametrize(
+    @over(
         ("field", "count", "message"),
         [
             ("roots", -0.5, r"roots\[2\] must be from 0 to inf, got -0\.5"),
@@ -778,35 +785,35 @@ class TestDamage:
         ],
     )
     def test_counts_of_nothing(self, small, field, count, message):
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         array = arrays[f"model/statistics_/{field}"]
         array.flat[-1] = count
         write_parts(small, header, arrays)
         with pytest.raises(ModelFileError, match=message):
             load_model(small)
 
-    @pytest.mark.parametrize("change", WRONG_WORDS, ids=lambda change: change[0])
+    @over("change", WRONG_WORDS)
     def test_words_that_kernels_cannot_trust(self, small_words, change):
         message, field, make_wrong = change
-        header, arrays = read_parts(small_words)
+        header, arrays = first_parts(small_words)
         name = f"model/statistics_/{field}"
         write_parts(small_words, header, {**arrays, name: make_wrong(arrays[name])})
         with pytest.raises(ValueError, match=message):
             load_model(small_words)
 
-    @pytest.mark.parametrize("change", WRONG_LABELS, ids=lambda change: change[0])
+    @over("change", WRONG_LABELS)
     def test_labels_that_cannot_be_looked_up(self, small_words, change):
         message, field, make_wrong = change
-        header, arrays = read_parts(small_words)
+        header, arrays = first_parts(small_words)
         name = f"model/label_counts_/{field}"
         write_parts(small_words, header, {**arrays, name: make_wrong(arrays[name])})
         with pytest.raises(ValueError, match=message):
             load_model(small_words)
 
-    @pytest.mark.parametrize("labels", [[], ["det", "nsubj"], ["det", "nsubj", 5]])
+    @over("labels", [[], ["det", "nsubj"], ["det", "nsubj", 5]])
     def test_labels_and_counts_that_do_not_fit(self, small_words, labels):
-        header, arrays = read_parts(small_words)
-        header["model"]["attributes"]["labels_"]["values"] = labels
+        header, arrays = first_parts(small_words)
+        header["model"]["attributes"]["labels_"] = labels
         write_parts(small_words, header, arrays)
         assert_refused(small_words)
 
@@ -817,13 +824,13 @@ class TestDamage:
         write_parts(small_words, header, {**arrays, **empty})
         with pytest.raises(ValueError, match="holds 0 counts of 3 labels"):
             load_model(small_words)
-        header["model"]["attributes"]["labels_"]["values"] = []
+        header["model"]["attributes"]["labels_"] = []
         write_parts(small_words, header, {**arrays, **empty})
         assert load_model(small_words).labels_.size == 0
 
-    @pytest.mark.parametrize("field", LexicalStatistics._fields)
+    @over("field", LexicalStatistics._fields)
     def test_words_of_the_wrong_shape(self, small_words, field):
-        header, arrays = read_parts(small_words)
+        header, arrays = first_parts(small_words)
         name = f"model/statistics_/{field}"
         right = arrays[name]
         longer = np.append(right, right[-1:])
@@ -838,7 +845,7 @@ class TestDamage:
             write_parts(small_words, header, {**arrays, name: wrong})
             assert_refused(small_words)
 
-    @pytest.mark.parametrize(
+    @over(
         ("name", "values"),
         [
             ("words_", ["the", "a", "dog", "barks"]),
@@ -850,16 +857,16 @@ class TestDamage:
         ],
     )
     def test_words_and_tags_that_do_not_fit(self, small_words, name, values):
-        header, arrays = read_parts(small_words)
-        assert load_model(small_words).words_.tolist() == ["a", "the", "dog", "barks"]
-        header["model"]["attributes"][name]["values"] = values
+        header, arrays = first_parts(small_words)
+        assert header["model"]["attributes"]["words_"] == ["a", "the", "dog", "barks"]
+        header["model"]["attributes"][name] = values
         write_parts(small_words, header, arrays)
         assert_refused(small_words)
 
     def test_words_of_no_tag_at_all(self, small_words):
         header, arrays = read_parts(small_words)
         for name in ("words_", "symbols_"):
-            header["model"]["attributes"][name]["values"] = []
+            header["model"]["attributes"][name] = []
         empty = [[], [0], [0, 0, 0, 0, 0], [], []]
         for field, values in zip(LexicalStatistics._fields, empty, strict=True):
             dtype = arrays[f"model/statistics_/{field}"].dtype
@@ -962,9 +969,9 @@ class TestLimits:
         small.write_bytes(lies)
         assert_refused(small)
 
-    @pytest.mark.parametrize("n", [100, 100_000])
+    @over("n", [100, 100_000])
     def test_deep_headers(self, small, n):
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         header["model"]["params"]["n_jobs"] = "@"
         text = json.dumps(header).replace('"@"', "[" * n + "]" * n)
         write_parts(small, text.encode(), arrays)
@@ -972,10 +979,9 @@ class TestLimits:
 
     def test_many_estimators(self, small):
         header, arrays = read_parts(small)
-        step = {"class": "DummyParser", "params": {}, "nested": [], "attributes": {"seed_": {}}}
-        step["attributes"]["seed_"] = {"kind": "plain", "value": 0}
-        steps = [[f"step{k}", step] for k in range(2000)]
-        header["model"] = {"class": "Pipeline", "params": {}, "nested": [], "steps": steps}
+        step = {"class": "DummyParser", "params": {}, "attributes": {"seed_": 0}}
+        steps = [{"tuple": [f"step{k}", step]} for k in range(2000)]
+        header["model"] = {"class": "Pipeline", "params": {"steps": steps}}
         write_parts(small, header, arrays)
         with pytest.raises(ModelFileError, match="more than 1,000 estimators"):
             load_model(small)
@@ -1023,19 +1029,20 @@ WRONG_HEADERS = [
     ("unexpected keyword argument 'x'", ("params", "x"), 1),
     ("range that is too long", ("params", "n_jobs"), {"range": [0, 10**15, 1]}),
     ("a value of an unknown kind", ("params", "n_jobs"), {"set": [1]}),
-    ("symbols_ holds strings that are empty", ("attributes", "symbols_", "values"), ["", "N", "V"]),
-    ("not sorted, or there twice", ("attributes", "symbols_", "values"), ["N", "D", "V"]),
-    ("not sorted, or there twice", ("attributes", "symbols_", "values"), ["D", "D", "V"]),
+    ("symbols_ holds strings that are empty", ("attributes", "symbols_"), ["", "N", "V"]),
+    ("not sorted, or there twice", ("attributes", "symbols_"), ["N", "D", "V"]),
+    ("not sorted, or there twice", ("attributes", "symbols_"), ["D", "D", "V"]),
     ("model is a 'Other', of which files hold none", ("class",), "Other"),
-    ("has no 'nested', or none that is a list", ("nested",), {}),
+    ("has no 'params', or none that is a dict", ("params",), []),
+    ("has the parameter 'memory', which is never saved", ("params", "memory"), "folder"),
 ]
 
 
 class TestChecks:
-    @pytest.mark.parametrize("wrong", WRONG_HEADERS, ids=lambda wrong: f"{wrong[1]}={wrong[2]}")
+    @over("wrong", WRONG_HEADERS)
     def test_headers(self, small, wrong):
         message, (*way, last), value = wrong
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         place = header["model"]
         for key in way:
             place = place[key]
@@ -1044,7 +1051,7 @@ class TestChecks:
         with pytest.raises(ModelFileError, match=re.escape(message)):
             load_model(small)
 
-    @pytest.mark.parametrize(
+    @over(
         ("value", "annotation"),
         [
             ([0.5, "x"], list[float]),
@@ -1074,9 +1081,9 @@ class TestChecks:
         with pytest.raises(ModelFileError, match="has 0 states over 3 symbols"):
             load_model(small)
 
-    @pytest.mark.parametrize("field", Operators._fields)
+    @over("field", Operators._fields)
     def test_a_fallback_that_cannot_parse(self, small, field):
-        header, arrays = read_parts(small)
+        header, arrays = first_parts(small)
         name = f"model/fallback_operators_/{field}"
         for head in range(len(arrays[name])):
             array = arrays[name].copy()
@@ -1110,7 +1117,9 @@ class TestChecks:
         header, arrays = read_parts(small)
         header["model"]["params"]["memory"] = str(tmp_path)
         write_parts(small, header, arrays)
-        with pytest.raises(ModelFileError, match="a pipeline with a memory, which holds pickles"):
+        with pytest.raises(
+            ModelFileError, match="has the parameter 'memory', which is never saved"
+        ):
             load_model(small)
 
 
@@ -1186,7 +1195,7 @@ class TestNotStorable:
         with pytest.raises(NotFittedError, match="SpectralSHAG"):
             save_model(pipeline, tmp_path / "model.npz")
 
-    @pytest.mark.parametrize(
+    @over(
         "value",
         [
             object(),
@@ -1200,26 +1209,26 @@ class TestNotStorable:
             [object()],
             np.random.default_rng(0),
         ],
-        ids=lambda value: type(value).__name__,
     )
     def test_parameter(self, english, tmp_path, value):
         model = DeterministicSHAG().fit(english[:9])
         model.n_jobs = value
-        with pytest.raises(TypeError, match=r"The parameter n_jobs=.* cannot be saved; set it to"):
+        with pytest.raises(
+            TypeError, match=r"model/n_jobs.*=.* cannot be saved; set the parameter"
+        ):
             save_model(model, tmp_path / "model.npz")
-        with pytest.raises(TypeError, match=r"The parameter n_jobs=.* cannot be saved; set it to"):
+        with pytest.raises(
+            TypeError, match=r"model/steps/0/1/n_jobs.*=.* cannot be saved; set the"
+        ):
             save_model(make_pipeline(model), tmp_path / "model.npz")
         assert list(tmp_path.iterdir()) == []
 
-    @pytest.mark.parametrize(
+    @over(
         "step",
         [
-            "passthrough",
-            None,
             FunctionTransformer(),
             FeatureUnion([("a", TokenFeature())]),
         ],
-        ids=str,
     )
     def test_other_steps(self, english, tmp_path, step):
         shag = DeterministicSHAG().fit(english[:9])
@@ -1236,13 +1245,13 @@ class TestNotStorable:
         with pytest.raises(TypeError, match=r"cannot be saved as arrays; use joblib\.dump"):
             save_model(Mine(2).fit(english[:9]), tmp_path / "model.npz")
 
-    @pytest.mark.parametrize(
+    @over(
         ("model", "advice"),
         [
             (
                 None,
                 r"use joblib\.dump, or save one of DMV, EMSHAG, AveragedSHAG, .*"
-                r"SpectralSHAGCV, Tagger, TokenFeature or a Pipeline",
+                r"SpectralSHAGCV, Tagger, TokenFeature, Pipeline, FrozenEstimator\.",
             ),
             (1, r"use joblib\.dump"),
             ([], r"use joblib\.dump"),
@@ -1250,7 +1259,6 @@ class TestNotStorable:
             (pathlib.Path("model"), r"The model comes first"),
             (DeterministicSHAG, "save a fitted instance of it"),
         ],
-        ids=str,
     )
     def test_no_model(self, model, advice, tmp_path):
         with pytest.raises(TypeError, match=f"cannot be saved.*{advice}"):
@@ -1263,7 +1271,7 @@ class TestNotStorable:
             save_model(search, tmp_path / "model.npz")
         save_model(search.best_estimator_, tmp_path / "model.npz")
 
-    @pytest.mark.parametrize("path", [None, 7, SpectralSHAG(), io.BytesIO()], ids=type)
+    @over("path", [None, 7, SpectralSHAG(), io.BytesIO()])
     def test_no_path(self, english, path, tmp_path):
         message = f"path of a file must be a str or os.PathLike, got {type(path).__name__}: "
         with pytest.raises(TypeError, match=message):

@@ -3,10 +3,10 @@
 import io
 import json
 import math
-import re
 import zipfile
 
 import numpy as np
+from numpy.lib import format
 
 from sklearn_shag.utils._arrays import check_shape
 
@@ -18,13 +18,9 @@ _MAX_MEMBERS = 1 << 14  # arrays of an archive
 _ENTRY = b"PK\x01\x02"  # what each entry of the directory of an archive begins with
 _PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_CHUNK = 1 << 20  # bytes that are unpacked at once
-_NPY = b"\x93NUMPY\x01\x00"  # magic and version of a .npy file
-# Its header, as numpy writes it for the arrays that models have.
-_NPY_HEADER = re.compile(
-    r"{'descr': '(\|b1|\|u1|<i8|<f4|<f8)', 'fortran_order': (True|False), "
-    r"'shape': \((|\d{1,18},|\d{1,18}(?:, \d{1,18})+)\), } *\n"
-)
+_NPY = (1, 0)  # the version of .npy files
+_LONGEST_HEADER = 256  # of an .npy file, in bytes; that of an array of a model has 118
+_TYPES = ("bool", "uint8", "int64", "float32", "float64")
 
 
 class ModelFileError(ValueError):
@@ -161,25 +157,17 @@ def _children(node):
 
 def _read_npy(file, n_bytes, name):
     """Read an .npy file whose size is known, so that its header cannot ask for more room."""
-    start = file.read(len(_NPY) + 2)
-    length = int.from_bytes(start[len(_NPY) :], "little")
-    match = _NPY_HEADER.fullmatch(file.read(length).decode("latin-1"))
-    if not start.startswith(_NPY) or match is None:
+    version = format.read_magic(file)
+    shape, _, dtype = format.read_array_header_1_0(file, _LONGEST_HEADER)
+    if version != _NPY or dtype not in _TYPES:
         raise ModelFileError(
-            f"the array {name} is none of version 1.0 of .npy files, of the types bool, uint8, "
-            f"int64, float32 or float64."
+            f"the array {name} is none of version 1.0 of .npy files, of the types "
+            f"{', '.join(_TYPES)}."
         )
-    dtype, fortran_order = np.dtype(match[1]), match[2] == "True"
-    shape = tuple(int(size) for size in match[3].split(",") if size)
-    if len(start) + length + math.prod(shape) * dtype.itemsize != n_bytes:
+    if file.tell() + math.prod(shape) * dtype.itemsize != n_bytes:
         raise ModelFileError(f"the array {name} is longer or shorter than it should be.")
-    array = np.empty(shape[::-1] if fortran_order else shape, dtype)
-    rest = memoryview(array.reshape(-1).view(np.uint8))
-    while len(rest):
-        n_read = file.readinto(rest[:_CHUNK])
-        if not n_read:
-            raise ModelFileError(f"the array {name} is cut off.")
-        rest = rest[n_read:]
-    if match[1] == "|b1" and array.view(np.uint8).max(initial=0) > 1:
+    file.seek(0)
+    array = format.read_array(file, allow_pickle=False)
+    if dtype == "bool" and array.view(np.uint8).max(initial=0) > 1:
         raise ModelFileError(f"the array {name} is of bool, but holds other bytes than 0 and 1.")
-    return array.T if fortran_order else array
+    return array

@@ -13,7 +13,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
@@ -21,7 +20,7 @@ from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, TokenFeature
 from sklearn_shag.utils._arrays import check_finite
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
-from sklearn_shag.utils._messages import printable
+from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
 
 FORMAT_VERSION = 1
@@ -93,7 +92,7 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
     array([2, 0])
     """
     contents = Contents(arrays := {}, {})
-    header = {"format": FORMAT_VERSION, "model": _describe(model, "model", contents)}
+    header = {"format": FORMAT_VERSION, "model": _describe_model(model, "model", contents, True)}
     arrays[HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with atomic_write(path, "wb") as file:
         np.savez_compressed(file, **arrays)
@@ -168,8 +167,8 @@ def _load(data, max_bytes):
             f"it has the format {version}; this version of sklearn_shag reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
-    description = _take(header, "model", dict, "the header")
-    return _restore(description, "model", Source(archive, {}, [], max_bytes))
+    source = Source(archive, {}, [], max_bytes)
+    return _restore_model(header.get("model"), "model", source, True)
 
 
 def _take(described, name, kind, key):
@@ -185,10 +184,10 @@ def _classes():
     """The only classes that are ever made from a file, by name: all public estimators."""
     import sklearn_shag
 
-    public = [getattr(sklearn_shag, name) for name in sklearn_shag.__all__] + [TokenFeature]
+    public = [getattr(sklearn_shag, name) for name in sklearn_shag.__all__]
     return {
         value.__name__: value
-        for value in public
+        for value in (*public, TokenFeature, Pipeline, FrozenEstimator)
         if inspect.isclass(value)
         and issubclass(value, BaseEstimator)
         and not inspect.isabstract(value)
@@ -208,35 +207,33 @@ def _attributes(cls):
     return kinds
 
 
-def _describe(model, key, contents, fitted=True):
+def _describe_model(model, key, contents, fitted):
     """Describe a model for the header; its arrays go to `contents` under names with the key.
 
     One that is not to be fitted, such as a member as it was given, is no more than its parameters.
+    One that is frozen always is, and is described where it is met first, as it is restored.
     """
     cls = type(model)
-    if cls is FrozenEstimator:
-        return _describe_frozen(model, key, contents)
-    if cls is not Pipeline and cls not in _classes().values():
+    if cls not in _classes().values():
         raise TypeError(_describe_other(model))
+    described = {"class": cls.__name__}
+    if cls is FrozenEstimator:
+        described["key"] = contents.frozen.setdefault(id(model), key)
+        if described["key"] == key:
+            place = f"{key}/estimator"
+            described["estimator"] = _describe_model(model.estimator, place, contents, True)
+        return described
     params = model.get_params(deep=False)
     params |= dict.fromkeys(getattr(cls, "_unsaved_params", ()))
-    if cls is Pipeline and params["memory"] is not None:
+    if params.get("memory") is not None:
         raise TypeError("A pipeline with a memory, a folder of pickles, cannot be saved; set None.")
-    described = {"class": cls.__name__}
-    if cls is Pipeline:
-        described["steps"] = [
-            [name, _describe(step, f"{key}/{name}", contents, fitted)]
-            for name, step in params.pop("steps")
-        ]
-    # Frozen estimators are where they are met first, also when they are restored.
-    members = {"estimators": params.pop("estimators")} if issubclass(cls, ComposedParser) else {}
-    nested = [name for name, value in params.items() if isinstance(value, BaseEstimator)]
-    members["nested"] = [(name, params.pop(name)) for name in nested]
-    for part, named in members.items():
-        described[part] = _describe_members(named, f"{key}/{part}", contents, fitted=False)
-    described["params"] = _describe_params(params)
+    of_steps = fitted and cls is Pipeline
+    described["params"] = {
+        name: _describe(value, f"{key}/{name}", contents, of_steps)
+        for name, value in params.items()
+    }
     check_params(model)
-    if fitted and cls is not Pipeline:
+    if fitted and not of_steps:
         check_is_fitted(model)
         kinds = _attributes(cls)
         described["attributes"] = {
@@ -245,22 +242,6 @@ def _describe(model, key, contents, fitted=True):
             if name in kinds
         }
     return described
-
-
-def _describe_frozen(model, key, contents):
-    """Describe a frozen estimator, which is always fitted, where it is met first."""
-    first = contents.frozen.setdefault(id(model), key)
-    described = {"class": "FrozenEstimator", "key": first}
-    if first == key:
-        described["estimator"] = _describe(model.estimator, f"{key}/estimator", contents)
-    return described
-
-
-def _describe_members(members, key, contents, fitted):
-    return [
-        [name, _describe(member, f"{key}/{k}", contents, fitted)]
-        for k, (name, member) in enumerate(members)
-    ]
 
 
 def _describe_other(model):
@@ -275,165 +256,128 @@ def _describe_other(model):
     best = "its best_estimator_, " if hasattr(model, "best_estimator_") else ""
     return (
         f"A {type(model).__name__} cannot be saved as arrays; use joblib.dump, or save {best}one "
-        f"of {', '.join(_classes())} or a Pipeline of them."
+        f"of {', '.join(_classes())}."
     )
 
 
 def _describe_attribute(kind, value, key, contents):
     """Describe a fitted attribute; `_restore_attribute` is the inverse."""
-    described = {"kind": kind}
     if kind == "array":
         contents.arrays[key] = value
-    elif kind in RECORDS:
+        return None
+    if kind in RECORDS:
         # Symbols and labels of a treebank are those of the model.
         record = value.statistics if isinstance(value, TreebankStatistics) else value
         fields = record._asdict().items()
         contents.arrays.update({f"{key}/{field}": array for field, array in fields})
-    elif kind == "members":
-        described["members"] = _describe_members(value.items(), key, contents, fitted=True)
-    elif kind == "results":
-        described["candidates"] = _plain(value["params"])
+        return None
+    if kind == "results":
+        value = value["params"]
     elif kind == "strings":
-        # Text goes to the header, where no fixed width cuts it.
-        described["values"] = value.tolist()
-    else:
-        described["value"] = _plain(value)
-    return described
+        value = value.tolist()  # in the header no fixed width cuts them
+    return _describe(value, key, contents, True)
 
 
-def _describe_params(params):
-    described = {}
-    for name, value in params.items():
-        try:
-            described[name] = _plain(value)
-        except TypeError:
-            raise TypeError(
-                f"The parameter {name}={value!r} cannot be saved; set it to a number, a string, "
-                f"None or a list of them before saving, or use joblib.dump."
-            ) from None
-    return described
-
-
-def _plain(value):
-    """A value as JSON can hold it, or a TypeError; `_revive` is the inverse."""
+def _describe(value, key, contents, fitted):
+    """A value as JSON can hold it, with the models in it; `_restore` is the inverse."""
     if isinstance(value, np.generic):
         value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, BaseEstimator):
+        return _describe_model(value, key, contents, fitted)
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
-        return {"dict": {name: _plain(item) for name, item in value.items()}}
-    if isinstance(value, list | tuple):
-        items = [_plain(item) for item in value]
-        return {"tuple": items} if isinstance(value, tuple) else items
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"A {type(value).__name__} cannot be saved.")
-
-
-def _revive(value, key):
+        items = _describe(list(value.values()), key, contents, fitted)
+        return {"dict": dict(zip(value, items, strict=True))}
+    if isinstance(value, tuple):
+        return {"tuple": _describe(list(value), key, contents, fitted)}
     if isinstance(value, list):
-        return [_revive(item, key) for item in value]
+        return [_describe(item, f"{key}/{k}", contents, fitted) for k, item in enumerate(value)]
+    raise TypeError(
+        f"{key}={shorten(value)} cannot be saved; set the parameter to a number, a string, None "
+        f"or a list of them before saving, or use joblib.dump."
+    )
+
+
+def _restore(value, key, source, fitted):
+    if isinstance(value, list):
+        return [_restore(item, f"{key}/{k}", source, fitted) for k, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
+    if "class" in value:
+        return _restore_model(value, key, source, fitted)
     ((kind, content),) = value.items()
     if kind == "dict" and isinstance(content, dict):
-        return {name: _revive(item, key) for name, item in content.items()}
+        items = _restore(list(content.values()), key, source, fitted)
+        return dict(zip(content, items, strict=True))
     if kind == "tuple" and isinstance(content, list):
-        return tuple(_revive(content, key))
+        return tuple(_restore(content, key, source, fitted))
     if kind == "range" and len(revived := range(*content)) <= _LONGEST_RANGE:
         return revived
     raise ModelFileError(f"{key} has a value of an unknown kind, or a range that is too long.")
 
 
-def _restore(description, key, source, fitted=True):
-    """Make the model that `_describe` has described."""
+def _restore_model(description, key, source, fitted):
+    """Make the model that `_describe_model` has described."""
     source.places.append(key)
     if len(source.places) > _MAX_ESTIMATORS:
         raise ModelFileError(f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
     name = _take(description, "class", str, key)
-    if name == "FrozenEstimator":
-        return _restore_frozen(description, key, source)
-    params = {
-        name: _revive(value, f"{key}/{name}")
-        for name, value in _take(description, "params", dict, key).items()
-    }
-    if name == "Pipeline":
-        return _restore_pipeline(description, params, key, source, fitted)
     if name not in _classes():
         raise ModelFileError(f"{key} is a {name!r}, of which files hold none.")
     cls = _classes()[name]
-    for unsaved in getattr(cls, "_unsaved_params", ()):
+    if cls is FrozenEstimator:
+        if "estimator" in description:
+            estimator = _restore_model(description["estimator"], f"{key}/estimator", source, True)
+            source.frozen[key] = FrozenEstimator(estimator)
+        return source.frozen[_take(description, "key", str, key)]
+    of_steps = fitted and cls is Pipeline
+    params = {
+        name: _restore(value, f"{key}/{name}", source, of_steps)
+        for name, value in _take(description, "params", dict, key).items()
+    }
+    for unsaved in ("memory", *getattr(cls, "_unsaved_params", ())):
         if params.get(unsaved) is not None:
             raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
-    if issubclass(cls, ComposedParser):
-        members = _take(description, "estimators", list, key)
-        params["estimators"] = _restore_members(members, f"{key}/estimators", source, False)
-    nested = _take(description, "nested", list, key)
-    params.update(_restore_members(nested, f"{key}/nested", source, False))
     model = cls(**params)
     check_params(model)
-    if fitted:
+    if fitted and not of_steps:
         attributes = _take(description, "attributes", dict, key)
         vars(model).update(_restore_attributes(cls, attributes, key, source))
         check_model(model, key, source.max_bytes)
     return model
 
 
-def _restore_pipeline(description, params, key, source, fitted):
-    steps = [
-        (name, _restore(step, f"{key}/{name}", source, fitted))
-        for name, step in _take(description, "steps", list, key)
-    ]
-    if params.get("memory") is not None or not steps:
-        raise ModelFileError(f"{key} is a pipeline with a memory, which holds pickles, or empty.")
-    pipeline = Pipeline(steps, **params)
-    check_params(pipeline)
-    return pipeline
-
-
-def _restore_frozen(description, key, source):
-    if "estimator" in description:
-        estimator = _restore(description["estimator"], f"{key}/estimator", source)
-        source.frozen[key] = FrozenEstimator(estimator)
-    return source.frozen[_take(description, "key", str, key)]
-
-
-def _restore_members(members, key, source, fitted):
-    return [
-        (name, _restore(member, f"{key}/{k}", source, fitted))
-        for k, (name, member) in enumerate(members)
-    ]
-
-
 def _restore_attributes(cls, stored, key, source):
     expected, hints = _attributes(cls), _hints(cls)
-    if {name: _take(each, "kind", str, key) for name, each in stored.items()} != expected:
+    if stored.keys() != expected.keys():
         raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
     # Those that are checked or made with the help of others come after these.
     order = {kind: place for place, kind in enumerate((*RECORDS, "results"), start=1)}
     for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
         place = f"{key}/{name}"
-        restored[name] = _restore_attribute(stored[name], hints[name], place, source, restored)
+        kind, annotation = expected[name], hints[name]
+        restored[name] = _restore_attribute(kind, annotation, stored[name], place, source, restored)
     return restored
 
 
-def _restore_attribute(attribute, annotation, key, source, others):
-    kind = attribute["kind"]
+def _restore_attribute(kind, annotation, value, key, source, others):
     if kind == "array":
         return source.archive.read(key, _dtype(annotation))
     if kind in RECORDS:
         return _restore_record(kind, annotation, key, source, others)
+    value = _restore(value, key, source, True)
     if kind == "members":
         named = Bunch()
-        members = _take(attribute, "members", list, key)
-        named.update(_restore_members(members, key, source, True))
+        named.update(value)
         return named
     if kind == "results":
-        return _restore_results(attribute, key, others)
+        return _restore_results(value, key, others)
     if kind == "strings":
-        return _restore_strings(attribute, annotation, key, source.max_bytes)
-    value = _revive(attribute["value"], key)
+        return _restore_strings(value, annotation, key, source.max_bytes)
     check_value(value, annotation, key)
     return value
 
@@ -457,10 +401,8 @@ def _dtype(annotation):
     return get_args(get_args(annotation)[1])[0]
 
 
-def _restore_strings(attribute, annotation, key, max_bytes):
-    values = _take(attribute, "values", list, key)
-    if not all(isinstance(value, str) for value in values):
-        raise ModelFileError(f"{key} holds values that are no strings")
+def _restore_strings(values, annotation, key, max_bytes):
+    check_value(values, list[str], key)
     # Words are sorted with their tags, which their record checks.
     is_sorted = key.endswith("/words_") or values == sorted(set(values))
     if not is_sorted or "" in values:
@@ -474,8 +416,8 @@ def _restore_strings(attribute, annotation, key, max_bytes):
     return np.array(values, dtype=np.str_)
 
 
-def _restore_results(attribute, key, others):
-    candidates, scores = _revive(attribute["candidates"], key), others["scores_"]
+def _restore_results(candidates, key, others):
+    scores = others["scores_"]
     check_value(candidates, list[dict[str, float]], key)
     grid = {"n_states", "smoothing"}
     if scores.ndim != 3 or scores.shape[0] * scores.shape[1] != len(candidates) or not scores.size:

@@ -121,7 +121,7 @@ def check_target(path):
             f"name another folder."
         )
     # Links in a circle, and names that are too long, have no folder either.
-    with _naming(path, "written"), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+    with _naming(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.stat(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(
@@ -136,9 +136,8 @@ def atomic_write(path, mode="w"):
 
     The content goes to a temporary file in the same folder, which is renamed when the block ends
     and removed when the block raises: `path` holds the old content or the new, never a part. That
-    holds for a loss of power too: the file is on the disk before it gets its name, and (POSIX) the
-    name when this returns. A process that is killed leaves its temporary file,
-    ``.sklearn_shag-*.tmp``.
+    holds for a loss of power too: the file is on the disk before it gets its name. A process that
+    is killed leaves its temporary file, ``.sklearn_shag-*.tmp``.
 
     Parameters
     ----------
@@ -174,7 +173,7 @@ def atomic_write(path, mode="w"):
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb', got {mode!r}")
-    path = expand_user(path)
+    path, text = expand_user(path), {} if mode == "wb" else {"encoding": "utf-8", "newline": "\n"}
     if path == STANDARD:
         with io.BytesIO() if mode == "wb" else io.StringIO(newline="\n") as file:
             yield file
@@ -182,88 +181,45 @@ def atomic_write(path, mode="w"):
         return
     check_target(path)
     target = os.path.realpath(path)
-    if os.path.exists(target) and not os.path.isfile(target):
-        with _Output(target, "w", path) as raw, _wrap(raw, mode) as file:
-            yield file
-        return
-    with _open_temporary(os.path.dirname(target), path) as raw:
-        with _wrap(raw, mode) as file:
-            yield file
-            file.flush()
-            with _naming(path, "written"):
-                os.fsync(raw.fileno())
-        with _naming(path, "written"):
-            if os.path.exists(target):
-                os.chmod(raw.name, os.stat(target).st_mode)
-            os.replace(raw.name, target)
-            _sync_folder(os.path.dirname(target))
-
-
-class _Output(io.FileIO):
-    """A file whose errors name the path that the user knows."""
-
-    def __init__(self, file, mode, path):
-        self._path = path
-        with _naming(path, "written"):
-            super().__init__(file, mode)
-
-    def write(self, data):
-        with _naming(self._path, "written"):
-            return super().write(data)
-
-    def close(self):
-        with _naming(self._path, "written"):
-            super().close()
-
-
-def _wrap(raw, mode):
-    file = io.BufferedWriter(raw)
-    return file if mode == "wb" else io.TextIOWrapper(file, encoding="utf-8", newline="\n")
-
-
-@contextlib.contextmanager
-def _open_temporary(folder, path):
-    """Open a file in a folder, which is gone at the end if it has not been renamed."""
-    name = os.path.join(folder, f".sklearn_shag-{secrets.token_hex(8)}.tmp")
-    with _Output(name, "x", path) as raw:
+    name = f".sklearn_shag-{secrets.token_hex(8)}.tmp"
+    temporary = os.path.join(os.path.dirname(target), name)
+    with _naming(path, target, temporary):
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(target, mode, **text) as file:
+                yield file
+            return
         try:
-            yield raw
+            with open(temporary, mode.replace("w", "x"), **text) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if os.path.exists(target):
+                os.chmod(temporary, os.stat(target).st_mode)
+            os.replace(temporary, target)
         finally:
-            raw.close()
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(name)
-
-
-def _sync_folder(folder):
-    """Let a new name in a folder outlast a loss of power."""
-    if os.name != "posix":
-        return
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # one in which files may be made, but not listed
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # file systems that cannot do it for folders
-            raise
-    finally:
-        os.close(descriptor)
+                os.unlink(temporary)
 
 
 @contextlib.contextmanager
-def _naming(path, done):
-    """Let the errors of a block name the file that the user knows, and no other."""
+def _naming(path, *others):
+    """Let what the system says of a file that is written name the path that the user knows.
+
+    Errors that name a file which is none of these, or that have been put in words, pass.
+    """
     try:
         yield
     except OSError as error:
-        raise _name(error, path, done, _describe(error)) from None
+        is_other = isinstance(error.filename, str) and error.filename not in (path, *others)
+        if error.strerror is None or is_other:
+            raise
+        raise _name(error, path, "written", _describe(error)) from None
 
 
 def _write_standard_output(data):
     """CoNLL-U is UTF-8 with ``\\n`` as line end, whatever the terminal's encoding is."""
     binary = getattr(sys.stdout, "buffer", None)
-    with _naming("<stdout>", "written"):
+    with _naming("<stdout>"):
         if binary is None:  # a notebook's takes text alone
             sys.stdout.write(data if isinstance(data, str) else data.decode())
             return
