@@ -442,17 +442,17 @@ BAD_MEMBERS = {
     "unfitted": (
         [("a", SpectralSHAG()), ("b", unfitted_frozen())],
         NotFittedError,
-        "'b' has a frozen SpectralSHAG that is not fitted yet",
+        "This SpectralSHAG instance is not fitted yet",
     ),
     "unfitted step": (
         [("a", make_pipeline(FrozenEstimator(TokenFeature()), SpectralSHAG()))],
         NotFittedError,
-        "'a' has a frozen TokenFeature that is not fitted yet",
+        "This TokenFeature instance is not fitted yet",
     ),
     "unfitted last step": (
         [("a", make_pipeline(TokenFeature(), unfitted_frozen()))],
         NotFittedError,
-        "'a' has a frozen SpectralSHAG that is not fitted yet",
+        "This SpectralSHAG instance is not fitted yet",
     ),
     "bad parameter": (
         [("a", SpectralSHAG(0))],

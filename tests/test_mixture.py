@@ -353,7 +353,7 @@ def in_a_pipeline_outside(trees):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (not_fitted, NotFittedError, "'helper' has a frozen EMSHAG that is not fitted"),
+        (not_fitted, NotFittedError, "This EMSHAG instance is not fitted yet"),
         (not_frozen, ValueError, r"'helper' is not frozen.*FrozenEstimator\(helper\)"),
         (of_words, TypeError, "'helper' must be a grammar of operators, got LexicalizedSHAG"),
         (of_arcs, TypeError, "'helper' must be a grammar of operators, got CRFParser"),

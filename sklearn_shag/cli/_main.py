@@ -7,59 +7,13 @@ import contextlib
 import gc
 import os
 import sys
+import textwrap
 import warnings
 from importlib import import_module
 
 from sklearn_shag import __version__
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable
-
-EXAMPLES = {
-    None: """\
-exit status:
-  0 if all went well, 1 if something could not be read, learned or written, 2 for wrong options,
-  130 after an interruption
-
-examples:
-  %(prog)s demo
-  %(prog)s train train.conllu -o model.npz
-  %(prog)s parse model.npz test.conllu -o parsed.conllu
-  %(prog)s evaluate test.conllu parsed.conllu
-""",
-    "demo": """\
-examples:
-  %(prog)s
-  %(prog)s --treebank UD_English-EWT
-""",
-    "train": """\
-examples:
-  %(prog)s train.conllu -o model.npz --set n_states=6 --set smoothing=5
-  %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
-  %(prog)s train.conllu -o model.npz --model first
-  %(prog)s train.conllu -o model.npz --model crf
-  %(prog)s train.conllu -o model.npz --model biaffine --tags upos
-""",
-    "parse": """\
-examples:
-  %(prog)s model.npz test.conllu -o parsed.conllu
-  %(prog)s model.npz - < test.conllu > parsed.conllu
-  %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
-  %(prog)s model.npz test.conllu -o parsed.conllu --confidence
-  %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
-""",
-    "suggest": """\
-examples:
-  %(prog)s model.npz partial.conllu
-  %(prog)s model.npz partial.conllu -n 100 --json
-  %(prog)s model.npz partial.conllu --by sentences
-""",
-    "evaluate": """\
-examples:
-  %(prog)s test.conllu parsed.conllu
-  %(prog)s test.conllu parsed.conllu --ignore-punctuation --by modifier
-  %(prog)s test.conllu parsed.conllu --json
-""",
-}
 
 
 def main(argv=None, prog="sklearn-shag"):
@@ -158,8 +112,19 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 
 def _parser(prog):
-    description = "Dependency parsing with split head-automata grammars."
-    parser = _add_examples(_ArgumentParser(prog=prog, description=description), None)
+    """Dependency parsing with split head-automata grammars.
+
+    exit status:
+      0 if all went well, 1 if something could not be read, learned or written, 2 for wrong options,
+      130 after an interruption
+
+    examples:
+      %(prog)s demo
+      %(prog)s train train.conllu -o model.npz
+      %(prog)s parse model.npz test.conllu -o parsed.conllu
+      %(prog)s evaluate test.conllu parsed.conllu
+    """
+    parser = _ArgumentParser(prog=prog, **_help(_parser))
     parser.add_argument("--version", action="version", version=f"sklearn_shag {__version__}")
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -173,9 +138,13 @@ def _parser(prog):
 
 
 def _add_demo(commands):
-    parser = _command(
-        commands, "demo", "cli._demo", "train four models, score them, draw a parsed tree"
-    )
+    """Train four models, score them, draw a parsed tree.
+
+    examples:
+      %(prog)s
+      %(prog)s --treebank UD_English-EWT
+    """
+    parser = _command(commands, "demo", "cli._demo", _add_demo)
     parser.add_argument(
         "--treebank",
         metavar="DIR",
@@ -185,7 +154,16 @@ def _add_demo(commands):
 
 
 def _add_train(commands):
-    parser = _command(commands, "train", "cli._models", "learn a model from CoNLL-U files")
+    """Learn a model from CoNLL-U files.
+
+    examples:
+      %(prog)s train.conllu -o model.npz --set n_states=6 --set smoothing=5
+      %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
+      %(prog)s train.conllu -o model.npz --model first
+      %(prog)s train.conllu -o model.npz --model crf
+      %(prog)s train.conllu -o model.npz --model biaffine --tags upos
+    """
+    parser = _command(commands, "train", "cli._models", _add_train)
     _add_files(parser, "file", "the treebank", nargs="+")
     parser.add_argument(
         *("-o", "--output"),
@@ -240,7 +218,16 @@ def _add_train(commands):
 
 
 def _add_parse(commands):
-    parser = _command(commands, "parse", "cli._models", "parse CoNLL-U files, or tokens alone")
+    """Parse CoNLL-U files, or tokens alone.
+
+    examples:
+      %(prog)s model.npz test.conllu -o parsed.conllu
+      %(prog)s model.npz - < test.conllu > parsed.conllu
+      %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
+      %(prog)s model.npz test.conllu -o parsed.conllu --confidence
+      %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
+    """
+    parser = _command(commands, "parse", "cli._models", _add_parse)
     _add_model(parser)
     _add_files(parser, "file", "sentences", nargs="+")
     parser.add_argument(
@@ -279,9 +266,14 @@ def _add_parse(commands):
 
 
 def _add_suggest(commands):
-    parser = _command(
-        commands, "suggest", "cli._models", "list what a model is least sure of: what to annotate"
-    )
+    """List what a model is least sure of: what to annotate.
+
+    examples:
+      %(prog)s model.npz partial.conllu
+      %(prog)s model.npz partial.conllu -n 100 --json
+      %(prog)s model.npz partial.conllu --by sentences
+    """
+    parser = _command(commands, "suggest", "cli._models", _add_suggest)
     _add_model(parser)
     _add_files(parser, "file", "sentences, of which known heads are taken for true", nargs="+")
     parser.add_argument(
@@ -307,7 +299,14 @@ def _add_suggest(commands):
 
 
 def _add_evaluate(commands):
-    parser = _command(commands, "evaluate", "cli._evaluate", "score parsed trees against true ones")
+    """Score parsed trees against true ones.
+
+    examples:
+      %(prog)s test.conllu parsed.conllu
+      %(prog)s test.conllu parsed.conllu --ignore-punctuation --by modifier
+      %(prog)s test.conllu parsed.conllu --json
+    """
+    parser = _command(commands, "evaluate", "cli._evaluate", _add_evaluate)
     _add_files(parser, "gold", "true trees")
     _add_files(parser, "system", "parsed trees of the same sentences")
     parser.add_argument(
@@ -328,18 +327,21 @@ def _add_evaluate(commands):
     )
 
 
-def _command(commands, name, module, description):
+def _command(commands, name, module, function):
     """Add a command: the function of that name in a module of the package."""
-    sentence = f"{description[0].upper()}{description[1:]}."
-    parser = commands.add_parser(name, help=description, description=sentence)
+    texts = _help(function)
+    summary = texts["description"].rstrip(".")
+    parser = commands.add_parser(name, help=f"{summary[:1].lower()}{summary[1:]}", **texts)
     parser.set_defaults(module=module)
-    return _add_examples(parser, name)
-
-
-def _add_examples(parser, name):
-    parser.epilog = EXAMPLES[name]
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser
+
+
+def _help(function):
+    """What a function says of itself: a sentence, and examples for below the options."""
+    text = textwrap.dedent(f"    {function.__doc__ or ''}").strip()  # python -OO has none
+    description, _, examples = text.partition("\n\n")
+    formatter = argparse.RawDescriptionHelpFormatter
+    return {"description": description, "epilog": examples, "formatter_class": formatter}
 
 
 def _add_model(parser):

@@ -1,6 +1,5 @@
 """Treebanks of Universal Dependencies, downloaded once and kept."""
 
-import hashlib
 import os
 import re
 import shutil
@@ -22,9 +21,7 @@ from sklearn_shag.utils._typing import FilePath
 ARCHIVE_URL = "https://github.com/UniversalDependencies/{name}/archive/refs/tags/r{version}.zip"
 DEFAULT_VERSION = "2.16"
 SPLITS = ("train", "dev", "test")
-CHECKSUMS = "SHA256SUMS"
 _WANTED = re.compile(r"[\w.-]+\.conllu|(LICENSE|README)[\w.-]*")
-_CHECKSUM = re.compile(r"([0-9a-f]{64})  ([^/\\]+)")
 _PREFIX = ".sklearn_shag-fetch-"
 
 
@@ -142,8 +139,7 @@ def fetch_treebank(
     download_if_missing : bool, default=True
         Whether to download a treebank that is not there; if False, that is an OSError.
     known_hash : None or str, default=None
-        SHA-256 of the archive to download, checked if given. The files of a downloaded
-        treebank are in any case checked against the hashes they had when they were unpacked.
+        SHA-256 of the archive to download, checked if given.
     progressbar : bool, default=True
         Whether to show the progress of a download.
     max_bytes : int or None, default=2**30
@@ -161,8 +157,7 @@ def fetch_treebank(
     Raises
     ------
     ValueError
-        If `name` or `version` is not of the form of one, a file does not have its checksum, or the
-        checksums are damaged.
+        If `name` or `version` is not of the form of one, or the archive does not have `known_hash`.
     OSError
         If the treebank is missing and must not, or cannot, be downloaded, or something else is in
         its place, or in that of `data_home`; if it is larger than `max_bytes` or the server is
@@ -210,7 +205,6 @@ def fetch_treebank(
         _check_target(folder)
         limits = {"timeout": timeout, "max_bytes": max_bytes}
         _download(name, version or DEFAULT_VERSION, folder, known_hash, progressbar, **limits)
-    _verify(folder)
     splits = {
         split: [
             tree
@@ -275,7 +269,8 @@ def _download(name, version, folder, known_hash, progressbar, *, timeout, max_by
         unpacked.mkdir()
         try:
             unpack(archive, unpacked, max_bytes)
-            _write_checksums(unpacked)
+            if not any(unpacked.glob("*.conllu")):
+                raise OSError("it holds no .conllu files")
         except OSError as error:
             raise OSError(f"What {url} gave cannot be used: {printable(error, 300)}.") from error
         _install(unpacked, folder)
@@ -289,50 +284,3 @@ def _install(unpacked, folder):
     except OSError:
         if not any(folder.glob("*.conllu")):
             raise
-
-
-def _write_checksums(folder):
-    files = sorted(folder.glob("*.conllu"))
-    if not files:
-        raise OSError("it holds no .conllu files")
-    lines = [f"{_sha256(path)}  {path.name}\n" for path in files]
-    (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
-
-
-def _verify(folder):
-    """Compare files with the checksums that were written when they were unpacked."""
-    if not os.path.lexists(folder / CHECKSUMS):  # not downloaded by this package
-        return
-    remedy = f"Delete the folder {printable(folder, 200)} to download it again."
-    listed = _read_checksums(folder, remedy)
-    for filename, expected in listed.items():
-        path = folder / filename
-        if not path.is_file() or _sha256(path) != expected:
-            raise ValueError(
-                f"{printable(path, 200)} is missing or no longer what was downloaded (its SHA-256 "
-                f"is not {expected}). {remedy}"
-            )
-    for path in folder.glob("*.conllu"):
-        if path.name not in listed:
-            raise ValueError(
-                f"{printable(path, 200)} is not in {CHECKSUMS}, which lists what was downloaded. "
-                f"{remedy}"
-            )
-
-
-def _read_checksums(folder, remedy):
-    """The SHA-256 of each file, in the format of sha256sum."""
-    path = folder / CHECKSUMS
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    matches = [_CHECKSUM.fullmatch(line) for line in lines]
-    if not matches or not all(matches):
-        raise ValueError(
-            f"{printable(path, 200)} is damaged: what it should have is, in each line, a SHA-256, "
-            f"two spaces and the name of a file. {remedy}"
-        )
-    return {match[2]: match[1] for match in matches}
-
-
-def _sha256(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,11 +5,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import check_sentences, check_trees, require_whole
@@ -258,23 +256,7 @@ def _check_member(name, member):
             f"{type(opened.parser).__name__}. Of a search give its best_estimator_, or search over "
             f"the parameters of the whole, such as {name}__decoder."
         )
-    _check_frozen(name, member)
     return opened
-
-
-def _check_frozen(name, member):
-    """Check that what is frozen in a member is fitted."""
-    if isinstance(member, FrozenEstimator):
-        try:
-            check_is_fitted(member.estimator)
-        except NotFittedError:
-            raise NotFittedError(
-                f"The estimator {name!r} has a frozen {type(member.estimator).__name__} that is "
-                f"not fitted yet; fit it before it is frozen."
-            ) from None
-    elif isinstance(member, Pipeline):
-        for _, step in member.steps:
-            _check_frozen(name, step)
 
 
 def _takes_heads_of_trees(member):

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.conditional import count_known_labels
 from sklearn_shag.encoding import LEFT, RIGHT, encode_sentences
@@ -425,6 +426,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
                     f"{type(member.estimator).__name__}. AveragedSHAG combines parsers of any "
                     f"kind, but learns no weights; a pipeline goes around the mixture."
                 )
+            check_is_fitted(parser)
             if self._is("em") and min(part.min() for part in parser.operators_) < 0:
                 raise ValueError(
                     f"The helper {name!r} has negative operators, as {type(parser).__name__} "

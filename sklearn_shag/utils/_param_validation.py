@@ -73,23 +73,7 @@ def _in_one_blas_thread(method):
 
 def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], Function]:
     """Decorate a function: its arguments are checked before it runs."""
-
-    def decorate(function):
-        checked = _validate_params(constraints, prefer_skip_nested_validation=True)(function)
-
-        @wraps(checked)
-        def called(*args, **kwargs):
-            try:
-                signature(function).bind(*args, **kwargs)
-            except TypeError:
-                chosen = function  # whose call says it in the words that everybody knows
-            else:
-                chosen = checked
-            return chosen(*args, **kwargs)
-
-        return called
-
-    return decorate
+    return _validate_params(constraints, prefer_skip_nested_validation=True)
 
 
 def as_floats(values, name):
