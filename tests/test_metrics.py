@@ -368,7 +368,7 @@ class TestErrors:
             ([[True]], "ignore holds 1 masks for 2 sentences.*such as is_punctuation"),
             ([[True], [True]], r"ignore\[1\] must be a bool mask of shape \(2,\), got bool of sh"),
             ([[True], [1, 0]], r"ignore\[1\] must be a bool mask of shape \(2,\), got int64"),
-            ([[True], [[True], False]], r"ignore\[1\] must be a bool mask"),
+            ([[True], [[True], False]], "inhomogeneous shape"),
         ]
 
         def score(masks):

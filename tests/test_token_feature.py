@@ -216,9 +216,9 @@ class TestErrors:
             (
                 [DependencyTree(["a"], upos=["X"]), ["DET", "NOUN"]],
                 TypeError,
-                r"X\[1\] must be a DependencyTree, got list: \['DET', 'NOUN'\]; read trees with",
+                r"X\[1\] is a list; columns .* of a DependencyTree: read trees with read_conllu",
             ),
-            (np.zeros((2, 2)), TypeError, r"X\[0\] must be a DependencyTree, got ndarray"),
+            (np.zeros((2, 2)), TypeError, r"X\[0\] is a ndarray; columns"),
             (
                 [DependencyTree(["a"], upos=["X"]), DependencyTree(["b"])],
                 ValueError,

@@ -1,10 +1,10 @@
 """The command `demo`: four models on a treebank, a tree, and what to do next."""
 
+import os
 import shlex
 import shutil
 import time
 from itertools import zip_longest
-from pathlib import Path
 
 from sklearn.model_selection import train_test_split
 
@@ -54,22 +54,9 @@ def _read(folder):
         train, test = train_test_split(load_english().data, test_size=0.25, random_state=0)
         return train, test, "your-treebank.conllu -o model.npz"
     print(f"Treebank: {printable(folder)}")
-    files = _list_split(folder, "train")
-    own = f"{printable(shlex.join(map(str, files)))} -o model.npz"
-    return read_conllu(files), read_conllu(_list_split(folder, "test")), own
-
-
-def _list_split(folder, split):
-    folder = Path(folder).expanduser()
-    need = "--treebank takes a folder with *train*.conllu and *test*.conllu"
-    if folder.is_file():
-        raise NotADirectoryError(f"{folder} is a file: {need}.")
-    if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder}: {need}.")
-    files = sorted(path for path in folder.glob("*.conllu*") if split in path.name)
-    if not files:
-        raise FileNotFoundError(f"No file *{split}*.conllu in the folder {folder}: {need}.")
-    return files
+    train, test = (os.path.join(folder, f"*{split}*.conllu*") for split in ("train", "test"))
+    own = f"{printable(shlex.quote(train))} -o model.npz"
+    return read_conllu(train), read_conllu(test), own
 
 
 def _print_scores(models, train, test):

@@ -242,19 +242,13 @@ def _encode(member, sentences, indptr):
 
 
 def _check_member(name, member):
-    where = f"The estimator {name!r}"
-    if isinstance(member, str) and member == "drop":
-        raise ValueError(
-            f"{where} is 'drop', which is not offered here: leave it out, or give it the weight 0."
-        )
-    if isinstance(member, type):
-        raise TypeError(f"{where} is the class {member.__name__}; give an instance of it.")
     opened = open_member(member)
     if not isinstance(opened.parser, Parser):
         raise TypeError(
-            f"{where} must be a parser of this package, or a pipeline with one at its end, got "
-            f"{type(opened.parser).__name__}. Of a search give its best_estimator_, or search over "
-            f"the parameters of the whole, such as {name}__decoder."
+            f"The estimator {name!r} must be a parser of this package, or a pipeline with one at "
+            f"its end, got {type(opened.parser).__name__}. Give an instance of a class; leave out "
+            f"what is not wanted, or give it the weight 0; of a search give its best_estimator_, "
+            f"or search over the parameters of the whole, such as {name}__decoder."
         )
     return opened
 

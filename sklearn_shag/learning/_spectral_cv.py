@@ -111,7 +111,8 @@ class SpectralSHAGCV(BaseSHAG):
         "smoothing": ["array-like"],
         **{name: SpectralSHAG._parameter_constraints[name] for name in FIXED},
         "cv": ["cv_object"],
-        "scoring": [None, str, callable],  # a str is refused below, with what to pass
+        # scikit-learn's named scorers want one class or number a sample, not heads.
+        "scoring": [None, callable],
         "n_jobs": [None, Integral],
     }
 
@@ -192,7 +193,6 @@ class SpectralSHAGCV(BaseSHAG):
         from sklearn.model_selection import ParameterGrid, check_cv
 
         self._check_parsing()
-        self._check_scoring()
         grid = ParameterGrid({"n_states": self.n_states, "smoothing": self.smoothing})
         models = [self._model(**params) for params in grid]
         for model in models:
@@ -251,7 +251,6 @@ class SpectralSHAGCV(BaseSHAG):
         """
         if self.scoring is None:
             return super().score(X, y, sample_weight)
-        self._check_scoring()
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         return self._make_scorer(self)(self, X, y, **weights)
 
@@ -259,15 +258,6 @@ class SpectralSHAGCV(BaseSHAG):
         from sklearn.metrics import check_scoring  # as long to import
 
         return check_scoring(estimator, scoring=self.scoring)
-
-    def _check_scoring(self):
-        if isinstance(self.scoring, str):
-            raise ValueError(
-                f"scoring={self.scoring!r}: scikit-learn's named scorers want one class or number "
-                f"a sample, not a head for every token. Use None for the unlabelled attachment "
-                f"score, sklearn_shag.metrics.exact_match_scorer, or a callable "
-                f"scorer(estimator, X, y)."
-            )
 
     def _model(self, n_states, smoothing):
         fixed = {name: getattr(self, name) for name in (*FIXED, "decoder", "n_jobs")}

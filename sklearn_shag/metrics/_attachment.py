@@ -114,14 +114,6 @@ def _heads(item, where, lowest):
     return heads
 
 
-def _as_array(item):
-    """An array of an item of whatever shape; ragged nesting becomes an array of objects."""
-    try:
-        return np.asarray(item)
-    except ValueError:
-        return np.empty(0, dtype=object)
-
-
 def _ignored(y_true, lengths, ignore):
     if ignore is None:
         return np.zeros(lengths.sum(), dtype=bool)
@@ -139,7 +131,7 @@ def _ignored(y_true, lengths, ignore):
             f"ignore must be None, a function of a symbol, or a sequence with a bool mask for each "
             f"sentence, got a {type(ignore).__name__}: {shorten(ignore)}"
         )
-    masks = [_as_array(mask) for mask in ignore]
+    masks = list(map(np.asarray, ignore))
     if len(masks) != lengths.size:
         raise ValueError(
             f"ignore holds {len(masks)} masks for {lengths.size} sentences. It is a bool mask for "

@@ -19,7 +19,7 @@ from sklearn_shag.treebank._columns import (
     join_columns,
     warn_of_tokens,
 )
-from sklearn_shag.treebank._tree import DependencyTree, Trees
+from sklearn_shag.treebank._tree import DependencyTree, Trees, require_trees
 from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import StrArray
@@ -276,11 +276,5 @@ def _check_trees(X):
         )
     if len(X) == 0:
         raise ValueError("X is empty: at least one DependencyTree is needed")
-    for index, tree in enumerate(X):
-        if not isinstance(tree, DependencyTree):
-            raise TypeError(
-                f"X[{index}] must be a DependencyTree, got {type(tree).__name__}: {shorten(tree)}; "
-                "read trees with read_conllu or make them with DependencyTree(forms, upos=...), "
-                "or give sequences of symbols to the estimator itself, without TokenFeature"
-            )
+    require_trees(X, "X", "columns of tokens are")
     return X

@@ -673,7 +673,7 @@ def require_trees(items, name, known):
         if not isinstance(item, DependencyTree):
             raise TypeError(
                 f"{name}[{index}] is a {type(item).__name__}; {known} only known of a "
-                f"DependencyTree."
+                f"DependencyTree: read trees with read_conllu, or make them."
             )
 
 
