@@ -441,7 +441,7 @@ BAD_MEMBERS = {
     "drop": (
         [("a", SpectralSHAG()), ("b", "drop")],
         TypeError,
-        "'b' must be .* got str.*leave out",
+        "'b' must be .* got str",
     ),
     "unfitted": (
         [("a", SpectralSHAG()), ("b", unfitted_frozen())],
