@@ -3,6 +3,8 @@
 import functools
 import inspect
 
+import pytest
+
 
 def over(names, cases):
     """Run a test for each of some cases, as pytest.mark.parametrize does, but as one test.
@@ -22,7 +24,7 @@ def over(names, cases):
                 given = dict(zip(names, values, strict=True))
                 try:
                     test(*args, **kwargs, **given)
-                except Exception as error:
+                except (Exception, pytest.fail.Exception) as error:  # what did not raise, too
                     faults.append((given, error))
             if faults:
                 told = "\n".join(f"{given}: {error!r}" for given, error in faults)

@@ -36,6 +36,7 @@ from tests.estimators import (
     repeat,
     same,
 )
+from tests.loops import over
 
 TEXT = [["DET", "NOUN", "VERB"], ["NOUN", "VERB", "ADP", "NOUN"], ["VERB"], ["PRON", "VERB"]]
 
@@ -466,7 +467,7 @@ BAD_MEMBERS = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_MEMBERS)
+@over("case", BAD_MEMBERS)
 def test_bad_members_are_refused_and_nothing_changes(train, case):
     estimators, error, message = BAD_MEMBERS[case]
     model = AveragedSHAG(members()[:2]).fit(train[:30])
@@ -493,7 +494,7 @@ BAD_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_WEIGHTS)
+@over("case", BAD_WEIGHTS)
 def test_bad_weights_are_refused(train, case):
     weights, message = BAD_WEIGHTS[case]
     model = AveragedSHAG(members()[:2]).fit(train[:30]).set_params(weights=weights)

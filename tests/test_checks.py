@@ -21,6 +21,7 @@ from sklearn_shag.sequences import (
     extract_sequences,
 )
 from sklearn_shag.treebank import DependencyTree, heads
+from tests.loops import over
 
 BIG = 10**9
 CODES, HEADS, INDPTR = [0, 1, 2], [2, 3, 0], [0, 3]
@@ -28,7 +29,7 @@ SEQUENCES = extract_sequences(CODES, HEADS, INDPTR, n_symbols=3)
 GRAMMAR = Operators(np.ones((5, 2, 1)), np.ones((5, 2, 1)), np.full((5, 2, 4, 1, 1), 0.1))
 
 
-@pytest.mark.parametrize(
+@over(
     ("changes", "message"),
     [
         ({"heads": [2, BIG, 0]}, r"heads\[1\] must be from 0 to 3, got 1000000000"),
@@ -107,7 +108,7 @@ def test_trigrams_of_unknown_modifiers():
         collect_statistics(extract_sequences(CODES, HEADS, INDPTR, n_symbols=2), 2)
 
 
-@pytest.mark.parametrize(
+@over(
     ("indptr", "sequence_indptr", "message"),
     [
         ([0, BIG], SEQUENCES.indptr, "indptr must grow from 0 to the number of modifiers, 3"),

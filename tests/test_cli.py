@@ -55,6 +55,7 @@ from sklearn_shag.treebank import (
 )
 from sklearn_shag.utils import _parallel as _progress
 from tests.estimators import learned, parameters
+from tests.loops import over
 
 COMMANDS = ["demo", "train", "parse", "suggest", "evaluate"]
 
@@ -1130,7 +1131,7 @@ class TestDemo:
 
 
 class TestHelp:
-    @pytest.mark.parametrize("command", [None, *COMMANDS])
+    @over("command", [None, *COMMANDS])
     def test_examples(self, capsys, command):
         with pytest.raises(SystemExit) as end:
             main([*filter(None, [command]), "--help"])
@@ -1175,7 +1176,7 @@ class TestHelp:
                 assert main(words) == 0, example
                 assert capsys.readouterr().err == ""
 
-    @pytest.mark.parametrize("command", [None, *COMMANDS])
+    @over("command", [None, *COMMANDS])
     def test_every_option_has_a_line_and_a_default(self, command):
         parser = _main._parser("sklearn-shag")
         if command is not None:
@@ -1202,7 +1203,7 @@ class TestHelp:
         assert end.value.code == 0
         assert capsys.readouterr().out == f"sklearn_shag {sklearn_shag.__version__}\n"
 
-    @pytest.mark.parametrize(
+    @over(
         "arguments",
         [
             [],
@@ -1214,7 +1215,6 @@ class TestHelp:
             ["train", "a.conllu", "-o", "b", "--set", "n_states"],
             ["parse", "model.npz", "a.conllu", "--decoder", "greedy"],
         ],
-        ids=str,
     )
     def test_wrong_usage(self, capsys, arguments):
         with pytest.raises(SystemExit) as end:
@@ -1227,7 +1227,7 @@ class TestHelp:
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
+    @over(
         "arguments",
         [
             ["train", "{none}", "-o", "{out}"],
@@ -1237,7 +1237,6 @@ class TestErrors:
             ["evaluate", "{test}", "{none}"],
             ["demo", "--treebank", "{none}"],
         ],
-        ids=" ".join,
     )
     def test_missing_file(self, fail, model, test, tmp_path, arguments):
         none = tmp_path / "none.conllu"
@@ -1245,7 +1244,7 @@ class TestErrors:
         assert str(none) in fail(*(argument.format(**places) for argument in arguments))
         assert list(tmp_path.iterdir()) == []
 
-    @pytest.mark.parametrize(
+    @over(
         "arguments",
         [
             ["train", "{bad}", "-o", "{out}"],
@@ -1255,9 +1254,8 @@ class TestErrors:
             ["evaluate", "{test}", "{bad}"],
             ["demo", "--treebank", "{folder}"],
         ],
-        ids=" ".join,
     )
-    @pytest.mark.parametrize(
+    @over(
         ("line", "damage"),
         [
             (7, lambda columns: columns[:9]),
@@ -1265,7 +1263,6 @@ class TestErrors:
             (4, lambda columns: ["9", *columns[1:]]),
             (3, lambda columns: [*columns[:1], "", *columns[2:]]),
         ],
-        ids=["columns", "head", "ID", "form"],
     )
     def test_malformed_conllu(self, fail, model, test, tmp_path, arguments, line, damage):
         lines = Path(test).read_text(encoding="utf-8").split("\n")
@@ -1402,7 +1399,7 @@ class TestErrors:
         assert message in fail("parse", model, test, "-o", f"{train}/out")
         assert message in fail("train", train, "-o", f"{train}/out")
 
-    @pytest.mark.parametrize(
+    @over(
         ("options", "message"),
         [
             (["--symbols", "tag"], "unknown column 'tag'"),
@@ -1432,7 +1429,6 @@ class TestErrors:
             ),
             (["--tags", "upos", "--columns", "form"], "Invalid parameter 'columns' for"),
         ],
-        ids=lambda value: " ".join(value) if isinstance(value, list) else "",
     )
     def test_bad_values(self, fail, train, tmp_path, options, message):
         out = tmp_path / "model.npz"
@@ -1457,10 +1453,8 @@ class TestErrors:
         err = fail("train", train, "-o", "m")
         assert "error: out of memory. Unable to allocate 4.00 EiB" in err
 
-    @pytest.mark.parametrize(
-        "name", ["a\nb", "\x1b[2J\x07", "\u202e", "\udc80", "x" * 10_000, "\0"], ids=ascii
-    )
-    @pytest.mark.parametrize(
+    @over("name", ["a\nb", "\x1b[2J\x07", "\u202e", "\udc80", "x" * 10_000, "\0"])
+    @over(
         "arguments",
         [
             ["train", "{}", "-o", "m"],
@@ -1471,7 +1465,6 @@ class TestErrors:
             ["evaluate", "{}", "{train}"],
             ["demo", "--treebank", "{}"],
         ],
-        ids=" ".join,
     )
     def test_what_names_hold(self, fail, monkeypatch, tmp_path, model, train, name, arguments):
         monkeypatch.chdir(tmp_path)

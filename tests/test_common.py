@@ -41,6 +41,7 @@ from tests.estimators import (
     with_methods,
     without_relations,
 )
+from tests.loops import over
 
 # The checks of scikit-learn that need no array as X. Of the others, those on data have their like
 # below; those on columns, dtypes and feature names mean nothing for sentences.
@@ -111,7 +112,7 @@ def test_parameters_make_the_round_trip():
             anything.set_params(nonsense=1)
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
+@over("name", EVERYTHING)
 def test_what_is_learned_has_a_name_with_an_underscore_at_the_end(fitted, name):
     model, params = fitted(name), EVERYTHING[name].get_params(deep=False).keys()
     learned = vars(model).keys() - params
@@ -144,7 +145,7 @@ def test_fit_changes_neither_data_nor_parameters(estimator_of_symbols, trees):
     assert all(value is params[name] for name, value in estimator.get_params().items())
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@over("name", ESTIMATORS)
 def test_predicting_changes_nothing(fitted, trees, name):
     """Neither in an estimator nor in its members."""
     estimator = fitted(name)
@@ -279,7 +280,7 @@ def test_raw_text_has_the_heads_of_y_alone(trees, name):
     assert not same(estimator.fit(trees, chains).operators_, with_heads.operators_)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@over("name", ESTIMATORS)
 def test_a_sentence_alone_is_as_in_a_batch(fitted, english, name):
     model, batch = fitted(name), english[100:130]
     for method in filter(partial(hasattr, model), BY_SENTENCE):

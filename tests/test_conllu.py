@@ -22,6 +22,7 @@ from sklearn_shag.treebank import (
     read_horizontal,
     write_conllu,
 )
+from tests.loops import over
 
 
 def lines(text):
@@ -352,7 +353,7 @@ HUGE = {
 class TestHostileFiles:
     """Whatever is in a file: an error in one line, soon, and without much memory."""
 
-    @pytest.mark.parametrize(("token_id", "message"), HUGE.items(), ids=range(len(HUGE)))
+    @over(("token_id", "message"), HUGE.items())
     def test_ids(self, token_id, message):
         with pytest.raises(ConlluError, match=message) as caught:
             read(WORD.format(token_id, 0))
@@ -379,7 +380,7 @@ class TestHostileFiles:
         assert caught.value.path == str(path)
 
     # A hundred thousand bytes: where each is read once more for every other, this takes minutes.
-    @pytest.mark.parametrize(
+    @over(
         "text",
         [
             " " * 10**5,
@@ -396,7 +397,6 @@ class TestHostileFiles:
             "".join(WORD.format(k, k - 1) for k in range(1, 4500)),
             "".join(WORD.format(k, k % 4499 + 1) for k in range(1, 4500)),
         ],
-        ids=range(13),
     )
     def test_long_texts(self, text):
         for tree in read(text, on_error="skip"):
@@ -566,7 +566,7 @@ class TestRoundTrip:
         assert write([changed.with_heads(None)]).count("\t_\t_\t_\tA=") == 2
         assert changed == tree
 
-    @pytest.mark.parametrize(
+    @over(
         ("name", "values", "message"),
         [
             ("Ref", ["a"], "Ref has length 1, but the sentence has 2 tokens"),

@@ -29,6 +29,7 @@ from sklearn_shag.datasets import (
 )
 from sklearn_shag.operators import Operators
 from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu
+from tests.loops import over
 
 LEFT, RIGHT = 0, 1
 # fmt: off
@@ -217,8 +218,8 @@ class TestMakeTreebank:
             )
             np.testing.assert_allclose(roots.sum(), 1.0, rtol=1e-12)
 
-    @pytest.mark.parametrize("mean_length", [1.05, 4, 25.0])
-    @pytest.mark.parametrize("seed", range(3))
+    @over("mean_length", [1.05, 4, 25.0])
+    @over("seed", range(3))
     def test_expected_length_of_the_operators(self, mean_length, seed):
         _, operators = make_treebank(
             1,
@@ -324,7 +325,7 @@ class TestMakeTreebank:
         # One state: the learner estimates just these probabilities.
         np.testing.assert_allclose(model.operators_.A[:3], operators.A[:3], atol=0.05)
 
-    @pytest.mark.parametrize(
+    @over(
         "params",
         [
             {"n_sentences": 0},
@@ -340,7 +341,6 @@ class TestMakeTreebank:
             {"random_state": "seed"},
             {"return_operators": "yes"},
         ],
-        ids=str,
     )
     def test_invalid_parameters(self, params):
         (name,) = params
@@ -558,7 +558,7 @@ class TestFolderThatIsThere:
                 "UD_Test-Tiny", data_home=tmp_path, version="2.9", download_if_missing=False
             )
 
-    @pytest.mark.parametrize(
+    @over(
         "name",
         [
             "",
@@ -582,9 +582,7 @@ class TestFolderThatIsThere:
             fetch_treebank(name, data_home=tmp_path)
         assert leftovers(tmp_path) == []
 
-    @pytest.mark.parametrize(
-        "version", ["", "2", "r2.16", "2.16.1", "../2.1", "2.16\n", "latest", 2.16]
-    )
+    @over("version", ["", "2", "r2.16", "2.16.1", "../2.1", "2.16\n", "latest", 2.16])
     def test_bad_versions(self, tmp_path, version):
         with pytest.raises(
             ValueError, match=r"A release has a version such as '2\.16', a str; got"
@@ -694,19 +692,6 @@ class TestDownload:
             (damaged(0, 0xFF, compressed=True), "archive"),
             (damaged(8, 1), "archive"),
             (damaged(10, 99), "archive"),
-        ],
-        ids=[
-            "404",
-            "empty",
-            "html",
-            "truncated",
-            "no files",
-            "no conllu",
-            "deep conllu",
-            "crc",
-            "deflate",
-            "encrypted",
-            "compression",
         ],
     )
     def test_failure(self, served, home, body, message):

@@ -24,6 +24,7 @@ from sklearn_shag.parsing import Potentials, best_trees, chart
 from sklearn_shag.treebank import DependencyTree, TokenFeature, remove_punctuation
 from tests import oracles
 from tests.estimators import assert_same_model, same, without_relations
+from tests.loops import over
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -86,8 +87,8 @@ def klein_manning(distributions, codes, heads):
 # The model
 
 
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("n_tokens", range(1, 6))
+@over("tied", [True, False])
+@over("n_tokens", range(1, 6))
 def test_the_chart_sums_the_probabilities_of_klein_and_manning(n_tokens, tied):
     """Z, marginals, expected counts and the best tree, by enumeration."""
     form = Form(tied=tied)
@@ -163,8 +164,8 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("with_heads", [False, True])
+@over("name", RUNS)
+@over("with_heads", [False, True])
 def test_no_iteration_lowers_the_objective(trees, name, with_heads):
     model = DMV(**{"tol": 0, "max_iter": 15, "max_length": 8} | RUNS[name])
     y = None
@@ -539,7 +540,7 @@ def test_convergence_is_told(trees):
     assert DMV(tol=10).fit(trees).converged_
 
 
-@pytest.mark.parametrize(
+@over(
     ("params", "message"),
     [
         ({"n_states": 2, "algorithm": "viterbi"}, "need known states: set n_states=None"),

@@ -31,6 +31,7 @@ from sklearn_shag.sequences import (
     pair_moments,
     take_sequences,
 )
+from tests.loops import over
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import N_SYMBOLS, POOL, as_tuples, flatten, random_treebank
 from tests.test_treebanks import TREEBANKS
@@ -154,8 +155,8 @@ def test_prefix_trees_hold_the_collapsed_sequences(seed):
     )
 
 
-@pytest.mark.parametrize("init", STARTS)
-@pytest.mark.parametrize("smoothing", [0.0, 2.0])
+@over("init", STARTS)
+@over("smoothing", [0.0, 2.0])
 def test_likelihood_never_falls_and_automata_stay_proper(english, init, smoothing):
     for seed in range(10 if init == "random" else 1):
         model = EMSHAG(4, init=init, smoothing=smoothing, max_iter=30, tol=0, random_state=seed)
@@ -191,8 +192,8 @@ def test_accuracy_on_english(treebank):
     assert model.score(data.dev) >= 0.728
 
 
-@pytest.mark.parametrize("init", STARTS)
-@pytest.mark.parametrize("smoothing", [0.0, 3.0])
+@over("init", STARTS)
+@over("smoothing", [0.0, 3.0])
 def test_one_state_is_the_deterministic_model_after_one_iteration(english, init, smoothing):
     model = EMSHAG(1, init=init, smoothing=smoothing, max_iter=1, random_state=0).fit(english)
     expected = DeterministicSHAG("single", smoothing=smoothing).fit(english)

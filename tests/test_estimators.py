@@ -15,6 +15,7 @@ from sklearn_shag.parsing import eisner, inside_outside
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
 from tests.estimators import ESTIMATORS, learned, symbols_of
+from tests.loops import over
 
 MODELS = {
     "single": DeterministicSHAG("single"),
@@ -300,7 +301,7 @@ BAD_INPUT = [
 ]
 
 
-@pytest.mark.parametrize(("X", "y", "error", "message"), BAD_INPUT)
+@over(("X", "y", "error", "message"), BAD_INPUT)
 def test_bad_input_names_the_sentence(X, y, error, message):
     model = SpectralSHAG()
     with pytest.raises(error, match=message):
@@ -346,7 +347,7 @@ def test_prediction_refuses_the_same(sentences, error, message):
             method(sentences)
 
 
-@pytest.mark.parametrize(
+@over(
     ("params", "message"),
     [
         ({"n_states": 0}, "n_states"),

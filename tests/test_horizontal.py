@@ -6,6 +6,7 @@ import io
 import pytest
 
 from sklearn_shag.treebank import ConlluError, read_horizontal
+from tests.loops import over
 
 
 def forms(trees):
@@ -16,7 +17,7 @@ def read(text):
     return forms(read_horizontal(io.StringIO(text)))
 
 
-@pytest.mark.parametrize(
+@over(
     ("text", "expected"),
     [
         ("Dogs bark .\nStop !\n", [("Dogs", "bark", "."), ("Stop", "!")]),

@@ -3,9 +3,8 @@
 import sys
 import unicodedata
 
-import pytest
-
 from sklearn_shag.utils._messages import printable, shorten
+from tests.loops import over
 
 ACTING = [
     chr(code)
@@ -28,8 +27,8 @@ def test_all_else_stays():
     assert printable(text) == text
 
 
-@pytest.mark.parametrize("length", [499, 500, 501, 10**7])
-@pytest.mark.parametrize("character", ["a", "\x1b", "\ud800"])
+@over("length", [499, 500, 501, 10**7])
+@over("character", ["a", "\x1b", "\ud800"])
 def test_long_text_loses_its_middle(length, character):
     text = printable(f"<{character * length}>")
     assert len(text) <= 500

@@ -27,6 +27,7 @@ from sklearn_shag.metrics import uas_scorer, unlabeled_attachment_score
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests import oracles
 from tests.estimators import assert_same_model, same
+from tests.loops import over
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -350,7 +351,7 @@ def in_a_pipeline_outside(trees):
     return make_pipeline(TokenFeature("upos"), FrozenEstimator(DeterministicSHAG().fit(trees)))
 
 
-@pytest.mark.parametrize(
+@over(
     ("make", "error", "message"),
     [
         (not_fitted, NotFittedError, "This EMSHAG instance is not fitted yet"),

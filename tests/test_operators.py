@@ -29,6 +29,7 @@ from sklearn_shag.sequences import (
     pair_moments,
 )
 from tests import oracles
+from tests.loops import over
 from tests.test_sequences import N_SYMBOLS, flatten, random_treebank
 
 
@@ -167,10 +168,8 @@ def mean(one, other):
     return mixture(one, other, 0.5)
 
 
-@pytest.mark.parametrize("combine", [product, mean])
-@pytest.mark.parametrize(
-    "other", [{"n_symbols": 4}, {"lead": (2, 2)}, {"lead": (1, 2)}, {"lead": ()}], ids=str
-)
+@over("combine", [product, mean])
+@over("other", [{"n_symbols": 4}, {"lead": (2, 2)}, {"lead": (1, 2)}, {"lead": ()}])
 def test_two_models_need_the_same_heads_and_symbols(combine, other):
     rng = np.random.default_rng(0)
     one = random_automaton(rng, n_symbols=3, lead=(3, 2))

@@ -38,6 +38,7 @@ from tests.estimators import (
     learned,
     with_labels,
 )
+from tests.loops import over
 
 NAMES = ["NOUN", "VERB", "ADP", "NOUN"]
 SENTENCE = DependencyTree(["dogs", "sleep", "in", "baskets"], upos=NAMES)
@@ -224,7 +225,7 @@ def test_what_is_neither_kept_nor_allowed_is_named(parser):
 # Probabilities
 
 
-@pytest.mark.parametrize("name", POSITIVE)
+@over("name", POSITIVE)
 def test_probabilities_are_sums_over_the_trees_that_fit(fitted, name):
     model, trees = fitted(name), oracles.projective_trees(4)
     for method in ("conditional_log_likelihood", "score_samples"):

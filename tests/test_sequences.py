@@ -20,6 +20,7 @@ from sklearn_shag.sequences import (
     pair_moments,
 )
 from tests import oracles
+from tests.loops import over
 
 N_SYMBOLS = 3
 START = STOP = POOL = N_SYMBOLS
@@ -210,8 +211,8 @@ def naive_context_moments(sentences, head, direction, context):
     return bigrams, trigrams
 
 
-@pytest.mark.parametrize("head", range(N_SYMBOLS + 1))
-@pytest.mark.parametrize("direction", [0, 1])
+@over("head", range(N_SYMBOLS + 1))
+@over("direction", [0, 1])
 def test_moments_of_symbols_further_away_agree_with_naive_counts(head, direction):
     sentences = random_treebank(head, projective=False, n_sentences=200, longest=20)
     statistics = collect_statistics(extract_sequences(*flatten(sentences), N_SYMBOLS), N_SYMBOLS)
@@ -232,9 +233,9 @@ def dense_trigrams(moments):
     return dense
 
 
-@pytest.mark.parametrize("head", range(N_SYMBOLS + 1))
-@pytest.mark.parametrize("direction", [0, 1])
-@pytest.mark.parametrize("smoothing", [0.0, 2.5])
+@over("head", range(N_SYMBOLS + 1))
+@over("direction", [0, 1])
+@over("smoothing", [0.0, 2.5])
 def test_moments_agree_with_naive_counts(head, direction, smoothing):
     sentences = random_treebank(head, projective=False, n_sentences=30)
     sequences = extract_sequences(*flatten(sentences), N_SYMBOLS)

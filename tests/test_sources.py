@@ -14,6 +14,7 @@ import pytest
 from sklearn_shag import DeterministicSHAG, load_model, save_model
 from sklearn_shag.treebank import ConlluError, DependencyTree, TokenFeature, read_conllu
 from sklearn_shag.treebank._sources import guess_format
+from tests.loops import over
 
 LINE = "1\t{}\t_\tX\t_\t_\t0\troot\t_\t_\n"
 
@@ -125,7 +126,6 @@ class TestSources:
             ([io.StringIO(), 3], TypeError, "open for reading text, got int: 3"),
             (["-", "-"], ValueError, "only once"),
         ],
-        ids=lambda value: ascii(value) if isinstance(value, str) else None,
     )
     def test_errors(self, folder, given, error, message):
         (folder / "empty").mkdir()
@@ -198,7 +198,7 @@ def test_names_in_messages(tmp_path, monkeypatch, name):
 
 
 class TestFormats:
-    @pytest.mark.parametrize("name", GUESSES)
+    @over("name", GUESSES)
     def test_guess(self, name, tmp_path):
         line, message = GUESSES[name]
         (tmp_path / "a").write_text(f"# c\n{line}\n")
@@ -211,8 +211,8 @@ class TestFormats:
         with pytest.raises(ConlluError, match=r"expected, got \d+; they are ID, .*MISC, '_' for"):
             read_conllu(io.StringIO(line))
 
-    @pytest.mark.parametrize("on_error", ["raise", "skip", "warn"])
-    @pytest.mark.parametrize(
+    @over("on_error", ["raise", "skip", "warn"])
+    @over(
         ("data", "message"),
         [
             (text("a").encode("utf-16"), "UTF-16.*save it in UTF-8"),
@@ -223,7 +223,6 @@ class TestFormats:
             (b"\x28\xb5\x2f\xfd....", "compressed with zstd"),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "binary file"),
         ],
-        ids=range(7),
     )
     def test_binary(self, tmp_path, data, message, on_error):
         (tmp_path / "a").write_bytes(data)
@@ -253,8 +252,8 @@ class TestHeads:
         "-1": lambda heads: [head - 1 for head in heads],
     }
 
-    @pytest.mark.parametrize("convention", CONVENTIONS)
-    @pytest.mark.parametrize("tree", TREES, ids=str)
+    @over("convention", CONVENTIONS)
+    @over("tree", TREES)
     def test_advice_gives_the_tree(self, convention, tree):
         heads = self.CONVENTIONS[convention](tree)
         words = ["w"] * len(tree)
@@ -275,7 +274,7 @@ class TestHeads:
             with pytest.raises(ValueError, match=code):
                 DeterministicSHAG().fit([words], [heads])
 
-    @pytest.mark.parametrize("heads", [[0, 3, 2], [0, 1, 5], [2, 1], [3, 3, 2, 1], [0, 2]], ids=str)
+    @over("heads", [[0, 3, 2], [0, 1, 5], [2, 1], [3, 3, 2, 1], [0, 2]])
     def test_no_advice_where_no_convention_fits(self, heads):
         with pytest.raises(ValueError, match="is not a tree") as caught:
             DependencyTree(["w"] * len(heads), heads)

@@ -17,14 +17,15 @@ from sklearn_shag.sequences import (
     extract_sequences,
     pair_moments,
 )
+from tests.loops import over
 from tests.test_operators import all_strings, random_automaton, value
 from tests.test_sequences import flatten, naive_moments, random_treebank
 
 
-@pytest.mark.parametrize("n_states", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("context", [0.0, 0.5])
-@pytest.mark.parametrize("scaling", [0.0, 0.5])
+@over("n_states", [1, 2, 3])
+@over("seed", range(5))
+@over("context", [0.0, 0.5])
+@over("scaling", [0.0, 0.5])
 def test_exact_statistics_give_the_automaton_back(n_states, seed, context, scaling):
     automaton = random_automaton(np.random.default_rng(seed), n_symbols=3, n_states=n_states)
     moments = exact_moments(automaton, context)
@@ -124,8 +125,8 @@ def test_moments_do_not_depend_on_the_basis():
     )
 
 
-@pytest.mark.parametrize("n_states", [1, 2, 3])
-@pytest.mark.parametrize("head", [0, 1, 2])
+@over("n_states", [1, 2, 3])
+@over("head", [0, 1, 2])
 def test_without_smoothing_it_is_the_published_algorithm(n_states, head):
     """Algorithm 1 with START, STOP and packed operators, by general pseudo-inverses."""
     sentences = random_treebank(head, projective=False, n_sentences=40)
@@ -174,8 +175,8 @@ def naive_spectral(moments, n_states, shrinkage, scaling, alpha):
     return L.T @ P[:, n], P[n] @ R, np.array(A), basis
 
 
-@pytest.mark.parametrize("context", [0.0, 0.5])
-@pytest.mark.parametrize(
+@over("context", [0.0, 0.5])
+@over(
     "options",
     [
         {"shrinkage": 0, "scaling": 0, "alpha": 0},
@@ -184,7 +185,6 @@ def naive_spectral(moments, n_states, shrinkage, scaling, alpha):
         {"shrinkage": 0, "scaling": 0, "alpha": 1e-2},
         {"shrinkage": 3, "scaling": 0.3, "alpha": 1e-3},
     ],
-    ids=str,
 )
 def test_operators_are_those_of_the_equations(options, context):
     """START has a column and no row, STOP a row and no column: alpha_1 and alpha_inf are packed."""

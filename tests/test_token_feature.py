@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
+from tests.loops import over
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def symbols_of(trees):
 
 
 class TestSymbols:
-    @pytest.mark.parametrize(
+    @over(
         ("parameters", "expected"),
         [
             ({}, [("NOUN", "VERB"), ("NOUN", "VERB")]),
@@ -91,8 +92,8 @@ class TestSymbols:
         assert symbols_of(feature.transform(trees)) == expected
 
     @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
-    @pytest.mark.parametrize("min_count", [1, 2, 5, 60])
-    @pytest.mark.parametrize("rare_symbol", ["<rare>", None])
+    @over("min_count", [1, 2, 5, 60])
+    @over("rare_symbol", ["<rare>", None])
     def test_symbols_are_those_of_a_count_by_hand(self, english, min_count, rare_symbol):
         """By loops over the columns; the second half holds symbols that the first does not."""
         half = len(english) // 2
@@ -204,8 +205,8 @@ class TestSymbols:
 
 
 class TestErrors:
-    @pytest.mark.parametrize("method", ["fit", "transform"])
-    @pytest.mark.parametrize(
+    @over("method", ["fit", "transform"])
+    @over(
         ("X", "error", "message"),
         [
             ([], ValueError, "X is empty"),
@@ -230,7 +231,7 @@ class TestErrors:
         with pytest.raises(error, match=message):
             getattr(TokenFeature().fit(trees), method)(X)
 
-    @pytest.mark.parametrize(
+    @over(
         ("parameters", "message"),
         [
             ({"feature": "pos"}, "unknown column 'pos'"),

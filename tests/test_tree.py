@@ -11,6 +11,7 @@ from hypothesis import given
 
 from sklearn_shag.treebank import DependencyTree
 from tests.fuzz.treebanks import heads_lists
+from tests.loops import over
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -54,7 +55,7 @@ class TestConstructor:
         assert DependencyTree(list("ab"), [0, 0]).is_projective
         assert not DependencyTree(list("abcd"), [3, 4, 0, 3]).is_projective
 
-    @pytest.mark.parametrize("dtype", [float, object, np.uint8, np.int32, np.float32])
+    @over("dtype", [float, object, np.uint8, np.int32, np.float32])
     def test_heads_are_whole_numbers_of_any_type(self, dtype):
         given = np.array([2, 0, 2], dtype=dtype)
         tree = DependencyTree(["a", "b", "c"], given)
@@ -67,13 +68,13 @@ class TestConstructor:
         with pytest.raises(ValueError, match="at least one token"):
             DependencyTree(forms)
 
-    @pytest.mark.parametrize("name", ["lemmas", "upos", "xpos", "feats", "deprels", "symbols"])
+    @over("name", ["lemmas", "upos", "xpos", "feats", "deprels", "symbols"])
     def test_length_of_a_column(self, name):
         with pytest.raises(ValueError, match=f"{name} has length 2, but the sentence has 3 tokens"):
             DependencyTree(list("abc"), **{name: ["x", "y"]})
 
-    @pytest.mark.parametrize("name", ["forms", "lemmas", "symbols"])
-    @pytest.mark.parametrize(
+    @over("name", ["forms", "lemmas", "symbols"])
+    @over(
         ("values", "message"),
         [
             ("abc", "one a token, got the str 'abc'"),
@@ -95,14 +96,14 @@ class TestConstructor:
         with pytest.raises(TypeError, match=r"forms must be a sequence of .* NoneType None"):
             DependencyTree(None)
 
-    @pytest.mark.parametrize("name", ["forms", "lemmas", "upos", "xpos", "feats", "deprels"])
-    @pytest.mark.parametrize("value", ["", "a\tb", "a\n", "\r"])
+    @over("name", ["forms", "lemmas", "upos", "xpos", "feats", "deprels"])
+    @over("value", ["", "a\tb", "a\n", "\r"])
     def test_values_that_a_file_cannot_hold(self, name, value):
         columns = {"forms": ["a", "b"], name: ["a", value]}
         with pytest.raises(ValueError, match=f"{name} has .* for token 2"):
             DependencyTree(**columns)
 
-    @pytest.mark.parametrize(
+    @over(
         ("heads", "message"),
         [
             ([0, 1, 4], r"token 3 \('c'\): head 4 is outside 0..3; a head is the position"),
@@ -143,14 +144,14 @@ class TestConstructor:
 
 
 class TestImmutable:
-    @pytest.mark.parametrize("name", ["forms", "heads", "symbols", "_source", "new"])
+    @over("name", ["forms", "heads", "symbols", "_source", "new"])
     def test_attributes_cannot_be_set_or_deleted(self, tree, name):
         with pytest.raises(AttributeError, match="immutable"):
             setattr(tree, name, None)
         with pytest.raises(AttributeError, match="immutable"):
             delattr(tree, name)
 
-    @pytest.mark.parametrize(
+    @over(
         "clone",
         [
             lambda tree: tree,
@@ -208,7 +209,7 @@ class TestEquality:
 
 
 class TestColumns:
-    @pytest.mark.parametrize(
+    @over(
         ("name", "attribute"),
         [
             ("form", "forms"),
@@ -228,7 +229,7 @@ class TestColumns:
         assert tree.column("feats.Tense") == ("_", "_", "Pres", "_")
         assert tree.column("feats.Num") == ("_",) * 4
 
-    @pytest.mark.parametrize("name", ["", "forms", "feats.", "upos.Case", ".", "head", 3, None])
+    @over("name", ["", "forms", "feats.", "upos.Case", ".", "head", 3, None])
     def test_unknown_name(self, tree, name):
         with pytest.raises(ValueError, match=r"unknown column .*choose from form, lemma, upos"):
             tree.column(name)

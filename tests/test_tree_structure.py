@@ -10,6 +10,7 @@ from hypothesis import given
 
 from sklearn_shag.treebank import DependencyTree
 from tests.fuzz.treebanks import heads_lists
+from tests.loops import over
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_without_networkx(tree, monkeypatch):
         tree.to_networkx()
 
 
-@pytest.mark.parametrize("token", [-1, 8, 1.0, "1", None, True])
+@over("token", [-1, 8, 1.0, "1", None, True])
 def test_positions_that_are_none(tree, token):
     message = r"A position in DependencyTree\('A list.* from 1 to 7, or 0 .*; got"
     for method in (tree.children, tree.descendants, tree.subtree, tree.depth):

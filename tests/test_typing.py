@@ -4,7 +4,6 @@ import types
 import typing
 
 import numpy as np
-import pytest
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
@@ -25,6 +24,7 @@ from sklearn_shag.parsing import Potentials, chart, inside_outside
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, pair_moments
 from tests import user_script
 from tests.estimators import ESTIMATORS, TRANSFORMERS
+from tests.loops import over
 
 
 def check(value, hint, where):
@@ -82,7 +82,7 @@ def test_records_hold_what_their_annotations_say(english):
     assert len(seen) == 16
 
 
-@pytest.mark.parametrize("name", ESTIMATORS | TRANSFORMERS)
+@over("name", ESTIMATORS | TRANSFORMERS)
 def test_fitted_attributes_are_what_their_annotations_say(name, english):
     estimator = clone((ESTIMATORS | TRANSFORMERS)[name]).fit(english)
     hints = typing.get_type_hints(type(estimator))

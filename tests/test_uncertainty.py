@@ -14,6 +14,7 @@ from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import uas_scorer
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
 from tests.estimators import ESTIMATORS
+from tests.loops import over
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS)
@@ -146,7 +147,7 @@ class TestErrors:
         found = function(crossing, [whole, ["NOUN"], tree])
         assert set(found.sentences.tolist()) == {1, 2}
 
-    @pytest.mark.parametrize("n", [0, -1, 2.5, "all"])
+    @over("n", [0, -1, 2.5, "all"])
     def test_number(self, function, first, n):
         with pytest.raises(ValueError, match="'n' parameter"):
             function(first, [["NOUN"]], n)

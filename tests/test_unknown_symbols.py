@@ -13,6 +13,7 @@ from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests.estimators import BLIND, ESTIMATORS
+from tests.loops import over
 
 TREES = [DependencyTree(["DET", "NOUN", "VERB", "NOUN"], [2, 3, 0, 3])] * 25
 
@@ -33,8 +34,8 @@ def with_symbols(n_replaced, symbol):
     return [tree.with_symbols(flat[4 * k : 4 * k + 4]) for k, tree in enumerate(TREES)]
 
 
-@pytest.mark.parametrize("symbol", ["NN", "_"])
-@pytest.mark.parametrize(("n_unknown", "warns"), [(0, False), (5, False), (6, True), (99, True)])
+@over("symbol", ["NN", "_"])
+@over(("n_unknown", "warns"), [(0, False), (5, False), (6, True), (99, True)])
 def test_a_warning_for_more_than_five_percent(symbol, n_unknown, warns):
     model = DeterministicSHAG().fit(TREES)
     X = with_symbols(n_unknown, symbol)
@@ -67,15 +68,15 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@over("call", CALLS.values())
 def test_once_a_call_at_the_line_of_the_user(call):
     model = SpectralSHAG(2, n_jobs=2).fit(TREES)
     ((_, filename),) = caught(lambda: call(model, with_symbols(50, "NN")))
     assert filename == __file__
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name not in BLIND])
-@pytest.mark.parametrize("transformers", [(), (TokenFeature("symbol"),)], ids=["", "pipeline"])
+@over("name", [name for name in ESTIMATORS if name not in BLIND])
+@over("transformers", [(), (TokenFeature("symbol"),)])
 def test_learning_from_missing_tags(name, transformers):
     """They have symbols of their own then, and are known. Every learner says it."""
     estimator = clone(ESTIMATORS[name])
