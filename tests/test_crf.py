@@ -445,8 +445,7 @@ def change(path, attribute=None, value=None, **arrays):
         parts = dict(archive)
     header = json.loads(parts.pop("header").tobytes())
     if attribute:
-        stored = header["model"]["attributes"][attribute]
-        stored["values" if "values" in stored else "value"] = value
+        header["model"]["attributes"][attribute] = value
     parts |= {f"model/weights_/{name}": array for name, array in arrays.items()}
     np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **parts)
 
