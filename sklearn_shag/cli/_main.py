@@ -145,11 +145,8 @@ def _add_demo(commands):
       %(prog)s --treebank UD_English-EWT
     """
     parser = _command(commands, "demo", "cli._demo", _add_demo)
-    parser.add_argument(
-        "--treebank",
-        metavar="DIR",
-        help="folder with *train*.conllu and *test*.conllu (default: the bundled treebank)",
-    )
+    help = "folder with *train*.conllu and *test*.conllu (default: the bundled treebank)"
+    parser.add_argument("--treebank", metavar="DIR", help=help)
     _add_n_jobs(parser)
 
 
@@ -165,55 +162,29 @@ def _add_train(commands):
     """
     parser = _command(commands, "train", "cli._models", _add_train)
     _add_files(parser, "file", "the treebank", nargs="+")
-    parser.add_argument(
-        *("-o", "--output"),
-        metavar="MODEL",
-        required=True,
-        help="model file to write, or - for standard output (required)",
-    )
-    parser.add_argument(
-        "--model",
-        choices=["spectral", "em", "single", "first", "sibling", "words", "crf", "biaffine"],
-        default="spectral",
-        help="hidden states, from moments or by EM, a deterministic automaton, words (of the "
-        "column form) beside the symbols, a linear model of whole columns, or a network, the most "
-        "accurate one (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--symbols",
-        metavar="COLUMNS",
-        help="columns that make up the symbols, such as upos,xpos; not of crf and biaffine "
-        "(default: upos)",
-    )
-    parser.add_argument(
-        "--columns",
-        metavar="COLUMNS",
-        help="columns that crf and biaffine read, such as upos,form,suffix (default: all with "
-        "values)",
-    )
-    parser.add_argument(
-        "--tags",
-        choices=["upos", "xpos"],
-        help="tags to be learned from words alone, so that the model parses text without any: by "
-        "biaffine along with trees, for others by a tagger in front of them (default: tags are "
-        "read)",
-    )
-    parser.add_argument(
-        "--min-count",
-        type=int,
-        metavar="N",
-        help="replace symbols, or the words that crf, biaffine and taggers read, that were seen "
-        "less often by one rare symbol (default: 1, of words 2)",
-    )
-    parser.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        action="append",
-        type=_setting,
-        default=[],
-        help="a parameter of the learner as the library names it, such as n_states=6, as often as "
-        "wanted (default: those of the library)",
-    )
+    help = "model file to write, or - for standard output (required)"
+    parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
+    names = ["spectral", "em", "single", "first", "sibling", "words", "crf", "biaffine"]
+    help = """hidden states, from moments or by EM, a deterministic automaton, words (of the column
+    form) beside the symbols, a linear model of whole columns, or a network, the most accurate one
+    (default: %(default)s)"""
+    parser.add_argument("--model", choices=names, default="spectral", help=help)
+    help = """columns that make up the symbols, such as upos,xpos; not of crf and biaffine (default:
+    upos)"""
+    parser.add_argument("--symbols", metavar="COLUMNS", help=help)
+    help = """columns that crf and biaffine read, such as upos,form,suffix (default: all with
+    values)"""
+    parser.add_argument("--columns", metavar="COLUMNS", help=help)
+    help = """tags to be learned from words alone, so that the model parses text without any: by
+    biaffine along with trees, for others by a tagger in front of them (default: tags are read)"""
+    parser.add_argument("--tags", choices=["upos", "xpos"], help=help)
+    help = """replace symbols, or the words that crf, biaffine and taggers read, that were seen less
+    often by one rare symbol (default: 1, of words 2)"""
+    parser.add_argument("--min-count", type=int, metavar="N", help=help)
+    help = """a parameter of the learner as the library names it, such as n_states=6, as often as
+    wanted (default: those of the library)"""
+    several = {"action": "append", "type": _setting, "default": []}
+    parser.add_argument("--set", metavar="NAME=VALUE", help=help, **several)
     _add_n_jobs(parser)
 
 
@@ -230,38 +201,20 @@ def _add_parse(commands):
     parser = _command(commands, "parse", "cli._models", _add_parse)
     _add_model(parser)
     _add_files(parser, "file", "sentences", nargs="+")
-    parser.add_argument(
-        "--input",
-        choices=["conllu", "horizontal"],
-        default="conllu",
-        help="CoNLL-U, or a sentence a line with spaces between its tokens, for models that need "
-        "no tags (default: %(default)s)",
-    )
-    parser.add_argument(
-        *("-o", "--output"),
-        metavar="OUT",
-        default=STANDARD,
-        help="CoNLL-U to write, all files in one; .gz is compressed (default: standard output)",
-    )
-    parser.add_argument(
-        "--decoder",
-        choices=["mbr", "max_marginal", "viterbi", "mst"],
-        help="tree with the largest sum of log marginals or of marginals; of deterministic "
-        "automata only, the most probable one; or as mbr, with arcs that may cross (default: that "
-        "of the model)",
-    )
-    parser.add_argument(
-        "--keep-heads",
-        action="store_true",
-        help="keep the heads that the sentences have, with their relations, and complete the rest "
-        "(default: heads are ignored)",
-    )
-    parser.add_argument(
-        "--confidence",
-        action="store_true",
-        help="write the probability of each arc into MISC, such as Confidence=0.9712 (default: "
-        "MISC stays as it is)",
-    )
+    help = """CoNLL-U, or a sentence a line with spaces between its tokens, for models that need no
+    tags (default: %(default)s)"""
+    parser.add_argument("--input", choices=["conllu", "horizontal"], default="conllu", help=help)
+    help = "CoNLL-U to write, all files in one; .gz is compressed (default: standard output)"
+    parser.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help=help)
+    help = """tree with the largest sum of log marginals or of marginals; of deterministic automata
+    only, the most probable one; or as mbr, with arcs that may cross (default: that of the model)"""
+    parser.add_argument("--decoder", choices=["mbr", "max_marginal", "viterbi", "mst"], help=help)
+    help = """keep the heads that the sentences have, with their relations, and complete the rest
+    (default: heads are ignored)"""
+    parser.add_argument("--keep-heads", action="store_true", help=help)
+    help = """write the probability of each arc into MISC, such as Confidence=0.9712 (default: MISC
+    stays as it is)"""
+    parser.add_argument("--confidence", action="store_true", help=help)
     _add_n_jobs(parser, default="that of the model")
 
 
@@ -276,25 +229,13 @@ def _add_suggest(commands):
     parser = _command(commands, "suggest", "cli._models", _add_suggest)
     _add_model(parser)
     _add_files(parser, "file", "sentences, of which known heads are taken for true", nargs="+")
-    parser.add_argument(
-        *("-n", "--number"),
-        type=int,
-        default=10,
-        metavar="N",
-        help="how many to list, at most (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--by",
-        choices=["arcs", "sentences"],
-        default="arcs",
-        help="words whose heads are in question, or sentences, by their expected share of wrong "
-        "heads (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object (default: a table, with tabs between its columns)",
-    )
+    help = "how many to list, at most (default: %(default)s)"
+    parser.add_argument("-n", "--number", type=int, default=10, metavar="N", help=help)
+    help = """words whose heads are in question, or sentences, by their expected share of wrong
+    heads (default: %(default)s)"""
+    parser.add_argument("--by", choices=["arcs", "sentences"], default="arcs", help=help)
+    help = "print one JSON object (default: a table, with tabs between its columns)"
+    parser.add_argument("--json", action="store_true", help=help)
     _add_n_jobs(parser, default="that of the model")
 
 
@@ -309,22 +250,12 @@ def _add_evaluate(commands):
     parser = _command(commands, "evaluate", "cli._evaluate", _add_evaluate)
     _add_files(parser, "gold", "true trees")
     _add_files(parser, "system", "parsed trees of the same sentences")
-    parser.add_argument(
-        "--ignore-punctuation",
-        action="store_true",
-        help="leave out tokens with the tag PUNCT (default: they are scored)",
-    )
-    parser.add_argument(
-        "--by",
-        choices=["head", "modifier"],
-        default="head",
-        help="whose symbol is meant in the table of right heads (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object, with scores from 0 to 1 (default: a table in percent)",
-    )
+    help = "leave out tokens with the tag PUNCT (default: they are scored)"
+    parser.add_argument("--ignore-punctuation", action="store_true", help=help)
+    help = "whose symbol is meant in the table of right heads (default: %(default)s)"
+    parser.add_argument("--by", choices=["head", "modifier"], default="head", help=help)
+    help = "print one JSON object, with scores from 0 to 1 (default: a table in percent)"
+    parser.add_argument("--json", action="store_true", help=help)
 
 
 def _command(commands, name, module, function):
