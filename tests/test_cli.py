@@ -1395,7 +1395,7 @@ class TestErrors:
         assert list(tmp_path.iterdir()) == []
 
     def test_output_in_a_file(self, fail, model, train, test):
-        message = f"{train}/out cannot be written: {train} is a file, and not a folder; name"
+        message = f"{train}/out cannot be written: there is no folder {train}; make it first"
         assert message in fail("parse", model, test, "-o", f"{train}/out")
         assert message in fail("train", train, "-o", f"{train}/out")
 

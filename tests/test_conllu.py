@@ -713,7 +713,7 @@ class TestWrite:
 
     @pytest.mark.parametrize("given", [None, 3, [], ["out.conllu"]], ids=str)
     def test_neither_path_nor_file(self, given):
-        with pytest.raises(TypeError, match=f"path_or_file must be .*got {type(given).__name__}"):
+        with pytest.raises(TypeError, match=f"path of a file must be .*got {type(given).__name__}"):
             write_conllu(read(TEXT), given)
 
     def test_binary_file(self, tmp_path):

@@ -592,8 +592,8 @@ class TestFolderThatIsThere:
 
     def test_home_that_is_a_file(self, tmp_path):
         (tmp_path / "file").touch()
-        message = rf"{re.escape(str(tmp_path))}/file is no folder\. As data_home pass"
-        with pytest.raises(NotADirectoryError, match=message):
+        message = rf"{re.escape(str(tmp_path))}/file is no folder\. Move it away"
+        with pytest.raises(FileExistsError, match=message):
             fetch_treebank("UD_English-EWT", data_home=tmp_path / "file")
         assert leftovers(tmp_path) == ["file"]
 

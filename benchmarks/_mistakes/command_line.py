@@ -62,8 +62,10 @@ MISTAKES = [
     Mistake("parse xpos.npz french_xpos.conllu -o new.conllu", prints_warning(r"100 ?%")),
     Mistake("parse rare.npz french_xpos.conllu -o new.conllu", prints_warning(r"100 ?%")),
     Mistake("parse rare.npz no_xpos.conllu -o new.conllu", prints_warning(r"100 ?%", r"'_'")),
-    Mistake("demo --treebank missing", stops(r"no folder missing", r"\*train\*\.conllu and")),
-    Mistake("demo --treebank nothing", stops(r"nothing", r"\*train\*\.conllu and")),
-    Mistake("demo --treebank train.conllu", stops(r"train\.conllu is a file", r"takes a folder")),
+    Mistake("demo --treebank missing", stops(r"No file matches the pattern missing/\*train")),
+    Mistake("demo --treebank nothing", stops(r"No file matches the pattern nothing/")),
+    Mistake(
+        "demo --treebank train.conllu", stops(r"No file matches the pattern train\.conllu/\*train")
+    ),
     Mistake("demo --n-jobs 0", stops(r"n_jobs", r"0")),
 ]

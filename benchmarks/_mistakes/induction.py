@@ -55,7 +55,7 @@ MISTAKES = [
     ),
     Mistake(
         "MixtureSHAG([('fr', FrozenEstimator(DMV()))]).fit(tags)",
-        raises(ValueError, r"frozen DMV that is not fitted"),
+        raises(ValueError, r"DMV instance is not fitted yet", r"Call 'fit'"),
     ),
     Mistake(
         "MixtureSHAG([('fr', FrozenEstimator(SpectralSHAG(2).fit(trees)))]).fit(tags)",

@@ -1,6 +1,6 @@
 """Scores of what does not match, weights, and the datasets."""
 
-from _mistakes._replay import Mistake, raises, tool_raises, warns, works
+from _mistakes._replay import Mistake, raises, warns, works
 
 UAS = "unlabeled_attachment_score"
 
@@ -131,7 +131,6 @@ MISTAKES = [
         "fetch_treebank('UD_English-EWT', version=2.16)", raises((TypeError, ValueError), "'2.16'")
     ),
     Mistake("fetch_treebank(None)", raises((TypeError, ValueError), r"name", r"'UD_English-EWT'")),
-    Mistake("fetch_treebank()", raises(TypeError, r"missing 1 required.*'name'", by="line")),
     Mistake(
         "fetch_treebank('UD_English-EWT', data_home='train.conllu')",
         raises(OSError, r"train\.conllu", r"folder|directory"),
@@ -154,7 +153,6 @@ MISTAKES = [
         "make_treebank(10, mean_length=500, max_length=3)", works("max(map(len, result)) <= 3")
     ),
     Mistake("make_treebank(10, random_state='x')", raises(ValueError, r"'random_state'", r"'x'")),
-    Mistake("make_treebank(10, 3, 8)", tool_raises(TypeError, r"but 3 were given")),
     Mistake("load_english('xpos')", raises(TypeError, r"positional argument", by="line")),
     Mistake("load_english(symbols='pos')", raises(ValueError, r"'pos'", r"upos, xpos")),
 ]

@@ -78,7 +78,9 @@ MISTAKES = [
     Mistake("TokenFeature(min_count='2').fit(trees)", raises(ValueError, r"min_count", r"int")),
     Mistake("TokenFeature(rare_symbol=0).fit(trees)", raises(ValueError, r"rare_symbol", r"str")),
     Mistake("TokenFeature().transform(trees)", raises(ValueError, r"not fitted", r"'fit'")),
-    Mistake("TokenFeature().fit(tags)", raises(TypeError, r"X\[0\]", r"without TokenFeature")),
+    Mistake(
+        "TokenFeature().fit(tags)", raises(TypeError, r"X\[0\]", r"columns .* TokenFeature joins")
+    ),
     Mistake("TokenFeature().fit([])", raises(ValueError, r"X is empty", r"at least one")),
     Mistake("TokenFeature().fit(trees[0])", raises(TypeError, r"X must be a sequence")),
     Mistake("TokenFeature().fit('train.conllu')", raises(TypeError, r"X must be a sequence")),
@@ -92,7 +94,7 @@ MISTAKES = [
     ),
     Mistake(
         "make_pipeline(TokenFeature(), SpectralSHAG()).fit(tags, y)",
-        raises(TypeError, r"X\[0\]", r"without TokenFeature"),
+        raises(TypeError, r"X\[0\]", r"columns .* TokenFeature joins"),
     ),
     Mistake(
         "make_pipeline(SpectralSHAG(), TokenFeature()).fit(trees)",

@@ -129,11 +129,8 @@ def _parser(prog):
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    _add_demo(commands)
-    _add_train(commands)
-    _add_parse(commands)
-    _add_suggest(commands)
-    _add_evaluate(commands)
+    for add in (_add_demo, _add_train, _add_parse, _add_suggest, _add_evaluate):
+        add(commands)
     return parser
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import sys
-import warnings
 
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -30,7 +29,7 @@ from sklearn_shag.utils._arrays import rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
-from sklearn_shag.utils._messages import printable
+from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import progress
 
 # Models of columns see more than symbols.
@@ -114,12 +113,11 @@ def _warn_of_test_files(files):
     """A folder of Universal Dependencies holds its test set too."""
     test = [path for path in files if re.search(r"-ud-test\.conllu(\.gz)?$", path)]
     if test and len(files) > 1:
-        warnings.warn(
+        warn(
             f"{test[0]} is among the {len(files)} files to learn from, so scores on it will be "
             f"too high; to learn from training sets alone, name them or a pattern such as "
             f"'*-ud-train.conllu'",
             UserWarning,
-            stacklevel=2,
         )
 
 

@@ -279,16 +279,9 @@ class CRFParser(ArcParser):
         (arcs, of_labels, mask), templates = start.weights, start.templates
         rate = float(self.learning_rate)
         with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
-            run = partial(
-                run_passes,
-                examples=examples,
-                chosen=chosen,
-                max_iter=self.max_iter,
-                batch_size=self.batch_size,
-                rng=rng,
-                advice=f"learning_rate={self.learning_rate}",
-                advance=advance,
-            )
+            passes = {"max_iter": self.max_iter, "batch_size": self.batch_size, "rng": rng}
+            passes |= {"advice": f"learning_rate={self.learning_rate}", "advance": advance}
+            run = partial(run_passes, examples=examples, chosen=chosen, **passes)
             trainer = LinearTrainer(arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn)
             arcs, history = run(trainer, validate=validate, patience=self.n_iter_no_change)
             if of_labels.size:

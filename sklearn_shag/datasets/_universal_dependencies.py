@@ -187,11 +187,6 @@ def fetch_treebank(
     if version is not None and not _is_like(version, r"\d+\.\d+"):
         raise ValueError(f"A release has a version such as '2.16', a str; got {shorten(version)}.")
     home = get_data_home(data_home)
-    if os.path.lexists(home) and not home.is_dir():
-        raise NotADirectoryError(
-            f"{printable(home, 300)} is no folder. As data_home pass the folder for treebanks; it "
-            f"need not exist."
-        )
     released = home / f"ud-treebanks-v{version or DEFAULT_VERSION}" / name
     folders = [released] if version else [home / name, released]
     folder = next((folder for folder in folders if any(folder.glob("*.conllu"))), None)
@@ -222,18 +217,11 @@ def _is_like(value, pattern):
 
 def _check_target(folder):
     """Refuse, before anything is downloaded, places where a treebank cannot be put."""
-    release = folder.parent
-    if os.path.lexists(release) and not release.is_dir():
-        raise NotADirectoryError(
-            printable(f"{release} is no folder. Move it away to download the treebank.")
-        )
-    if os.path.lexists(folder):
-        raise FileExistsError(
-            printable(
-                f"{folder} is there already, without .conllu files. Move it away to download the "
-                f"treebank."
-            )
-        )
+    for place in (folder.parent.parent, folder.parent, folder):
+        if os.path.lexists(place) and (place == folder or not place.is_dir()):
+            problem = "there already, without .conllu files" if place == folder else "no folder"
+            message = f"{place} is {problem}. Move it away to download the treebank."
+            raise FileExistsError(printable(message))
 
 
 def _download(name, version, folder, known_hash, progressbar, *, timeout, max_bytes):

@@ -4,7 +4,6 @@ Scorers of :func:`sklearn.metrics.make_scorer` cannot do without y. These take i
 """
 
 from collections.abc import Collection
-from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,16 +16,8 @@ from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._typing import ArrayLike
 
 
-class Predictor(Protocol):
-    """Anything that predicts heads."""
-
-    @property  # of a method less is known: scikit-learn's pipelines and searches have descriptors
-    def predict(self) -> Any:
-        """Parse sentences."""
-
-
 def uas_scorer(
-    estimator: Predictor,
+    estimator: BaseEstimator,
     X: Collection[Sentence],
     y: Heads | None = None,
     sample_weight: ArrayLike | None = None,
@@ -80,7 +71,7 @@ def uas_scorer(
 
 
 def exact_match_scorer(
-    estimator: Predictor,
+    estimator: BaseEstimator,
     X: Collection[Sentence],
     y: Heads | None = None,
     sample_weight: ArrayLike | None = None,

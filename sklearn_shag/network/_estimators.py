@@ -153,19 +153,11 @@ class NetworkLearner(BaseEstimator):
             np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
         ):
-            values, history = run_passes(
-                trainer,
-                examples,
-                chosen,
-                max_iter=max_iter,
-                batch_size=batch_size,
-                rng=rng,
-                advice=f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}",
-                advance=advance,
-                roots=1,
-                validate=validate,
-                patience=n_iter_no_change,
-            )
+            passes = {"max_iter": max_iter, "batch_size": batch_size, "rng": rng, "roots": 1}
+            advice = f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}"
+            passes |= {"advice": advice, "advance": advance}
+            passes |= {"validate": validate, "patience": n_iter_no_change}
+            values, history = run_passes(trainer, examples, chosen, **passes)
         weights = NetworkWeights(
             np.array(start.sizes.hidden), values, start.label_mask, start.vectors
         )

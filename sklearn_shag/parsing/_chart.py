@@ -145,8 +145,6 @@ def over_chunks(task, batch, n_jobs, verbose):
     results : list
         For each sentence of the batch.
     """
-    if batch.indptr.size == 2 and not verbose:
-        return task(batch)
     lengths = batch.indptr[1:] - batch.indptr[:-1]
     chunks = cut(lengths, CHUNK_COST)
     if len(chunks) > 1 and not verbose and count_workers(n_jobs) == 1:

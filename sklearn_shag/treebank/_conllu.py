@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -26,7 +25,7 @@ from sklearn_shag.treebank._sources import (
 from sklearn_shag.treebank._tree import DependencyTree, format_columns, make_tree, replace_heads
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
-from sklearn_shag.utils._io import atomic_write
+from sklearn_shag.utils._io import atomic_write, expand_user
 from sklearn_shag.utils._messages import printable, shorten, warn
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FilePath
@@ -187,12 +186,7 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
     if hasattr(path_or_file, "write"):
         _write_open_file(path_or_file, list(blocks))
         return
-    if not isinstance(path_or_file, str | os.PathLike):
-        raise TypeError(
-            f"path_or_file must be a path (str or os.PathLike) or a file open for writing text, "
-            f"got {type(path_or_file).__name__}"
-        )
-    path = os.fsdecode(path_or_file)
+    path = expand_user(path_or_file)
     with atomic_write(path, "wb") as file:
         if path.endswith(".gz"):
             # Neither name nor time in the header: the same trees give the same bytes.

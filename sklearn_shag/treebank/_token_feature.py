@@ -276,5 +276,5 @@ def _check_trees(X):
         )
     if len(X) == 0:
         raise ValueError("X is empty: at least one DependencyTree is needed")
-    require_trees(X, "X", "columns of tokens are")
+    require_trees(X, "X", "columns of tokens, which TokenFeature joins, are")
     return X

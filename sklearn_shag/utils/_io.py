@@ -115,18 +115,13 @@ def check_target(path):
     folder, shown = os.path.dirname(os.path.realpath(path)), printable(path, _SHOWN)
     if os.path.isdir(path):
         raise IsADirectoryError(f"{shown} cannot be written: it is a folder; name a file in it.")
-    if os.path.exists(folder) and not os.path.isdir(folder):
-        raise NotADirectoryError(
-            f"{shown} cannot be written: {printable(folder, _SHOWN)} is a file, and not a folder; "
-            f"name another folder."
-        )
     # Links in a circle, and names that are too long, have no folder either.
     with _naming(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.stat(path)
     if not os.path.isdir(folder):
         raise FileNotFoundError(
             f"{shown} cannot be written: there is no folder {printable(folder, _SHOWN)}; make it "
-            f"first."
+            f"first, or name another."
         )
 
 
