@@ -216,4 +216,4 @@ def sample_words(tables, n_sentences, max_length, rng):
     distributions, root = Distributions(tables), tables.tags.size - 1
     sampler = partial(_SequenceSampler, distributions)
     roots = distributions(root, RIGHT, 0)[:-1]
-    return draw_derivations(roots, sampler, roots.size, n_sentences, max_length, rng)
+    return draw_derivations(roots, sampler, n_sentences, max_length, rng)

@@ -4,7 +4,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from sklearn_shag.encoding import LEFT, RIGHT, Alphabet
+from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators._operators import Operators, check_shapes, pair_automaton, root_masses
 from sklearn_shag.operators._values import branching_radius
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
@@ -95,12 +95,9 @@ def sample_derivations(
     (array([0, 0]), array([0, 0]), array([0, 1, 2]))
     """
     check_shapes(operators)
-    alphabet = Alphabet(operators.A.shape[2] - 1)
     masses, sampler = root_masses(operators), partial(_SequenceSampler, operators)
-    return draw_derivations(
-        *(masses, sampler, alphabet.n_symbols, n_sentences, max_length, random_state),
-        explain=partial(_explain, operators),
-    )
+    explain = partial(_explain, operators)
+    return draw_derivations(masses, sampler, n_sentences, max_length, random_state, explain)
 
 
 def _explain(operators):
@@ -123,7 +120,6 @@ def _explain(operators):
 def draw_derivations(
     root_masses,
     make_sampler,
-    n_symbols,
     n_sentences,
     max_length,
     rng,
@@ -138,8 +134,6 @@ def draw_derivations(
     make_sampler : callable
         Takes a head and a direction. What it returns has a method ``draw(rng, max_length)``, which
         lists the modifiers of one sequence, head outwards, and may stop after `max_length`.
-    n_symbols : int
-        Larger than all symbols that are drawn.
     n_sentences, max_length, rng
         As for :func:`sample_derivations`.
     explain : callable
@@ -165,7 +159,7 @@ def draw_derivations(
     modifiers = np.array([token for tokens, _ in drawn for token in tokens], dtype=np.int64)
     indptr = _cumulate(len(tokens) for tokens, _ in drawn)
     sequence_indptr = _cumulate(length for _, lengths in drawn for length in lengths)
-    sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, n_symbols)
+    sequences = breadth_first_sequences(modifiers, sequence_indptr, indptr, root_masses.size)
     return *assemble_trees(sequences, indptr), indptr
 
 
