@@ -166,11 +166,11 @@ def _add_train(commands):
     form) beside the symbols, a linear model of whole columns, or a network, the most accurate one
     (default: %(default)s)"""
     parser.add_argument("--model", choices=names, default="spectral", help=help)
-    help = """columns that make up the symbols, such as upos,xpos; not of crf and biaffine (default:
-    upos)"""
+    help = """columns that make up the symbols, such as upos,xpos; not of crf and biaffine
+    (default: upos)"""
     parser.add_argument("--symbols", metavar="COLUMNS", help=help)
-    help = """columns that crf and biaffine read, such as upos,form,suffix (default: all with
-    values)"""
+    help = """columns that crf and biaffine read, such as upos,form,suffix
+    (default: all with values)"""
     parser.add_argument("--columns", metavar="COLUMNS", help=help)
     help = """tags to be learned from words alone, so that the model parses text without any: by
     biaffine along with trees, for others by a tagger in front of them (default: tags are read)"""
@@ -209,8 +209,8 @@ def _add_parse(commands):
     help = """keep the heads that the sentences have, with their relations, and complete the rest
     (default: heads are ignored)"""
     parser.add_argument("--keep-heads", action="store_true", help=help)
-    help = """write the probability of each arc into MISC, such as Confidence=0.9712 (default: MISC
-    stays as it is)"""
+    help = """write the probability of each arc into MISC, such as Confidence=0.9712
+    (default: MISC stays as it is)"""
     parser.add_argument("--confidence", action="store_true", help=help)
     _add_n_jobs(parser, default="that of the model")
 
