@@ -969,6 +969,38 @@ class TestLimits:
         small.write_bytes(lies)
         assert_refused(small)
 
+    @pytest.mark.parametrize("shape", [(10**9,), (5, 2, 4, 10**4, 10**4), (0,), (1,)])
+    def test_shapes_that_do_not_fit_their_member(self, small, shape):
+        """Checksums are right here, so nothing but the size can tell; no room is made for it."""
+        with zipfile.ZipFile(small) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        name = "model/operators_/A.npy"
+        start = io.BytesIO()
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(start, header)
+        content = members[name]
+        members[name] = start.getvalue() + content[len(start.getvalue()) :]
+        with zipfile.ZipFile(small, "w") as archive:
+            for member, content in members.items():
+                archive.writestr(member, content)
+        tracemalloc.start()
+        try:
+            with pytest.raises(ModelFileError, match="operators_/A is longer or shorter than"):
+                load_model(small)
+            assert tracemalloc.get_traced_memory()[1] < 40_000_000
+        finally:
+            tracemalloc.stop()
+
+    def test_the_limit_is_of_all_arrays_together(self, small):
+        """Each of two arrays is smaller than what is allowed, both are not."""
+        header, arrays = read_parts(small)
+        for field in ("alpha_1", "A"):
+            arrays[f"model/operators_/{field}"] = np.zeros(125_000)
+        header = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        np.savez_compressed(small, header=header, **arrays)
+        with pytest.raises(ModelFileError, match="holds more than max_bytes=1,500,000"):
+            load_model(small, max_bytes=1_500_000)
+
     @over("n", [100, 100_000])
     def test_deep_headers(self, small, n):
         header, arrays = first_parts(small)
