@@ -31,6 +31,7 @@ _MODULES = {
     "MixtureSHAG": "induction._mixture",
     "ModelFileError": "model_files._archive",
     "ProductSHAG": "ensembles._product",
+    "RefinedSHAG": "learning._refined",
     "SpectralSHAG": "learning._spectral",
     "SpectralSHAGCV": "learning._spectral_cv",
     "Tagger": "network._tagger",
@@ -64,6 +65,7 @@ if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag.learning._base import BaseSHAG as BaseSHAG
     from sklearn_shag.learning._deterministic import DeterministicSHAG as DeterministicSHAG
     from sklearn_shag.learning._em import EMSHAG as EMSHAG
+    from sklearn_shag.learning._refined import RefinedSHAG as RefinedSHAG
     from sklearn_shag.learning._spectral import SpectralSHAG as SpectralSHAG
     from sklearn_shag.learning._spectral_cv import SpectralSHAGCV as SpectralSHAGCV
     from sklearn_shag.lexical._lexicalized import LexicalizedSHAG as LexicalizedSHAG

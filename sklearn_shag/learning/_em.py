@@ -177,6 +177,11 @@ class EMSHAG(TreeLearner):
         self.verbose = verbose
 
     def _learn_operators(self, statistics, trees, sequences):
+        operators, runs = self._run_em(statistics, sequences)
+        return Learned(operators, self._report(runs))
+
+    def _run_em(self, statistics, sequences):
+        """Learn the automata of all heads and directions; return the grammar, and how it went."""
         symbols, counts = statistics.symbols, statistics.statistics
         init = self._find_start(symbols)
         rng = check_random_state(self.random_state)
@@ -193,8 +198,7 @@ class EMSHAG(TreeLearner):
             *(statistics, prefix_trees, start, improve),
             *(self.smoothing, self.n_jobs, self.verbose),
         )
-        operators = join_automata([run.automaton for run in runs + pools], counts.roots)
-        return Learned(operators, self._report(runs))
+        return join_automata([run.automaton for run in runs + pools], counts.roots), runs
 
     def _find_start(self, symbols):
         """What stands in for `init`: with `warm_start` what was learned before."""

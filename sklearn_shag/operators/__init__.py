@@ -17,6 +17,7 @@ from sklearn_shag.operators._operators import (
     root_masses,
     total_mass,
 )
+from sklearn_shag.operators._refined import RefinedOperators, check_refined, moves_of, unfold
 from sklearn_shag.operators._sampling import choose, draw_derivations, sample_derivations
 from sklearn_shag.operators._values import (
     branching_radius,
@@ -27,6 +28,7 @@ from sklearn_shag.operators._values import (
 
 __all__ = [
     "Operators",
+    "RefinedOperators",
     "branching_radius",
     "change_basis",
     "complete_grammar",
@@ -39,4 +41,5 @@ __all__ = [
     "sample_derivations",
     "sequence_values",
     "total_mass",
+    "unfold",
 ]

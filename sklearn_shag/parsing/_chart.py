@@ -11,6 +11,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
 from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar
+from sklearn_shag.parsing._refined_chart import PackedRefined, run_refined
 from sklearn_shag.parsing._scaled_chart import run_scaled
 from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
@@ -182,7 +183,7 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
 
     Parameters
     ----------
-    grammar : PackedGrammar
+    grammar : PackedGrammar or PackedRefined
     factors : Factors
     with_uses : bool, default=True
         Whether expected uses are wanted of arcs.
@@ -202,7 +203,10 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
     results = new_results(factors, with_uses, of_memory)
     weights = np.ones(lengths.size) if weights is None else weights
     pending = lengths.argsort(kind="stable")
-    if grammar.fast is not None:
+    if isinstance(grammar, PackedRefined):
+        _run_refined(grammar, factors, pending, results)
+        pending = pending[:0]
+    elif grammar.fast is not None:
         states = run_fast(grammar, factors, pending, results, weights, counts.fast)
         results.route[pending[states == DONE]] = ROUTES.index("fast")
         pending = pending[states == OUT_OF_RANGE]
@@ -214,6 +218,21 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
         results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
         results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = np.nan
     return results
+
+
+def _run_refined(grammar, factors, pending, results):
+    """Sum with refinements; sentences that leave the doubles anew, with scales of their own."""
+    scales = np.zeros(pending.size)
+    for _ in range(2):
+        states = run_refined(grammar, factors, pending, scales, results)
+        results.route[pending[states == DONE]] = ROUTES.index("fast")
+        pending = pending[states != DONE]
+        if not pending.size:
+            break
+        # Without refinements the total is of about the same size, and the chart has more range.
+        totals = run_charts(grammar.unrefined, factors, with_uses=False)
+        pending = pending[totals.sign[pending] > 0]
+        scales = totals.log_abs_z[pending] / np.diff(factors.indptr)[pending]
 
 
 def chart(

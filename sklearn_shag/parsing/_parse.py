@@ -41,6 +41,7 @@ class Scored(NamedTuple):
     label: Callable | None = None  # takes flat heads, returns the codes of the labels of their arcs
     tags: np.ndarray | None = None  # (n_tokens,), codes
     marginals: np.ndarray | None = None  # (n_arcs,), in place of grammar and potentials
+    prune: float = 0.0  # of a grammar with refinements: below which marginal without them
 
 
 def score_by_arcs(indptr, arcs, label):
@@ -80,6 +81,8 @@ def solve(score, want, batch):
         marginals, lost = scored.marginals, ()
     else:
         factors = allow(scored.potentials, batch.allowed)
+        if scored.prune:
+            factors = prune(scored, factors)
         results = run_charts(scored.grammar, factors)
         marginals, lost = results.arcs, np.flatnonzero(results.route == WITHOUT_MASS)
     while len(lost):
@@ -95,6 +98,32 @@ def solve(score, want, batch):
     if batch.crossing is not None:
         forbid(marginals, batch.crossing)
     return want(batch, scored, marginals)
+
+
+def prune(scored, factors):
+    """Forbid arcs that are improbable without refinements, but for those of the best tree.
+
+    Parameters
+    ----------
+    scored : Scored
+        With a grammar with refinements.
+    factors : Factors
+
+    Returns
+    -------
+    factors : Factors
+        As they are for sentences that have no mass without refinements.
+    """
+    results = run_charts(scored.grammar.unrefined, factors)
+    repair(results.arcs, factors)
+    lengths, heads = np.diff(factors.indptr), np.empty(factors.indptr[-1], dtype=np.int64)
+    space = new_space(int(lengths.max()))
+    _find_trees(log_of(results.arcs), factors.begins, factors.indptr, *space, heads)
+    first, begins = (np.repeat(part[:-1], lengths) for part in (factors.indptr, factors.begins))
+    kept = results.arcs >= scored.prune
+    kept[begins + (np.arange(heads.size) - first) * np.repeat(lengths + 1, lengths) + heads] = True
+    arcs = factors.arcs if factors.arcs.size else np.zeros(kept.size)
+    return factors._replace(arcs=np.where(kept, arcs, -np.inf))
 
 
 def solve_derivations(score, want, batch):

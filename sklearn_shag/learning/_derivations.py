@@ -1,0 +1,368 @@
+"""Trees under a grammar with refinements: each distinct part of a treebank is visited once.
+
+Equal subtrees have equal sums over what is hidden in them, whichever tree they are in, and so have
+equal modifier sequences as far as they go. A treebank is folded into the graph of its distinct
+parts; a sum over it and its derivatives take one pass up and one down (theory, eqs. 70-73).
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.encoding import LEFT, RIGHT
+from sklearn_shag.utils._arrays import log_of
+from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
+
+
+class Level(NamedTuple):
+    """Parts that depend on parts of lower levels alone, but for subtrees on paths: slices."""
+
+    paths: tuple  # but for those without modifiers
+    subtrees: tuple
+    arcs: tuple
+    groups: list  # of arcs of one block: (first, last, block)
+
+
+class Parts(NamedTuple):
+    """The distinct parts of trees, for kernels: lower levels first, arcs of a block together.
+
+    A path is a head, a direction and the subtrees of its first modifiers; an arc a head, a
+    direction and the subtree of a modifier; a subtree a symbol and its two finished paths.
+    """
+
+    owners: np.ndarray  # (n_paths,): 2 * head + direction
+    previous: np.ndarray  # (n_paths,): the path without its last modifier; -1 for none
+    last: np.ndarray  # (n_paths,): the arc to the last modifier
+    subtrees: np.ndarray  # (n_arcs,): that of the modifier
+    left: np.ndarray  # (n_subtrees,): a path
+    right: np.ndarray  # (n_subtrees,): a path
+
+
+class Graph(NamedTuple):
+    """A treebank, folded."""
+
+    n_symbols: int
+    pairs: np.ndarray  # (n_blocks, 3): head, direction and modifier of the arcs that occur, sorted
+    symbols: np.ndarray  # (n_subtrees,)
+    roots: np.ndarray  # (n_roots,): the subtree of each root of each sentence
+    sentences: np.ndarray  # (n_roots,): the sentence that it is in
+    parts: Parts
+    levels: list
+
+
+def fold_trees(codes, heads, indptr, n_symbols):
+    """Fold trees into the graph of their distinct parts.
+
+    Parameters
+    ----------
+    codes, heads : int ndarrays of shape (n_tokens,)
+    indptr : int ndarray of shape (n_sentences + 1,)
+    n_symbols : int
+        Codes are smaller.
+
+    Returns
+    -------
+    graph : Graph
+        The same, but for `roots` and `sentences`, if trees are repeated.
+    """
+    # What is known by its number, in the order in which it was met: every part after its own parts.
+    paths, arcs, subtrees, roots = {}, {}, {}, []
+    for owner in range(2 * n_symbols):
+        paths[owner, -1] = owner
+    codes, heads = codes.tolist(), heads.tolist()
+    for start, stop in pairwise(indptr.tolist()):
+        roots.append(_fold_tree(codes[start:stop], heads[start:stop], paths, arcs, subtrees))
+    n_roots = list(map(len, roots))
+    return _in_levels(n_symbols, paths, arcs, subtrees, sum(roots, []), n_roots)
+
+
+def _fold_tree(codes, heads, paths, arcs, subtrees):
+    """Number the parts of a tree; return the subtrees of its roots."""
+    modifiers = [([], []) for _ in range(len(codes) + 1)]
+    for modifier, head in enumerate(heads, start=1):
+        modifiers[head][LEFT if modifier < head else RIGHT].append(modifier)
+    roots = modifiers[0][RIGHT]
+    order = list(roots)
+    for token in order:  # grows: heads before their modifiers
+        order += modifiers[token][LEFT] + modifiers[token][RIGHT]
+    found = {}
+    for token in reversed(order):
+        code, ends = codes[token - 1], []
+        for direction, towards in ((LEFT, -1), (RIGHT, 1)):
+            path = owner = 2 * code + direction
+            for modifier in modifiers[token][direction][::towards]:
+                arc = arcs.setdefault((owner, found[modifier]), len(arcs))
+                path = paths.setdefault((path, arc), len(paths))
+            ends.append(path)
+        found[token] = subtrees.setdefault((code, *ends), len(subtrees))
+    return [found[token] for token in roots]
+
+
+def _in_levels(n_symbols, paths, arcs, subtrees, roots, n_roots):
+    """Sort the parts by level, and arcs within them by block."""
+    paths, arcs, subtrees = (
+        np.array([*parts], dtype=np.int64).reshape(-1, width)
+        for parts, width in ((paths, 2), (arcs, 2), (subtrees, 3))
+    )
+    path_levels, subtree_levels = _find_levels(n_symbols, paths, arcs, subtrees)
+    owners, of_arcs = arcs.T
+    pairs = np.column_stack([owners // 2, owners % 2, subtrees[of_arcs, 0]])
+    pairs, blocks = np.unique(pairs, axis=0, return_inverse=True)
+    arc_levels = subtree_levels[of_arcs]
+    orders = (
+        np.argsort(path_levels, kind="stable"),
+        np.lexsort([blocks.ravel(), arc_levels]),
+        np.argsort(subtree_levels, kind="stable"),
+    )
+    new_paths, new_arcs, new_subtrees = map(np.argsort, orders)
+    by_path, by_arc, by_subtree = orders
+    paths, arcs, subtrees = paths[by_path], arcs[by_arc], subtrees[by_subtree]
+    is_start = paths[:, 1] < 0
+    n_levels = int(path_levels.max()) + 1
+    ends = [
+        np.searchsorted(levels[order], np.arange(n_levels + 1)).tolist()
+        for levels, order in zip((path_levels, subtree_levels, arc_levels),
+                                 (by_path, by_subtree, by_arc), strict=True)
+    ]
+    owners = np.where(is_start, paths[:, 0], 0)
+    previous = np.where(is_start, -1, new_paths[paths[:, 0]])
+    last = np.where(is_start, -1, new_arcs[paths[:, 1]]) if len(arcs) else paths[:, 1]
+    owners[~is_start] = arcs[last[~is_start], 0]
+    blocks = blocks.ravel()[by_arc]
+    # Paths without modifiers depend on nothing.
+    ends[0][0] = 2 * n_symbols
+    levels = [
+        Level(*slices, _find_groups(blocks, *slices[2]))
+        for slices in zip(*(pairwise(part) for part in ends), strict=True)
+    ]
+    joined = new_paths[subtrees[:, 1]], new_paths[subtrees[:, 2]]
+    parts = Parts(owners, previous, last, new_subtrees[arcs[:, 1]], *joined)
+    sentences = np.repeat(np.arange(len(n_roots)), n_roots)
+    return Graph(n_symbols, pairs, subtrees[:, 0].copy(), new_subtrees[roots], sentences, parts, levels)
+
+
+def _find_levels(n_symbols, paths, arcs, subtrees):
+    """Levels of paths and subtrees: a path is one above its parts, a subtree where its paths are.
+
+    Both were numbered after their parts.
+    """
+    path_levels, subtree_levels = [0] * len(paths), [0] * len(subtrees)
+    arcs, paths, subtrees = arcs.tolist(), paths.tolist(), subtrees.tolist()
+    path = 2 * n_symbols
+    for subtree, (_, left, right) in enumerate(subtrees):
+        while path <= max(left, right):
+            before, arc = paths[path]
+            path_levels[path] = 1 + max(path_levels[before], subtree_levels[arcs[arc][1]])
+            path += 1
+        subtree_levels[subtree] = max(path_levels[left], path_levels[right])
+    return np.array(path_levels), np.array(subtree_levels)
+
+
+def _find_groups(blocks, first, last):
+    """List the runs of arcs of one block."""
+    cuts = first + 1 + np.flatnonzero(np.diff(blocks[first:last]))
+    ends = [first, *cuts.tolist(), last] if last > first else []
+    return [(low, high, int(blocks[low])) for low, high in pairwise(ends)]
+
+
+class Refined(NamedTuple):
+    """Parameters of a grammar with refinements over what occurs, or the uses of each.
+
+    V symbols, n states, k refinements; those that a symbol does not have are zero.
+    """
+
+    starts: np.ndarray  # (V, 2, n, k)
+    stops: np.ndarray  # (V, 2, n, k)
+    moves: np.ndarray  # (n_blocks, k of the modifier, n before, n after, k of the head)
+    roots: np.ndarray  # (V, k)
+
+
+class Sums(NamedTuple):
+    """Sums over what is hidden in parts; each is divided by its largest entry."""
+
+    paths: np.ndarray  # (n_paths, n, k)
+    subtrees: np.ndarray  # (n_subtrees, k)
+    steps: np.ndarray  # (n_arcs, n, n, k): what a modifier does to a path
+    path_scales: np.ndarray  # (n_paths,): by what the sum was multiplied at last
+    subtree_scales: np.ndarray  # (n_subtrees,)
+    path_logs: np.ndarray  # (n_paths,): the logarithm of what the whole sum was divided by
+    subtree_logs: np.ndarray  # (n_subtrees,)
+
+
+def sum_over_trees(graph, refined):
+    """Sum over the refinements and states of all parts.
+
+    Parameters
+    ----------
+    graph : Graph
+    refined : Refined
+        Its blocks are those of `graph.pairs`.
+
+    Returns
+    -------
+    sums : Sums
+    """
+    parts, (n_states, k) = graph.parts, refined.starts.shape[2:]
+    n_arcs, n_subtrees, n_paths = parts.subtrees.size, graph.symbols.size, parts.owners.size
+    shapes = (n_paths, n_states, k), (n_subtrees, k), (n_arcs, n_states, n_states, k)
+    sums = Sums(*map(np.empty, (*shapes, n_paths, n_subtrees, n_paths, n_subtrees)))
+    starts, stops, moves = _flatten(refined)
+    steps = sums.steps.reshape(n_arcs, -1)
+    sums.paths[: len(starts)], sums.path_logs[: len(starts)] = starts, 0.0
+    for level in graph.levels:
+        _extend_paths(parts, *level.paths, sums)
+        _join_paths(parts, *level.subtrees, stops, sums)
+        for first, last, block in level.groups:
+            chosen = sums.subtrees[parts.subtrees[first:last]]
+            np.matmul(chosen, moves[block], out=steps[first:last])
+    return sums
+
+
+def _flatten(refined):
+    starts, stops, moves, _ = refined
+    n_states, k = starts.shape[2:]
+    return *(part.reshape(-1, n_states, k) for part in (starts, stops)), moves.reshape(len(moves), k, -1)
+
+
+def root_values(graph, refined, sums):
+    """The value of each distinct subtree as a whole tree, divided as in `sums`."""
+    return (refined.roots[graph.symbols] * sums.subtrees).sum(axis=1)
+
+
+def tree_logs(graph, refined):
+    """Compute the log probability of each tree; -inf if it has several roots, or none has mass."""
+    sums = sum_over_trees(graph, refined)
+    logs = log_of(root_values(graph, refined, sums)) + sums.subtree_logs
+    found = np.full(graph.sentences.max() + 1, -np.inf)
+    found[graph.sentences] = logs[graph.roots]
+    found[np.bincount(graph.sentences) != 1] = -np.inf
+    return found
+
+
+def expect_uses(graph, refined, weights):
+    """Sum over refinements and states, and differentiate: the E step on trees.
+
+    Parameters
+    ----------
+    graph : Graph
+    refined : Refined
+        Its blocks are those of `graph.pairs`.
+    weights : ndarray of shape (n_sentences,)
+
+    Returns
+    -------
+    uses : Refined
+        How often each parameter is used, in expectation.
+    log_likelihood : float
+        Of all trees, times their weights, in nats.
+    """
+    sums, parts = sum_over_trees(graph, refined), graph.parts
+    starts, stops, moves = _flatten(refined)
+    values = root_values(graph, refined, sums)
+    n_times = np.bincount(graph.roots, weights[graph.sentences], values.size)
+    is_root = n_times > 0
+    log_likelihood = n_times[is_root] @ (log_of(values) + sums.subtree_logs)[is_root]
+    shares = np.divide(n_times, values, out=np.zeros_like(values), where=values > 0)
+    of_roots = shares[:, None] * refined.roots[graph.symbols]
+
+    derivatives = Sums(*map(np.zeros_like, sums))._replace(subtrees=of_roots.copy())
+    d_stops, d_moves = np.zeros_like(stops), np.zeros_like(moves)
+    d_steps = derivatives.steps.reshape(len(sums.steps), -1)
+    for level in reversed(graph.levels):
+        for first, last, block in level.groups:
+            chosen = parts.subtrees[first:last]
+            d_moves[block] += sums.subtrees[chosen].T @ d_steps[first:last]
+            # Among the arcs of one block a subtree is once at most.
+            derivatives.subtrees[chosen] += d_steps[first:last] @ moves[block].T
+        _differentiate_subtrees(parts, *level.subtrees, stops, sums, derivatives, d_stops)
+        _differentiate_paths(parts, *level.paths, sums, derivatives)
+    by_symbol = np.zeros_like(refined.roots)
+    np.add.at(by_symbol, graph.symbols, of_roots * sums.subtrees)
+    uses = Refined(
+        (derivatives.paths[: len(starts)] * starts).reshape(refined.starts.shape),
+        np.multiply(d_stops, stops, out=d_stops).reshape(refined.stops.shape),
+        np.multiply(d_moves, moves, out=d_moves).reshape(refined.moves.shape),
+        by_symbol,
+    )
+    return uses, float(log_likelihood)
+
+
+@table_kernel
+def _extend_paths(parts, first, last, sums):
+    """path'[u, h] = sum_v step[v, u, h] path[v, h]."""
+    n_states, k = sums.paths.shape[1:]
+    for p in range(first, last):
+        before, arc, path, largest = parts.previous[p], parts.last[p], sums.paths[p], 0.0
+        for u in range(n_states):
+            for h in range(k):
+                path[u, h] = 0.0
+            for v in range(n_states):
+                for h in range(k):
+                    path[u, h] += sums.steps[arc, v, u, h] * sums.paths[before, v, h]
+            for h in range(k):
+                largest = max(largest, path[u, h])
+        sums.path_scales[p] = 1.0 / largest if largest > 0.0 else 0.0
+        for u in range(n_states):
+            for h in range(k):
+                path[u, h] *= sums.path_scales[p]
+        sums.path_logs[p] = sums.path_logs[before] + sums.subtree_logs[parts.subtrees[arc]]
+        sums.path_logs[p] += np.log(largest)
+
+
+@inlined_kernel
+def _finish(stops, sums, owner, path, h):
+    """finished[h] = sum_v stop[v, h] path[v, h]."""
+    total = 0.0
+    for v in range(stops.shape[1]):
+        total += stops[owner, v, h] * sums.paths[path, v, h]
+    return total
+
+
+@table_kernel
+def _join_paths(parts, first, last, stops, sums):
+    """subtree[h] = finished_left[h] finished_right[h]."""
+    for s in range(first, last):
+        left, right, largest = parts.left[s], parts.right[s], 0.0
+        for h in range(stops.shape[2]):
+            value = _finish(stops, sums, parts.owners[left], left, h)
+            value *= _finish(stops, sums, parts.owners[right], right, h)
+            sums.subtrees[s, h] = value
+            largest = max(largest, value)
+        sums.subtree_scales[s] = 1.0 / largest if largest > 0.0 else 0.0
+        for h in range(stops.shape[2]):
+            sums.subtrees[s, h] *= sums.subtree_scales[s]
+        sums.subtree_logs[s] = sums.path_logs[left] + sums.path_logs[right] + np.log(largest)
+
+
+@table_kernel
+def _differentiate_subtrees(parts, first, last, stops, sums, derivatives, d_stops):
+    """By both finished paths of each subtree, and by what they end with."""
+    for s in range(first, last):
+        left, right = parts.left[s], parts.right[s]
+        for h in range(stops.shape[2]):
+            derivative = derivatives.subtrees[s, h] * sums.subtree_scales[s]
+            of_left = derivative * _finish(stops, sums, parts.owners[right], right, h)
+            of_right = derivative * _finish(stops, sums, parts.owners[left], left, h)
+            for v in range(stops.shape[1]):
+                d_stops[parts.owners[left], v, h] += of_left * sums.paths[left, v, h]
+                d_stops[parts.owners[right], v, h] += of_right * sums.paths[right, v, h]
+                derivatives.paths[left, v, h] += of_left * stops[parts.owners[left], v, h]
+                derivatives.paths[right, v, h] += of_right * stops[parts.owners[right], v, h]
+
+
+@table_kernel
+def _differentiate_paths(parts, first, last, sums, derivatives):
+    """By the paths before, and by what their last modifiers do to them."""
+    n_states, k = sums.paths.shape[1:]
+    for p in range(first, last):
+        before, arc = parts.previous[p], parts.last[p]
+        for u in range(n_states):
+            for h in range(k):
+                derivatives.paths[p, u, h] *= sums.path_scales[p]
+            for v in range(n_states):
+                for h in range(k):
+                    derivative = derivatives.paths[p, u, h]
+                    step, path = sums.steps[arc, v, u, h], sums.paths[before, v, h]
+                    derivatives.paths[before, v, h] += step * derivative
+                    derivatives.steps[arc, v, u, h] += path * derivative

@@ -1,0 +1,601 @@
+"""The chart of grammars whose symbols have hidden refinements (theory, eqs. 74-80).
+
+Halves are those of :mod:`_fast_chart`. A closed half is a vector over the refinements of its head,
+an open one a row over pairs of a state and a refinement, and an arc a matrix: a row for each
+refinement of the modifier. Arcs that are forbidden have none, so that what they would be part of
+is not visited. All sums over split points are sums of four rows at a time, times four weights.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.encoding import LEFT as LEFT_CODE
+from sklearn_shag.encoding import RIGHT as RIGHT_CODE
+from sklearn_shag.operators import Operators, RefinedOperators, moves_of
+from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE
+from sklearn_shag.parsing._potentials import PackedGrammar, classes_of
+from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, table_kernel
+from sklearn_shag.utils._simd import (
+    LANES,
+    add_sum,
+    aligned,
+    load,
+    multiply,
+    multiply_add,
+    ones,
+    put_sum,
+    store,
+    weight,
+    zeros,
+)
+
+LEFT, RIGHT = np.int64(LEFT_CODE), np.int64(RIGHT_CODE)
+# Z between these has lost nothing on the way.
+SMALLEST_TOTAL, LARGEST_TOTAL = 1e-200, 1e200
+ROWS = 4  # that are added at a time
+FORWARDS, BACKWARDS = np.bool_(False), np.bool_(True)
+
+
+class RefinedTables(NamedTuple):
+    """A grammar with refinements in the layout of its chart.
+
+    Refinements are padded to a multiple of LANES; a row has so many for each state.
+    """
+
+    starts: np.ndarray  # (V + 1, 2, n * k)
+    stops: np.ndarray  # (V + 1, 2, n * k)
+    moves: np.ndarray  # (n_blocks, k, n before, n * k)
+    blocks: np.ndarray  # (V + 1, 2, V + 1)
+    backoff: np.ndarray  # (V + 1, 2, n * k)
+    roots: np.ndarray  # (V + 1, k)
+    sizes: np.ndarray  # (V + 1,): refinements of each symbol, as a multiple of ROWS
+
+
+@dataclass(frozen=True)
+class PackedRefined:
+    """A grammar with refinements, and the one without them that it was made of."""
+
+    refined: RefinedTables
+    unrefined: PackedGrammar
+
+    @property
+    def operators(self):
+        """Of the grammar without refinements."""
+        return self.unrefined.operators
+
+
+def pack_refined(operators, unrefined):
+    """Lay out a grammar with refinements as its chart needs it.
+
+    Parameters
+    ----------
+    operators : RefinedOperators
+    unrefined : PackedGrammar
+
+    Returns
+    -------
+    grammar : PackedRefined
+    """
+    n_learned, _, n_states, k = operators.alpha_1.shape
+    n_symbols = n_learned - 1
+    width = k + -k % LANES
+
+    def pad(values, first_axis):
+        shape = list(values.shape)
+        shape[-1] = width
+        if first_axis:
+            shape[1] = width
+        out = aligned(int(np.prod(shape))).reshape(shape)
+        out[...] = 0.0
+        out[..., :k] = values if not first_axis else 0.0
+        if first_axis:
+            out[:, :k, ..., :k] = values
+        return out
+
+    # An unknown modifier is any: its one refinement is the sum over all.
+    unknown = moves_of(operators).sum(axis=(2, 3)).reshape(2 * n_learned, n_states, n_states, k)
+    A = np.concatenate([operators.A, np.zeros((2 * n_learned, *operators.A.shape[1:]))])
+    A[len(operators.A) :, 0] = unknown
+    places = len(operators.A) + np.arange(2 * n_learned).reshape(n_learned, 2, 1)
+    roots = np.zeros((n_learned, width))
+    roots[:-1, :k] = operators.roots
+    roots[-1, 0] = operators.roots.sum()
+    sizes = np.full(n_learned, k + -k % ROWS)
+    sizes[-1] = ROWS
+    tables = RefinedTables(
+        *(pad(part, False).reshape(n_learned, 2, -1) for part in operators[:2]),
+        pad(A, True).reshape(len(A), width, n_states, -1),
+        np.concatenate([operators.blocks, places], axis=2),
+        pad(operators.backoff, False).reshape(n_learned, 2, -1),
+        roots,
+        sizes,
+    )
+    return PackedRefined(tables, unrefined)
+
+
+class Space(NamedTuple):
+    """Room for one sentence of N tokens, and C classes of memory; D_ are derivatives of log Z."""
+
+    open: np.ndarray  # (N + 1, N + 2, C, n * k), by head, boundary and class
+    d_open: np.ndarray  # likewise
+    closed: np.ndarray  # (N + 1, N + 2, k)
+    d_closed: np.ndarray  # likewise
+    alive: np.ndarray  # (N + 1, N + 2): halves that can be made of arcs that are allowed
+    arcs: np.ndarray  # (n_arcs, k, n * k): what each arc that is allowed adds to open halves
+    d_splits: np.ndarray  # likewise: the derivatives by the splits below it
+    splits: np.ndarray  # (k, n * k), of one arc
+    d_arc: np.ndarray  # (k, n * k), of one arc
+    places: np.ndarray  # (N + 1, N + 1): the place of the arc from a head to a modifier; or -1
+    scores: np.ndarray  # (N + 1, N + 1): its factor
+    memory: np.ndarray  # (N + 1, N + 1, C): likewise, by the class before
+    rows: np.ndarray  # (N + 2, n * k): halves, as they are listed
+    listed: np.ndarray  # (N + 2,): their boundaries, or arcs
+
+
+class Sentence(NamedTuple):
+    """Codes and factors of one sentence of N tokens, from token 1 on."""
+
+    codes: np.ndarray  # (N + 1,)
+    classes: np.ndarray  # (N + 1,)
+    stops: np.ndarray  # (N + 1, 2, C)
+
+
+@inlined_kernel
+def _sum_splits(tables, space, sizes, head, modifier, low, high):
+    """splits[g, q] = sum_b closed[m, b, g] sum_c memory[h, m, c] open[h, b, c, q]   (eq. 74)."""
+    n_listed, n_classes = 0, space.open.shape[2]
+    width = space.rows.shape[1]
+    for b in range(low, high + 1):
+        if space.alive[head, b] and space.alive[modifier, b]:
+            for q in range(0, width, LANES):
+                total = zeros()
+                for c in range(n_classes):
+                    factor = weight(space.memory, (head, modifier, c))
+                    total = multiply_add(factor, load(space.open, (head, b, c, q)), total)
+                store(space.rows, (n_listed, q), total)
+            space.listed[n_listed] = b
+            n_listed += 1
+    _sum_outer(space, space.splits, modifier, sizes, n_listed)
+    return n_listed
+
+
+@inlined_kernel
+def _sum_outer(space, out, modifier, size, n_listed):
+    """out[g, q] = sum_t closed[m, b_t, g] rows[t, q], over what is listed."""
+    closed, rows = space.closed, space.rows
+    for g in range(0, size, ROWS):
+        for q in range(0, rows.shape[1], LANES):
+            sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
+            for t in range(n_listed):
+                b, row = space.listed[t], load(rows, (t, q))
+                sum_0 = multiply_add(weight(closed, (modifier, b, g)), row, sum_0)
+                sum_1 = multiply_add(weight(closed, (modifier, b, g + 1)), row, sum_1)
+                sum_2 = multiply_add(weight(closed, (modifier, b, g + 2)), row, sum_2)
+                sum_3 = multiply_add(weight(closed, (modifier, b, g + 3)), row, sum_3)
+            store(out, (g, q), sum_0)
+            store(out, (g + 1, q), sum_1)
+            store(out, (g + 2, q), sum_2)
+            store(out, (g + 3, q), sum_3)
+
+
+@inlined_kernel
+def _weigh_rows(matrices, place, space, modifier, boundary, size, q):
+    """Return sum_g closed[m, b, g] matrices[place, g, q]."""
+    closed, sum_0, sum_1, sum_2, sum_3 = space.closed, zeros(), zeros(), zeros(), zeros()
+    for g in range(0, size, ROWS):
+        factor = weight(closed, (modifier, boundary, g))
+        sum_0 = multiply_add(factor, load(matrices, (place, g, q)), sum_0)
+        factor = weight(closed, (modifier, boundary, g + 1))
+        sum_1 = multiply_add(factor, load(matrices, (place, g + 1, q)), sum_1)
+        factor = weight(closed, (modifier, boundary, g + 2))
+        sum_2 = multiply_add(factor, load(matrices, (place, g + 2, q)), sum_2)
+        factor = weight(closed, (modifier, boundary, g + 3))
+        sum_3 = multiply_add(factor, load(matrices, (place, g + 3, q)), sum_3)
+    one = ones()
+    return multiply_add(one, multiply_add(one, sum_0, sum_1), multiply_add(one, sum_2, sum_3))
+
+
+@inlined_kernel
+def _add_inner_products(matrices, space, head, boundary, size, n_listed):
+    """d_closed[h, b, g] += sum_t sum_q matrices[listed[t], g, q] rows[t, q]."""
+    out, rows = space.d_closed, space.rows
+    for g in range(0, size, ROWS):
+        sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
+        for t in range(n_listed):
+            place = space.listed[t]
+            for q in range(0, rows.shape[1], LANES):
+                row = load(rows, (t, q))
+                sum_0 = multiply_add(row, load(matrices, (place, g, q)), sum_0)
+                sum_1 = multiply_add(row, load(matrices, (place, g + 1, q)), sum_1)
+                sum_2 = multiply_add(row, load(matrices, (place, g + 2, q)), sum_2)
+                sum_3 = multiply_add(row, load(matrices, (place, g + 3, q)), sum_3)
+        add_sum(out, (head, boundary, g), sum_0)
+        add_sum(out, (head, boundary, g + 1), sum_1)
+        add_sum(out, (head, boundary, g + 2), sum_2)
+        add_sum(out, (head, boundary, g + 3), sum_3)
+
+
+@inlined_kernel
+def _move(tables, sentence, space, half, before, after, place, backwards):
+    """after[g, u, h] = score sum_v A[g, v, u, h] before[g, v, h]; or the same transposed (eq. 75).
+
+    ``after`` is a matrix of `place`.
+    """
+    head, modifier, direction = half
+    code, symbol = sentence.codes[head], sentence.codes[modifier]
+    block, k = tables.blocks[code, direction, symbol], space.closed.shape[2]
+    shared = block < 2 * (tables.blocks.shape[0] - 1)
+    score, n_states = weight(space.scores, (head, modifier)), tables.moves.shape[2]
+    for g in range(tables.sizes[symbol]):
+        for u in range(n_states):
+            for h in range(0, k, LANES):
+                total = zeros()
+                for v in range(n_states):
+                    row, place_of_state = (u, v * k + h) if backwards else (v, u * k + h)
+                    term = load(before, (g, v * k + h))
+                    if shared:
+                        of_state = (row if backwards else v) * k + h
+                        term = multiply(load(tables.backoff, (code, direction, of_state)), term)
+                    move = load(tables.moves, (block, g, row, place_of_state))
+                    total = multiply_add(move, term, total)
+                store(after, (place, g, u * k + h), multiply(score, total))
+
+
+@inlined_kernel
+def _make_arc(tables, sentence, space, head, modifier, direction, low, high):
+    place = space.places[head, modifier]
+    if place < 0:
+        return
+    size = tables.sizes[sentence.codes[modifier]]
+    _sum_splits(tables, space, size, head, modifier, low, high)
+    half = head, modifier, direction
+    _move(tables, sentence, space, half, space.splits, space.arcs, place, FORWARDS)
+
+
+@inlined_kernel
+def _close(tables, sentence, space, head, boundary, direction):
+    """closed[h, b, r] = sum_c stop[h, c] sum_v alpha_inf[v, r] open[h, b, c, v, r]    (eq. 77)."""
+    k, width, n_classes = space.closed.shape[2], space.rows.shape[1], space.open.shape[2]
+    for h in range(0, k, LANES):
+        total = zeros()
+        for c in range(n_classes):
+            of_class = zeros()
+            for q in range(h, width, k):
+                stop = load(tables.stops, (sentence.codes[head], direction, q))
+                of_class = multiply_add(stop, load(space.open, (head, boundary, c, q)), of_class)
+            factor = weight(sentence.stops, (head, direction, c))
+            total = multiply_add(factor, of_class, total)
+        store(space.closed, (head, boundary, h), total)
+
+
+@inlined_kernel
+def _extend(tables, sentence, space, head, boundary, direction, low, high):
+    """open[h, b, c, q] = sum_m sum_g closed[m, b, g] arcs[h, m, g, q], m of class c   (eq. 76)."""
+    width, n_classes = space.rows.shape[1], space.open.shape[2]
+    n_listed = 0
+    for m in range(low, high + 1):
+        if space.places[head, m] >= 0 and space.alive[m, boundary]:
+            space.listed[n_listed] = m
+            n_listed += 1
+    space.alive[head, boundary] = n_listed > 0
+    if not n_listed:
+        return
+    for q in range(0, width, LANES):
+        for c in range(n_classes):
+            store(space.open, (head, boundary, c, q), zeros())
+        for t in range(n_listed):
+            m = space.listed[t]
+            place, c = space.places[head, m], sentence.classes[m]
+            size = tables.sizes[sentence.codes[m]]
+            row = _weigh_rows(space.arcs, place, space, m, boundary, size, q)
+            total = load(space.open, (head, boundary, c, q))
+            store(space.open, (head, boundary, c, q), multiply_add(ones(), row, total))
+    _close(tables, sentence, space, head, boundary, direction)
+
+
+@inlined_kernel
+def _start(tables, sentence, space, head, boundary, direction):
+    for q in range(0, space.rows.shape[1], LANES):
+        start = load(tables.starts, (sentence.codes[head], direction, q))
+        store(space.open, (head, boundary, 0, q), start)
+        for c in range(1, space.open.shape[2]):
+            store(space.open, (head, boundary, c, q), zeros())
+    space.alive[head, boundary] = True
+    _close(tables, sentence, space, head, boundary, direction)
+
+
+@inner_table_kernel
+def _inside(tables, sentence, space, n):
+    for j in range(1, n + 1):
+        _start(tables, sentence, space, j, j, LEFT)
+        _start(tables, sentence, space, j, j + 1, RIGHT)
+        for i in range(j - 1, 0, -1):
+            _make_arc(tables, sentence, space, i, j, RIGHT, i + 1, j)
+            _make_arc(tables, sentence, space, j, i, LEFT, i + 1, j)
+            _extend(tables, sentence, space, i, j + 1, RIGHT, i + 1, j)
+            _extend(tables, sentence, space, j, i, LEFT, i, j - 1)
+
+
+@inner_table_kernel
+def _total(tables, sentence, space, n):
+    """Z = sum_m score[0, m] sum_g root[m, g] closed[m, 1, g] closed[m, N + 1, g]      (eq. 78)."""
+    z = 0.0
+    for m in range(1, n + 1):
+        for g in range(tables.sizes[sentence.codes[m]]):
+            both = space.closed[m, 1, g] * space.closed[m, n + 1, g]
+            if space.alive[m, 1] and space.alive[m, n + 1]:
+                z += space.scores[0, m] * tables.roots[sentence.codes[m], g] * both
+    return z
+
+
+@inlined_kernel
+def _differentiate_closed(tables, sentence, space, uses, head, boundary, direction, n):
+    """By a closed half: as outer half of a modifier, and as inner one (eq. 79)."""
+    size, n_classes = tables.sizes[sentence.codes[head]], space.open.shape[2]
+    if direction == RIGHT:
+        outer_low, outer_high, inner_low, inner_high = 1, head, boundary, n + 1
+    else:
+        outer_low, outer_high, inner_low, inner_high = head + 1, n + 1, 1, boundary
+    n_listed, width = 0, space.rows.shape[1]
+    for k in range(outer_low, outer_high):
+        if space.places[k, head] >= 0 and space.alive[k, boundary]:
+            for q in range(0, width, LANES):
+                row = load(space.d_open, (k, boundary, sentence.classes[head], q))
+                store(space.rows, (n_listed, q), row)
+            space.listed[n_listed] = space.places[k, head]
+            n_listed += 1
+    _add_inner_products(space.arcs, space, head, boundary, size, n_listed)
+    n_listed = 0
+    for k in range(inner_low, inner_high):
+        if space.places[k, head] >= 0 and space.alive[k, boundary]:
+            for q in range(0, width, LANES):
+                total = zeros()
+                for c in range(n_classes):
+                    factor = weight(space.memory, (k, head, c))
+                    total = multiply_add(factor, load(space.open, (k, boundary, c, q)), total)
+                store(space.rows, (n_listed, q), total)
+            space.listed[n_listed] = space.places[k, head]
+            n_listed += 1
+    _add_inner_products(space.d_splits, space, head, boundary, size, n_listed)
+
+
+@inlined_kernel
+def _differentiate_open(tables, sentence, space, uses, head, boundary, direction, n):
+    """By an open half: where it is closed, and where further arcs begin (eq. 80)."""
+    k, width, n_classes = space.closed.shape[2], space.rows.shape[1], space.open.shape[2]
+    low, high = (boundary, n + 1) if direction == RIGHT else (1, boundary)
+    code = sentence.codes[head]
+    for q in range(0, width, LANES):
+        derivative = load(space.d_closed, (head, boundary, q % k))
+        derivative = multiply(load(tables.stops, (code, direction, q)), derivative)
+        for c in range(n_classes):
+            factor = weight(sentence.stops, (head, direction, c))
+            store(space.d_open, (head, boundary, c, q), multiply(factor, derivative))
+            if uses.stops.size:
+                product = multiply(derivative, load(space.open, (head, boundary, c, q)))
+                add_sum(uses.stops, (head, direction, c), multiply(factor, product))
+    for m in range(low, high):
+        place = space.places[head, m]
+        if place < 0 or not space.alive[m, boundary]:
+            continue
+        size = tables.sizes[sentence.codes[m]]
+        for q in range(0, width, LANES):
+            row = _weigh_rows(space.d_splits, place, space, m, boundary, size, q)
+            for c in range(n_classes):
+                factor, index = weight(space.memory, (head, m, c)), (head, boundary, c, q)
+                store(space.d_open, index, multiply_add(factor, row, load(space.d_open, index)))
+                if uses.arcs.size:
+                    product = multiply(row, load(space.open, index))
+                    add_sum(uses.arcs, (head, m, c), multiply(factor, product))
+
+
+@inlined_kernel
+def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction, low, high, n):
+    """By an arc, where the modifier's outer half ends anywhere; its posterior is what is left."""
+    place = space.places[head, modifier]
+    if place < 0:
+        return
+    n_listed, width = 0, space.rows.shape[1]
+    for b in range(low, high + 1):
+        if space.alive[head, b] and space.alive[modifier, b]:
+            for q in range(0, width, LANES):
+                row = load(space.d_open, (head, b, sentence.classes[modifier], q))
+                store(space.rows, (n_listed, q), row)
+            space.listed[n_listed] = b
+            n_listed += 1
+    size = tables.sizes[sentence.codes[modifier]]
+    _sum_outer(space, space.d_arc, modifier, size, n_listed)
+    total = zeros()
+    for g in range(size):
+        for q in range(0, width, LANES):
+            total = multiply_add(
+                load(space.arcs, (place, g, q)), load(space.d_arc, (g, q)), total
+            )
+    put_sum(uses.marginals, (head, modifier), total)
+    half = head, modifier, direction
+    _move(tables, sentence, space, half, space.d_arc, space.d_splits, place, BACKWARDS)
+
+
+class Uses(NamedTuple):
+    """Expected uses of the factors of one sentence; of size 0 where they are not wanted."""
+
+    marginals: np.ndarray  # (N + 1, N + 1), by head and modifier
+    arcs: np.ndarray  # (N + 1, N + 1, C)
+    stops: np.ndarray  # (N + 1, 2, C)
+
+
+@inner_table_kernel
+def _outside(tables, sentence, space, uses, z, n):
+    for m in range(1, n + 1):
+        uses.marginals[0, m] = 0.0
+        if not (space.alive[m, 1] and space.alive[m, n + 1]):
+            continue
+        factor = space.scores[0, m] / z
+        for g in range(tables.sizes[sentence.codes[m]]):
+            root = factor * tables.roots[sentence.codes[m], g]
+            left, right = space.closed[m, 1, g], space.closed[m, n + 1, g]
+            space.d_closed[m, 1, g] += root * right
+            space.d_closed[m, n + 1, g] += root * left
+            uses.marginals[0, m] += root * left * right
+    for j in range(n, 0, -1):
+        for i in range(1, j + 1):
+            for head, boundary, direction in ((i, j + 1, RIGHT), (j, i, LEFT)):
+                if space.alive[head, boundary]:
+                    half = head, boundary, direction
+                    _differentiate_closed(tables, sentence, space, uses, *half, n)
+                    _differentiate_open(tables, sentence, space, uses, *half, n)
+            if i < j:
+                _differentiate_arc(tables, sentence, space, uses, i, j, RIGHT, j + 1, n + 1, n)
+                _differentiate_arc(tables, sentence, space, uses, j, i, LEFT, 1, i, n)
+
+
+@inner_table_kernel
+def _put_sentence(factors, s, log_scale, sentence, space):
+    """Take the factors of a sentence; return what the logarithm of Z is to be raised by."""
+    first, begin = factors.indptr[s], factors.begins[s]
+    n, n_classes = factors.indptr[s + 1] - first, space.open.shape[2]
+    n_arcs, shift = 0, 0.0
+    for m in range(1, n + 1):
+        sentence.codes[m] = factors.codes[first + m - 1]
+        sentence.classes[m] = factors.memory[first + m - 1] if factors.memory.size else 0
+        row = begin + (m - 1) * (n + 1)
+        largest = -np.inf
+        for h in range(n + 1):
+            if h != m:
+                largest = max(largest, factors.arcs[row + h] if factors.arcs.size else 0.0)
+        # Without an arc to a token there is no tree.
+        of_token = log_scale + (largest if largest > -np.inf else 0.0)
+        shift += of_token
+        for h in range(n + 1):
+            log = factors.arcs[row + h] if factors.arcs.size else 0.0
+            allowed = h != m and log > -np.inf
+            for c in range(n_classes):
+                value = factors.arc_memory[row + h, c] if factors.arc_memory.size else 1.0
+                space.memory[h, m, c] = value
+            space.scores[h, m] = np.exp(log - of_token) if allowed else 0.0
+            space.places[h, m] = n_arcs if allowed and h > 0 else -1
+            n_arcs += allowed and h > 0
+        space.scores[0, m] *= space.memory[0, m, 0]
+        for side in range(2):
+            for c in range(n_classes):
+                value = 1.0
+                if factors.stop_memory.size:
+                    value = factors.stop_memory[first + m - 1, side, c]
+                sentence.stops[m, side, c] = value
+    return shift
+
+
+@inner_table_kernel
+def _clear(space, uses, n):
+    for m in range(1, n + 1):
+        for b in range(1, n + 2):
+            for g in range(space.closed.shape[2]):
+                space.d_closed[m, b, g] = 0.0
+        for h in range(n + 1):
+            uses.marginals[h, m] = 0.0
+    uses.arcs[:], uses.stops[:] = 0.0, 0.0
+
+
+@inner_table_kernel
+def _put_results(factors, s, uses, results):
+    first = factors.indptr[s]
+    n, place = factors.indptr[s + 1] - first, factors.begins[s]
+    for m in range(1, n + 1):
+        for h in range(n + 1):
+            results.arcs[place] = uses.marginals[h, m]
+            if results.arc_memory.size:
+                for c in range(results.arc_memory.shape[1]):
+                    of_root = uses.marginals[0, m] if c == 0 else 0.0
+                    results.arc_memory[place, c] = of_root if h == 0 else uses.arcs[h, m, c]
+            place += 1
+        if results.stop_memory.size:
+            for side in range(2):
+                for c in range(results.stop_memory.shape[2]):
+                    results.stop_memory[first + m - 1, side, c] = uses.stops[m, side, c]
+
+
+@table_kernel
+def _run(tables, factors, which, log_scales, results, sentence, space, uses, states):
+    """Sum over the trees of some sentences, one by one."""
+    for t in range(which.size):
+        s = which[t]
+        n = factors.indptr[s + 1] - factors.indptr[s]
+        shift = _put_sentence(factors, s, log_scales[t], sentence, space)
+        space.alive[:] = False
+        _inside(tables, sentence, space, n)
+        z = _total(tables, sentence, space, n)
+        if not SMALLEST_TOTAL < z < LARGEST_TOTAL:
+            states[t] = OUT_OF_RANGE
+            continue
+        results.sign[s], results.log_abs_z[s] = 1, np.log(z) + shift
+        states[t] = DONE
+        if results.arcs.size:
+            _clear(space, uses, n)
+            _outside(tables, sentence, space, uses, z, n)
+            _put_results(factors, s, uses, results)
+
+
+def run_refined(grammar, factors, which, log_scales, results):
+    """Parse sentences of a chunk with a grammar that has refinements.
+
+    Parameters
+    ----------
+    grammar : PackedRefined
+    factors : Factors
+    which : int ndarray
+        The sentences to parse.
+    log_scales : ndarray of the shape of `which`
+        By how much the logarithm of the factors of each token is lowered.
+    results : Results
+        Of sentences that are done they are set.
+
+    Returns
+    -------
+    states : uint8 ndarray of the shape of `which`
+        DONE, or OUT_OF_RANGE where Z vanishes or leaves the doubles.
+    """
+    if not which.size:
+        return np.empty(0, dtype=np.uint8)
+    n, n_classes = int(np.diff(factors.indptr)[which].max()), classes_of.py_func(factors)
+    n_arcs = [n * n]
+    if factors.arcs.size:
+        allowed = factors.arcs > -np.inf
+        n_arcs = np.add.reduceat(allowed, factors.begins[:-1], dtype=np.int64)[which]
+    tables, with_uses = grammar.refined, results.arcs.size > 0
+    with_memory = results.arc_memory.size or results.stop_memory.size
+    k, width = tables.roots.shape[1], tables.starts.shape[2]
+    of_arcs = int(max(n_arcs)), k, width
+
+    def room(*shape):
+        return aligned(int(np.prod(shape))).reshape(shape)
+
+    halves, ends = (n + 1, n + 2, n_classes, width), (n + 1, n + 2, k)
+    space = Space(
+        room(*halves),
+        room(*halves) if with_uses else room(0, 0, n_classes, width),
+        room(*ends),
+        room(*ends),
+        np.zeros((n + 1, n + 2), dtype=np.bool_),
+        room(*of_arcs),
+        room(*of_arcs) if with_uses else room(0, k, width),
+        room(k, width),
+        room(k, width),
+        np.empty((n + 1, n + 1), dtype=np.int64),
+        np.empty((n + 1, n + 1)),
+        np.empty((n + 1, n + 1, n_classes)),
+        room(n + 2, width),
+        np.empty(n + 2, dtype=np.int64),
+    )
+    codes, classes = np.empty((2, n + 1), dtype=np.int64)
+    sentence = Sentence(codes, classes, np.empty((n + 1, 2, n_classes)))
+    n_wanted = n + 1 if with_memory else 0
+    uses = Uses(
+        np.empty((n + 1, n + 1)),
+        np.empty((n_wanted, n_wanted, n_classes)),
+        np.empty((n_wanted, 2, n_classes)),
+    )
+    states = np.empty(which.size, dtype=np.uint8)
+    _run(tables, factors, which, log_scales, results, sentence, space, uses, states)
+    return states
