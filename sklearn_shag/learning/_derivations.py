@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT
+from sklearn_shag.operators import RefinedOperators
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
@@ -166,18 +167,6 @@ def _find_groups(blocks, first, last):
     return [(low, high, int(blocks[low])) for low, high in pairwise(ends)]
 
 
-class Refined(NamedTuple):
-    """Parameters of a grammar with refinements over what occurs, or the uses of each.
-
-    V symbols, n states, k refinements; those that a symbol does not have are zero.
-    """
-
-    starts: np.ndarray  # (V, 2, n, k)
-    stops: np.ndarray  # (V, 2, n, k)
-    moves: np.ndarray  # (n_blocks, k of the modifier, n before, n after, k of the head)
-    roots: np.ndarray  # (V, k)
-
-
 class Sums(NamedTuple):
     """Sums over what is hidden in parts; each is divided by its largest entry."""
 
@@ -196,14 +185,14 @@ def sum_over_trees(graph, refined):
     Parameters
     ----------
     graph : Graph
-    refined : Refined
-        Its blocks are those of `graph.pairs`.
+    refined : RefinedOperators
+        Over the symbols of the graph; its blocks are those of `graph.pairs`.
 
     Returns
     -------
     sums : Sums
     """
-    parts, (n_states, k) = graph.parts, refined.starts.shape[2:]
+    parts, (n_states, k) = graph.parts, refined.alpha_1.shape[2:]
     n_arcs, n_subtrees, n_paths = parts.subtrees.size, graph.symbols.size, parts.owners.size
     shapes = (n_paths, n_states, k), (n_subtrees, k), (n_arcs, n_states, n_states, k)
     sums = Sums(*map(np.empty, (*shapes, n_paths, n_subtrees, n_paths, n_subtrees)))
@@ -220,9 +209,10 @@ def sum_over_trees(graph, refined):
 
 
 def _flatten(refined):
-    starts, stops, moves, _ = refined
-    n_states, k = starts.shape[2:]
-    return *(part.reshape(-1, n_states, k) for part in (starts, stops)), moves.reshape(len(moves), k, -1)
+    """Starts and stops by path without modifiers, moves by block and refinement of the modifier."""
+    n_states, k = refined.alpha_1.shape[2:]
+    starts, stops = (part.reshape(-1, n_states, k) for part in refined[:2])
+    return starts, stops, refined.A.reshape(len(refined.A), k, -1)
 
 
 def root_values(graph, refined, sums):
@@ -246,14 +236,14 @@ def expect_uses(graph, refined, weights):
     Parameters
     ----------
     graph : Graph
-    refined : Refined
-        Its blocks are those of `graph.pairs`.
+    refined : RefinedOperators
+        Over the symbols of the graph; its blocks are those of `graph.pairs`.
     weights : ndarray of shape (n_sentences,)
 
     Returns
     -------
-    uses : Refined
-        How often each parameter is used, in expectation.
+    uses : RefinedOperators
+        How often each parameter is used, in expectation; `common` counts the tokens themselves.
     log_likelihood : float
         Of all trees, times their weights, in nats.
     """
@@ -277,13 +267,18 @@ def expect_uses(graph, refined, weights):
             derivatives.subtrees[chosen] += d_steps[first:last] @ moves[block].T
         _differentiate_subtrees(parts, *level.subtrees, stops, sums, derivatives, d_stops)
         _differentiate_paths(parts, *level.paths, sums, derivatives)
-    by_symbol = np.zeros_like(refined.roots)
-    np.add.at(by_symbol, graph.symbols, of_roots * sums.subtrees)
-    uses = Refined(
-        (derivatives.paths[: len(starts)] * starts).reshape(refined.starts.shape),
-        np.multiply(d_stops, stops, out=d_stops).reshape(refined.stops.shape),
-        np.multiply(d_moves, moves, out=d_moves).reshape(refined.moves.shape),
-        by_symbol,
+    n_roots, common = np.zeros((2, *refined.roots.shape))
+    np.add.at(n_roots, graph.symbols, of_roots * sums.subtrees)
+    moves = np.multiply(d_moves, moves, out=d_moves).reshape(refined.A.shape)
+    np.add.at(common, graph.pairs[:, 2], moves.sum(axis=(2, 3, 4)))
+    uses = RefinedOperators(
+        (derivatives.paths[: len(starts)] * starts).reshape(refined.alpha_1.shape),
+        (d_stops * stops).reshape(refined.alpha_inf.shape),
+        moves,
+        refined.blocks,
+        np.zeros_like(refined.backoff),
+        common + n_roots,
+        n_roots,
     )
     return uses, float(log_likelihood)
 

@@ -1,4 +1,4 @@
-"""Hidden refinements of symbols, learned by expectation maximisation on trees."""
+"""The learner of grammars whose symbols have hidden refinements."""
 
 from numbers import Integral, Real
 from typing import Literal, Self
@@ -9,14 +9,16 @@ from sklearn.utils import check_random_state
 
 from sklearn_shag.encoding import decode_trees
 from sklearn_shag.learning._base import Learned, TreeLearner
-from sklearn_shag.learning._derivations import Refined, expect_uses, fold_trees, tree_logs
+from sklearn_shag.learning._derivations import fold_trees, tree_logs
 from sklearn_shag.learning._em import EMSHAG
+from sklearn_shag.learning._refinement import refine
 from sklearn_shag.operators import (
     Operators,
+    RefinedGrammar,
     RefinedOperators,
-    moves_of,
-    root_masses,
+    extend,
     sample_derivations,
+    start_unrefined,
     unfold,
 )
 from sklearn_shag.parsing import Potentials, Scored, pack_grammar, pack_refined
@@ -24,165 +26,6 @@ from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
-
-# Of the probability of modifiers that a head was never seen with, beside that of the pool.
-UNSEEN = 1e-7
-NOISE = 0.02  # by which the two halves of a refinement differ at first
-TINY = np.finfo(float).tiny
-
-
-def start_unrefined(operators, pairs):
-    """Make the parameters of one refinement of a grammar without them, for blocks that occur."""
-    heads, directions, modifiers = pairs.T
-    moves = operators.A[heads, directions, modifiers].swapaxes(1, 2)[:, None, ..., None]
-    starts, stops = (part[:-2, ..., None] for part in operators[:2])
-    return Refined(starts, stops, moves, root_masses(operators)[:, None])
-
-
-def split(refined, uses, pairs, n_refinements, rng):
-    """Split refinements into two that differ a little: all, or those most used, up to a number.
-
-    Parameters
-    ----------
-    refined, uses : Refined
-    pairs : int ndarray of shape (n_blocks, 3)
-        Head, direction and modifier of the blocks.
-    n_refinements : int
-        More than there are, and twice as many at most.
-    rng : RandomState
-
-    Returns
-    -------
-    refined : Refined
-    """
-    n_symbols, k = refined.roots.shape
-    most_used = uses.starts.sum(axis=(1, 2)).argsort(axis=1, kind="stable")[:, ::-1]
-    # Every refinement and, once more, those that are split.
-    every = np.tile(np.arange(k), (n_symbols, 1))
-    parents = np.concatenate([every, most_used[:, : n_refinements - k]], axis=1)
-    n_parts = np.stack([np.bincount(row, minlength=k) for row in parents])
-    shares = 1.0 / np.take_along_axis(n_parts, parents, axis=1)
-    heads, _, modifiers = pairs.T
-
-    def take(values, of_symbols, axis):
-        shape = [1] * values.ndim
-        shape[0], shape[axis] = len(values), n_refinements
-        return np.take_along_axis(values, parents[of_symbols].reshape(shape), axis=axis)
-
-    starts, stops = (take(part, slice(None), 3) for part in refined[:2])
-    moves = take(take(refined.moves, modifiers, 1), heads, 4)
-    moves *= shares[modifiers][:, :, None, None, None]
-    # The same for all states: the first iterations tell refinements apart, not states.
-    moves *= 1.0 + NOISE * rng.uniform(-1.0, 1.0, (len(pairs), n_refinements, 1, 1, n_refinements))
-    roots = take(refined.roots, slice(None), 1) * shares
-    roots *= 1.0 + NOISE * rng.uniform(-1.0, 1.0, roots.shape)
-    return maximise(Refined(starts, stops, moves, roots), pairs)
-
-
-def maximise(uses, pairs, smoothing=0.0, mixing=0.0):
-    """Estimate parameters from their uses: the M step, with what they have in common added.
-
-    Parameters
-    ----------
-    uses : Refined
-    pairs : int ndarray of shape (n_blocks, 3)
-        Head, direction and modifier of the blocks.
-    smoothing : float
-        How many events of the head without refinements each refinement sees beside its own.
-    mixing : float
-        The share of the mean over refinements in each.
-
-    Returns
-    -------
-    refined : Refined
-    """
-    n_states, k = uses.starts.shape[2:]
-    starts, stops = (part.reshape(-1, n_states, k) for part in (uses.starts, uses.stops))
-    owners = 2 * pairs[:, 0] + pairs[:, 1]
-    leaving = stops.copy()
-    np.add.at(leaving, owners, uses.moves.sum(axis=(1, 3)))
-
-    def estimate(events, total):
-        shared = events.sum(axis=-1, keepdims=True) / np.maximum(total.sum(-1, keepdims=True), TINY)
-        estimates = (events + smoothing * shared) / np.maximum(total + smoothing, TINY)
-        estimates *= 1.0 - mixing
-        estimates += mixing / (1.0 - mixing) * estimates.mean(axis=-1, keepdims=True)
-        return estimates
-
-    stops = estimate(stops, leaving)
-    stops[leaving.sum(axis=-1) <= 0] = 1.0  # a state that nothing leads to
-    starts = estimate(starts, starts.sum(axis=1, keepdims=True))
-    moves = estimate(uses.moves, leaving[owners][:, None, :, None])
-    return Refined(
-        starts.reshape(uses.starts.shape),
-        stops.reshape(uses.stops.shape),
-        moves,
-        uses.roots / uses.roots.sum(),
-    )
-
-
-def complete(refined, uses, pairs, unrefined):
-    """Make a grammar of parameters: with the unknown head, and modifiers that heads never had.
-
-    Parameters
-    ----------
-    refined, uses : Refined
-        Parameters, and how often about they are used: it tells how common refinements are.
-    pairs : int ndarray of shape (n_blocks, 3)
-        Head, direction and modifier of the blocks.
-    unrefined : Operators
-        Of the grammar without refinements, whose unknown head is the pool of all.
-
-    Returns
-    -------
-    operators : RefinedOperators
-    """
-    n_symbols, k = refined.roots.shape
-    heads, directions, modifiers = pairs.T
-    common = uses.roots.copy()
-    np.add.at(common, modifiers, uses.moves.sum(axis=(2, 3, 4)))
-    common /= np.maximum(common.sum(axis=1, keepdims=True), TINY)
-    # By direction and modifier: its refinement, state before and after, refinement of the head.
-    pool = unrefined.A[n_symbols, :, :n_symbols].swapaxes(2, 3)[:, :, None, :, :, None]
-    pool = pool * common[:, :, None, None, None] * np.ones(k)
-    places = np.arange(2 * n_symbols).reshape(2, n_symbols)
-    blocks = np.tile(places, (n_symbols + 1, 1, 1))
-    is_unseen = np.ones(blocks.shape, dtype=bool)
-    blocks[heads, directions, modifiers] = 2 * n_symbols + np.arange(len(pairs))
-    is_unseen[heads, directions, modifiers] = False
-    # Of all that a known head does, in each state, so much is left for what was seen.
-    mass = UNSEEN * np.einsum("hdm,dmgvuk->hdvk", is_unseen[:-1], pool)
-    seen = 1.0 - mass
-    moves = refined.moves * seen[heads, directions][:, None, :, None]
-    backoff = np.full((n_symbols + 1, *seen.shape[1:]), UNSEEN)
-    backoff[-1] = 1.0
-    is_first = np.arange(k) == 0
-    of_unknown = [part[n_symbols, ..., None] * is_first for part in unrefined[:2]]
-    return RefinedOperators(
-        np.concatenate([refined.starts, of_unknown[0][None]]),
-        np.concatenate([refined.stops * seen, of_unknown[1][None]]),
-        np.concatenate([pool.reshape(-1, *pool.shape[2:]), moves]),
-        blocks,
-        backoff,
-        refined.roots,
-    )
-
-
-def parameters_of(operators, pairs):
-    """Take the parameters of pairs of heads and modifiers, which may be unknown, from a grammar."""
-    heads, directions, modifiers = pairs.T
-    known = np.minimum(modifiers, len(operators.roots) - 1)
-    blocks = operators.blocks[heads, directions, known]
-    moves = operators.A[blocks]
-    shared = blocks < 2 * len(operators.roots)
-    moves[shared] *= operators.backoff[heads[shared], directions[shared]][:, None, :, None]
-    unknown = np.flatnonzero(modifiers != known)
-    if unknown.size:
-        moves[unknown, 1:] = 0.0
-        every = moves_of(operators).sum(axis=(2, 3))
-        moves[unknown, 0] = every[heads[unknown], directions[unknown]]
-    roots = np.vstack([operators.roots, operators.roots.sum() * (np.arange(moves.shape[1]) == 0)])
-    return Refined(operators.alpha_1, operators.alpha_inf, moves, roots)
 
 
 class RefinedSHAG(TreeLearner):
@@ -203,9 +46,11 @@ class RefinedSHAG(TreeLearner):
     init : {"moments", "random", "deterministic"} or Operators, default="moments"
         Where the grammar without refinements starts, as in :class:`EMSHAG`. From there refinements
         are split in two, again and again.
-    smoothing : float, default=5.0
-        How many events of the head without refinements each refinement sees beside its own, in
-        each state. 0, and `mixing` at 0, is maximum likelihood.
+    smoothing : float, default=4.0
+        How many events each refinement of a head sees beside its own, in each state: so many of
+        all its refinements together, and so many of the grammar without refinements. With 0, and
+        `mixing` at 0, it is maximum likelihood, and heads take no modifiers but those that they
+        were seen with.
     mixing : float, default=0.05
         The share of the mean over the refinements of a head in each of them, in [0, 1).
     max_iter : int, default=15
@@ -313,7 +158,7 @@ class RefinedSHAG(TreeLearner):
         n_refinements: int = 16,
         *,
         init: Literal["random", "moments", "deterministic"] | Operators = "moments",
-        smoothing: float = 5.0,
+        smoothing: float = 4.0,
         mixing: float = 0.05,
         max_iter: int = 15,
         tol: float = 0.0,
@@ -372,75 +217,87 @@ class RefinedSHAG(TreeLearner):
         return model
 
     def _learn_operators(self, statistics, trees, sequences):
-        rng = check_random_state(self.random_state)
-        graph = fold_trees(trees.codes, trees.heads, trees.indptr, trees.symbols.size)
+        rng, symbols = check_random_state(self.random_state), statistics.symbols
+        graph = fold_trees(trees.codes, trees.heads, trees.indptr, symbols.size)
         if self.warm_start and hasattr(self, "refined_operators_"):
-            unrefined, stages = self._go_on(statistics.symbols), self.stages_[:-1]
-            start = parameters_of(self.refined_operators_, graph.pairs)
-            start = maximise(start._replace(
-                starts=start.starts[:-1], stops=start.stops[:-1], roots=start.roots[:-1]
-            ), graph.pairs)
+            self._check_start(symbols)
+            unrefined, stages = self.operators_, self.stages_[:-1]
+            start = self._take_blocks(graph.pairs)
         else:
             em = EMSHAG(self.n_states, init=self.init, smoothing=1.0, random_state=rng)
             em.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
             (unrefined, _), stages = em._run_em(statistics, sequences), []
-            start = maximise(start_unrefined(unrefined, graph.pairs), graph.pairs)
-        runs = [self._refine(graph, trees.weights, start, unrefined, rng) for _ in range(self.n_init)]
+            start = start_unrefined(unrefined, graph.pairs)
+        k = start.roots.shape[1]
+        n_rounds = int(np.ceil(np.log2(max(self.n_refinements / k, 1)))) + (k > 1)
+        n_steps = n_rounds * self.max_iter * self.n_init
+        with progress("Refining", n_steps, "iterations", self.verbose) as advance:
+            runs = [
+                refine(
+                    *(graph, trees.weights, start, unrefined, self.n_refinements, rng),
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    smoothing=self.smoothing,
+                    mixing=self.mixing,
+                    advance=advance,
+                )
+                for _ in range(self.n_init)
+            ]
         found, curve = max(runs, key=lambda run: run[1][-1])
-        stages = [*stages, *found]
         attributes = {
-            "refined_operators_": stages[-1],
-            "stages_": stages,
+            "refined_operators_": found[-1],
+            "stages_": stages + found,
             "log_likelihoods_": np.array(curve),
             "n_iter_": len(curve) - 1,
         }
         return Learned(unrefined, attributes)
 
-    def _refine(self, graph, weights, refined, unrefined, rng):
-        """Split and climb; return the grammars on the way, and the log likelihoods."""
-        pairs, stages, k = graph.pairs, [], refined.roots.shape[1]
-        n_rounds = int(np.ceil(np.log2(max(self.n_refinements / k, 1)))) + (k > 1)
-        uses, log_likelihood = expect_uses(graph, refined, weights)
-        curve = [log_likelihood]
-        n_steps = n_rounds * self.max_iter
-        with progress("Refining", n_steps, "iterations", self.verbose) as advance:
-            while True:
-                n_iter = self.max_iter if refined.roots.shape[1] > 1 else 0
-                for _ in range(n_iter):
-                    refined = maximise(uses, pairs, self.smoothing, self.mixing)
-                    uses, log_likelihood = expect_uses(graph, refined, weights)
-                    curve.append(log_likelihood)
-                    advance()
-                    if abs(curve[-1] - curve[-2]) <= self.tol * weights.sum():
-                        break
-                stages.append(complete(refined, uses, pairs, unrefined))
-                k = refined.roots.shape[1]
-                if k >= self.n_refinements:
-                    return stages, curve
-                refined = split(refined, uses, pairs, min(2 * k, self.n_refinements), rng)
-                uses, _ = expect_uses(graph, refined, weights)
+    def _check_start(self, symbols):
+        if not np.array_equal(symbols, self.symbols_):
+            raise ValueError(
+                "warm_start=True goes on with the refinements of the previous fit, whose symbols "
+                "were others. Fit the same symbols, or set warm_start=False."
+            )
+        n_states, k = self.refined_operators_.alpha_1.shape[2:]
+        if n_states != self.n_states or k > self.n_refinements:
+            raise ValueError(
+                f"warm_start=True goes on from {n_states} states and {k} refinements: set "
+                f"n_states={n_states} and n_refinements={k} or more, or warm_start=False."
+            )
+
+    @property
+    def _grammar(self):
+        return RefinedGrammar(self.refined_operators_, self.operators_)
+
+    def _take_blocks(self, pairs):
+        """The operators of pairs of known symbols, whether they were seen together or not."""
+        refined = extend(self._grammar, pairs)
+        known = len(self.symbols_)
+        parts = {
+            name: getattr(refined, name)[:known]
+            for name in ("alpha_1", "alpha_inf", "backoff", "common", "roots")
+        }
+        return refined._replace(blocks=refined.blocks[:known, :, :known], **parts)
 
     def _score(self, batch, rung=0):
         """First with refinements, then without, and last by the fallback."""
         if rung:
             return super()._score(batch, rung - 1)
-        parts = self.refined_operators_, self.operators_
-        grammar, potentials = keep(self, parts, _pack), Potentials(batch.indptr, batch.codes)
+        grammar = keep(self, (self.refined_operators_, self.operators_), _pack)
+        potentials = Potentials(batch.indptr, batch.codes)
         return Scored(grammar, potentials, self._labeller(batch), prune=self.prune)
 
     def _score_trees(self, batch, heads):
-        graph = fold_trees(
-            batch.codes, np.concatenate(heads), batch.indptr, len(self.symbols_) + 1
-        )
-        logs = tree_logs(graph, parameters_of(self.refined_operators_, graph.pairs))
-        return np.sign(np.exp(logs)), logs
+        n_symbols = len(self.symbols_)
+        graph = fold_trees(batch.codes, np.concatenate(heads), batch.indptr, n_symbols + 1)
+        logs = tree_logs(graph, extend(self._grammar, graph.pairs))
+        return (logs > -np.inf).astype(np.int8), logs
 
     def _draw(self, n_samples, max_length, rng):
-        codes, heads, indptr = sample_derivations(
-            unfold(self.refined_operators_), n_samples, max_length, rng
-        )
-        return decode_trees(self.symbols_, codes // self.refined_operators_.roots.shape[1], heads, indptr)
+        grammar = unfold(self._grammar)
+        codes, *trees = sample_derivations(grammar, n_samples, max_length, rng)
+        return decode_trees(self.symbols_, codes // self.refined_operators_.roots.shape[1], *trees)
 
 
 def _pack(refined, operators):
-    return pack_refined(refined, pack_grammar(operators))
+    return pack_refined(RefinedGrammar(refined, operators), pack_grammar(operators))

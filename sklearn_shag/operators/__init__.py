@@ -17,7 +17,15 @@ from sklearn_shag.operators._operators import (
     root_masses,
     total_mass,
 )
-from sklearn_shag.operators._refined import RefinedOperators, check_refined, moves_of, unfold
+from sklearn_shag.operators._refined import (
+    RefinedGrammar,
+    RefinedOperators,
+    back_off,
+    check_refined,
+    extend,
+    start_unrefined,
+    unfold,
+)
 from sklearn_shag.operators._sampling import choose, draw_derivations, sample_derivations
 from sklearn_shag.operators._values import (
     branching_radius,
@@ -28,6 +36,7 @@ from sklearn_shag.operators._values import (
 
 __all__ = [
     "Operators",
+    "RefinedGrammar",
     "RefinedOperators",
     "branching_radius",
     "change_basis",

@@ -4,47 +4,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import Alphabet
-from sklearn_shag.operators._operators import Operators, complete_grammar
-from sklearn_shag.utils._arrays import check_codes, check_shape
+from sklearn_shag.operators._operators import Operators, complete_grammar, root_masses
+from sklearn_shag.utils._arrays import check_range, check_shape
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
 class RefinedOperators(NamedTuple):
-    """A split head-automata grammar whose symbols have hidden refinements.
+    """Operators of automata whose heads and modifiers have hidden refinements.
 
     Every token has a symbol and a refinement of it, which is hidden. The automata on both sides of
-    a token depend on its refinement, and emit modifiers together with theirs (theory, eqs. 70-71).
-    It is the grammar of :func:`unfold` over pairs of a symbol and a refinement, of which the
-    symbols alone are seen.
+    a token depend on its refinement, and emit modifiers together with theirs (theory, eqs. 70-72).
 
     Attributes
     ----------
-    alpha_1 : ndarray of shape (n_symbols + 1, 2, n_states, n_refinements)
+    alpha_1 : ndarray of shape (n_symbols, 2, n_states, n_refinements)
         By head, direction, state and refinement of the head: the probability to start in a state.
-        The last head is the unknown one.
-    alpha_inf : ndarray of shape (n_symbols + 1, 2, n_states, n_refinements)
+    alpha_inf : ndarray of shape (n_symbols, 2, n_states, n_refinements)
         Likewise, to stop in it.
     A : ndarray of shape (n_blocks, n_refinements, n_states, n_states, n_refinements)
-        Blocks of moves: by refinement of the modifier, state before, state after, refinement of the
-        head. The first ``2 * n_symbols`` are those of the pool of all heads, by direction and
-        modifier.
-    blocks : int ndarray of shape (n_symbols + 1, 2, n_symbols)
-        By head, direction and modifier: the place of the block in `A`.
-    backoff : ndarray of shape (n_symbols + 1, 2, n_states, n_refinements)
-        By head, direction, state before and refinement of the head: the factor of blocks of the
-        pool where they stand in for modifiers that were never seen.
+        Moves, in a block for each head, direction and modifier that were seen together: by
+        refinement of the modifier, state before, state after, and refinement of the head.
+    blocks : int ndarray of shape (n_symbols, 2, n_symbols)
+        By head, direction and modifier: the place of the block in `A`; -1 for none.
+    backoff : ndarray of shape (n_symbols, 2, n_states, n_refinements)
+        How much of the moves of the grammar without refinements there is, by state before and
+        refinement of the head, where there is no block.
+    common : ndarray of shape (n_symbols, n_refinements)
+        How common each refinement is among modifiers of a symbol: which they have in such moves.
     roots : ndarray of shape (n_symbols, n_refinements)
         The probability of each symbol and refinement to be the root.
 
     See Also
     --------
-    sklearn_shag.RefinedSHAG : Learns it.
-    Operators : A grammar without refinements.
-
-    Notes
-    -----
-    A symbol with fewer refinements than others has zeros in place of them.
+    RefinedGrammar : With the grammar without refinements.
+    sklearn_shag.RefinedSHAG : Learns them.
     """
 
     alpha_1: FloatArray
@@ -52,69 +45,166 @@ class RefinedOperators(NamedTuple):
     A: FloatArray
     blocks: IntArray
     backoff: FloatArray
+    common: FloatArray
     roots: FloatArray
 
 
+class RefinedGrammar(NamedTuple):
+    """A grammar with hidden refinements, and the one without them that it goes back to.
+
+    Attributes
+    ----------
+    refined : RefinedOperators
+    unrefined : Operators
+        Of a grammar over the same symbols, with as many states: that of unknown heads, and of
+        modifiers that heads were never seen with.
+
+    See Also
+    --------
+    sklearn_shag.parsing.chart : Sums over trees.
+    unfold : The same over pairs of a symbol and a refinement.
+    """
+
+    refined: RefinedOperators
+    unrefined: Operators
+
+
 def check_refined(operators, name, symbols):
-    """Refuse what is no grammar with refinements over these symbols; kernels trust it."""
-    alpha_1, alpha_inf, A, blocks, backoff, roots = operators
-    n_learned = Alphabet(symbols.size).n_learned
-    if np.ndim(A) != 5 or not A.size:
-        raise ValueError(f"{name} has no blocks of moves: A has the shape {np.shape(A)}.")
-    n_states, k = A.shape[3:]
-    for field, part in (("alpha_1", alpha_1), ("alpha_inf", alpha_inf), ("backoff", backoff)):
-        check_shape(part, (n_learned, 2, n_states, k), f"{name}.{field}")
-    check_shape(A, (len(A), k, n_states, n_states, k), f"{name}.A")
-    check_shape(roots, (symbols.size, k), f"{name}.roots")
-    check_shape(blocks, (n_learned, 2, symbols.size), f"{name}.blocks")
-    numbers = dict.fromkeys(("alpha_1", "alpha_inf", "A", "backoff", "roots"), np.inf)
-    check_codes(operators, name, blocks=len(A) - 1, **numbers)
+    """Refuse what are no operators with refinements over these symbols; kernels trust them."""
+    n_symbols = symbols.size
+    if np.ndim(operators.A) != 5 or 0 in operators.A.shape[1:]:
+        raise ValueError(f"{name} has no blocks of moves: A has the shape {np.shape(operators.A)}.")
+    n_blocks, k, n_states = operators.A.shape[:3]
+    vectors, matrix = (n_symbols, 2, n_states, k), (n_symbols, k)
+    shapes = vectors, vectors, (n_blocks, k, n_states, n_states, k), (n_symbols, 2, n_symbols)
+    shapes += vectors, matrix, matrix
+    for (field, part), shape in zip(operators._asdict().items(), shapes, strict=True):
+        check_shape(part, shape, f"{name}.{field}")
+        low, high = (-1, n_blocks - 1) if field == "blocks" else (0, np.inf)
+        check_range(part, low, high, f"{name}.{field}")
 
 
-def unfold(operators: RefinedOperators) -> Operators:
+def start_unrefined(operators, pairs):
+    """Write a grammar without refinements as one that has one of each symbol.
+
+    Parameters
+    ----------
+    operators : Operators
+        Of a grammar.
+    pairs : int ndarray of shape (n_blocks, 3)
+        Head, direction and modifier of the blocks.
+
+    Returns
+    -------
+    refined : RefinedOperators
+        With the same values.
+    """
+    n_symbols = len(operators.alpha_1) - 2
+    heads, directions, modifiers = pairs.T
+    alpha_1, alpha_inf = (part[:n_symbols, ..., None] for part in operators[:2])
+    blocks = np.full((n_symbols, 2, n_symbols), -1)
+    blocks[heads, directions, modifiers] = np.arange(len(pairs))
+    moves = operators.A[heads, directions, modifiers].swapaxes(1, 2)[:, None, ..., None]
+    ones, roots = np.ones((n_symbols, 1)), root_masses(operators)[:, None]
+    return RefinedOperators(alpha_1, alpha_inf, moves, blocks, np.ones(alpha_1.shape), ones, roots)
+
+
+def extend(grammar, pairs):
+    """Add the unknown symbol, which has one refinement, and take the blocks of given pairs.
+
+    Parameters
+    ----------
+    grammar : RefinedGrammar
+    pairs : int ndarray of shape (n_blocks, 3)
+        Head, direction and modifier, which may be unknown.
+
+    Returns
+    -------
+    refined : RefinedOperators
+        With leading axes ``n_symbols + 1``. An unknown modifier stands for any.
+    """
+    refined, unrefined = grammar
+    n_symbols, k = refined.roots.shape
+    first = np.arange(k) == 0.0
+    alpha_1, alpha_inf, backoff = (
+        np.concatenate([part, (of_pool * first)[None]])
+        for part, of_pool in (
+            (refined.alpha_1, unrefined.alpha_1[n_symbols, ..., None]),
+            (refined.alpha_inf, unrefined.alpha_inf[n_symbols, ..., None]),
+            (refined.backoff, np.ones((2, refined.A.shape[2], 1))),
+        )
+    )
+    common, roots = (
+        np.vstack([part, first * total])
+        for part, total in ((refined.common, 1.0), (refined.roots, refined.roots.sum()))
+    )
+    places = np.pad(refined.blocks, ((0, 1), (0, 0), (0, 1)), constant_values=-1)
+    heads, directions, modifiers = pairs.T
+    found = places[heads, directions, modifiers]
+    A = np.empty((len(pairs), *refined.A.shape[1:]))
+    A[found >= 0] = refined.A[found[found >= 0]]
+    others = pairs[found < 0]
+    A[found < 0] = back_off(unrefined, common, others) * backoff[
+        others[:, 0], others[:, 1], None, :, None
+    ]
+    # Where a known head has an unknown modifier, those it was seen with count as they are.
+    is_any = np.flatnonzero((modifiers == n_symbols) & (heads < n_symbols))
+    if is_any.size:
+        seen = np.argwhere(refined.blocks >= 0)
+        surplus = refined.A[refined.blocks[tuple(seen.T)]].sum(axis=1)
+        less = back_off(unrefined, np.ones((n_symbols, 1)), seen)[:, 0]
+        surplus -= less * refined.backoff[seen[:, 0], seen[:, 1], :, None]
+        total = np.zeros((n_symbols, 2, *surplus.shape[1:]))
+        np.add.at(total, (seen[:, 0], seen[:, 1]), surplus)
+        A[is_any, 0] += total[heads[is_any], directions[is_any]]
+    blocks = np.full(places.shape, -1)
+    blocks[heads, directions, modifiers] = np.arange(len(pairs))
+    return RefinedOperators(alpha_1, alpha_inf, A, blocks, backoff, common, roots)
+
+
+def back_off(unrefined, common, pairs):
+    """Moves of a grammar without refinements, by refinement of the modifier; of heads there is one.
+
+    Parameters
+    ----------
+    unrefined : Operators
+    common : ndarray of shape (n_symbols or more, n_refinements)
+    pairs : int ndarray of shape (n_blocks, 3)
+
+    Returns
+    -------
+    moves : ndarray of shape (n_blocks, n_refinements, n_states, n_states, 1)
+    """
+    moves = unrefined.A[tuple(pairs.T)].swapaxes(1, 2)[:, None, :, :, None]
+    return moves * common[pairs[:, 2]][:, :, None, None, None]
+
+
+def unfold(grammar: RefinedGrammar) -> Operators:
     """Write a grammar with refinements as one over pairs of a symbol and a refinement.
 
     Parameters
     ----------
-    operators : RefinedOperators
+    grammar : RefinedGrammar
 
     Returns
     -------
     operators : Operators
-        Refinement r of symbol s has the code ``s * n_refinements + r``. The unknown head and the
-        unknown modifier have one each.
+        Refinement r of symbol s has the code ``s * n_refinements + r``. The unknown head has one.
 
     See Also
     --------
     sklearn_shag.inspection.top_refinements : What refinements stand for.
     """
-    n_learned, _, n_states, k = operators.alpha_1.shape
-    n_pairs = (n_learned - 1) * k
+    n_symbols, k = grammar.refined.roots.shape
+    n_pairs, n_states = n_symbols * k, grammar.refined.A.shape[2]
+    pairs = np.argwhere(np.ones((n_symbols + 1, 2, n_symbols), dtype=bool))
+    refined = extend(grammar, pairs)
 
     def by_pair(values):
         """Heads with their refinements as one axis; the unknown head has one."""
         values = np.moveaxis(values, -1, 1)
-        return values.reshape(n_learned * k, *values.shape[2:])[: n_pairs + 1]
+        return values.reshape(-1, *values.shape[2:])[: n_pairs + 1]
 
-    # By head, direction, modifier, its refinement, state after, state before, refinement of the head.
-    moves = moves_of(operators).swapaxes(4, 5)
-    moves = moves.reshape(n_learned, 2, n_pairs, n_states, n_states, k)
-    automata = Operators(*map(by_pair, (operators.alpha_1, operators.alpha_inf, moves)))
-    return complete_grammar(automata, operators.roots.ravel())
-
-
-def moves_of(operators):
-    """The moves of every head, direction and modifier, those of the pool times their factors.
-
-    Parameters
-    ----------
-    operators : RefinedOperators
-
-    Returns
-    -------
-    moves : ndarray of shape (n_symbols + 1, 2, n_symbols, *block)
-    """
-    moves = operators.A[operators.blocks]
-    shared = operators.blocks < 2 * operators.blocks.shape[2]
-    moves[shared] *= operators.backoff[np.nonzero(shared)[:2]][:, None, :, None]
-    return moves
+    moves = refined.A.reshape(n_symbols + 1, 2, n_pairs, n_states, n_states, k).swapaxes(3, 4)
+    automata = Operators(*map(by_pair, (refined.alpha_1, refined.alpha_inf, moves)))
+    return complete_grammar(automata, refined.roots[:-1].ravel())

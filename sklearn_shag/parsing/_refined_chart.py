@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT as LEFT_CODE
 from sklearn_shag.encoding import RIGHT as RIGHT_CODE
-from sklearn_shag.operators import Operators, RefinedOperators, moves_of
+from sklearn_shag.operators import extend
 from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import PackedGrammar, classes_of
 from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, table_kernel
@@ -47,9 +47,11 @@ class RefinedTables(NamedTuple):
     starts: np.ndarray  # (V + 1, 2, n * k)
     stops: np.ndarray  # (V + 1, 2, n * k)
     moves: np.ndarray  # (n_blocks, k, n before, n * k)
-    blocks: np.ndarray  # (V + 1, 2, V + 1)
+    blocks: np.ndarray  # (V + 1, 2, V + 1), -1 for none
     backoff: np.ndarray  # (V + 1, 2, n * k)
+    common: np.ndarray  # (V + 1, k)
     roots: np.ndarray  # (V + 1, k)
+    unrefined: np.ndarray  # (V + 2, 2, V + 1, n after, n before)
     sizes: np.ndarray  # (V + 1,): refinements of each symbol, as a multiple of ROWS
 
 
@@ -66,50 +68,46 @@ class PackedRefined:
         return self.unrefined.operators
 
 
-def pack_refined(operators, unrefined):
+def pack_refined(grammar, unrefined):
     """Lay out a grammar with refinements as its chart needs it.
 
     Parameters
     ----------
-    operators : RefinedOperators
+    grammar : RefinedGrammar
     unrefined : PackedGrammar
+        Of `grammar.unrefined`.
 
     Returns
     -------
     grammar : PackedRefined
     """
-    n_learned, _, n_states, k = operators.alpha_1.shape
-    n_symbols = n_learned - 1
-    width = k + -k % LANES
+    n_symbols, k = grammar.refined.roots.shape
+    is_own = np.pad(grammar.refined.blocks >= 0, ((0, 1), (0, 0), (0, 1)))
+    is_own[:-1, :, -1] = True  # unknown modifiers of known heads
+    refined = extend(grammar, np.argwhere(is_own))
 
-    def pad(values, first_axis):
-        shape = list(values.shape)
-        shape[-1] = width
-        if first_axis:
-            shape[1] = width
-        out = aligned(int(np.prod(shape))).reshape(shape)
-        out[...] = 0.0
-        out[..., :k] = values if not first_axis else 0.0
-        if first_axis:
-            out[:, :k, ..., :k] = values
-        return out
+    def pad(values, *axes):
+        """Pad axes of refinements with zeros to a multiple of LANES."""
+        shape, places = list(values.shape), [slice(None)] * values.ndim
+        for axis in axes:
+            shape[axis], places[axis] = k + -k % LANES, slice(k)
+        padded = aligned(int(np.prod(shape))).reshape(shape)
+        padded[...] = 0.0
+        padded[tuple(places)] = values
+        return padded
 
-    # An unknown modifier is any: its one refinement is the sum over all.
-    unknown = moves_of(operators).sum(axis=(2, 3)).reshape(2 * n_learned, n_states, n_states, k)
-    A = np.concatenate([operators.A, np.zeros((2 * n_learned, *operators.A.shape[1:]))])
-    A[len(operators.A) :, 0] = unknown
-    places = len(operators.A) + np.arange(2 * n_learned).reshape(n_learned, 2, 1)
-    roots = np.zeros((n_learned, width))
-    roots[:-1, :k] = operators.roots
-    roots[-1, 0] = operators.roots.sum()
-    sizes = np.full(n_learned, k + -k % ROWS)
-    sizes[-1] = ROWS
+    rows = n_symbols + 1, 2, -1
+    sizes = np.append(np.full(n_symbols, k + -k % ROWS), ROWS)
+    moves = pad(refined.A, 1, 4)
     tables = RefinedTables(
-        *(pad(part, False).reshape(n_learned, 2, -1) for part in operators[:2]),
-        pad(A, True).reshape(len(A), width, n_states, -1),
-        np.concatenate([operators.blocks, places], axis=2),
-        pad(operators.backoff, False).reshape(n_learned, 2, -1),
-        roots,
+        pad(refined.alpha_1, 3).reshape(rows),
+        pad(refined.alpha_inf, 3).reshape(rows),
+        moves.reshape(*moves.shape[:3], -1),
+        refined.blocks,
+        pad(refined.backoff, 3).reshape(rows),
+        pad(refined.common, 1),
+        pad(refined.roots, 1),
+        unrefined.operators.A,
         sizes,
     )
     return PackedRefined(tables, unrefined)
@@ -219,26 +217,25 @@ def _add_inner_products(matrices, space, head, boundary, size, n_listed):
 
 @inlined_kernel
 def _move(tables, sentence, space, half, before, after, place, backwards):
-    """after[g, u, h] = score sum_v A[g, v, u, h] before[g, v, h]; or the same transposed (eq. 75).
-
-    ``after`` is a matrix of `place`.
-    """
+    """after[place, g, u, h] = score sum_v A[g, v, u, h] before[g, v, h]; or transposed (eq. 76)."""
     head, modifier, direction = half
-    code, symbol = sentence.codes[head], sentence.codes[modifier]
-    block, k = tables.blocks[code, direction, symbol], space.closed.shape[2]
-    shared = block < 2 * (tables.blocks.shape[0] - 1)
-    score, n_states = weight(space.scores, (head, modifier)), tables.moves.shape[2]
+    code, symbol, k = sentence.codes[head], sentence.codes[modifier], space.closed.shape[2]
+    block, n_states = tables.blocks[code, direction, symbol], tables.moves.shape[2]
+    score = weight(space.scores, (head, modifier))
     for g in range(tables.sizes[symbol]):
         for u in range(n_states):
             for h in range(0, k, LANES):
                 total = zeros()
                 for v in range(n_states):
-                    row, place_of_state = (u, v * k + h) if backwards else (v, u * k + h)
+                    source, target = (u, v) if backwards else (v, u)
                     term = load(before, (g, v * k + h))
-                    if shared:
-                        of_state = (row if backwards else v) * k + h
-                        term = multiply(load(tables.backoff, (code, direction, of_state)), term)
-                    move = load(tables.moves, (block, g, row, place_of_state))
+                    if block >= 0:
+                        move = load(tables.moves, (block, g, source, target * k + h))
+                    else:  # one that has no refinements, in proportion
+                        move = load(tables.backoff, (code, direction, source * k + h))
+                        index = code, direction, symbol, target, source
+                        move = multiply(weight(tables.unrefined, index), move)
+                        move = multiply(weight(tables.common, (symbol, g)), move)
                     total = multiply_add(move, term, total)
                 store(after, (place, g, u * k + h), multiply(score, total))
 
