@@ -22,6 +22,7 @@ from sklearn_shag import (
     LexicalizedSHAG,
     MixtureSHAG,
     ProductSHAG,
+    RefinedSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
     Tagger,
@@ -54,6 +55,7 @@ OF_SYMBOLS = {
     "spectral CV": SpectralSHAGCV([1, 2], smoothing=[0, 5], cv=FoldsByLength()),
     "EM from moments": EMSHAG(2, init="moments", smoothing=1, tol=0.01, max_iter=100),
     "EM from random": EMSHAG(2, smoothing=1, tol=0.01, max_iter=200, decoder="mst", random_state=0),
+    "refined": RefinedSHAG(2, 2, max_iter=4, prune=0, random_state=0),
     "average": AveragedSHAG(
         [("single", DeterministicSHAG("single", smoothing=1)), ("spectral", SpectralSHAG(2))],
         weights=[1, 2],
@@ -142,7 +144,7 @@ ONE_BY_ONE = ("CRF", "CRF of words", "network", "network of words")
 # One for each way to learn and to score, where it is not the estimator that is tested.
 REPRESENTATIVES = [
     *("spectral", "EM from moments", "spectral CV", "average", "product", "conditional", "CRF"),
-    *("network", "lexicalized", "DMV", "mixture", "chain"),
+    *("refined", "network", "lexicalized", "DMV", "mixture", "chain"),
 ]
 TRANSFORMERS = {
     "token feature": TokenFeature("upos", ["xpos"], min_count=2),

@@ -258,7 +258,8 @@ class ProductSHAG(Ensemble):
                 with_states = factors[alone.index(False)]
             factors = list(compress(factors, alone))
         grammar, potentials = _multiply(factors, with_states, batch.indptr)
-        return Scored(grammar, potentials, self._labeller(batch))
+        prune = with_states[0].prune if with_states else 0.0
+        return Scored(grammar, potentials, self._labeller(batch), prune=prune)
 
 
 def _multiply(factors, with_states, indptr):

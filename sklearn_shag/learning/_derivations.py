@@ -2,10 +2,10 @@
 
 Equal subtrees have equal sums over what is hidden in them, whichever tree they are in, and so have
 equal modifier sequences as far as they go. A treebank is folded into the graph of its distinct
-parts; a sum over it and its derivatives take one pass up and one down (theory, eqs. 70-73).
+parts; a sum over it and its derivatives take one pass up and one down (theory, eq. 51).
 """
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ def fold_trees(codes, heads, indptr, n_symbols):
     Returns
     -------
     graph : Graph
-        The same, but for `roots` and `sentences`, if trees are repeated.
+        The same, but for `roots` and `sentences`, if trees are repeated or in another order.
     """
     # What is known by its number, in the order in which it was met: every part after its own parts.
     paths, arcs, subtrees, roots = {}, {}, {}, []
@@ -74,8 +74,7 @@ def fold_trees(codes, heads, indptr, n_symbols):
     codes, heads = codes.tolist(), heads.tolist()
     for start, stop in pairwise(indptr.tolist()):
         roots.append(_fold_tree(codes[start:stop], heads[start:stop], paths, arcs, subtrees))
-    n_roots = list(map(len, roots))
-    return _in_levels(n_symbols, paths, arcs, subtrees, sum(roots, []), n_roots)
+    return _in_levels(n_symbols, paths, arcs, subtrees, roots)
 
 
 def _fold_tree(codes, heads, paths, arcs, subtrees):
@@ -100,47 +99,62 @@ def _fold_tree(codes, heads, paths, arcs, subtrees):
     return [found[token] for token in roots]
 
 
-def _in_levels(n_symbols, paths, arcs, subtrees, roots, n_roots):
-    """Sort the parts by level, and arcs within them by block."""
+def _in_levels(n_symbols, paths, arcs, subtrees, roots):
+    """Sort the parts by level, arcs within them by block, and all in an order of their own."""
     paths, arcs, subtrees = (
         np.array([*parts], dtype=np.int64).reshape(-1, width)
         for parts, width in ((paths, 2), (arcs, 2), (subtrees, 3))
     )
     path_levels, subtree_levels = _find_levels(n_symbols, paths, arcs, subtrees)
-    owners, of_arcs = arcs.T
-    pairs = np.column_stack([owners // 2, owners % 2, subtrees[of_arcs, 0]])
+    (owners, of_arcs), symbols = arcs.T, subtrees[:, 0]
+    pairs = np.column_stack([owners // 2, owners % 2, symbols[of_arcs]])
     pairs, blocks = np.unique(pairs, axis=0, return_inverse=True)
-    arc_levels = subtree_levels[of_arcs]
-    orders = (
-        np.argsort(path_levels, kind="stable"),
-        np.lexsort([blocks.ravel(), arc_levels]),
-        np.argsort(subtree_levels, kind="stable"),
+    blocks, arc_levels = blocks.ravel(), subtree_levels[of_arcs]
+    # Where each part goes: sums must not depend on the order in which trees were met.
+    new_paths, new_arcs, new_subtrees = (np.arange(len(part)) for part in (paths, arcs, subtrees))
+    ends = [[2 * n_symbols], [0], [0]]
+    for level in range(int(path_levels.max()) + 1):
+        chosen = np.flatnonzero((path_levels == level) & (paths[:, 1] >= 0))
+        keys = new_arcs[paths[chosen, 1]], new_paths[paths[chosen, 0]]
+        _place(new_paths, chosen, keys, ends[0])
+        chosen = np.flatnonzero(subtree_levels == level)
+        keys = new_paths[subtrees[chosen, 2]], new_paths[subtrees[chosen, 1]], symbols[chosen]
+        _place(new_subtrees, chosen, keys, ends[1])
+        chosen = np.flatnonzero(arc_levels == level)
+        _place(new_arcs, chosen, (new_subtrees[of_arcs[chosen]], blocks[chosen]), ends[2])
+    by_path, by_arc, by_subtree = map(np.argsort, (new_paths, new_arcs, new_subtrees))
+    paths, arcs, subtrees, blocks = (
+        paths[by_path],
+        arcs[by_arc],
+        subtrees[by_subtree],
+        blocks[by_arc],
     )
-    new_paths, new_arcs, new_subtrees = map(np.argsort, orders)
-    by_path, by_arc, by_subtree = orders
-    paths, arcs, subtrees = paths[by_path], arcs[by_arc], subtrees[by_subtree]
-    is_start = paths[:, 1] < 0
-    n_levels = int(path_levels.max()) + 1
-    ends = [
-        np.searchsorted(levels[order], np.arange(n_levels + 1)).tolist()
-        for levels, order in zip((path_levels, subtree_levels, arc_levels),
-                                 (by_path, by_subtree, by_arc), strict=True)
-    ]
-    owners = np.where(is_start, paths[:, 0], 0)
-    previous = np.where(is_start, -1, new_paths[paths[:, 0]])
-    last = np.where(is_start, -1, new_arcs[paths[:, 1]]) if len(arcs) else paths[:, 1]
-    owners[~is_start] = arcs[last[~is_start], 0]
-    blocks = blocks.ravel()[by_arc]
-    # Paths without modifiers depend on nothing.
-    ends[0][0] = 2 * n_symbols
+    is_longer = paths[:, 1] >= 0
+    owners, (previous, last) = paths[:, 0].copy(), np.full((2, len(paths)), -1)
+    previous[is_longer] = new_paths[paths[is_longer, 0]]
+    last[is_longer] = new_arcs[paths[is_longer, 1]]
+    owners[is_longer] = arcs[last[is_longer], 0]
+    joined = new_paths[subtrees[:, 1]], new_paths[subtrees[:, 2]]
     levels = [
         Level(*slices, _find_groups(blocks, *slices[2]))
-        for slices in zip(*(pairwise(part) for part in ends), strict=True)
+        for slices in zip(*map(pairwise, ends), strict=True)
     ]
-    joined = new_paths[subtrees[:, 1]], new_paths[subtrees[:, 2]]
-    parts = Parts(owners, previous, last, new_subtrees[arcs[:, 1]], *joined)
-    sentences = np.repeat(np.arange(len(n_roots)), n_roots)
-    return Graph(n_symbols, pairs, subtrees[:, 0].copy(), new_subtrees[roots], sentences, parts, levels)
+    return Graph(
+        n_symbols,
+        pairs,
+        subtrees[:, 0].copy(),
+        new_subtrees[list(chain(*roots))],
+        np.repeat(np.arange(len(roots)), list(map(len, roots))),
+        Parts(owners, previous, last, new_subtrees[arcs[:, 1]], *joined),
+        levels,
+    )
+
+
+def _place(places, chosen, keys, ends):
+    """Place the chosen parts behind those of lower levels, sorted by keys, the last one first."""
+    first = ends[-1]
+    places[chosen[np.lexsort(keys)]] = first + np.arange(chosen.size)
+    ends.append(first + chosen.size)
 
 
 def _find_levels(n_symbols, paths, arcs, subtrees):
@@ -197,7 +211,7 @@ def sum_over_trees(graph, refined):
     shapes = (n_paths, n_states, k), (n_subtrees, k), (n_arcs, n_states, n_states, k)
     sums = Sums(*map(np.empty, (*shapes, n_paths, n_subtrees, n_paths, n_subtrees)))
     starts, stops, moves = _flatten(refined)
-    steps = sums.steps.reshape(n_arcs, -1)
+    steps = sums.steps.reshape(n_arcs, n_states * n_states * k)
     sums.paths[: len(starts)], sums.path_logs[: len(starts)] = starts, 0.0
     for level in graph.levels:
         _extend_paths(parts, *level.paths, sums)
@@ -212,7 +226,7 @@ def _flatten(refined):
     """Starts and stops by path without modifiers, moves by block and refinement of the modifier."""
     n_states, k = refined.alpha_1.shape[2:]
     starts, stops = (part.reshape(-1, n_states, k) for part in refined[:2])
-    return starts, stops, refined.A.reshape(len(refined.A), k, -1)
+    return starts, stops, refined.A.reshape(len(refined.A), k, n_states * n_states * k)
 
 
 def root_values(graph, refined, sums):
@@ -258,7 +272,7 @@ def expect_uses(graph, refined, weights):
 
     derivatives = Sums(*map(np.zeros_like, sums))._replace(subtrees=of_roots.copy())
     d_stops, d_moves = np.zeros_like(stops), np.zeros_like(moves)
-    d_steps = derivatives.steps.reshape(len(sums.steps), -1)
+    d_steps = derivatives.steps.reshape(len(sums.steps), moves.shape[2])
     for level in reversed(graph.levels):
         for first, last, block in level.groups:
             chosen = parts.subtrees[first:last]

@@ -7,8 +7,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sklearn_shag.encoding import decode_trees
-from sklearn_shag.learning._base import Learned, TreeLearner
+from sklearn_shag._parser import Parser
+from sklearn_shag.encoding import decode_trees, encode_sentences, encode_trees
+from sklearn_shag.learning._automata import fallback_grammar
+from sklearn_shag.learning._base import GenerativeMixin
 from sklearn_shag.learning._derivations import fold_trees, tree_logs
 from sklearn_shag.learning._em import EMSHAG
 from sklearn_shag.learning._refinement import refine
@@ -22,13 +24,21 @@ from sklearn_shag.operators import (
     unfold,
 )
 from sklearn_shag.parsing import Potentials, Scored, pack_grammar, pack_refined
+from sklearn_shag.sequences import count_trees, sequences_of
+from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._parallel import progress
-from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
-from sklearn_shag.utils._typing import FloatArray, RandomSeed
+from sklearn_shag.utils._param_validation import (
+    LARGEST,
+    LARGEST_COUNT,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
 
 
-class RefinedSHAG(TreeLearner):
+class RefinedSHAG(GenerativeMixin, Parser):
     """Split head-automata grammar with hidden relations: symbols have hidden refinements.
 
     Hidden states pass information along the modifiers of one head. Here every token has, beside its
@@ -110,7 +120,7 @@ class RefinedSHAG(TreeLearner):
 
     Notes
     -----
-    Theory, eqs. 70-80. Equal parts of trees are visited once an iteration. With k refinements and n
+    Theory, eqs. 49-59. Equal parts of trees are visited once an iteration. With k refinements and n
     states a chart takes O(k^2 n N^3 + k^2 n^2 N^2) time for a sentence of N tokens of which no arcs
     are pruned, and O(k^2 n N^2) memory.
 
@@ -132,7 +142,7 @@ class RefinedSHAG(TreeLearner):
     """
 
     _parameter_constraints = {
-        **TreeLearner._parameter_constraints,
+        **Parser._parameter_constraints,
         "n_states": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
         "n_refinements": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
         "init": [StrOptions({"random", "moments", "deterministic"}), Operators],
@@ -145,7 +155,7 @@ class RefinedSHAG(TreeLearner):
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
     }
-    _parsing_parameters = (*TreeLearner._parsing_parameters, "prune")
+    _parsing_parameters = (*Parser._parsing_parameters, "prune")
 
     refined_operators_: RefinedOperators
     stages_: list[RefinedOperators]
@@ -216,11 +226,44 @@ class RefinedSHAG(TreeLearner):
         vars(model).update(fitted, stages_=stages, refined_operators_=stages[-1])
         return model
 
-    def _learn_operators(self, statistics, trees, sequences):
-        rng, symbols = check_random_state(self.random_state), statistics.symbols
-        graph = fold_trees(trees.codes, trees.heads, trees.indptr, symbols.size)
+    @fit_context
+    def fit(
+        self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn automata from trees, and split the refinements of their symbols.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
+        y : None or sequence of length n_sentences, default=None
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
+            heads. None takes the heads of the trees in X. Non-projective trees, and trees with
+            several roots, count like any other.
+        sample_weight : None or array-like of shape (n_sentences,), default=None
+            How often each sentence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, a sentence has no tokens, heads are missing, unknown (-1) or not a tree,
+            weights are negative or all zero, or a parameter is invalid. The message names the
+            sentence.
+        TypeError
+            If symbols are not strings.
+        """
+        self._check_parsing()
+        trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
+        sequences = sequences_of(trees)
+        statistics, rng = count_trees(trees, sequences), check_random_state(self.random_state)
+        graph = fold_trees(trees.codes, trees.heads, trees.indptr, trees.symbols.size)
         if self.warm_start and hasattr(self, "refined_operators_"):
-            self._check_start(symbols)
+            self._check_start(trees.symbols)
             unrefined, stages = self.operators_, self.stages_[:-1]
             start = self._take_blocks(graph.pairs)
         else:
@@ -228,13 +271,29 @@ class RefinedSHAG(TreeLearner):
             em.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
             (unrefined, _), stages = em._run_em(statistics, sequences), []
             start = start_unrefined(unrefined, graph.pairs)
+        found, curve = self._refine(graph, trees.weights, start, unrefined, rng)
+        vars(self).update(
+            symbols_=statistics.symbols,
+            labels_=statistics.labels,
+            label_counts_=statistics.label_counts,
+            operators_=unrefined,
+            refined_operators_=found[-1],
+            stages_=stages + found,
+            fallback_operators_=fallback_grammar(statistics.statistics),
+            log_likelihoods_=np.array(curve),
+            n_iter_=len(curve) - 1,
+        )
+        return self
+
+    def _refine(self, graph, weights, start, unrefined, rng):
+        """Split and climb as often as asked for, and take the best run."""
         k = start.roots.shape[1]
         n_rounds = int(np.ceil(np.log2(max(self.n_refinements / k, 1)))) + (k > 1)
         n_steps = n_rounds * self.max_iter * self.n_init
         with progress("Refining", n_steps, "iterations", self.verbose) as advance:
             runs = [
                 refine(
-                    *(graph, trees.weights, start, unrefined, self.n_refinements, rng),
+                    *(graph, weights, start, unrefined, self.n_refinements, rng),
                     max_iter=self.max_iter,
                     tol=self.tol,
                     smoothing=self.smoothing,
@@ -243,14 +302,7 @@ class RefinedSHAG(TreeLearner):
                 )
                 for _ in range(self.n_init)
             ]
-        found, curve = max(runs, key=lambda run: run[1][-1])
-        attributes = {
-            "refined_operators_": found[-1],
-            "stages_": stages + found,
-            "log_likelihoods_": np.array(curve),
-            "n_iter_": len(curve) - 1,
-        }
-        return Learned(unrefined, attributes)
+        return max(runs, key=lambda run: run[1][-1])
 
     def _check_start(self, symbols):
         if not np.array_equal(symbols, self.symbols_):
@@ -279,13 +331,17 @@ class RefinedSHAG(TreeLearner):
         }
         return refined._replace(blocks=refined.blocks[:known, :, :known], **parts)
 
+    def _encode(self, sentences, symbols, indptr):
+        return encode_sentences(symbols, self.symbols_)[0]
+
     def _score(self, batch, rung=0):
         """First with refinements, then without, and last by the fallback."""
-        if rung:
-            return super()._score(batch, rung - 1)
-        grammar = keep(self, (self.refined_operators_, self.operators_), _pack)
-        potentials = Potentials(batch.indptr, batch.codes)
-        return Scored(grammar, potentials, self._labeller(batch), prune=self.prune)
+        parts = self.refined_operators_, self.operators_, self.fallback_operators_
+        grammars = keep(self, parts, _pack)
+        if rung == len(grammars):
+            return None
+        potentials, prune = Potentials(batch.indptr, batch.codes), 0.0 if rung else self.prune
+        return Scored(grammars[rung], potentials, self._labeller(batch), prune=prune)
 
     def _score_trees(self, batch, heads):
         n_symbols = len(self.symbols_)
@@ -299,5 +355,7 @@ class RefinedSHAG(TreeLearner):
         return decode_trees(self.symbols_, codes // self.refined_operators_.roots.shape[1], *trees)
 
 
-def _pack(refined, operators):
-    return pack_refined(RefinedGrammar(refined, operators), pack_grammar(operators))
+def _pack(refined, operators, fallback):
+    unrefined = pack_grammar(operators)
+    packed = pack_refined(RefinedGrammar(refined, operators), unrefined)
+    return packed, unrefined, pack_grammar(fallback)

@@ -10,7 +10,7 @@ TINY = np.finfo(float).tiny
 
 
 def maximise(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
-    """Estimate operators from their uses: the M step (theory, eq. 74).
+    """Estimate operators from their uses: the M step (theory, eq. 52).
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def _normalise(values, axis):
 
 
 def sum_blocks(moves, pairs, shape):
-    """Sum moves over modifiers and where they lead, by head, direction, state before, refinement."""
+    """Sum moves over modifiers and states after: what goes on from each state of each head."""
     total = np.zeros(shape)
     np.add.at(total, (pairs[:, 0], pairs[:, 1]), moves.sum(axis=(1, 3)))
     return total
@@ -113,7 +113,9 @@ def split(refined, uses, pairs, n_refinements, rng):
     return RefinedOperators(alpha_1, alpha_inf, moves, refined.blocks, backoff, common, roots)
 
 
-def refine(graph, weights, refined, unrefined, n_refinements, rng, *, max_iter, tol, advance, **noise):
+def refine(
+    graph, weights, refined, unrefined, n_refinements, rng, *, max_iter, tol, advance, **smoothing
+):
     """Split refinements, and climb after each split.
 
     Parameters
@@ -129,7 +131,7 @@ def refine(graph, weights, refined, unrefined, n_refinements, rng, *, max_iter, 
         As of :class:`RefinedSHAG`.
     advance : callable
         Is called after each iteration.
-    **noise
+    **smoothing
         `smoothing` and `mixing`.
 
     Returns
@@ -144,7 +146,7 @@ def refine(graph, weights, refined, unrefined, n_refinements, rng, *, max_iter, 
     while True:
         k = refined.roots.shape[1]
         for _ in range(max_iter if k > 1 else 0):
-            refined = maximise(uses, unrefined, graph.pairs, **noise)
+            refined = maximise(uses, unrefined, graph.pairs, **smoothing)
             uses, log_likelihood = expect_uses(graph, refined, weights)
             curve.append(log_likelihood)
             advance()

@@ -16,11 +16,11 @@ from sklearn_shag.conditional import ConditionalSHAG, CRFParser
 from sklearn_shag.encoding import AFFIXES, RIGHT, VECTOR, check_name
 from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.features import LinearWeights, check_linear_weights
-from sklearn_shag.learning import OperatorMixin, SpectralSHAGCV
+from sklearn_shag.learning import OperatorMixin, RefinedSHAG, SpectralSHAGCV
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
 from sklearn_shag.model_files._archive import ModelFileError
 from sklearn_shag.network import NetworkLearner, NetworkWeights, Tagger, check_network_weights
-from sklearn_shag.operators import Operators, check_shapes
+from sklearn_shag.operators import Operators, RefinedOperators, check_refined, check_shapes
 from sklearn_shag.sequences import (
     LabelCounts,
     SequenceStatistics,
@@ -35,6 +35,7 @@ from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
 # parameters. They are read in this order: the statistics of treebanks have the counts of labels.
 RECORDS = {
     "operators": (Operators, check_shapes),
+    "refined": (RefinedOperators, check_refined),
     "labels": (LabelCounts, check_label_counts),
     "statistics": (SequenceStatistics, check_trigrams),
     "words": (LexicalStatistics, check_words),
@@ -226,6 +227,13 @@ def _check_composed(model, key):
     type(model)(**params)._check_members()
 
 
+def _check_refined(model, key):
+    """The grammar goes back to that without refinements, state by state."""
+    n_states = {part.A.shape[2] for part in (*model.stages_, model.refined_operators_)}
+    if n_states != {model.operators_.A.shape[-1]}:
+        raise ModelFileError(f"{key}/refined_operators_ have other states than its operators_")
+
+
 def _check_search(model, key):
     chosen = {"n_states": model.best_n_states_, "smoothing": model.best_smoothing_}
     if model.best_params_ != chosen or chosen not in model.cv_results_["params"]:
@@ -249,12 +257,13 @@ def _check_size_of_tables(model, key, max_bytes):
 
 
 CHECKS = {
-    OperatorMixin: _check_operators,
+    (OperatorMixin, RefinedSHAG): _check_operators,
     NetworkLearner: _check_network,
     CRFParser: _check_linear,
     (ConditionalSHAG, CRFParser, NetworkLearner): _check_history,
     ConditionalSHAG: _check_tuned,
     ComposedParser: _check_composed,
+    RefinedSHAG: _check_refined,
     SpectralSHAGCV: _check_search,
     TokenFeature: _check_feature,
 }

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
+from sklearn_shag.operators import RefinedOperators
 from sklearn_shag.sequences import TreebankStatistics
 from sklearn_shag.treebank import MAX_BYTES, TokenFeature
 from sklearn_shag.utils._arrays import check_finite
@@ -30,6 +31,7 @@ _LONGEST_RANGE = 1 << 20
 KINDS = {
     **{stored: kind for kind, (stored, _) in RECORDS.items()},
     TreebankStatistics: "statistics",
+    list[RefinedOperators]: "stages",
     ObjectArray: "strings",
     StrArray: "strings",
     FloatArray: "array",
@@ -265,6 +267,10 @@ def _describe_attribute(kind, value, key, contents):
     if kind == "array":
         contents.arrays[key] = value
         return None
+    if kind == "stages":
+        for k, stage in enumerate(value):
+            _describe_attribute("refined", stage, f"{key}/{k}", contents)
+        return len(value)
     if kind in RECORDS:
         # Symbols and labels of a treebank are those of the model.
         record = value.statistics if isinstance(value, TreebankStatistics) else value
@@ -356,7 +362,7 @@ def _restore_attributes(cls, stored, key, source):
         raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
     # Those that are checked or made with the help of others come after these.
-    order = {kind: place for place, kind in enumerate((*RECORDS, "results"), start=1)}
+    order = {kind: place for place, kind in enumerate((*RECORDS, "stages", "results"), start=1)}
     for name in sorted(stored, key=lambda name: order.get(expected[name], 0)):
         place = f"{key}/{name}"
         kind, annotation = expected[name], hints[name]
@@ -370,6 +376,10 @@ def _restore_attribute(kind, annotation, value, key, source, others):
     if kind in RECORDS:
         return _restore_record(kind, annotation, key, source, others)
     value = _restore(value, key, source, True)
+    if kind == "stages":
+        check_value(value, int, key)
+        parts = (f"{key}/{k}" for k in range(value))
+        return [_restore_record("refined", annotation, part, source, others) for part in parts]
     if kind == "members":
         named = Bunch()
         named.update(value)

@@ -13,7 +13,7 @@ class RefinedOperators(NamedTuple):
     """Operators of automata whose heads and modifiers have hidden refinements.
 
     Every token has a symbol and a refinement of it, which is hidden. The automata on both sides of
-    a token depend on its refinement, and emit modifiers together with theirs (theory, eqs. 70-72).
+    a token depend on its refinement, and emit modifiers together with theirs (theory, eqs. 49-50).
 
     Attributes
     ----------
@@ -144,9 +144,9 @@ def extend(grammar, pairs):
     A = np.empty((len(pairs), *refined.A.shape[1:]))
     A[found >= 0] = refined.A[found[found >= 0]]
     others = pairs[found < 0]
-    A[found < 0] = back_off(unrefined, common, others) * backoff[
-        others[:, 0], others[:, 1], None, :, None
-    ]
+    A[found < 0] = (
+        back_off(unrefined, common, others) * backoff[others[:, 0], others[:, 1], None, :, None]
+    )
     # Where a known head has an unknown modifier, those it was seen with count as they are.
     is_any = np.flatnonzero((modifiers == n_symbols) & (heads < n_symbols))
     if is_any.size:

@@ -7,11 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import arc_begins, places_of, take_sentences
-from sklearn_shag.operators import Operators
+from sklearn_shag.operators import Operators, RefinedGrammar, RefinedOperators, check_refined
 from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
 from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar
-from sklearn_shag.parsing._refined_chart import PackedRefined, run_refined
+from sklearn_shag.parsing._refined_chart import (
+    NO_REFINED_COUNTS,
+    PackedRefined,
+    RefinedCounts,
+    as_uses,
+    new_refined_counts,
+    pack_refined,
+    run_refined,
+)
 from sklearn_shag.parsing._scaled_chart import run_scaled
 from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
@@ -43,8 +51,9 @@ class ChartResults(NamedTuple):
         Expected uses of ``Potentials.arc_memory``; None if there was none.
     stop_memory : None or ndarray of shape (n_tokens, 2, n_classes)
         Expected uses of ``Potentials.stop_memory``; None if there was none.
-    counts : None or Operators
-        Expected uses of the operators, summed over sentences times their weights.
+    counts : None, Operators or RefinedOperators
+        Expected uses of the operators, summed over sentences times their weights. With
+        refinements: of those of known symbols, without uses of the grammar that they go back to.
 
     See Also
     --------
@@ -76,7 +85,7 @@ class ChartResults(NamedTuple):
     arcs: FloatArray | None
     arc_memory: FloatArray | None
     stop_memory: FloatArray | None
-    counts: Operators | None
+    counts: Operators | RefinedOperators | None
 
 
 class Results(NamedTuple):
@@ -123,6 +132,8 @@ def new_results(factors, with_uses, of_memory=True):
 # Of a chunk, about, in the units of `cut`: a hundredth of a second with 8 states. That is much
 # beside what it takes to hand one out, and makes enough of them for many workers.
 CHUNK_COST = 8e6
+# A chunk takes so much longer where symbols have refinements, whose counts are large, too.
+FEWER_WITH_REFINEMENTS = 20
 # One worker whom nobody watches has chunks so much larger: for results that fit into memory.
 CHUNK_COST_ALONE = 1e9
 
@@ -204,7 +215,7 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
     weights = np.ones(lengths.size) if weights is None else weights
     pending = lengths.argsort(kind="stable")
     if isinstance(grammar, PackedRefined):
-        _run_refined(grammar, factors, pending, results)
+        _run_refined(grammar, factors, pending, results, weights, counts)
         pending = pending[:0]
     elif grammar.fast is not None:
         states = run_fast(grammar, factors, pending, results, weights, counts.fast)
@@ -220,11 +231,12 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
     return results
 
 
-def _run_refined(grammar, factors, pending, results):
+def _run_refined(grammar, factors, pending, results, weights, counts):
     """Sum with refinements; sentences that leave the doubles anew, with scales of their own."""
+    counts = counts if isinstance(counts, RefinedCounts) else NO_REFINED_COUNTS
     scales = np.zeros(pending.size)
     for _ in range(2):
-        states = run_refined(grammar, factors, pending, scales, results)
+        states = run_refined(grammar, factors, pending, scales, results, weights, counts)
         results.route[pending[states == DONE]] = ROUTES.index("fast")
         pending = pending[states != DONE]
         if not pending.size:
@@ -236,7 +248,7 @@ def _run_refined(grammar, factors, pending, results):
 
 
 def chart(
-    grammar: Operators | None,
+    grammar: Operators | RefinedGrammar | None,
     potentials: Potentials,
     *,
     marginals: bool = True,
@@ -248,9 +260,10 @@ def chart(
 
     Parameters
     ----------
-    grammar : Operators or None
+    grammar : Operators, RefinedGrammar or None
         Of a grammar; entries of any sign. See the Notes of
-        :class:`~sklearn_shag.operators.Operators` for its axes. None for the factors alone.
+        :class:`~sklearn_shag.operators.Operators` for its axes. Entries of one with refinements
+        are not negative. None for the factors alone.
     potentials : Potentials
         The sentences.
     marginals : bool, default=True
@@ -312,7 +325,13 @@ def chart(
     """
     if counts and grammar is None:
         raise ValueError("counts are those of operators: they need a grammar.")
-    packed, potentials = check_grammar(grammar, potentials)
+    if isinstance(grammar, RefinedGrammar):
+        unrefined, potentials = check_grammar(grammar.unrefined, potentials)
+        n_symbols = len(grammar.unrefined.alpha_1) - 2
+        check_refined(grammar.refined, "grammar.refined", np.empty(n_symbols))
+        packed = pack_refined(grammar, unrefined)
+    else:
+        packed, potentials = check_grammar(grammar, potentials)
     if weights is not None:
         weights, n_sentences = as_floats(weights, "weights"), potentials.indptr.size - 1
         if weights.shape != (n_sentences,) or not (np.abs(weights) <= LARGEST_TOTAL).all():
@@ -328,7 +347,10 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
     weights = np.ones(potentials.indptr.size - 1) if weights is None else weights
     # Sums of counts must not depend on workers, so chunks do not, if there are any.
     alone = count_workers(n_jobs) == 1 and not counts
-    chunks = cut(np.diff(potentials.indptr), CHUNK_COST_ALONE if alone else CHUNK_COST)
+    cost = CHUNK_COST_ALONE if alone else CHUNK_COST
+    if counts and isinstance(packed, PackedRefined):
+        cost *= FEWER_WITH_REFINEMENTS
+    chunks = cut(np.diff(potentials.indptr), cost)
     task = partial(_chart_task, packed, with_uses=marginals, with_counts=counts)
     if len(chunks) == 1:
         parts = [task(potentials, weights)]
@@ -339,7 +361,9 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
         results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
     total = None
     if counts:
-        total = Operators(*map(sum, zip(*(part for _, part in parts), strict=True)))
+        found = [part for _, part in parts]
+        total = found[0]._make(map(sum, zip(*found, strict=True)))
+        total = as_uses(total, packed) if isinstance(packed, PackedRefined) else total
     given = potentials.arc_memory, potentials.stop_memory
     return ChartResults(
         results.sign,
@@ -355,11 +379,16 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
 
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
-    counts = new_counts(packed) if with_counts else NO_COUNTS
+    refined = isinstance(packed, PackedRefined)
+    counts = NO_COUNTS
+    if with_counts:
+        counts = new_refined_counts(packed) if refined else new_counts(packed)
     with_arcs = with_uses or with_counts
     factors = as_factors(potentials)
     results = run_charts(packed, factors, with_arcs, with_uses, weights, counts)
-    return results, finish_counts(counts, packed.operators) if with_counts else None
+    if with_counts and not refined:
+        counts = finish_counts(counts, packed.operators)
+    return results, counts
 
 
 def _put_together(potentials, parts, chunks, with_uses):

@@ -178,12 +178,12 @@ def check_grammar(grammar, potentials):
 
     Parameters
     ----------
-    grammar : Operators, PackedGrammar or None
+    grammar : Operators, PackedGrammar, PackedRefined or None
     potentials : Potentials
 
     Returns
     -------
-    grammar : PackedGrammar
+    grammar : PackedGrammar or PackedRefined
         That of :func:`unit_grammar` for None.
     potentials : Potentials
         From :func:`check_potentials`.

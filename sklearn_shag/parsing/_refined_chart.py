@@ -1,4 +1,4 @@
-"""The chart of grammars whose symbols have hidden refinements (theory, eqs. 74-80).
+"""The chart of grammars whose symbols have hidden refinements (theory, eqs. 53-59).
 
 Halves are those of :mod:`_fast_chart`. A closed half is a vector over the refinements of its head,
 an open one a row over pairs of a state and a refinement, and an arc a matrix: a row for each
@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT as LEFT_CODE
 from sklearn_shag.encoding import RIGHT as RIGHT_CODE
-from sklearn_shag.operators import extend
+from sklearn_shag.operators import RefinedGrammar, RefinedOperators, extend
 from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import PackedGrammar, classes_of
 from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel, table_kernel
@@ -59,6 +59,7 @@ class RefinedTables(NamedTuple):
 class PackedRefined:
     """A grammar with refinements, and the one without them that it was made of."""
 
+    grammar: RefinedGrammar
     refined: RefinedTables
     unrefined: PackedGrammar
 
@@ -110,7 +111,7 @@ def pack_refined(grammar, unrefined):
         unrefined.operators.A,
         sizes,
     )
-    return PackedRefined(tables, unrefined)
+    return PackedRefined(grammar, tables, unrefined)
 
 
 class Space(NamedTuple):
@@ -142,7 +143,7 @@ class Sentence(NamedTuple):
 
 @inlined_kernel
 def _sum_splits(tables, space, sizes, head, modifier, low, high):
-    """splits[g, q] = sum_b closed[m, b, g] sum_c memory[h, m, c] open[h, b, c, q]   (eq. 74)."""
+    """splits[g, q] = sum_b closed[m, b, g] sum_c memory[h, m, c] open[h, b, c, q]   (eq. 53)."""
     n_listed, n_classes = 0, space.open.shape[2]
     width = space.rows.shape[1]
     for b in range(low, high + 1):
@@ -217,7 +218,7 @@ def _add_inner_products(matrices, space, head, boundary, size, n_listed):
 
 @inlined_kernel
 def _move(tables, sentence, space, half, before, after, place, backwards):
-    """after[place, g, u, h] = score sum_v A[g, v, u, h] before[g, v, h]; or transposed (eq. 76)."""
+    """after[place, g, u, h] = score sum_v A[g, v, u, h] before[g, v, h]; or transposed (eq. 54)."""
     head, modifier, direction = half
     code, symbol, k = sentence.codes[head], sentence.codes[modifier], space.closed.shape[2]
     block, n_states = tables.blocks[code, direction, symbol], tables.moves.shape[2]
@@ -253,7 +254,7 @@ def _make_arc(tables, sentence, space, head, modifier, direction, low, high):
 
 @inlined_kernel
 def _close(tables, sentence, space, head, boundary, direction):
-    """closed[h, b, r] = sum_c stop[h, c] sum_v alpha_inf[v, r] open[h, b, c, v, r]    (eq. 77)."""
+    """closed[h, b, r] = sum_c stop[h, c] sum_v alpha_inf[v, r] open[h, b, c, v, r]    (eq. 56)."""
     k, width, n_classes = space.closed.shape[2], space.rows.shape[1], space.open.shape[2]
     for h in range(0, k, LANES):
         total = zeros()
@@ -269,7 +270,7 @@ def _close(tables, sentence, space, head, boundary, direction):
 
 @inlined_kernel
 def _extend(tables, sentence, space, head, boundary, direction, low, high):
-    """open[h, b, c, q] = sum_m sum_g closed[m, b, g] arcs[h, m, g, q], m of class c   (eq. 76)."""
+    """open[h, b, c, q] = sum_m sum_g closed[m, b, g] arcs[h, m, g, q], m of class c   (eq. 55)."""
     width, n_classes = space.rows.shape[1], space.open.shape[2]
     n_listed = 0
     for m in range(low, high + 1):
@@ -317,7 +318,7 @@ def _inside(tables, sentence, space, n):
 
 @inner_table_kernel
 def _total(tables, sentence, space, n):
-    """Z = sum_m score[0, m] sum_g root[m, g] closed[m, 1, g] closed[m, N + 1, g]      (eq. 78)."""
+    """Z = sum_m score[0, m] sum_g root[m, g] closed[m, 1, g] closed[m, N + 1, g]      (eq. 57)."""
     z = 0.0
     for m in range(1, n + 1):
         for g in range(tables.sizes[sentence.codes[m]]):
@@ -329,7 +330,7 @@ def _total(tables, sentence, space, n):
 
 @inlined_kernel
 def _differentiate_closed(tables, sentence, space, uses, head, boundary, direction, n):
-    """By a closed half: as outer half of a modifier, and as inner one (eq. 79)."""
+    """By a closed half: as outer half of a modifier, and as inner one (eq. 58)."""
     size, n_classes = tables.sizes[sentence.codes[head]], space.open.shape[2]
     if direction == RIGHT:
         outer_low, outer_high, inner_low, inner_high = 1, head, boundary, n + 1
@@ -360,7 +361,7 @@ def _differentiate_closed(tables, sentence, space, uses, head, boundary, directi
 
 @inlined_kernel
 def _differentiate_open(tables, sentence, space, uses, head, boundary, direction, n):
-    """By an open half: where it is closed, and where further arcs begin (eq. 80)."""
+    """By an open half: where it is closed, and where further arcs begin (eq. 59)."""
     k, width, n_classes = space.closed.shape[2], space.rows.shape[1], space.open.shape[2]
     low, high = (boundary, n + 1) if direction == RIGHT else (1, boundary)
     code = sentence.codes[head]
@@ -389,27 +390,31 @@ def _differentiate_open(tables, sentence, space, uses, head, boundary, direction
 
 
 @inlined_kernel
-def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction, low, high, n):
+def _sum_ends(tables, sentence, space, head, modifier, n):
+    """d_arc[g, q] = sum_b closed[m, b, g] d_open[h, b, q], where the outer half of m may end."""
+    low, high = (modifier + 1, n + 1) if modifier > head else (1, modifier)
+    n_listed, of_class = 0, sentence.classes[modifier]
+    for b in range(low, high + 1):
+        if space.alive[head, b] and space.alive[modifier, b]:
+            for q in range(0, space.rows.shape[1], LANES):
+                store(space.rows, (n_listed, q), load(space.d_open, (head, b, of_class, q)))
+            space.listed[n_listed] = b
+            n_listed += 1
+    _sum_outer(space, space.d_arc, modifier, tables.sizes[sentence.codes[modifier]], n_listed)
+
+
+@inlined_kernel
+def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction, n):
     """By an arc, where the modifier's outer half ends anywhere; its posterior is what is left."""
     place = space.places[head, modifier]
     if place < 0:
         return
-    n_listed, width = 0, space.rows.shape[1]
-    for b in range(low, high + 1):
-        if space.alive[head, b] and space.alive[modifier, b]:
-            for q in range(0, width, LANES):
-                row = load(space.d_open, (head, b, sentence.classes[modifier], q))
-                store(space.rows, (n_listed, q), row)
-            space.listed[n_listed] = b
-            n_listed += 1
-    size = tables.sizes[sentence.codes[modifier]]
-    _sum_outer(space, space.d_arc, modifier, size, n_listed)
+    _sum_ends(tables, sentence, space, head, modifier, n)
+    size, width = tables.sizes[sentence.codes[modifier]], space.rows.shape[1]
     total = zeros()
     for g in range(size):
         for q in range(0, width, LANES):
-            total = multiply_add(
-                load(space.arcs, (place, g, q)), load(space.d_arc, (g, q)), total
-            )
+            total = multiply_add(load(space.arcs, (place, g, q)), load(space.d_arc, (g, q)), total)
     put_sum(uses.marginals, (head, modifier), total)
     half = head, modifier, direction
     _move(tables, sentence, space, half, space.d_arc, space.d_splits, place, BACKWARDS)
@@ -444,8 +449,64 @@ def _outside(tables, sentence, space, uses, z, n):
                     _differentiate_closed(tables, sentence, space, uses, *half, n)
                     _differentiate_open(tables, sentence, space, uses, *half, n)
             if i < j:
-                _differentiate_arc(tables, sentence, space, uses, i, j, RIGHT, j + 1, n + 1, n)
-                _differentiate_arc(tables, sentence, space, uses, j, i, LEFT, 1, i, n)
+                _differentiate_arc(tables, sentence, space, uses, i, j, RIGHT, n)
+                _differentiate_arc(tables, sentence, space, uses, j, i, LEFT, n)
+
+
+class RefinedCounts(NamedTuple):
+    """Expected uses of a grammar, in the layout of its tables; of size 0 if they are not wanted."""
+
+    starts: np.ndarray
+    stops: np.ndarray
+    moves: np.ndarray
+    roots: np.ndarray
+
+
+@inner_table_kernel
+def _add_counts(tables, sentence, space, z, times, counts, n):
+    """Add the uses of operators in a sentence: each times the derivative by it."""
+    width = space.rows.shape[1]
+    for m in range(1, n + 1):
+        code = sentence.codes[m]
+        if space.alive[m, 1] and space.alive[m, n + 1]:
+            for g in range(tables.sizes[code]):
+                both = space.closed[m, 1, g] * space.closed[m, n + 1, g]
+                counts.roots[code, g] += (
+                    times * space.scores[0, m] * tables.roots[code, g] * both / z
+                )
+        for b in range(1, n + 2):
+            if not space.alive[m, b]:
+                continue
+            side = RIGHT if b > m else LEFT
+            for q in range(width):
+                if b == m or b == m + 1:
+                    use = tables.starts[code, side, q] * space.d_open[m, b, 0, q]
+                    counts.starts[code, side, q] += times * use
+                derivative = space.d_closed[m, b, q % space.closed.shape[2]]
+                for c in range(space.open.shape[2]):
+                    use = sentence.stops[m, side, c] * space.open[m, b, c, q] * derivative
+                    counts.stops[code, side, q] += times * tables.stops[code, side, q] * use
+    for h in range(1, n + 1):
+        for m in range(1, n + 1):
+            if space.places[h, m] >= 0:
+                _add_moves(tables, sentence, space, h, m, times, counts, n)
+
+
+@inlined_kernel
+def _add_moves(tables, sentence, space, head, modifier, times, counts, n):
+    code, symbol, k = sentence.codes[head], sentence.codes[modifier], space.closed.shape[2]
+    side = RIGHT if modifier > head else LEFT
+    block, size = tables.blocks[code, side, symbol], tables.sizes[symbol]
+    if block < 0:
+        return
+    _sum_splits(tables, space, size, head, modifier, min(head, modifier) + 1, max(head, modifier))
+    _sum_ends(tables, sentence, space, head, modifier, n)
+    factor, n_states = times * space.scores[head, modifier], tables.moves.shape[2]
+    for g in range(size):
+        for v in range(n_states):
+            for q in range(n_states * k):
+                use = space.splits[g, v * k + q % k] * space.d_arc[g, q]
+                counts.moves[block, g, v, q] += factor * tables.moves[block, g, v, q] * use
 
 
 @inner_table_kernel
@@ -514,7 +575,9 @@ def _put_results(factors, s, uses, results):
 
 
 @table_kernel
-def _run(tables, factors, which, log_scales, results, sentence, space, uses, states):
+def _run(
+    tables, factors, which, log_scales, weights, results, sentence, space, uses, counts, states
+):
     """Sum over the trees of some sentences, one by one."""
     for t in range(which.size):
         s = which[t]
@@ -532,9 +595,11 @@ def _run(tables, factors, which, log_scales, results, sentence, space, uses, sta
             _clear(space, uses, n)
             _outside(tables, sentence, space, uses, z, n)
             _put_results(factors, s, uses, results)
+            if counts.moves.size:
+                _add_counts(tables, sentence, space, z, weights[s], counts, n)
 
 
-def run_refined(grammar, factors, which, log_scales, results):
+def run_refined(grammar, factors, which, log_scales, results, weights, counts):
     """Parse sentences of a chunk with a grammar that has refinements.
 
     Parameters
@@ -547,6 +612,9 @@ def run_refined(grammar, factors, which, log_scales, results):
         By how much the logarithm of the factors of each token is lowered.
     results : Results
         Of sentences that are done they are set.
+    weights : ndarray of shape (n_sentences,)
+    counts : RefinedCounts
+        What sentences that are done use of the grammar is added, times their weights.
 
     Returns
     -------
@@ -594,5 +662,38 @@ def run_refined(grammar, factors, which, log_scales, results):
         np.empty((n_wanted, 2, n_classes)),
     )
     states = np.empty(which.size, dtype=np.uint8)
-    _run(tables, factors, which, log_scales, results, sentence, space, uses, states)
+    _run(
+        *(tables, factors, which, log_scales, weights, results),
+        *(sentence, space, uses, counts, states),
+    )
     return states
+
+
+NO_REFINED_COUNTS = RefinedCounts(*(np.empty((0,) * n_axes) for n_axes in (3, 3, 4, 2)))
+
+
+def new_refined_counts(grammar):
+    """Allocate counts of a PackedRefined."""
+    tables = grammar.refined
+    return RefinedCounts(
+        *map(np.zeros_like, (tables.starts, tables.stops, tables.moves, tables.roots))
+    )
+
+
+def as_uses(counts, grammar):
+    """Write counts as uses of the operators of a PackedRefined, unknown symbols left out."""
+    refined, n_blocks = grammar.grammar.refined, len(grammar.grammar.refined.A)
+    n_symbols, k = refined.roots.shape
+    n_states = refined.A.shape[2]
+    starts, stops = (
+        part.reshape(n_symbols + 1, 2, n_states, -1)[:-1, ..., :k] for part in counts[:2]
+    )
+    places = grammar.refined.blocks[tuple(np.argwhere(refined.blocks >= 0).T)]
+    moves = counts.moves.reshape(*counts.moves.shape[:3], n_states, -1)[places, :k, ..., :k]
+    roots = counts.roots[:-1, :k]
+    common = roots.copy()
+    np.add.at(common, np.nonzero(refined.blocks >= 0)[2], moves.sum(axis=(2, 3, 4)))
+    A = np.empty((n_blocks, *moves.shape[1:]))
+    A[refined.blocks[refined.blocks >= 0]] = moves
+    nothing = np.zeros_like(refined.backoff)
+    return RefinedOperators(starts, stops, A, refined.blocks, nothing, common, roots)

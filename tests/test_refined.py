@@ -1,0 +1,402 @@
+"""Hidden refinements: against all trees, refinements and states; reductions; learning."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductSHAG, RefinedSHAG
+from sklearn_shag.encoding import encode_trees
+from sklearn_shag.learning._derivations import expect_uses, fold_trees, tree_logs
+from sklearn_shag.learning._refinement import maximise, split
+from sklearn_shag.operators import (
+    Operators,
+    RefinedGrammar,
+    RefinedOperators,
+    complete_grammar,
+    extend,
+    start_unrefined,
+    unfold,
+)
+from sklearn_shag.parsing import Potentials, chart
+from sklearn_shag.treebank import DependencyTree
+from tests.loops import over
+from tests.oracles import (
+    enumerate_uses,
+    of_sentence,
+    projective_trees,
+    random_factors,
+    tree_value,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def random_refined(seed, n_symbols, n_states, k, unseen=0.3):
+    """A grammar of random positive numbers; some pairs of symbols have no block."""
+    rng = np.random.default_rng(seed)
+    vectors = n_symbols, 2, n_states, k
+    blocks = np.full((n_symbols, 2, n_symbols), -1)
+    seen = np.argwhere(rng.uniform(size=blocks.shape) >= unseen)
+    blocks[tuple(seen.T)] = rng.permutation(len(seen))
+    common, roots = rng.uniform(0.1, 1, size=(2, n_symbols, k))
+    refined = RefinedOperators(
+        rng.uniform(0.1, 1, vectors),
+        rng.uniform(0.1, 1, vectors),
+        rng.uniform(0.1, 1, (len(seen), k, n_states, n_states, k)),
+        blocks,
+        rng.uniform(0.1, 1, vectors),
+        common / common.sum(axis=1, keepdims=True),
+        roots / roots.sum(),
+    )
+    automata = Operators(
+        *rng.uniform(0.1, 1, size=(2, n_symbols + 1, 2, n_states)),
+        rng.uniform(0.1, 1, size=(n_symbols + 1, 2, n_symbols, n_states, n_states)),
+    )
+    return RefinedGrammar(refined, complete_grammar(automata, rng.uniform(0.1, 1, n_symbols)))
+
+
+def unfold_slowly(grammar):
+    """Operators over pairs of a symbol and a refinement, entry by entry (theory, eqs. 49-50).
+
+    The last symbol, and the last head before the root, are the unknown one.
+    """
+    refined, unrefined = grammar
+    n_symbols, k = refined.roots.shape
+    n, n_states = n_symbols * k, refined.A.shape[2]
+    alpha_1, alpha_inf = np.zeros((2, n + 2, 2, n_states))
+    A = np.zeros((n + 2, 2, n + 1, n_states, n_states))
+    for d, s in itertools.product(range(2), range(n_symbols + 1)):
+        for h in range(k if s < n_symbols else 1):
+            head = s * k + h
+            if s == n_symbols:
+                alpha_1[head, d] = unrefined.alpha_1[s, d]
+                alpha_inf[head, d] = unrefined.alpha_inf[s, d]
+            else:
+                alpha_1[head, d] = refined.alpha_1[s, d, :, h]
+                alpha_inf[head, d] = refined.alpha_inf[s, d, :, h]
+            for m, g in itertools.product(range(n_symbols), range(k)):
+                for before, after in itertools.product(range(n_states), repeat=2):
+                    if s < n_symbols and refined.blocks[s, d, m] >= 0:
+                        move = refined.A[refined.blocks[s, d, m], g, before, after, h]
+                    else:
+                        move = unrefined.A[s, d, m, after, before] * refined.common[m, g]
+                        move *= 1.0 if s == n_symbols else refined.backoff[s, d, before, h]
+                    A[head, d, m * k + g, after, before] = move
+            A[head, d, -1] = A[head, d, :-1].sum(axis=0)
+    alpha_1[-1, 1, 0] = alpha_inf[-1, 1, 0] = 1.0
+    A[-1, 1, :-1, 0, 0] = refined.roots.ravel()
+    A[-1, 1, -1, 0, 0] = 1.0
+    return Operators(alpha_1, alpha_inf, A)
+
+
+def refine_codes(codes, n_symbols, k):
+    """All codes over pairs that stand for these symbols; the unknown one has one refinement."""
+    ranges = [range(k) if code < n_symbols else [0] for code in codes]
+    for refinements in itertools.product(*ranges):
+        yield [code * k + g for code, g in zip(codes, refinements, strict=True)]
+
+
+def enumerate_refined(grammar, codes, **factors):
+    """Z and expected uses by all trees, refinements and paths of states."""
+    operators, (n_symbols, k) = unfold_slowly(grammar), grammar.refined.roots.shape
+    total = None
+    for refined in refine_codes(codes, n_symbols, k):
+        uses = enumerate_uses(operators, refined, **factors)
+        parts = [np.array(1.0), *uses[1:4], *uses.counts]
+        parts = [uses.z * part for part in parts]
+        total = parts if total is None else [a + b for a, b in zip(total, parts, strict=True)]
+    return total[0], [part / total[0] for part in total[1:]]
+
+
+@over("n_symbols, n_states, k, n_classes", [(2, 1, 1, 1), (2, 2, 2, 2), (1, 3, 3, 1), (2, 1, 3, 3)])
+def test_chart_agrees_with_the_enumeration(n_symbols, n_states, k, n_classes):
+    grammar = random_refined(n_states, n_symbols, n_states, k)
+    rng = np.random.default_rng(k)
+    # The last symbol is unknown.
+    factors = random_factors(rng, [1, 2, 3, 4 if k < 3 else 3], n_symbols + 1, n_classes, 0.1)
+    found = chart(grammar, Potentials(**factors), counts=True)
+    indptr, counts = factors["indptr"], 0.0
+    for s in range(indptr.size - 1):
+        of_this = of_sentence(factors, indptr, s)
+        z, (arcs, of_arcs, of_stops, *uses) = enumerate_refined(grammar, **of_this)
+        if z == 0:
+            assert found.sign[s] == 0
+            continue
+        assert_allclose(found.log_abs_z[s], np.log(z), rtol=1e-11)
+        results = {"arcs": found.arcs, "arc_memory": found.arc_memory}
+        results["stop_memory"] = found.stop_memory
+        results = of_sentence(results, indptr, s)
+        assert_allclose(results["arcs"], arcs, atol=1e-11)
+        assert_allclose(results["arc_memory"], of_arcs, atol=1e-11)
+        assert_allclose(results["stop_memory"], of_stops, atol=1e-11)
+        counts = [a + b for a, b in zip(counts, uses, strict=True)] if counts else uses
+    of_starts, of_stops, of_moves = (part[: n_symbols * k] for part in counts)
+    shape = n_symbols, k, 2, n_states
+    assert_allclose(np.moveaxis(found.counts.alpha_1, 3, 1), of_starts.reshape(shape), atol=1e-10)
+    assert_allclose(np.moveaxis(found.counts.alpha_inf, 3, 1), of_stops.reshape(shape), atol=1e-10)
+    for (s, d, m), block in np.ndenumerate(grammar.refined.blocks):
+        if block >= 0:
+            moves = of_moves[s * k : (s + 1) * k, d, m * k : (m + 1) * k]
+            assert_allclose(found.counts.A[block], moves.transpose(1, 3, 2, 0), atol=1e-10)
+    roots = counts[2][-1, 1, :-1].sum(axis=(1, 2))[: n_symbols * k]
+    assert_allclose(found.counts.roots.ravel(), roots, atol=1e-10)
+
+
+def test_unfolded_grammar_is_that_of_the_definition():
+    grammar = random_refined(0, 3, 2, 4)
+    for one, other in zip(unfold(grammar), unfold_slowly(grammar), strict=True):
+        assert_allclose(one, other, rtol=1e-13)
+
+
+def test_forbidden_arcs_have_no_mass_and_sentences_without_a_tree_neither():
+    grammar = random_refined(0, 2, 2, 2)
+    arcs = np.zeros((3, 4))
+    arcs[[0, 2], 0] = -np.inf
+    found = chart(grammar, Potentials(np.array([0, 3]), np.array([0, 1, 0]), arcs.ravel()))
+    marginals = found.arcs.reshape(3, 4)
+    assert_allclose(marginals.sum(axis=1), 1)
+    assert_allclose(marginals[:, 0], [0, 1, 0])
+    assert_array_equal(marginals[[0, 2], 0], 0)
+    arcs[1, 0] = -np.inf
+    found = chart(grammar, Potentials(np.array([0, 3]), np.array([0, 1, 0]), arcs.ravel()))
+    assert found.sign[0] == 0 and np.isnan(found.arcs).all()
+
+
+def test_arcs_may_have_scores_of_any_size():
+    """What is added to all arcs of a token is added to log Z, also where doubles would end."""
+    grammar = random_refined(0, 2, 2, 3)
+    codes, indptr = np.arange(40) % 2, np.array([0, 40])
+    plain = chart(grammar, Potentials(indptr, codes))
+    for size in (-900.0, 900.0):
+        arcs = np.full((40, 41), size).ravel()
+        found = chart(grammar, Potentials(indptr, codes, arcs))
+        assert_allclose(found.log_abs_z, plain.log_abs_z + 40 * size, rtol=1e-12)
+        assert_allclose(found.arcs, plain.arcs, atol=1e-12)
+
+
+def test_long_sentences_are_scaled_by_the_grammar_without_refinements():
+    """Stops of 1e-9 make Z of 200 tokens about 1e-3600."""
+    grammar = random_refined(0, 2, 2, 2)
+    small = grammar.refined._replace(alpha_inf=grammar.refined.alpha_inf * 1e-9)
+    rest = grammar.unrefined._replace(alpha_inf=grammar.unrefined.alpha_inf * 1e-9)
+    sentence = Potentials(np.array([0, 200]), np.arange(200) % 2)
+    found, expected = chart(RefinedGrammar(small, rest), sentence), chart(grammar, sentence)
+    shift = 2 * 200 * np.log(1e-9)
+    assert_allclose(found.log_abs_z, expected.log_abs_z + shift, rtol=1e-11)
+    assert_allclose(found.arcs, expected.arcs, atol=1e-10)
+
+
+def random_trees(seed, n_trees=30, symbols="ABC"):
+    rng, trees = np.random.default_rng(seed), []
+    for _ in range(n_trees):
+        n = rng.integers(1, 7)
+        order, heads = rng.permutation(n) + 1, np.zeros(n, dtype=int)
+        for k in range(1, n):
+            heads[order[k] - 1] = order[rng.integers(k)]
+        trees.append(DependencyTree(list(rng.choice(list(symbols), n)), heads))
+    return trees
+
+
+def fold(trees, y=None):
+    encoded = encode_trees(trees, y)
+    arrays = encoded.codes, encoded.heads, encoded.indptr
+    return encoded, fold_trees(*arrays, encoded.symbols.size)
+
+
+def naive_log(grammar, codes, heads):
+    n_symbols, k = grammar.refined.roots.shape
+    operators = unfold_slowly(grammar)
+    root = operators.A.shape[0] - 1
+    return np.log(
+        sum(
+            tree_value(operators, [root, *refined], heads)
+            for refined in refine_codes(codes, n_symbols, k)
+        )
+    )
+
+
+def test_logs_of_trees_agree_with_the_enumeration_of_refinements():
+    trees = [tree for tree in random_trees(0) if len(tree) < 6]
+    grammar = random_refined(1, 2, 2, 2)  # C is unknown
+    codes = [["ABC".index(symbol) for symbol in tree.symbols] for tree in trees]
+    indptr = np.cumsum([0, *map(len, trees)])
+    heads = np.concatenate([tree.heads for tree in trees])
+    graph = fold_trees(np.concatenate(codes), heads, indptr, 3)
+    expected = [naive_log(grammar, c, t.heads) for c, t in zip(codes, trees, strict=True)]
+    assert_allclose(tree_logs(graph, extend(grammar, graph.pairs)), expected, rtol=1e-11)
+
+
+def test_uses_are_derivatives_of_the_likelihood():
+    encoded, graph = fold(random_trees(2))
+    grammar = random_refined(2, 3, 2, 3, unseen=0)
+    refined = extend(grammar, graph.pairs)
+    parts = {name: getattr(refined, name)[:3] for name in ("alpha_1", "alpha_inf", "roots")}
+    refined = refined._replace(**parts)
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(encoded.weights))
+    uses, log_likelihood = expect_uses(graph, refined, weights)
+    assert_allclose(log_likelihood, weights @ tree_logs(graph, refined))
+    rng = np.random.default_rng(1)
+    for name in ("alpha_1", "alpha_inf", "A", "roots"):
+        values = getattr(refined, name)
+        direction = rng.normal(size=values.shape)
+        moved = [
+            expect_uses(graph, refined._replace(**{name: values * np.exp(e * direction)}), weights)[
+                1
+            ]
+            for e in (1e-5, -1e-5)
+        ]
+        assert_allclose(
+            np.sum(getattr(uses, name) * direction), np.diff(moved)[0] / -2e-5, rtol=1e-7
+        )
+
+
+def test_without_smoothing_the_likelihood_never_falls():
+    encoded, graph = fold(random_trees(3))
+    unrefined = EMSHAG(2, init="moments", smoothing=1).fit(random_trees(3)).operators_
+    refined, previous = start_unrefined(unrefined, graph.pairs), -np.inf
+    uses, _ = expect_uses(graph, refined, encoded.weights)
+    for k in (2, 3):
+        refined, previous = split(refined, uses, graph.pairs, k, np.random.RandomState(0)), -np.inf
+        for _ in range(20):
+            uses, log_likelihood = expect_uses(graph, refined, encoded.weights)
+            assert log_likelihood >= previous - 1e-9
+            previous = log_likelihood
+            refined = maximise(uses, unrefined, graph.pairs)
+
+
+def total_masses(grammar):
+    """What leaves each state of each refined head, to stop or to go on; and what starts."""
+    operators = unfold(grammar)
+    leaving = operators.alpha_inf + operators.A[:, :, :-1].sum(axis=(2, 3))
+    return operators.alpha_1[:-1].sum(axis=-1), leaving[:-1]
+
+
+@pytest.fixture(scope="module")
+def model(trees):
+    return RefinedSHAG(3, 5, max_iter=4, random_state=0).fit(trees)
+
+
+def test_what_is_learned_are_probabilities(model):
+    for refined in model.stages_:
+        starts, leaving = total_masses(RefinedGrammar(refined, model.operators_))
+        assert_allclose(starts, 1)
+        assert_allclose(leaving, 1)
+        assert_allclose(refined.roots.sum(), 1)
+        assert_allclose(refined.common.sum(axis=1), 1)
+
+
+def test_one_refinement_is_the_grammar_without(model, trees):
+    em = EMSHAG(3, init="moments", smoothing=1, random_state=0).fit(trees)
+    one = model.truncate(1).set_params(prune=0)
+    assert_allclose(one.score_samples(trees), em.score_samples(trees), rtol=1e-12)
+    assert_allclose(one.log_likelihood(trees), em.log_likelihood(trees), rtol=1e-12)
+    for found, expected in zip(
+        one.predict_marginals(trees[:20]), em.predict_marginals(trees[:20]), strict=True
+    ):
+        assert_allclose(found, expected, atol=1e-12)
+
+
+def test_stages_are_those_of_fits_with_fewer_refinements(model, trees):
+    assert [stage.roots.shape[1] for stage in model.stages_] == [1, 2, 4, 5]
+    four = RefinedSHAG(3, 4, max_iter=4, random_state=0).fit(trees)
+    for one, other in zip(
+        model.truncate(4).refined_operators_, four.refined_operators_, strict=True
+    ):
+        assert_array_equal(one, other)
+    with pytest.raises(ValueError, match="no grammar with 3 refinements .* with 1, 2, 4, 5"):
+        model.truncate(3)
+
+
+def test_pruning_leaves_trees_and_no_likelihood_depends_on_it(model, trees):
+    exact = model.truncate(5).set_params(prune=0)
+    pruned = model.truncate(5).set_params(prune=0.3)
+    X = trees[:30]
+    assert_array_equal(exact.conditional_log_likelihood(X), pruned.conditional_log_likelihood(X))
+    n_zero = 0
+    for one, other in zip(exact.predict_marginals(X), pruned.predict_marginals(X), strict=True):
+        assert_allclose(other.sum(axis=1), 1)
+        n_zero += np.sum(other == 0) - np.sum(one == 0)
+    assert n_zero > 0
+    known = [tree.heads for tree in X]
+    allowed = [np.eye(len(heads) + 1, dtype=bool)[heads] for heads in known]
+    for found, heads in zip(pruned.predict(X, allowed=allowed), known, strict=True):
+        assert_array_equal(found, heads)
+
+
+def test_renaming_refinements_and_states_changes_nothing(model, trees):
+    refined, rng = model.refined_operators_, np.random.default_rng(0)
+    g, v = rng.permutation(5), rng.permutation(3)
+    unrefined = model.operators_
+    renamed = refined._replace(
+        **{name: getattr(refined, name)[:, :, v][..., g] for name in ("alpha_1", "alpha_inf")},
+        A=refined.A[:, g][:, :, v][:, :, :, v][..., g],
+        backoff=refined.backoff[:, :, v][..., g],
+        common=refined.common[:, g],
+        roots=refined.roots[:, g],
+    )
+    of_states = Operators(
+        unrefined.alpha_1[..., v], unrefined.alpha_inf[..., v], unrefined.A[..., v, :][..., v]
+    )
+    of_states.A[-1], of_states.alpha_1[-1], of_states.alpha_inf[-1] = (
+        part[-1] for part in (unrefined.A, unrefined.alpha_1, unrefined.alpha_inf)
+    )
+    other = model.truncate(5)
+    vars(other).update(refined_operators_=renamed, operators_=of_states)
+    assert_allclose(other.score_samples(trees), model.score_samples(trees), rtol=1e-11)
+    assert_allclose(other.log_likelihood(trees[:20]), model.log_likelihood(trees[:20]), rtol=1e-11)
+
+
+def test_unknown_symbols_are_missing_observations(model):
+    """The probability of an unknown root is the sum over what it may stand for."""
+    known = [[symbol] for symbol in model.symbols_]
+    total = np.exp(model.score_samples(known, [[0]] * len(known)))
+    refined, unrefined = model.refined_operators_, model.operators_
+    stops = (unrefined.alpha_1 * unrefined.alpha_inf)[-2].sum(axis=1).prod()
+    assert_allclose(np.exp(model.score_samples([["???"]], [[0]])), stops)
+    assert total.sum() < 1 and refined.roots.sum() == pytest.approx(1)
+    assert_array_equal(model.predict([["???", "NOUN", "???"]])[0].shape, (3,))
+
+
+def test_warm_start_goes_on(trees):
+    model = RefinedSHAG(2, 2, max_iter=3, warm_start=True, random_state=0).fit(trees)
+    first = model.log_likelihoods_
+    model.fit(trees)
+    assert_allclose(model.log_likelihoods_[0], first[-1], rtol=1e-12)
+    model.set_params(n_refinements=4).fit(trees)
+    assert [stage.roots.shape[1] for stage in model.stages_] == [1, 2, 4]
+    with pytest.raises(ValueError, match="n_states=2 and n_refinements=4 or more"):
+        model.set_params(n_refinements=2).fit(trees)
+    with pytest.raises(ValueError, match="whose symbols were others"):
+        model.fit([["A", "B"]], [[2, 0]])
+
+
+def test_more_runs_keep_the_best(trees):
+    few = RefinedSHAG(2, 2, max_iter=3, random_state=0).fit(trees)
+    more = RefinedSHAG(2, 2, max_iter=3, n_init=3, random_state=0).fit(trees)
+    assert more.log_likelihoods_[-1] >= few.log_likelihoods_[-1]
+
+
+def test_drawn_trees_teach_the_grammar_that_drew_them(model):
+    drawn = model.sample(3000, random_state=0)
+    learned = RefinedSHAG(3, 5, smoothing=1, random_state=0).fit(drawn[:2500])
+    held_out = drawn[2500:]
+    true = model.score_samples(held_out).sum()
+    assert abs(learned.score_samples(held_out).sum() / true - 1) < 0.02
+    of_unrefined = learned.truncate(1).score_samples(held_out).sum()
+    assert learned.score_samples(held_out).sum() > of_unrefined
+
+
+def test_product_with_words_is_the_product_of_values(english, trees):
+    hidden, words = RefinedSHAG(2, 2, max_iter=2, prune=0, random_state=0), LexicalizedSHAG()
+    product = ProductSHAG([("hidden", hidden), ("words", words)]).fit(trees)
+    one, other = product.estimators_
+    X = [tree for tree in english if len(tree) < 5][:5]
+    found = product.conditional_log_likelihood(X)
+    for tree, value in zip(X, found, strict=True):
+        candidates = [tree.with_heads(heads) for heads in projective_trees(len(tree))]
+        logs = one.score_samples(candidates) + other.score_samples(candidates)
+        total = np.logaddexp.reduce(logs)
+        mine = one.score_samples([tree]) + other.score_samples([tree])
+        assert_allclose(value, mine[0] - total, rtol=1e-9)
