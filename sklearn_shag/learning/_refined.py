@@ -61,7 +61,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         all its refinements together, and so many of the grammar without refinements. With 0, and
         `mixing` at 0, it is maximum likelihood, and heads take no modifiers but those that they
         were seen with.
-    mixing : float, default=0.05
+    mixing : float, default=0.02
         The share of the mean over the refinements of a head in each of them, in [0, 1).
     max_iter : int, default=15
         Largest number of EM iterations after each split. Many more overfit.
@@ -169,7 +169,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         *,
         init: Literal["random", "moments", "deterministic"] | Operators = "moments",
         smoothing: float = 4.0,
-        mixing: float = 0.05,
+        mixing: float = 0.02,
         max_iter: int = 15,
         tol: float = 0.0,
         n_init: int = 1,

@@ -26,6 +26,7 @@ from sklearn_shag.utils._simd import (
     multiply_add,
     ones,
     put_sum,
+    shaped,
     store,
     weight,
     zeros,
@@ -41,7 +42,8 @@ FORWARDS, BACKWARDS = np.bool_(False), np.bool_(True)
 class RefinedTables(NamedTuple):
     """A grammar with refinements in the layout of its chart.
 
-    Refinements are padded to a multiple of LANES; a row has so many for each state.
+    Refinements are padded to a multiple of LANES; a row, of an even number of vectors, has so many
+    for each state.
     """
 
     starts: np.ndarray  # (V + 1, 2, n * k)
@@ -83,15 +85,16 @@ def pack_refined(grammar, unrefined):
     grammar : PackedRefined
     """
     n_symbols, k = grammar.refined.roots.shape
+    multiple = LANES * (1 + grammar.refined.A.shape[2] % 2)  # rows are read by two vectors
     is_own = np.pad(grammar.refined.blocks >= 0, ((0, 1), (0, 0), (0, 1)))
     is_own[:-1, :, -1] = True  # unknown modifiers of known heads
     refined = extend(grammar, np.argwhere(is_own))
 
     def pad(values, *axes):
-        """Pad axes of refinements with zeros to a multiple of LANES."""
+        """Pad axes of refinements with zeros."""
         shape, places = list(values.shape), [slice(None)] * values.ndim
         for axis in axes:
-            shape[axis], places[axis] = k + -k % LANES, slice(k)
+            shape[axis], places[axis] = k + -k % multiple, slice(k)
         padded = aligned(int(np.prod(shape))).reshape(shape)
         padded[...] = 0.0
         padded[tuple(places)] = values
@@ -114,23 +117,30 @@ def pack_refined(grammar, unrefined):
     return PackedRefined(grammar, tables, unrefined)
 
 
+@inlined_kernel
+def add(one, other):
+    """Return ``one + other``, lane by lane."""
+    return multiply_add(ones(), one, other)
+
+
 class Space(NamedTuple):
     """Room for one sentence of N tokens, and C classes of memory; D_ are derivatives of log Z."""
 
     open: np.ndarray  # (N + 1, N + 2, C, n * k), by head, boundary and class
     d_open: np.ndarray  # likewise
-    closed: np.ndarray  # (N + 1, N + 2, k)
+    closed: np.ndarray  # (N + 1, N + 2, k); boundary 0 is none, and 0
     d_closed: np.ndarray  # likewise
     alive: np.ndarray  # (N + 1, N + 2): halves that can be made of arcs that are allowed
     arcs: np.ndarray  # (n_arcs, k, n * k): what each arc that is allowed adds to open halves
-    d_splits: np.ndarray  # likewise: the derivatives by the splits below it
-    splits: np.ndarray  # (k, n * k), of one arc
-    d_arc: np.ndarray  # (k, n * k), of one arc
+    splits: np.ndarray  # (1, k, n * k), of one arc: what is below it
+    d_arc: np.ndarray  # (1, k, n * k), of one arc
+    d_splits: np.ndarray  # (1, k, n * k), of one arc
     places: np.ndarray  # (N + 1, N + 1): the place of the arc from a head to a modifier; or -1
     scores: np.ndarray  # (N + 1, N + 1): its factor
     memory: np.ndarray  # (N + 1, N + 1, C): likewise, by the class before
-    rows: np.ndarray  # (N + 2, n * k): halves, as they are listed
-    listed: np.ndarray  # (N + 2,): their boundaries, or arcs
+    rows: np.ndarray  # (N + ROWS, n * k): halves, as they are listed
+    sums: np.ndarray  # (N + ROWS, n * k): what is to be added to them
+    listed: np.ndarray  # (N + ROWS,): their boundaries, or arcs
 
 
 class Sentence(NamedTuple):
@@ -142,21 +152,33 @@ class Sentence(NamedTuple):
 
 
 @inlined_kernel
-def _sum_splits(tables, space, sizes, head, modifier, low, high):
-    """splits[g, q] = sum_b closed[m, b, g] sum_c memory[h, m, c] open[h, b, c, q]   (eq. 53)."""
-    n_listed, n_classes = 0, space.open.shape[2]
-    width = space.rows.shape[1]
+def _list_splits(space, head, modifier, low, high):
+    """List where an arc may meet its modifier's inner half: rows[t] = sum_c memory[c] open[c]."""
+    n_listed = 0
     for b in range(low, high + 1):
         if space.alive[head, b] and space.alive[modifier, b]:
-            for q in range(0, width, LANES):
+            for q in range(0, space.rows.shape[1], LANES):
                 total = zeros()
-                for c in range(n_classes):
+                for c in range(space.open.shape[2]):
                     factor = weight(space.memory, (head, modifier, c))
                     total = multiply_add(factor, load(space.open, (head, b, c, q)), total)
                 store(space.rows, (n_listed, q), total)
             space.listed[n_listed] = b
             n_listed += 1
-    _sum_outer(space, space.splits, modifier, sizes, n_listed)
+    return n_listed
+
+
+@inlined_kernel
+def _list_ends(sentence, space, head, modifier, n):
+    """List where the outer half of a modifier may end: rows[t] = d_open."""
+    low, high = (modifier + 1, n + 1) if modifier > head else (1, modifier)
+    n_listed, of_class = 0, sentence.classes[modifier]
+    for b in range(low, high + 1):
+        if space.alive[head, b] and space.alive[modifier, b]:
+            for q in range(0, space.rows.shape[1], LANES):
+                store(space.rows, (n_listed, q), load(space.d_open, (head, b, of_class, q)))
+            space.listed[n_listed] = b
+            n_listed += 1
     return n_listed
 
 
@@ -173,47 +195,52 @@ def _sum_outer(space, out, modifier, size, n_listed):
                 sum_1 = multiply_add(weight(closed, (modifier, b, g + 1)), row, sum_1)
                 sum_2 = multiply_add(weight(closed, (modifier, b, g + 2)), row, sum_2)
                 sum_3 = multiply_add(weight(closed, (modifier, b, g + 3)), row, sum_3)
-            store(out, (g, q), sum_0)
-            store(out, (g + 1, q), sum_1)
-            store(out, (g + 2, q), sum_2)
-            store(out, (g + 3, q), sum_3)
+            store(out, (0, g, q), sum_0)
+            store(out, (0, g + 1, q), sum_1)
+            store(out, (0, g + 2, q), sum_2)
+            store(out, (0, g + 3, q), sum_3)
 
 
 @inlined_kernel
-def _weigh_rows(matrices, place, space, modifier, boundary, size, q):
-    """Return sum_g closed[m, b, g] matrices[place, g, q]."""
-    closed, sum_0, sum_1, sum_2, sum_3 = space.closed, zeros(), zeros(), zeros(), zeros()
-    for g in range(0, size, ROWS):
-        factor = weight(closed, (modifier, boundary, g))
-        sum_0 = multiply_add(factor, load(matrices, (place, g, q)), sum_0)
-        factor = weight(closed, (modifier, boundary, g + 1))
-        sum_1 = multiply_add(factor, load(matrices, (place, g + 1, q)), sum_1)
-        factor = weight(closed, (modifier, boundary, g + 2))
-        sum_2 = multiply_add(factor, load(matrices, (place, g + 2, q)), sum_2)
-        factor = weight(closed, (modifier, boundary, g + 3))
-        sum_3 = multiply_add(factor, load(matrices, (place, g + 3, q)), sum_3)
-    one = ones()
-    return multiply_add(one, multiply_add(one, sum_0, sum_1), multiply_add(one, sum_2, sum_3))
+def _spread(space, matrices, place, modifier, size, n_listed):
+    """sums[t, q] = sum_g closed[m, b_t, g] matrices[place, g, q], over what is listed."""
+    closed, listed = space.closed, space.listed
+    for t in range(n_listed, n_listed + ROWS - 1):
+        listed[t] = 0
+    for t in range(0, n_listed, ROWS):
+        b_0, b_1, b_2, b_3 = listed[t], listed[t + 1], listed[t + 2], listed[t + 3]
+        for q in range(0, space.rows.shape[1], LANES):
+            sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
+            for g in range(size):
+                row = load(matrices, (place, g, q))
+                sum_0 = multiply_add(weight(closed, (modifier, b_0, g)), row, sum_0)
+                sum_1 = multiply_add(weight(closed, (modifier, b_1, g)), row, sum_1)
+                sum_2 = multiply_add(weight(closed, (modifier, b_2, g)), row, sum_2)
+                sum_3 = multiply_add(weight(closed, (modifier, b_3, g)), row, sum_3)
+            store(space.sums, (t, q), sum_0)
+            store(space.sums, (t + 1, q), sum_1)
+            store(space.sums, (t + 2, q), sum_2)
+            store(space.sums, (t + 3, q), sum_3)
 
 
 @inlined_kernel
-def _add_inner_products(matrices, space, head, boundary, size, n_listed):
-    """d_closed[h, b, g] += sum_t sum_q matrices[listed[t], g, q] rows[t, q]."""
-    out, rows = space.d_closed, space.rows
-    for g in range(0, size, ROWS):
-        sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
-        for t in range(n_listed):
-            place = space.listed[t]
+def _add_products(space, matrices, place, modifier, size, n_listed):
+    """d_closed[m, b_t, g] += sum_q matrices[place, g, q] rows[t, q], over what is listed."""
+    rows, out = space.rows, space.d_closed
+    for t in range(n_listed):
+        b = space.listed[t]
+        for g in range(0, size, ROWS):
+            sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
             for q in range(0, rows.shape[1], LANES):
                 row = load(rows, (t, q))
                 sum_0 = multiply_add(row, load(matrices, (place, g, q)), sum_0)
                 sum_1 = multiply_add(row, load(matrices, (place, g + 1, q)), sum_1)
                 sum_2 = multiply_add(row, load(matrices, (place, g + 2, q)), sum_2)
                 sum_3 = multiply_add(row, load(matrices, (place, g + 3, q)), sum_3)
-        add_sum(out, (head, boundary, g), sum_0)
-        add_sum(out, (head, boundary, g + 1), sum_1)
-        add_sum(out, (head, boundary, g + 2), sum_2)
-        add_sum(out, (head, boundary, g + 3), sum_3)
+            add_sum(out, (modifier, b, g), sum_0)
+            add_sum(out, (modifier, b, g + 1), sum_1)
+            add_sum(out, (modifier, b, g + 2), sum_2)
+            add_sum(out, (modifier, b, g + 3), sum_3)
 
 
 @inlined_kernel
@@ -229,7 +256,7 @@ def _move(tables, sentence, space, half, before, after, place, backwards):
                 total = zeros()
                 for v in range(n_states):
                     source, target = (u, v) if backwards else (v, u)
-                    term = load(before, (g, v * k + h))
+                    term = load(before, (0, g, v * k + h))
                     if block >= 0:
                         move = load(tables.moves, (block, g, source, target * k + h))
                     else:  # one that has no refinements, in proportion
@@ -243,11 +270,12 @@ def _move(tables, sentence, space, half, before, after, place, backwards):
 
 @inlined_kernel
 def _make_arc(tables, sentence, space, head, modifier, direction, low, high):
+    """arcs[h, m] of what is below: splits[g, q] = sum_b closed[m, b, g] open[h, b, q]  (eq. 53)."""
     place = space.places[head, modifier]
     if place < 0:
         return
-    size = tables.sizes[sentence.codes[modifier]]
-    _sum_splits(tables, space, size, head, modifier, low, high)
+    n_listed = _list_splits(space, head, modifier, low, high)
+    _sum_outer(space, space.splits, modifier, tables.sizes[sentence.codes[modifier]], n_listed)
     half = head, modifier, direction
     _move(tables, sentence, space, half, space.splits, space.arcs, place, FORWARDS)
 
@@ -268,29 +296,59 @@ def _close(tables, sentence, space, head, boundary, direction):
         store(space.closed, (head, boundary, h), total)
 
 
+# Open halves are sums over their last arcs (eq. 55): open[h, b, c, q] = sum_m sum_g
+# closed[m, b, g] arcs[h, m, g, q], over modifiers m of class c. Spans i..j are visited for one j
+# after the other. So when an arc to the left is made, all outer halves of its modifier are known,
+# and it is spread while it is in the cache; arcs to the right are read again for each boundary.
+
+
 @inlined_kernel
-def _extend(tables, sentence, space, head, boundary, direction, low, high):
-    """open[h, b, c, q] = sum_m sum_g closed[m, b, g] arcs[h, m, g, q], m of class c   (eq. 55)."""
-    width, n_classes = space.rows.shape[1], space.open.shape[2]
-    n_listed = 0
-    for m in range(low, high + 1):
-        if space.places[head, m] >= 0 and space.alive[m, boundary]:
-            space.listed[n_listed] = m
-            n_listed += 1
-    space.alive[head, boundary] = n_listed > 0
-    if not n_listed:
+def _spread_left(tables, sentence, space, head, modifier):
+    """Add an arc to the open halves that may end behind it."""
+    place = space.places[head, modifier]
+    if place < 0:
         return
-    for q in range(0, width, LANES):
-        for c in range(n_classes):
+    n_listed, c = 0, sentence.classes[modifier]
+    for b in range(1, modifier + 1):
+        if space.alive[modifier, b]:
+            space.listed[n_listed] = b
+            n_listed += 1
+    size = tables.sizes[sentence.codes[modifier]]
+    _spread(space, space.arcs, place, modifier, size, n_listed)
+    for t in range(n_listed):
+        b = space.listed[t]
+        space.alive[head, b] = True
+        for q in range(0, space.rows.shape[1], LANES):
+            total = load(space.open, (head, b, c, q))
+            store(space.open, (head, b, c, q), add(load(space.sums, (t, q)), total))
+
+
+@inlined_kernel
+def _gather_right(tables, sentence, space, head, boundary):
+    """Add up the arcs that may be the last before a boundary."""
+    width = space.rows.shape[1]
+    for c in range(space.open.shape[2]):
+        for q in range(0, width, LANES):
             store(space.open, (head, boundary, c, q), zeros())
-        for t in range(n_listed):
-            m = space.listed[t]
-            place, c = space.places[head, m], sentence.classes[m]
-            size = tables.sizes[sentence.codes[m]]
-            row = _weigh_rows(space.arcs, place, space, m, boundary, size, q)
-            total = load(space.open, (head, boundary, c, q))
-            store(space.open, (head, boundary, c, q), multiply_add(ones(), row, total))
-    _close(tables, sentence, space, head, boundary, direction)
+    for m in range(head + 1, boundary):
+        place, c = space.places[head, m], sentence.classes[m]
+        if place < 0 or not space.alive[m, boundary]:
+            continue
+        space.alive[head, boundary] = True
+        for q in range(0, width, 2 * LANES):
+            even, odd = load(space.open, (head, boundary, c, q)), zeros()
+            next_even, next_odd = load(space.open, (head, boundary, c, q + LANES)), zeros()
+            for g in range(0, tables.sizes[sentence.codes[m]], 2):
+                factor = weight(space.closed, (m, boundary, g))
+                even = multiply_add(factor, load(space.arcs, (place, g, q)), even)
+                row = load(space.arcs, (place, g, q + LANES))
+                next_even = multiply_add(factor, row, next_even)
+                factor = weight(space.closed, (m, boundary, g + 1))
+                odd = multiply_add(factor, load(space.arcs, (place, g + 1, q)), odd)
+                row = load(space.arcs, (place, g + 1, q + LANES))
+                next_odd = multiply_add(factor, row, next_odd)
+            store(space.open, (head, boundary, c, q), add(even, odd))
+            store(space.open, (head, boundary, c, q + LANES), add(next_even, next_odd))
 
 
 @inlined_kernel
@@ -306,14 +364,22 @@ def _start(tables, sentence, space, head, boundary, direction):
 
 @inner_table_kernel
 def _inside(tables, sentence, space, n):
+    width = space.open.shape[2] * space.rows.shape[1]
     for j in range(1, n + 1):
+        to_left = shaped(space.open[j], (j * width,))
+        for q in range(to_left.size):
+            to_left[q] = 0.0
+        for g in range(space.closed.shape[2]):
+            space.closed[j, 0, g] = 0.0
         _start(tables, sentence, space, j, j, LEFT)
         _start(tables, sentence, space, j, j + 1, RIGHT)
         for i in range(j - 1, 0, -1):
             _make_arc(tables, sentence, space, i, j, RIGHT, i + 1, j)
             _make_arc(tables, sentence, space, j, i, LEFT, i + 1, j)
-            _extend(tables, sentence, space, i, j + 1, RIGHT, i + 1, j)
-            _extend(tables, sentence, space, j, i, LEFT, i, j - 1)
+            _spread_left(tables, sentence, space, j, i)
+            _gather_right(tables, sentence, space, i, j + 1)
+            _close(tables, sentence, space, i, j + 1, RIGHT)
+            _close(tables, sentence, space, j, i, LEFT)
 
 
 @inner_table_kernel
@@ -329,95 +395,78 @@ def _total(tables, sentence, space, n):
 
 
 @inlined_kernel
-def _differentiate_closed(tables, sentence, space, uses, head, boundary, direction, n):
-    """By a closed half: as outer half of a modifier, and as inner one (eq. 58)."""
-    size, n_classes = tables.sizes[sentence.codes[head]], space.open.shape[2]
-    if direction == RIGHT:
-        outer_low, outer_high, inner_low, inner_high = 1, head, boundary, n + 1
-    else:
-        outer_low, outer_high, inner_low, inner_high = head + 1, n + 1, 1, boundary
-    n_listed, width = 0, space.rows.shape[1]
-    for k in range(outer_low, outer_high):
-        if space.places[k, head] >= 0 and space.alive[k, boundary]:
-            for q in range(0, width, LANES):
-                row = load(space.d_open, (k, boundary, sentence.classes[head], q))
-                store(space.rows, (n_listed, q), row)
-            space.listed[n_listed] = space.places[k, head]
+def _gather_closed_right(tables, sentence, space, modifier, boundary):
+    """By a closed right half: as outer half of the modifier of arcs to the right (eq. 58)."""
+    size, of_class, n_listed = tables.sizes[sentence.codes[modifier]], sentence.classes[modifier], 0
+    for h in range(1, modifier):
+        if space.places[h, modifier] >= 0 and space.alive[h, boundary]:
+            space.listed[n_listed] = h
             n_listed += 1
-    _add_inner_products(space.arcs, space, head, boundary, size, n_listed)
-    n_listed = 0
-    for k in range(inner_low, inner_high):
-        if space.places[k, head] >= 0 and space.alive[k, boundary]:
-            for q in range(0, width, LANES):
-                total = zeros()
-                for c in range(n_classes):
-                    factor = weight(space.memory, (k, head, c))
-                    total = multiply_add(factor, load(space.open, (k, boundary, c, q)), total)
-                store(space.rows, (n_listed, q), total)
-            space.listed[n_listed] = space.places[k, head]
-            n_listed += 1
-    _add_inner_products(space.d_splits, space, head, boundary, size, n_listed)
+    arcs, d_open = space.arcs, space.d_open
+    for g in range(0, size, ROWS):
+        sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
+        for t in range(n_listed):
+            h = space.listed[t]
+            place = space.places[h, modifier]
+            for q in range(0, space.rows.shape[1], LANES):
+                row = load(d_open, (h, boundary, of_class, q))
+                sum_0 = multiply_add(row, load(arcs, (place, g, q)), sum_0)
+                sum_1 = multiply_add(row, load(arcs, (place, g + 1, q)), sum_1)
+                sum_2 = multiply_add(row, load(arcs, (place, g + 2, q)), sum_2)
+                sum_3 = multiply_add(row, load(arcs, (place, g + 3, q)), sum_3)
+        add_sum(space.d_closed, (modifier, boundary, g), sum_0)
+        add_sum(space.d_closed, (modifier, boundary, g + 1), sum_1)
+        add_sum(space.d_closed, (modifier, boundary, g + 2), sum_2)
+        add_sum(space.d_closed, (modifier, boundary, g + 3), sum_3)
 
 
 @inlined_kernel
-def _differentiate_open(tables, sentence, space, uses, head, boundary, direction, n):
-    """By an open half: where it is closed, and where further arcs begin (eq. 59)."""
-    k, width, n_classes = space.closed.shape[2], space.rows.shape[1], space.open.shape[2]
-    low, high = (boundary, n + 1) if direction == RIGHT else (1, boundary)
-    code = sentence.codes[head]
-    for q in range(0, width, LANES):
+def _differentiate_open(tables, sentence, space, uses, head, boundary, direction):
+    """By an open half, where it is closed; what further arcs add to is there already (eq. 59)."""
+    k, code = space.closed.shape[2], sentence.codes[head]
+    for q in range(0, space.rows.shape[1], LANES):
         derivative = load(space.d_closed, (head, boundary, q % k))
         derivative = multiply(load(tables.stops, (code, direction, q)), derivative)
-        for c in range(n_classes):
-            factor = weight(sentence.stops, (head, direction, c))
-            store(space.d_open, (head, boundary, c, q), multiply(factor, derivative))
+        for c in range(space.open.shape[2]):
+            factor, index = weight(sentence.stops, (head, direction, c)), (head, boundary, c, q)
+            total = multiply_add(factor, derivative, load(space.d_open, index))
+            store(space.d_open, index, total)
             if uses.stops.size:
-                product = multiply(derivative, load(space.open, (head, boundary, c, q)))
+                product = multiply(derivative, load(space.open, index))
                 add_sum(uses.stops, (head, direction, c), multiply(factor, product))
-    for m in range(low, high):
-        place = space.places[head, m]
-        if place < 0 or not space.alive[m, boundary]:
-            continue
-        size = tables.sizes[sentence.codes[m]]
-        for q in range(0, width, LANES):
-            row = _weigh_rows(space.d_splits, place, space, m, boundary, size, q)
-            for c in range(n_classes):
-                factor, index = weight(space.memory, (head, m, c)), (head, boundary, c, q)
-                store(space.d_open, index, multiply_add(factor, row, load(space.d_open, index)))
-                if uses.arcs.size:
-                    product = multiply(row, load(space.open, index))
-                    add_sum(uses.arcs, (head, m, c), multiply(factor, product))
 
 
 @inlined_kernel
-def _sum_ends(tables, sentence, space, head, modifier, n):
-    """d_arc[g, q] = sum_b closed[m, b, g] d_open[h, b, q], where the outer half of m may end."""
-    low, high = (modifier + 1, n + 1) if modifier > head else (1, modifier)
-    n_listed, of_class = 0, sentence.classes[modifier]
-    for b in range(low, high + 1):
-        if space.alive[head, b] and space.alive[modifier, b]:
-            for q in range(0, space.rows.shape[1], LANES):
-                store(space.rows, (n_listed, q), load(space.d_open, (head, b, of_class, q)))
-            space.listed[n_listed] = b
-            n_listed += 1
-    _sum_outer(space, space.d_arc, modifier, tables.sizes[sentence.codes[modifier]], n_listed)
-
-
-@inlined_kernel
-def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction, n):
-    """By an arc, where the modifier's outer half ends anywhere; its posterior is what is left."""
-    place = space.places[head, modifier]
+def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction, low, high, n):
+    """By an arc, and by the halves on both sides of it; its posterior is what is left (eq. 58)."""
+    place, size = space.places[head, modifier], tables.sizes[sentence.codes[modifier]]
     if place < 0:
         return
-    _sum_ends(tables, sentence, space, head, modifier, n)
-    size, width = tables.sizes[sentence.codes[modifier]], space.rows.shape[1]
+    width, half = space.rows.shape[1], (head, modifier, direction)
+    n_listed = _list_ends(sentence, space, head, modifier, n)
+    _sum_outer(space, space.d_arc, modifier, size, n_listed)
+    if direction == LEFT:
+        _add_products(space, space.arcs, place, modifier, size, n_listed)
     total = zeros()
     for g in range(size):
         for q in range(0, width, LANES):
-            total = multiply_add(load(space.arcs, (place, g, q)), load(space.d_arc, (g, q)), total)
+            d_arc = load(space.d_arc, (0, g, q))
+            total = multiply_add(load(space.arcs, (place, g, q)), d_arc, total)
     put_sum(uses.marginals, (head, modifier), total)
-    half = head, modifier, direction
-    _move(tables, sentence, space, half, space.d_arc, space.d_splits, place, BACKWARDS)
+    _move(tables, sentence, space, half, space.d_arc, space.d_splits, np.int64(0), BACKWARDS)
+    n_listed = _list_splits(space, head, modifier, low, high)
+    _add_products(space, space.d_splits, np.int64(0), modifier, size, n_listed)
+    _spread(space, space.d_splits, np.int64(0), modifier, size, n_listed)
+    for t in range(n_listed):
+        b = space.listed[t]
+        for c in range(space.open.shape[2]):
+            factor = weight(space.memory, (head, modifier, c))
+            for q in range(0, width, LANES):
+                row, index = load(space.sums, (t, q)), (head, b, c, q)
+                store(space.d_open, index, multiply_add(factor, row, load(space.d_open, index)))
+                if uses.arcs.size:
+                    product = multiply(row, load(space.open, index))
+                    add_sum(uses.arcs, (head, modifier, c), multiply(factor, product))
 
 
 class Uses(NamedTuple):
@@ -431,7 +480,6 @@ class Uses(NamedTuple):
 @inner_table_kernel
 def _outside(tables, sentence, space, uses, z, n):
     for m in range(1, n + 1):
-        uses.marginals[0, m] = 0.0
         if not (space.alive[m, 1] and space.alive[m, n + 1]):
             continue
         factor = space.scores[0, m] / z
@@ -443,14 +491,14 @@ def _outside(tables, sentence, space, uses, z, n):
             uses.marginals[0, m] += root * left * right
     for j in range(n, 0, -1):
         for i in range(1, j + 1):
-            for head, boundary, direction in ((i, j + 1, RIGHT), (j, i, LEFT)):
-                if space.alive[head, boundary]:
-                    half = head, boundary, direction
-                    _differentiate_closed(tables, sentence, space, uses, *half, n)
-                    _differentiate_open(tables, sentence, space, uses, *half, n)
+            if space.alive[i, j + 1]:
+                _gather_closed_right(tables, sentence, space, i, j + 1)
+                _differentiate_open(tables, sentence, space, uses, i, j + 1, RIGHT)
+            if space.alive[j, i]:
+                _differentiate_open(tables, sentence, space, uses, j, i, LEFT)
             if i < j:
-                _differentiate_arc(tables, sentence, space, uses, i, j, RIGHT, n)
-                _differentiate_arc(tables, sentence, space, uses, j, i, LEFT, n)
+                _differentiate_arc(tables, sentence, space, uses, i, j, RIGHT, i + 1, j, n)
+                _differentiate_arc(tables, sentence, space, uses, j, i, LEFT, i + 1, j, n)
 
 
 class RefinedCounts(NamedTuple):
@@ -499,13 +547,16 @@ def _add_moves(tables, sentence, space, head, modifier, times, counts, n):
     block, size = tables.blocks[code, side, symbol], tables.sizes[symbol]
     if block < 0:
         return
-    _sum_splits(tables, space, size, head, modifier, min(head, modifier) + 1, max(head, modifier))
-    _sum_ends(tables, sentence, space, head, modifier, n)
+    low, high = min(head, modifier) + 1, max(head, modifier)
+    n_listed = _list_splits(space, head, modifier, low, high)
+    _sum_outer(space, space.splits, modifier, size, n_listed)
+    n_listed = _list_ends(sentence, space, head, modifier, n)
+    _sum_outer(space, space.d_arc, modifier, size, n_listed)
     factor, n_states = times * space.scores[head, modifier], tables.moves.shape[2]
     for g in range(size):
         for v in range(n_states):
             for q in range(n_states * k):
-                use = space.splits[g, v * k + q % k] * space.d_arc[g, q]
+                use = space.splits[0, g, v * k + q % k] * space.d_arc[0, g, q]
                 counts.moves[block, g, v, q] += factor * tables.moves[block, g, v, q] * use
 
 
@@ -547,10 +598,14 @@ def _put_sentence(factors, s, log_scale, sentence, space):
 
 @inner_table_kernel
 def _clear(space, uses, n):
+    width = space.open.shape[2] * space.rows.shape[1]
     for m in range(1, n + 1):
-        for b in range(1, n + 2):
-            for g in range(space.closed.shape[2]):
-                space.d_closed[m, b, g] = 0.0
+        d_open = shaped(space.d_open[m], ((n + 2) * width,))
+        for q in range(width, d_open.size):
+            d_open[q] = 0.0
+        d_closed = shaped(space.d_closed[m], ((n + 2) * space.closed.shape[2],))
+        for g in range(d_closed.size):
+            d_closed[g] = 0.0
         for h in range(n + 1):
             uses.marginals[h, m] = 0.0
     uses.arcs[:], uses.stops[:] = 0.0, 0.0
@@ -644,14 +699,12 @@ def run_refined(grammar, factors, which, log_scales, results, weights, counts):
         room(*ends),
         np.zeros((n + 1, n + 2), dtype=np.bool_),
         room(*of_arcs),
-        room(*of_arcs) if with_uses else room(0, k, width),
-        room(k, width),
-        room(k, width),
+        *(room(1, k, width) for _ in range(3)),
         np.empty((n + 1, n + 1), dtype=np.int64),
         np.empty((n + 1, n + 1)),
         np.empty((n + 1, n + 1, n_classes)),
-        room(n + 2, width),
-        np.empty(n + 2, dtype=np.int64),
+        *(room(n + ROWS, width) for _ in range(2)),
+        np.empty(n + ROWS, dtype=np.int64),
     )
     codes, classes = np.empty((2, n + 1), dtype=np.int64)
     sentence = Sentence(codes, classes, np.empty((n + 1, 2, n_classes)))
