@@ -12,7 +12,7 @@ from sklearn_shag._parser import Parser
 from sklearn_shag.cli._evaluate import find_sent_id, read_sentences, require_some
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
-from sklearn_shag.learning import EMSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
 from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model, save_model
 from sklearn_shag.network import BiaffineParser, Tagger
@@ -37,6 +37,7 @@ OF_COLUMNS = ("crf", "biaffine")
 LEARNERS = {
     "spectral": SpectralSHAG(),
     "em": EMSHAG(init="moments", max_iter=100),
+    "refined": RefinedSHAG(random_state=0),
     "single": DeterministicSHAG("single"),
     "first": DeterministicSHAG("first"),
     "sibling": DeterministicSHAG("sibling"),

@@ -138,7 +138,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
     >>> trees = load_english().data
     >>> model = RefinedSHAG(n_refinements=4, random_state=0).fit(trees[:300])
     >>> round(model.score(trees[300:]), 2)
-    0.84
+    0.85
     """
 
     _parameter_constraints = {
@@ -157,7 +157,9 @@ class RefinedSHAG(GenerativeMixin, Parser):
     }
     _parsing_parameters = (*Parser._parsing_parameters, "prune")
 
+    operators_: Operators
     refined_operators_: RefinedOperators
+    fallback_operators_: Operators
     stages_: list[RefinedOperators]
     log_likelihoods_: FloatArray
     n_iter_: int
