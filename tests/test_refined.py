@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductSHAG, RefinedSHAG
 from sklearn_shag.encoding import encode_trees
+from sklearn_shag.inspection import top_refinements
 from sklearn_shag.learning._derivations import expect_uses, fold_trees, tree_logs
 from sklearn_shag.learning._refinement import maximise, split
 from sklearn_shag.operators import (
@@ -400,3 +401,26 @@ def test_product_with_words_is_the_product_of_values(english, trees):
         total = np.logaddexp.reduce(logs)
         mine = one.score_samples([tree]) + other.score_samples([tree])
         assert_allclose(value, mine[0] - total, rtol=1e-9)
+
+
+def test_typical_relations_sum_to_the_counts_of_the_trees(model, trees):
+    table = top_refinements(model, "NOUN", trees, n=1000)
+    n_nouns = sum(tree.symbols.count("NOUN") for tree in trees)
+    n_left, n_root = 0, 0
+    for tree in trees:
+        for m, head in enumerate(tree.heads, start=1):
+            is_left = tree.symbols[m - 1] == "DET" and m < head
+            n_left += is_left and tree.symbols[head - 1] == "NOUN"
+            n_root += tree.symbols[m - 1] == "NOUN" and head == 0
+    masses = table.shares * table.counts
+    of_left = (table.relations == "modifier on the left") & (table.symbols == "DET")
+    assert_allclose(masses[of_left].sum(), n_left / n_nouns)
+    assert_allclose(masses[table.relations == "head"].sum(), n_root / n_nouns)
+    names, places = np.unique(table.refinements, return_index=True)
+    assert len(names) == 5
+    assert_allclose(table.shares[places].sum(), 1)
+    gains = table.counts * np.log(np.maximum(table.ratios, 1e-300))
+    of_first = table.refinements == table.refinements[0]
+    assert (np.diff(gains[of_first]) <= 1e-12).all()
+    with pytest.raises(TypeError, match="must be a RefinedSHAG"):
+        top_refinements(EMSHAG(2, max_iter=1).fit(trees), "NOUN", trees)

@@ -28,6 +28,7 @@ from sklearn_shag.inspection._grammars import (
     inspect_marginals,
     top_modifiers,
 )
+from sklearn_shag.inspection._refinements import RefinementTable, top_refinements
 from sklearn_shag.inspection._trees import ArcMarginalsDisplay, DependencyTreeDisplay
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "DFATransitions",
     "DependencyTreeDisplay",
     "MarginalReport",
+    "RefinementTable",
     "UncertainArcs",
     "UncertainSentences",
     "approximate_dfa",
@@ -56,4 +58,5 @@ __all__ = [
     "least_certain_arcs",
     "least_certain_sentences",
     "top_modifiers",
+    "top_refinements",
 ]

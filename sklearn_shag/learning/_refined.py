@@ -11,7 +11,7 @@ from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import decode_trees, encode_sentences, encode_trees
 from sklearn_shag.learning._automata import fallback_grammar
 from sklearn_shag.learning._base import GenerativeMixin
-from sklearn_shag.learning._derivations import fold_trees, tree_logs
+from sklearn_shag.learning._derivations import expect_uses, fold_trees, tree_logs
 from sklearn_shag.learning._em import EMSHAG
 from sklearn_shag.learning._refinement import refine
 from sklearn_shag.operators import (
@@ -345,16 +345,41 @@ class RefinedSHAG(GenerativeMixin, Parser):
         potentials, prune = Potentials(batch.indptr, batch.codes), 0.0 if rung else self.prune
         return Scored(grammars[rung], potentials, self._labeller(batch), prune=prune)
 
+    def _fold(self, codes, heads, indptr):
+        """Fold trees, which may have unknown symbols, and take what they use of the grammar."""
+        graph = fold_trees(codes, heads, indptr, len(self.symbols_) + 1)
+        return graph, extend(self._grammar, graph.pairs)
+
     def _score_trees(self, batch, heads):
-        n_symbols = len(self.symbols_)
-        graph = fold_trees(batch.codes, np.concatenate(heads), batch.indptr, n_symbols + 1)
-        logs = tree_logs(graph, extend(self._grammar, graph.pairs))
+        logs = tree_logs(*self._fold(batch.codes, np.concatenate(heads), batch.indptr))
         return (logs > -np.inf).astype(np.int8), logs
 
     def _draw(self, n_samples, max_length, rng):
         grammar = unfold(self._grammar)
         codes, *trees = sample_derivations(grammar, n_samples, max_length, rng)
         return decode_trees(self.symbols_, codes // self.refined_operators_.roots.shape[1], *trees)
+
+
+def expected_refinements(model, codes, heads, indptr):
+    """Compute how often each refinement is used in trees, for inspection.
+
+    Parameters
+    ----------
+    model : RefinedSHAG
+        Fitted.
+    codes, heads : int ndarrays of shape (n_tokens,)
+        Symbols as the model counts them.
+    indptr : int ndarray of shape (n_sentences + 1,)
+
+    Returns
+    -------
+    uses : RefinedOperators
+        With one symbol more, the unknown one.
+    pairs : int ndarray of shape (n_blocks, 3)
+        Head, direction and modifier of its blocks.
+    """
+    graph, refined = model._fold(codes, heads, indptr)
+    return expect_uses(graph, refined, np.ones(indptr.size - 1))[0], graph.pairs
 
 
 def _pack(refined, operators, fallback):
