@@ -29,7 +29,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = "sklearn_shag"
-SECONDS = 40  # of CPU that one test may take; a mutant for which it takes more does not end
+SECONDS = 150  # of CPU that one test may take; a mutant for which it takes more does not end
 NO_END = 77  # status of a process that was ended for that
 # The tests of a module: those of the first prefix that fits, the quick ones first.
 TESTS = {
