@@ -21,7 +21,7 @@ from sklearn_shag.operators import (
     unfold,
 )
 from sklearn_shag.parsing import Potentials, chart
-from sklearn_shag.treebank import DependencyTree
+from sklearn_shag.treebank import DependencyTree, arcs_left_by
 from tests.loops import over
 from tests.oracles import (
     enumerate_uses,
@@ -325,6 +325,14 @@ def test_pruning_leaves_trees_and_no_likelihood_depends_on_it(model, trees):
     allowed = [np.eye(len(heads) + 1, dtype=bool)[heads] for heads in known]
     for found, heads in zip(pruned.predict(X, allowed=allowed), known, strict=True):
         assert_array_equal(found, heads)
+
+
+def test_known_heads_that_cross_are_kept_whatever_is_pruned(model):
+    tree = DependencyTree(["DET", "NOUN", "VERB", "ADV"], [3, 4, 0, 3])  # 3 -> 1 and 4 -> 2
+    other = model.truncate(5).set_params(decoder="mst", prune=0.9)
+    assert_array_equal(other.parse([tree], keep_heads=True)[0].heads, tree.heads)
+    (marginals,) = other.predict_marginals([tree], allowed=arcs_left_by([tree.heads]))
+    assert_allclose(marginals[np.arange(4), tree.heads], 1)
 
 
 def test_renaming_refinements_and_states_changes_nothing(model, trees):

@@ -81,7 +81,7 @@ def solve(score, want, batch):
         marginals, lost = scored.marginals, ()
     else:
         factors = allow(scored.potentials, batch.allowed)
-        if scored.prune:
+        if scored.prune and batch.crossing is None:  # it would know nothing of arcs that cross
             factors = prune(scored, factors)
         results = run_charts(scored.grammar, factors)
         marginals, lost = results.arcs, np.flatnonzero(results.route == WITHOUT_MASS)
@@ -115,12 +115,13 @@ def prune(scored, factors):
         As they are for sentences that have no mass without refinements.
     """
     results = run_charts(scored.grammar.unrefined, factors)
+    lost = np.isnan(results.arcs)
     repair(results.arcs, factors)
     lengths, heads = np.diff(factors.indptr), np.empty(factors.indptr[-1], dtype=np.int64)
     space = new_space(int(lengths.max()))
     _find_trees(log_of(results.arcs), factors.begins, factors.indptr, *space, heads)
     first, begins = (np.repeat(part[:-1], lengths) for part in (factors.indptr, factors.begins))
-    kept = results.arcs >= scored.prune
+    kept = lost | (results.arcs >= scored.prune)
     kept[begins + (np.arange(heads.size) - first) * np.repeat(lengths + 1, lengths) + heads] = True
     arcs = factors.arcs if factors.arcs.size else np.zeros(kept.size)
     return factors._replace(arcs=np.where(kept, arcs, -np.inf))
