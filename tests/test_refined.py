@@ -10,7 +10,7 @@ from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductSHAG, RefinedSHAG
 from sklearn_shag.encoding import encode_trees
 from sklearn_shag.inspection import top_refinements
 from sklearn_shag.learning._derivations import expect_uses, fold_trees, tree_logs
-from sklearn_shag.learning._refinement import maximise, split
+from sklearn_shag.learning._refined import maximise, split
 from sklearn_shag.operators import (
     Operators,
     RefinedGrammar,

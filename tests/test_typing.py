@@ -32,7 +32,8 @@ def check(value, hint, where):
     if value is None and types.NoneType in typing.get_args(hint):
         return
     if typing.get_origin(hint) is types.UnionType:
-        (hint,) = set(typing.get_args(hint)) - {types.NoneType}
+        kinds = set(typing.get_args(hint)) - {types.NoneType}
+        (hint,) = kinds if len(kinds) == 1 else kinds & {type(value)}
     origin = typing.get_origin(hint) or hint
     if origin is np.ndarray:
         assert isinstance(value, np.ndarray), where

@@ -32,6 +32,7 @@ from sklearn_shag import (
     MixtureSHAG,
     ModelFileError,
     ProductSHAG,
+    RefinedSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
     Tagger,
@@ -55,6 +56,7 @@ from sklearn_shag.inspection import (
     DFAStates,
     DFATransitions,
     MarginalReport,
+    RefinementTable,
     UncertainArcs,
     UncertainSentences,
     approximate_dfa,
@@ -66,6 +68,7 @@ from sklearn_shag.inspection import (
     least_certain_arcs,
     least_certain_sentences,
     top_modifiers,
+    top_refinements,
 )
 from sklearn_shag.learning import fallback_grammar, learn_grammar
 from sklearn_shag.metrics import (
@@ -88,6 +91,8 @@ from sklearn_shag.metrics import (
 from sklearn_shag.network import NetworkWeights
 from sklearn_shag.operators import (
     Operators,
+    RefinedGrammar,
+    RefinedOperators,
     branching_radius,
     change_basis,
     complete_grammar,
@@ -100,6 +105,7 @@ from sklearn_shag.operators import (
     sample_derivations,
     sequence_values,
     total_mass,
+    unfold,
 )
 from sklearn_shag.parsing import (
     ChartResults,
@@ -318,6 +324,17 @@ def parse(folder: Path) -> None:
     assert_type(em.converged_, bool)
     grammar = em.operators_
     assert_type(EMSHAG(2, init=grammar, tol=0.1, max_iter=100).fit(train), EMSHAG)
+
+    refined = RefinedSHAG(2, 2, max_iter=2, random_state=0).fit(train)
+    assert_type(refined, RefinedSHAG)
+    assert_type(refined.truncate(1), RefinedSHAG)
+    assert_type(refined.refined_operators_, RefinedOperators)
+    assert_type(refined.stages_, list[RefinedOperators])
+    unfolded = unfold(RefinedGrammar(refined.refined_operators_, refined.operators_))
+    assert_type(unfolded, Operators)
+    typical = top_refinements(refined, "NOUN", train, n=2)
+    assert_type(typical, RefinementTable)
+    assert_type(typical.shares, NDArray[np.float64])
 
     search = SpectralSHAGCV([1, 2], smoothing=[0, 5.0], cv=2, scoring=uas_scorer).fit(train)
     assert_type(search, SpectralSHAGCV)

@@ -13,7 +13,6 @@ from sklearn_shag.inspection._grammars import (
     open_grammar,
     table_text,
 )
-from sklearn_shag.learning import expected_refinements
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
 
@@ -134,7 +133,7 @@ def top_refinements(
     code = head_code(symbol, grammar.symbols_)
     trees = encode_trees(opened.transform(X), y)
     known = encode_sentences([trees.symbols[trees.codes]], grammar.symbols_)[0]
-    uses, pairs = expected_refinements(grammar, known, trees.heads, trees.indptr)
+    uses, pairs = grammar._expect(known, trees.heads, trees.indptr)
     n_tokens = uses.common[code]
     rows = [("head", ROOT_NAME, uses.roots[code])]
     names = np.append(grammar.symbols_, "<unknown>")

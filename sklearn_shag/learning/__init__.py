@@ -6,7 +6,7 @@ from sklearn_shag.learning._climb import Expected, climb_to_the_end
 from sklearn_shag.learning._deterministic import DeterministicSHAG
 from sklearn_shag.learning._em import EMSHAG
 from sklearn_shag.learning._expectation import check_start
-from sklearn_shag.learning._refined import RefinedSHAG, expected_refinements
+from sklearn_shag.learning._refined import RefinedSHAG
 from sklearn_shag.learning._spectral import SpectralSHAG
 from sklearn_shag.learning._spectral_cv import SpectralSHAGCV, format_results
 

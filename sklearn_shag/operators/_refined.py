@@ -38,6 +38,15 @@ class RefinedOperators(NamedTuple):
     --------
     RefinedGrammar : With the grammar without refinements.
     sklearn_shag.RefinedSHAG : Learns them.
+
+    Examples
+    --------
+    >>> from sklearn_shag import RefinedSHAG
+    >>> model = RefinedSHAG(2, 2).fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
+    >>> model.refined_operators_.A.shape                      # two pairs were seen
+    (2, 2, 2, 2, 2)
+    >>> float(model.refined_operators_.roots.sum().round(6))
+    1.0
     """
 
     alpha_1: FloatArray
@@ -52,9 +61,12 @@ class RefinedOperators(NamedTuple):
 class RefinedGrammar(NamedTuple):
     """A grammar with hidden refinements, and the one without them that it goes back to.
 
+    It is what :func:`~sklearn_shag.parsing.chart` takes in place of operators.
+
     Attributes
     ----------
     refined : RefinedOperators
+        Of known symbols.
     unrefined : Operators
         Of a grammar over the same symbols, with as many states: that of unknown heads, and of
         modifiers that heads were never seen with.
@@ -63,6 +75,18 @@ class RefinedGrammar(NamedTuple):
     --------
     sklearn_shag.parsing.chart : Sums over trees.
     unfold : The same over pairs of a symbol and a refinement.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_shag import RefinedSHAG
+    >>> from sklearn_shag.operators import RefinedGrammar
+    >>> from sklearn_shag.parsing import Potentials, chart
+    >>> model = RefinedSHAG(2, 2).fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
+    >>> grammar = RefinedGrammar(model.refined_operators_, model.operators_)
+    >>> result = chart(grammar, Potentials(np.array([0, 3]), np.array([0, 1, 2])))
+    >>> result.arcs.reshape(3, 4).argmax(axis=1)
+    array([2, 3, 0])
     """
 
     refined: RefinedOperators
@@ -185,6 +209,7 @@ def unfold(grammar: RefinedGrammar) -> Operators:
     Parameters
     ----------
     grammar : RefinedGrammar
+        Over V symbols, each with as many refinements.
 
     Returns
     -------
@@ -194,6 +219,14 @@ def unfold(grammar: RefinedGrammar) -> Operators:
     See Also
     --------
     sklearn_shag.inspection.top_refinements : What refinements stand for.
+
+    Examples
+    --------
+    >>> from sklearn_shag import RefinedSHAG
+    >>> from sklearn_shag.operators import RefinedGrammar, unfold
+    >>> model = RefinedSHAG(2, 2).fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
+    >>> unfold(RefinedGrammar(model.refined_operators_, model.operators_)).A.shape
+    (8, 2, 7, 2, 2)
     """
     n_symbols, k = grammar.refined.roots.shape
     n_pairs, n_states = n_symbols * k, grammar.refined.A.shape[2]

@@ -12,13 +12,14 @@ from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
 from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar
 from sklearn_shag.parsing._refined_chart import run_refined
-from sklearn_shag.parsing._refined_counts import (
+from sklearn_shag.parsing._refined_sums import (
     NO_REFINED_COUNTS,
+    PackedRefined,
     RefinedCounts,
     as_uses,
     new_refined_counts,
+    pack_refined,
 )
-from sklearn_shag.parsing._refined_sums import PackedRefined, pack_refined
 from sklearn_shag.parsing._scaled_chart import run_scaled
 from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats

@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import LEFT as LEFT_CODE
-from sklearn_shag.encoding import RIGHT as RIGHT_CODE
 from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import classes_of
-from sklearn_shag.parsing._refined_counts import add_refined_counts
 from sklearn_shag.parsing._refined_sums import (
+    LEFT,
+    RIGHT,
     ROWS,
     Sentence,
     Space,
     add,
     add_products,
+    add_refined_counts,
     list_ends,
     list_splits,
     move,
@@ -42,7 +42,6 @@ from sklearn_shag.utils._simd import (
     zeros,
 )
 
-LEFT, RIGHT = np.int64(LEFT_CODE), np.int64(RIGHT_CODE)
 FORWARDS, BACKWARDS = np.bool_(False), np.bool_(True)
 # Z between these has lost nothing on the way.
 SMALLEST_TOTAL, LARGEST_TOTAL = 1e-200, 1e200
