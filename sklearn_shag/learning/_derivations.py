@@ -36,6 +36,7 @@ class Parts(NamedTuple):
     previous: np.ndarray  # (n_paths,): the path without its last modifier; -1 for none
     last: np.ndarray  # (n_paths,): the arc to the last modifier
     subtrees: np.ndarray  # (n_arcs,): that of the modifier
+    blocks: np.ndarray  # (n_arcs,): that of its head, direction and modifier
     left: np.ndarray  # (n_subtrees,): a path
     right: np.ndarray  # (n_subtrees,): a path
 
@@ -145,7 +146,7 @@ def _in_levels(n_symbols, paths, arcs, subtrees, roots):
         subtrees[:, 0].copy(),
         new_subtrees[list(chain(*roots))],
         np.repeat(np.arange(len(roots)), list(map(len, roots))),
-        Parts(owners, previous, last, new_subtrees[arcs[:, 1]], *joined),
+        Parts(owners, previous, last, new_subtrees[arcs[:, 1]], blocks, *joined),
         levels,
     )
 
@@ -216,9 +217,7 @@ def sum_over_trees(graph, refined):
     for level in graph.levels:
         _extend_paths(parts, *level.paths, sums)
         _join_paths(parts, *level.subtrees, stops, sums)
-        for first, last, block in level.groups:
-            chosen = sums.subtrees[parts.subtrees[first:last]]
-            np.matmul(chosen, moves[block], out=steps[first:last])
+        _make_steps(parts, *level.arcs, moves, sums.subtrees, steps)
     return sums
 
 
@@ -295,6 +294,18 @@ def expect_uses(graph, refined, weights):
         n_roots,
     )
     return uses, float(log_likelihood)
+
+
+@table_kernel
+def _make_steps(parts, first, last, moves, subtrees, steps):
+    """step[q] = sum_g moves[g, q] subtree[g]. BLAS would make it depend on what is beside it."""
+    for a in range(first, last):
+        block, subtree = parts.blocks[a], subtrees[parts.subtrees[a]]
+        for q in range(steps.shape[1]):
+            steps[a, q] = 0.0
+        for g in range(subtree.size):
+            for q in range(steps.shape[1]):
+                steps[a, q] += subtree[g] * moves[block, g, q]
 
 
 @table_kernel
