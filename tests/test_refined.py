@@ -184,10 +184,12 @@ def test_long_sentences_are_scaled_by_the_grammar_without_refinements():
     small = grammar.refined._replace(alpha_inf=grammar.refined.alpha_inf * 1e-9)
     rest = grammar.unrefined._replace(alpha_inf=grammar.unrefined.alpha_inf * 1e-9)
     sentence = Potentials(np.array([0, 200]), np.arange(200) % 2)
-    found, expected = chart(RefinedGrammar(small, rest), sentence), chart(grammar, sentence)
-    shift = 2 * 200 * np.log(1e-9)
-    assert_allclose(found.log_abs_z, expected.log_abs_z + shift, rtol=1e-11)
-    assert_allclose(found.arcs, expected.arcs, atol=1e-10)
+    expected, shift = chart(grammar, sentence), 2 * 200 * np.log(1e-9)
+    for arcs in (None, np.full(200 * 201, -900.0), np.full(200 * 201, 900.0)):
+        found = chart(RefinedGrammar(small, rest), sentence._replace(arcs=arcs))
+        of_arcs = 0.0 if arcs is None else 200 * arcs[0]
+        assert_allclose(found.log_abs_z, expected.log_abs_z + shift + of_arcs, rtol=1e-11)
+        assert_allclose(found.arcs, expected.arcs, atol=1e-10)
 
 
 def random_trees(seed, n_trees=30, symbols="ABC"):

@@ -234,9 +234,9 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
 def _run_refined(grammar, factors, pending, results, weights, counts):
     """Sum with refinements; sentences that leave the doubles anew, with scales of their own."""
     counts = counts if isinstance(counts, RefinedCounts) else NO_REFINED_COUNTS
-    scales = np.zeros(pending.size)
+    log_totals = np.full(pending.size, np.nan)
     for _ in range(2):
-        states = run_refined(grammar, factors, pending, scales, results, weights, counts)
+        states = run_refined(grammar, factors, pending, log_totals, results, weights, counts)
         results.route[pending[states == DONE]] = ROUTES.index("fast")
         pending = pending[states != DONE]
         if not pending.size:
@@ -244,7 +244,7 @@ def _run_refined(grammar, factors, pending, results, weights, counts):
         # Without refinements the total is of about the same size, and the chart has more range.
         totals = run_charts(grammar.unrefined, factors, with_uses=False)
         pending = pending[totals.sign[pending] > 0]
-        scales = totals.log_abs_z[pending] / np.diff(factors.indptr)[pending]
+        log_totals = totals.log_abs_z[pending]
 
 
 def chart(

@@ -281,22 +281,22 @@ def _outside(tables, sentence, space, uses, z, n):
 
 
 @inner_table_kernel
-def _put_sentence(factors, s, log_scale, sentence, space):
-    """Take the factors of a sentence; return what the logarithm of Z is to be raised by."""
+def _put_sentence(factors, s, log_total, sentence, space):
+    """Take the factors of a sentence; return what the logarithm of Z is to be raised by.
+
+    Those of the arcs to a token are divided by the largest and, if it is known about how large Z
+    is, all alike by what leaves about 1.
+    """
     first, begin = factors.indptr[s], factors.begins[s]
     n, n_classes = factors.indptr[s + 1] - first, space.open.shape[2]
     n_arcs, shift = 0, 0.0
     for m in range(1, n + 1):
+        shift += _largest_log(factors, begin, m, n)
+    of_each = 0.0 if np.isnan(log_total) else (log_total - shift) / n
+    for m in range(1, n + 1):
         sentence.codes[m] = factors.codes[first + m - 1]
         sentence.classes[m] = factors.memory[first + m - 1] if factors.memory.size else 0
-        row = begin + (m - 1) * (n + 1)
-        largest = -np.inf
-        for h in range(n + 1):
-            if h != m:
-                largest = max(largest, factors.arcs[row + h] if factors.arcs.size else 0.0)
-        # Without an arc to a token there is no tree.
-        of_token = log_scale + (largest if largest > -np.inf else 0.0)
-        shift += of_token
+        row, of_token = begin + (m - 1) * (n + 1), of_each + _largest_log(factors, begin, m, n)
         for h in range(n + 1):
             log = factors.arcs[row + h] if factors.arcs.size else 0.0
             allowed = h != m and log > -np.inf
@@ -313,7 +313,19 @@ def _put_sentence(factors, s, log_scale, sentence, space):
                 if factors.stop_memory.size:
                     value = factors.stop_memory[first + m - 1, side, c]
                 sentence.stops[m, side, c] = value
-    return shift
+    return shift + n * of_each
+
+
+@inlined_kernel
+def _largest_log(factors, begin, m, n):
+    """The largest factor of an arc to a token; 0 where there is none, and so no tree."""
+    if not factors.arcs.size:
+        return 0.0
+    largest, row = -np.inf, begin + (m - 1) * (n + 1)
+    for h in range(n + 1):
+        if h != m:
+            largest = max(largest, factors.arcs[row + h])
+    return largest if largest > -np.inf else 0.0
 
 
 @inner_table_kernel
@@ -351,13 +363,13 @@ def _put_results(factors, s, uses, results):
 
 @table_kernel
 def _run(
-    tables, factors, which, log_scales, weights, results, sentence, space, uses, counts, states
+    tables, factors, which, log_totals, weights, results, sentence, space, uses, counts, states
 ):
     """Sum over the trees of some sentences, one by one."""
     for t in range(which.size):
         s = which[t]
         n = factors.indptr[s + 1] - factors.indptr[s]
-        shift = _put_sentence(factors, s, log_scales[t], sentence, space)
+        shift = _put_sentence(factors, s, log_totals[t], sentence, space)
         space.alive[:] = False
         _inside(tables, sentence, space, n)
         z = _total(tables, sentence, space, n)
@@ -374,7 +386,7 @@ def _run(
                 add_refined_counts(tables, sentence, space, z, weights[s], counts, n)
 
 
-def run_refined(grammar, factors, which, log_scales, results, weights, counts):
+def run_refined(grammar, factors, which, log_totals, results, weights, counts):
     """Parse sentences of a chunk with a grammar that has refinements.
 
     Parameters
@@ -383,8 +395,8 @@ def run_refined(grammar, factors, which, log_scales, results, weights, counts):
     factors : Factors
     which : int ndarray
         The sentences to parse.
-    log_scales : ndarray of the shape of `which`
-        By how much the logarithm of the factors of each token is lowered.
+    log_totals : ndarray of the shape of `which`
+        About log Z of each sentence; NaN where that is not known.
     results : Results
         Of sentences that are done they are set.
     weights : ndarray of shape (n_sentences,)
@@ -436,7 +448,7 @@ def run_refined(grammar, factors, which, log_scales, results, weights, counts):
     )
     states = np.empty(which.size, dtype=np.uint8)
     _run(
-        *(tables, factors, which, log_scales, weights, results),
+        *(tables, factors, which, log_totals, weights, results),
         *(sentence, space, uses, counts, states),
     )
     return states
