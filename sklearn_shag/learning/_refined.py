@@ -260,7 +260,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         Those with fewer refinements that were on the way, from 1 on, and the last.
     fallback_operators_ : Operators
         A grammar of one state without zeros, for sentences that the others give no mass.
-    log_likelihoods_ : ndarray of shape (n_iter_ + 1,)
+    log_likelihoods_ : ndarray of shape (n_iterations + 1,)
         Log likelihood, in nats, of the training trees after 0, 1, ... iterations.
     n_iter_ : int
         Number of iterations, over all splits.
