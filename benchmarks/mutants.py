@@ -44,6 +44,7 @@ TESTS = {
     "parsing/_viterbi": ("viterbi", "product"),
     "parsing/_scaled": ("scaled_chart", "tree_values"),
     "parsing/_fast": ("fast_chart", "lexicalized", "chart"),
+    "parsing/_refined": ("refined",),
     "parsing/_losses": ("tree_values", "tree_loss"),
     "parsing/_chart": ("scaled_chart", "fast_chart", "chart"),
     "parsing/_parse": ("tree_values", "scaled_chart", "chart", "lexicalized"),

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -31,6 +32,7 @@ from tests.oracles import (
     tree_value,
 )
 
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -166,6 +168,7 @@ def test_forbidden_arcs_have_no_mass_and_sentences_without_a_tree_neither():
     assert np.isnan(found.arcs).all()
 
 
+@compiled
 def test_arcs_may_have_scores_of_any_size():
     """What is added to all arcs of a token is added to log Z, also where doubles would end."""
     grammar = random_refined(0, 2, 2, 3)
@@ -178,6 +181,7 @@ def test_arcs_may_have_scores_of_any_size():
         assert_allclose(found.arcs, plain.arcs, atol=1e-12)
 
 
+@compiled
 def test_long_sentences_are_scaled_by_the_grammar_without_refinements():
     """Stops of 1e-9 make Z of 200 tokens about 1e-3600."""
     grammar = random_refined(0, 2, 2, 2)
@@ -256,6 +260,7 @@ def test_uses_are_derivatives_of_the_likelihood():
         )
 
 
+@compiled
 def test_without_smoothing_the_likelihood_never_falls():
     encoded, graph = fold(random_trees(3))
     unrefined = EMSHAG(2, init="moments", smoothing=1).fit(random_trees(3)).operators_
@@ -282,6 +287,7 @@ def model(trees):
     return RefinedSHAG(3, 5, max_iter=4, random_state=0).fit(trees)
 
 
+@compiled
 def test_what_is_learned_are_probabilities(model):
     for refined in model.stages_:
         starts, leaving = total_masses(RefinedGrammar(refined, model.operators_))
@@ -291,6 +297,7 @@ def test_what_is_learned_are_probabilities(model):
         assert_allclose(refined.common.sum(axis=1), 1)
 
 
+@compiled
 def test_one_refinement_is_the_grammar_without(model, trees):
     em = EMSHAG(3, init="moments", smoothing=1, random_state=0).fit(trees)
     one = model.truncate(1).set_params(prune=0)
@@ -302,6 +309,7 @@ def test_one_refinement_is_the_grammar_without(model, trees):
         assert_allclose(found, expected, atol=1e-12)
 
 
+@compiled
 def test_stages_are_those_of_fits_with_fewer_refinements(model, trees):
     assert [stage.roots.shape[1] for stage in model.stages_] == [1, 2, 4, 5]
     four = RefinedSHAG(3, 4, max_iter=4, random_state=0).fit(trees)
@@ -313,6 +321,7 @@ def test_stages_are_those_of_fits_with_fewer_refinements(model, trees):
         model.truncate(3)
 
 
+@compiled
 def test_pruning_leaves_trees_and_no_likelihood_depends_on_it(model, trees):
     exact = model.truncate(5).set_params(prune=0)
     pruned = model.truncate(5).set_params(prune=0.3)
@@ -329,6 +338,7 @@ def test_pruning_leaves_trees_and_no_likelihood_depends_on_it(model, trees):
         assert_array_equal(found, heads)
 
 
+@compiled
 def test_known_heads_that_cross_are_kept_whatever_is_pruned(model):
     tree = DependencyTree(["DET", "NOUN", "VERB", "ADV"], [3, 4, 0, 3])  # 3 -> 1 and 4 -> 2
     other = model.truncate(5).set_params(decoder="mst", prune=0.9)
@@ -337,6 +347,7 @@ def test_known_heads_that_cross_are_kept_whatever_is_pruned(model):
     assert_allclose(marginals[np.arange(4), tree.heads], 1)
 
 
+@compiled
 def test_renaming_refinements_and_states_changes_nothing(model, trees):
     refined, rng = model.refined_operators_, np.random.default_rng(0)
     g, v = rng.permutation(5), rng.permutation(3)
@@ -360,6 +371,7 @@ def test_renaming_refinements_and_states_changes_nothing(model, trees):
     assert_allclose(other.log_likelihood(trees[:20]), model.log_likelihood(trees[:20]), rtol=1e-11)
 
 
+@compiled
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 def test_unknown_symbols_are_missing_observations(model):
     """An unknown root may be any, with the automata of the pool."""
@@ -369,6 +381,7 @@ def test_unknown_symbols_are_missing_observations(model):
     assert_array_equal(model.predict([["???", "NOUN", "???"]])[0].shape, (3,))
 
 
+@compiled
 def test_warm_start_goes_on(trees):
     model = RefinedSHAG(2, 2, max_iter=3, warm_start=True, random_state=0).fit(trees)
     first = model.log_likelihoods_
@@ -382,12 +395,14 @@ def test_warm_start_goes_on(trees):
         model.fit([["A", "B"]], [[2, 0]])
 
 
+@compiled
 def test_more_runs_keep_the_best(trees):
     few = RefinedSHAG(2, 2, max_iter=3, random_state=0).fit(trees)
     more = RefinedSHAG(2, 2, max_iter=3, n_init=3, random_state=0).fit(trees)
     assert more.log_likelihoods_[-1] >= few.log_likelihoods_[-1]
 
 
+@compiled
 def test_drawn_trees_teach_the_grammar_that_drew_them(model):
     drawn = model.sample(3000, random_state=0)
     learned = RefinedSHAG(3, 5, smoothing=1, random_state=0).fit(drawn[:2500])
@@ -398,6 +413,7 @@ def test_drawn_trees_teach_the_grammar_that_drew_them(model):
     assert learned.score_samples(held_out).sum() > of_unrefined
 
 
+@compiled
 def test_product_with_words_is_the_product_of_values(english, trees):
     hidden, words = RefinedSHAG(2, 2, max_iter=2, prune=0, random_state=0), LexicalizedSHAG()
     product = ProductSHAG([("hidden", hidden), ("words", words)]).fit(trees)
@@ -413,6 +429,7 @@ def test_product_with_words_is_the_product_of_values(english, trees):
         assert_allclose(value, mine[0] - total, rtol=1e-9)
 
 
+@compiled
 def test_typical_relations_sum_to_the_counts_of_the_trees(model, trees):
     table = top_refinements(model, "NOUN", trees, n=1000)
     n_nouns = sum(tree.symbols.count("NOUN") for tree in trees)
