@@ -257,7 +257,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
     refined_operators_ : RefinedOperators
         The grammar with refinements.
     stages_ : list of RefinedOperators
-        Those with fewer refinements that were on the way, from 1 on, and the last.
+        Those with fewer refinements that were on the way, from 1 on.
     fallback_operators_ : Operators
         A grammar of one state without zeros, for sentences that the others give no mass.
     log_likelihoods_ : ndarray of shape (n_iterations + 1,)
@@ -356,7 +356,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         Parameters
         ----------
         n_refinements : int
-            As many as one of `stages_` has.
+            As many as one of `stages_` has, or the grammar itself.
 
         Returns
         -------
@@ -369,16 +369,17 @@ class RefinedSHAG(GenerativeMixin, Parser):
             If none has so many.
         """
         self._check_ready()
-        sizes = [stage.roots.shape[1] for stage in self.stages_]
+        stages = [*self.stages_, self.refined_operators_]
+        sizes = [stage.roots.shape[1] for stage in stages]
         if n_refinements not in sizes:
             raise ValueError(
                 f"There is no grammar with {n_refinements} refinements on the way to this one, but "
                 f"with {', '.join(map(str, sizes))}."
             )
-        stages = self.stages_[: sizes.index(n_refinements) + 1]
+        place = sizes.index(n_refinements)
         model = clone(self).set_params(n_refinements=n_refinements)
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        vars(model).update(fitted, stages_=stages, refined_operators_=stages[-1])
+        vars(model).update(fitted, stages_=stages[:place], refined_operators_=stages[place])
         return model
 
     @fit_context
@@ -419,7 +420,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         graph = fold_trees(trees.codes, trees.heads, trees.indptr, trees.symbols.size)
         if self.warm_start and hasattr(self, "refined_operators_"):
             self._check_start(trees.symbols)
-            unrefined, stages = self.operators_, self.stages_[:-1]
+            unrefined, stages = self.operators_, self.stages_
             start = self._take_blocks(graph.pairs)
         else:
             em = EMSHAG(self.n_states, init=self.init, smoothing=1.0, random_state=rng)
@@ -433,7 +434,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
             label_counts_=statistics.label_counts,
             operators_=unrefined,
             refined_operators_=found[-1],
-            stages_=stages + found,
+            stages_=stages + found[:-1],
             fallback_operators_=fallback_grammar(statistics.statistics),
             log_likelihoods_=np.array(curve),
             n_iter_=len(curve) - 1,
