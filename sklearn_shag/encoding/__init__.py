@@ -10,6 +10,7 @@ from sklearn_shag.encoding._batch import (
     arc_begins,
     arcs_of_heads,
     places_of,
+    places_of_heads,
     take_sentences,
 )
 from sklearn_shag.encoding._columns import (

@@ -94,6 +94,14 @@ def all_arcs(indptr):
     return Arcs(begins, modifiers + 1, heads)
 
 
+def places_of_heads(indptr, heads):
+    """Where the arcs of trees are among all arcs, in the layout of marginals."""
+    lengths = np.diff(indptr)
+    rows = np.arange(heads.size) - np.repeat(indptr[:-1], lengths)
+    begins = np.repeat(arc_begins(indptr)[:-1], lengths)
+    return begins + rows * np.repeat(lengths + 1, lengths) + heads
+
+
 def arcs_of_heads(indptr, heads):
     """List the arcs of trees, with one head for each token."""
     first = np.repeat(indptr[:-1], np.diff(indptr))

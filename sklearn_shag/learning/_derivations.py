@@ -44,7 +44,6 @@ class Parts(NamedTuple):
 class Graph(NamedTuple):
     """A treebank, folded."""
 
-    n_symbols: int
     pairs: np.ndarray  # (n_blocks, 3): head, direction and modifier of the arcs that occur, sorted
     symbols: np.ndarray  # (n_subtrees,)
     roots: np.ndarray  # (n_roots,): the subtree of each root of each sentence
@@ -141,7 +140,6 @@ def _in_levels(n_symbols, paths, arcs, subtrees, roots):
         for slices in zip(*map(pairwise, ends), strict=True)
     ]
     return Graph(
-        n_symbols,
         pairs,
         subtrees[:, 0].copy(),
         new_subtrees[list(chain(*roots))],

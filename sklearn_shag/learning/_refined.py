@@ -129,11 +129,11 @@ def split(refined, uses, pairs, n_refinements, rng):
         shape[0], shape[axis] = len(values), n_refinements
         return np.take_along_axis(values, parents[of_symbols].reshape(shape), axis=axis)
 
-    every = slice(None)
+    of_all = slice(None)
     alpha_1, alpha_inf, backoff = (
-        take(part, every, 3) for part in (refined.alpha_1, refined.alpha_inf, refined.backoff)
+        take(part, of_all, 3) for part in (refined.alpha_1, refined.alpha_inf, refined.backoff)
     )
-    common, roots = (take(part, every, 1) * shares for part in (refined.common, refined.roots))
+    common, roots = (take(part, of_all, 1) * shares for part in (refined.common, refined.roots))
     moves = take(take(refined.A, pairs[:, 2], 1), pairs[:, 0], 4)
     moves *= shares[pairs[:, 2]][:, :, None, None, None]
     total = sum_blocks(moves, pairs, alpha_1.shape)

@@ -235,11 +235,11 @@ def _run_refined(grammar, factors, pending, results, weights, counts):
     """Sum with refinements; sentences that leave the doubles anew, with scales of their own."""
     counts = counts if isinstance(counts, RefinedCounts) else NO_REFINED_COUNTS
     log_totals = np.full(pending.size, np.nan)
-    for _ in range(2):
+    for is_last in (False, True):
         states = run_refined(grammar, factors, pending, log_totals, results, weights, counts)
         results.route[pending[states == DONE]] = ROUTES.index("fast")
         pending = pending[states != DONE]
-        if not pending.size:
+        if is_last or not pending.size:
             break
         # Without refinements the total is of about the same size, and the chart has more range.
         totals = run_charts(grammar.unrefined, factors, with_uses=False)

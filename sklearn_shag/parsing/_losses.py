@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from sklearn_shag.encoding import arc_begins, check_heads, places_of, take_sentences
+from sklearn_shag.encoding import (
+    arc_begins,
+    check_heads,
+    places_of,
+    places_of_heads,
+    take_sentences,
+)
 from sklearn_shag.operators import Operators, signed_log_values
 from sklearn_shag.parsing._chart import sum_up_sentences
 from sklearn_shag.parsing._potentials import (
@@ -138,10 +144,7 @@ def value_trees(operators, potentials, heads):
 def _arc_logs(potentials, tokens, heads):
     """The logarithm of the factors of the arc to each token."""
     indptr, _, arcs, memory, arc_memory, _ = potentials
-    lengths = np.diff(indptr)
-    rows = np.arange(heads.size) - np.repeat(indptr[:-1], lengths)
-    used = np.repeat(arc_begins(indptr)[:-1], lengths) + rows * np.repeat(lengths + 1, lengths)
-    used += heads
+    used = places_of_heads(indptr, heads)
     logs = np.zeros(heads.size) if arcs is None else arcs[used]
     if arc_memory is not None:
         before = np.zeros(heads.size, dtype=np.int64)

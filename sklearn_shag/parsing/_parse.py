@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import arc_begins, places_of, take_sentences
+from sklearn_shag.encoding import arc_begins, places_of, places_of_heads, take_sentences
 from sklearn_shag.parsing._chart import ROUTES, run_charts
 from sklearn_shag.parsing._decoders import (
     best_arborescence,
@@ -117,12 +117,11 @@ def prune(scored, factors):
     results = run_charts(scored.grammar.unrefined, factors)
     lost = np.isnan(results.arcs)
     repair(results.arcs, factors)
-    lengths, heads = np.diff(factors.indptr), np.empty(factors.indptr[-1], dtype=np.int64)
-    space = new_space(int(lengths.max()))
+    heads = np.empty(factors.indptr[-1], dtype=np.int64)
+    space = new_space(int(np.diff(factors.indptr).max()))
     _find_trees(log_of(results.arcs), factors.begins, factors.indptr, *space, heads)
-    first, begins = (np.repeat(part[:-1], lengths) for part in (factors.indptr, factors.begins))
     kept = lost | (results.arcs >= scored.prune)
-    kept[begins + (np.arange(heads.size) - first) * np.repeat(lengths + 1, lengths) + heads] = True
+    kept[places_of_heads(factors.indptr, heads)] = True
     arcs = factors.arcs if factors.arcs.size else np.zeros(kept.size)
     return factors._replace(arcs=np.where(kept, arcs, -np.inf))
 

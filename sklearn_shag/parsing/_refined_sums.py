@@ -56,11 +56,6 @@ class PackedRefined:
     refined: RefinedTables
     unrefined: PackedGrammar
 
-    @property
-    def operators(self):
-        """Of the grammar without refinements."""
-        return self.unrefined.operators
-
 
 def pack_refined(grammar, unrefined):
     """Lay out a grammar with refinements as its chart needs it.
