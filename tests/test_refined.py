@@ -147,6 +147,39 @@ def test_chart_agrees_with_the_enumeration(n_symbols, n_states, k, n_classes):
     assert_allclose(found.counts.roots.ravel(), roots, atol=1e-10)
 
 
+@over("n_states", [1, 2])
+def test_symbols_may_have_fewer_refinements_than_others(n_states):
+    """Last or first, those that there are none of make no difference, but shorter rows if last."""
+    full = random_refined(n_states, 2, n_states, 19)
+    refined = full.refined
+    modifiers = np.nonzero(refined.blocks >= 0)[2][np.argsort(refined.blocks[refined.blocks >= 0])]
+    is_used = np.arange(19) < np.array([[3], [10]])
+    grammar = full._replace(
+        refined=refined._replace(
+            A=refined.A * is_used[modifiers][:, :, None, None, None],
+            common=refined.common * is_used,
+            roots=refined.roots * is_used,
+        )
+    )
+    reverse = {
+        name: getattr(grammar.refined, name)[..., ::-1]
+        for name in ("alpha_1", "alpha_inf", "backoff", "common", "roots")
+    }
+    moves = grammar.refined.A[:, ::-1, ..., ::-1]
+    other = grammar._replace(refined=grammar.refined._replace(A=moves, **reverse))
+    rng = np.random.default_rng(0)
+    potentials = Potentials(**random_factors(rng, [1, 2, 3, 5, 8, 8], 3, 2, 0.1))
+    one, two = (chart(each, potentials, counts=True) for each in (grammar, other))
+    assert_array_equal(one.sign, two.sign)
+    assert one.sign.max() == 1
+    for name in ("log_abs_z", "arcs", "arc_memory", "stop_memory"):
+        assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-11, atol=1e-12)
+    assert_allclose(one.counts.A, two.counts.A[:, ::-1, ..., ::-1], rtol=1e-10, atol=1e-12)
+    for name in ("alpha_1", "alpha_inf", "common", "roots"):
+        values, reversed_values = getattr(one.counts, name), getattr(two.counts, name)[..., ::-1]
+        assert_allclose(values, reversed_values, rtol=1e-10, atol=1e-12)
+
+
 def test_unfolded_grammar_is_that_of_the_definition():
     grammar = random_refined(0, 3, 2, 4)
     for one, other in zip(unfold(grammar), unfold_slowly(grammar), strict=True):
@@ -266,8 +299,11 @@ def test_without_smoothing_the_likelihood_never_falls():
     unrefined = EMSHAG(2, init="moments", smoothing=1).fit(random_trees(3)).operators_
     refined, previous = start_unrefined(unrefined, graph.pairs), -np.inf
     uses, _ = expect_uses(graph, refined, encoded.weights)
-    for k in (2, 3):
-        refined, previous = split(refined, uses, graph.pairs, k, np.random.RandomState(0)), -np.inf
+    for sizes in map(np.array, ([2, 2, 1], [3, 2, 2])):
+        refined, previous = (
+            split(refined, uses, graph.pairs, sizes, np.random.RandomState(0)),
+            -np.inf,
+        )
         for _ in range(20):
             uses, log_likelihood = expect_uses(graph, refined, encoded.weights)
             assert log_likelihood >= previous - 1e-9
@@ -295,6 +331,10 @@ def test_what_is_learned_are_probabilities(model):
         assert_allclose(leaving, 1)
         assert_allclose(refined.roots.sum(), 1)
         assert_allclose(refined.common.sum(axis=1), 1)
+    sizes = dict(
+        zip(model.symbols_, (model.refined_operators_.common > 0).sum(axis=1), strict=True)
+    )
+    assert (sizes["NOUN"], sizes["VERB"], sizes["DET"], sizes["PUNCT"]) == (5, 5, 4, 4)
 
 
 @compiled

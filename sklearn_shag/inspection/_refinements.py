@@ -153,7 +153,7 @@ def top_refinements(
     gains = counts * np.log(np.maximum(ratios, least))
     chosen = [
         (row, refinement)
-        for refinement in np.argsort(-n_tokens, kind="stable")
+        for refinement in np.argsort(-n_tokens, kind="stable")[: np.count_nonzero(n_tokens)]
         for row in np.argsort(-gains[:, refinement], kind="stable")[:n]
     ]
     of_rows, of_refinements = np.transpose(chosen)

@@ -22,6 +22,7 @@ from sklearn_shag.operators._refined import (
     RefinedOperators,
     back_off,
     check_refined,
+    count_refinements,
     extend,
     start_unrefined,
     unfold,

@@ -186,6 +186,25 @@ def extend(grammar, pairs):
     return RefinedOperators(alpha_1, alpha_inf, A, blocks, backoff, common, roots)
 
 
+def count_refinements(refined, pairs):
+    """Count the refinements of each symbol: up to the last one that tokens may have.
+
+    Parameters
+    ----------
+    refined : RefinedOperators
+    pairs : int ndarray of shape (n_blocks, 3)
+        Head, direction and modifier of the blocks.
+
+    Returns
+    -------
+    sizes : int ndarray of shape (n_symbols,)
+        At least 1.
+    """
+    is_used = (refined.common > 0) | (refined.roots > 0)
+    np.logical_or.at(is_used, pairs[:, 2], refined.A.any(axis=(2, 3, 4)))
+    return (is_used * np.arange(1, is_used.shape[1] + 1)).max(axis=1, initial=1)
+
+
 def back_off(unrefined, common, pairs):
     """Moves of a grammar without refinements, by refinement of the modifier; of heads there is one.
 

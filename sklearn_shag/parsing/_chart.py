@@ -1,5 +1,6 @@
 """The chart: potentials of sentences in, log Z and expected uses out."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,8 +16,7 @@ from sklearn_shag.parsing._refined_chart import run_refined
 from sklearn_shag.parsing._refined_sums import (
     NO_REFINED_COUNTS,
     PackedRefined,
-    RefinedCounts,
-    as_uses,
+    finish_refined_counts,
     new_refined_counts,
     pack_refined,
 )
@@ -187,10 +187,8 @@ def cut(lengths, chunk_cost):
     return [order[start:stop] for start, stop in pairwise(cuts.tolist())]
 
 
-def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, counts=NO_COUNTS):
+def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, counts=None):
     """Sum over the trees of the sentences of a chunk.
-
-    The fast chart does what is in its range, and tells what has no tree; the scaled one the rest.
 
     Parameters
     ----------
@@ -202,7 +200,7 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
         Whether those of the factors of memory are too.
     weights : None or ndarray of shape (n_sentences,), default=None
         How often the uses of each sentence are counted.
-    counts : Counts, default=NO_COUNTS
+    counts : None, Counts or RefinedCounts, default=None
         Of the grammar: what is used of its operators is added.
 
     Returns
@@ -214,16 +212,7 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
     results = new_results(factors, with_uses, of_memory)
     weights = np.ones(lengths.size) if weights is None else weights
     pending = lengths.argsort(kind="stable")
-    if isinstance(grammar, PackedRefined):
-        _run_refined(grammar, factors, pending, results, weights, counts)
-        pending = pending[:0]
-    elif grammar.fast is not None:
-        states = run_fast(grammar, factors, pending, results, weights, counts.fast)
-        results.route[pending[states == DONE]] = ROUTES.index("fast")
-        pending = pending[states == OUT_OF_RANGE]
-    if pending.size:
-        done = run_scaled(grammar.operators, factors, pending, results, weights, counts.scaled)
-        results.route[pending[done]] = ROUTES.index("scaled")
+    _kind_of(grammar).run(grammar, factors, pending, results, weights, counts)
     for s in np.flatnonzero(results.route == ROUTES.index("none")):
         of_arcs = slice(factors.begins[s], factors.begins[s + 1])
         results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
@@ -231,20 +220,49 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
     return results
 
 
-def _run_refined(grammar, factors, pending, results, weights, counts):
-    """Sum with refinements; sentences that leave the doubles anew, with scales of their own."""
-    counts = counts if isinstance(counts, RefinedCounts) else NO_REFINED_COUNTS
-    log_totals = np.full(pending.size, np.nan)
-    for is_last in (False, True):
-        states = run_refined(grammar, factors, pending, log_totals, results, weights, counts)
+def _run_unrefined(grammar, factors, pending, results, weights, counts):
+    """The fast chart does what is in its range, and tells what has no tree; the scaled the rest."""
+    counts = NO_COUNTS if counts is None else counts
+    if grammar.fast is not None:
+        states = run_fast(grammar, factors, pending, results, weights, counts.fast)
         results.route[pending[states == DONE]] = ROUTES.index("fast")
-        pending = pending[states != DONE]
-        if is_last or not pending.size:
-            break
+        pending = pending[states == OUT_OF_RANGE]
+    if pending.size:
+        done = run_scaled(grammar.operators, factors, pending, results, weights, counts.scaled)
+        results.route[pending[done]] = ROUTES.index("scaled")
+
+
+def _run_refined(grammar, factors, pending, results, weights, counts):
+    """What leaves the doubles is summed anew, by scales of its own."""
+    counts = NO_REFINED_COUNTS if counts is None else counts
+    log_totals = np.full(pending.size, np.nan)
+    states = run_refined(grammar, factors, pending, log_totals, results, weights, counts)
+    results.route[pending[states == DONE]] = ROUTES.index("fast")
+    pending = pending[states != DONE]
+    if pending.size:
         # Without refinements the total is of about the same size, and the chart has more range.
-        totals = run_charts(grammar.unrefined, factors, with_uses=False)
+        totals = new_results(factors, with_uses=False)
+        _run_unrefined(grammar.unrefined, factors, pending, totals, weights, None)
         pending = pending[totals.sign[pending] > 0]
         log_totals = totals.log_abs_z[pending]
+        states = run_refined(grammar, factors, pending, log_totals, results, weights, counts)
+        results.route[pending[states == DONE]] = ROUTES.index("fast")
+
+
+class _Kind(NamedTuple):
+    """How to sum over trees of one kind of grammar."""
+
+    run: Callable  # fills in results, and adds to counts
+    new_counts: Callable
+    finish_counts: Callable  # makes operators of those of all chunks
+    chunk_cost: float  # where counts are wanted, which may be large
+
+
+def _kind_of(grammar):
+    if isinstance(grammar, PackedRefined):
+        cost = FEWER_WITH_REFINEMENTS * CHUNK_COST
+        return _Kind(_run_refined, new_refined_counts, finish_refined_counts, cost)
+    return _Kind(_run_unrefined, new_counts, finish_counts, CHUNK_COST)
 
 
 def chart(
@@ -346,11 +364,8 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
     """Do what :func:`chart` does, with what has been checked."""
     weights = np.ones(potentials.indptr.size - 1) if weights is None else weights
     # Sums of counts must not depend on workers, so chunks do not, if there are any.
-    alone = count_workers(n_jobs) == 1 and not counts
-    cost = CHUNK_COST_ALONE if alone else CHUNK_COST
-    if counts and isinstance(packed, PackedRefined):
-        cost *= FEWER_WITH_REFINEMENTS
-    chunks = cut(np.diff(potentials.indptr), cost)
+    kind, cost = _kind_of(packed), CHUNK_COST_ALONE if count_workers(n_jobs) == 1 else CHUNK_COST
+    chunks = cut(np.diff(potentials.indptr), kind.chunk_cost if counts else cost)
     task = partial(_chart_task, packed, with_uses=marginals, with_counts=counts)
     if len(chunks) == 1:
         parts = [task(potentials, weights)]
@@ -359,11 +374,6 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
         tasks = (delayed(task)(take_sentences(potentials, part), weights[part]) for part in chunks)
         parts = run_parallel(tasks, n_jobs)
         results = _put_together(potentials, [part for part, _ in parts], chunks, marginals)
-    total = None
-    if counts:
-        found = [part for _, part in parts]
-        total = found[0]._make(map(sum, zip(*found, strict=True)))
-        total = as_uses(total, packed) if isinstance(packed, PackedRefined) else total
     given = potentials.arc_memory, potentials.stop_memory
     return ChartResults(
         results.sign,
@@ -374,21 +384,16 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
             uses if marginals and like is not None else None
             for uses, like in zip(results[4:], given, strict=True)
         ),
-        total,
+        kind.finish_counts([part for _, part in parts], packed) if counts else None,
     )
 
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
-    refined = isinstance(packed, PackedRefined)
-    counts = NO_COUNTS
+    factors, counts = as_factors(potentials), None
     if with_counts:
-        counts = new_refined_counts(packed) if refined else new_counts(packed)
+        counts = _kind_of(packed).new_counts(packed)
     with_arcs = with_uses or with_counts
-    factors = as_factors(potentials)
-    results = run_charts(packed, factors, with_arcs, with_uses, weights, counts)
-    if with_counts and not refined:
-        counts = finish_counts(counts, packed.operators)
-    return results, counts
+    return run_charts(packed, factors, with_arcs, with_uses, weights, counts), counts
 
 
 def _put_together(potentials, parts, chunks, with_uses):

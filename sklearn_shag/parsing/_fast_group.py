@@ -408,7 +408,13 @@ def new_counts(grammar):
     return Counts(fast, Operators(*map(np.zeros_like, grammar.operators)))
 
 
-def finish_counts(counts, operators):
+def finish_counts(parts, grammar):
+    """Add up the counts of chunks, and of both charts, to uses of the operators of a grammar."""
+    finished = [_finish(counts, grammar.operators) for counts in parts]
+    return Operators(*map(sum, zip(*finished, strict=True)))
+
+
+def _finish(counts, operators):
     """Add up the counts of both charts; see :func:`add_counts` for those of the fast one."""
     n_states = operators.alpha_1.shape[2]
     alpha_1, alpha_inf = (part[..., :n_states] for part in counts.fast[:2])

@@ -53,8 +53,8 @@ def _make_arc(tables, sentence, space, head, modifier, direction, low, high):
     place = space.places[head, modifier]
     if place < 0:
         return
-    n_listed = list_splits(space, head, modifier, low, high)
-    sum_outer(space, space.splits, modifier, tables.sizes[sentence.codes[modifier]], n_listed)
+    n_listed = list_splits(sentence, space, head, modifier, low, high)
+    sum_outer(sentence, space, space.splits, head, modifier, n_listed)
     half = head, modifier, direction
     move(tables, sentence, space, half, space.splits, space.arcs, place, FORWARDS)
 
@@ -62,7 +62,8 @@ def _make_arc(tables, sentence, space, head, modifier, direction, low, high):
 @inlined_kernel
 def _close(tables, sentence, space, head, boundary, direction):
     """closed[h, b, r] = sum_c stop[h, c] sum_v alpha_inf[v, r] open[h, b, c, v, r]    (eq. 56)."""
-    k, width, n_classes = space.closed.shape[2], space.rows.shape[1], space.open.shape[2]
+    width, n_classes = sentence.widths[head], space.open.shape[2]
+    k = width // tables.moves.shape[2]
     for h in range(0, k, LANES):
         total = zeros()
         for c in range(n_classes):
@@ -92,12 +93,11 @@ def _spread_left(tables, sentence, space, head, modifier):
         if space.alive[modifier, b]:
             space.listed[n_listed] = b
             n_listed += 1
-    size = tables.sizes[sentence.codes[modifier]]
-    spread(space, space.arcs, place, modifier, size, n_listed)
+    spread(sentence, space, space.arcs, place, head, modifier, n_listed)
     for t in range(n_listed):
         b = space.listed[t]
         space.alive[head, b] = True
-        for q in range(0, space.rows.shape[1], LANES):
+        for q in range(0, sentence.widths[head], LANES):
             total = load(space.open, (head, b, c, q))
             store(space.open, (head, b, c, q), add(load(space.sums, (t, q)), total))
 
@@ -105,7 +105,7 @@ def _spread_left(tables, sentence, space, head, modifier):
 @inlined_kernel
 def _gather_right(tables, sentence, space, head, boundary):
     """Add up the arcs that may be the last before a boundary."""
-    width = space.rows.shape[1]
+    width = sentence.widths[head]
     for c in range(space.open.shape[2]):
         for q in range(0, width, LANES):
             store(space.open, (head, boundary, c, q), zeros())
@@ -117,7 +117,7 @@ def _gather_right(tables, sentence, space, head, boundary):
         for q in range(0, width, 2 * LANES):
             even, odd = load(space.open, (head, boundary, c, q)), zeros()
             next_even, next_odd = load(space.open, (head, boundary, c, q + LANES)), zeros()
-            for g in range(0, tables.sizes[sentence.codes[m]], 2):
+            for g in range(0, sentence.sizes[m], 2):
                 factor = weight(space.closed, (m, boundary, g))
                 even = multiply_add(factor, load(space.arcs, (place, g, q)), even)
                 row = load(space.arcs, (place, g, q + LANES))
@@ -132,7 +132,7 @@ def _gather_right(tables, sentence, space, head, boundary):
 
 @inlined_kernel
 def _start(tables, sentence, space, head, boundary, direction):
-    for q in range(0, space.rows.shape[1], LANES):
+    for q in range(0, sentence.widths[head], LANES):
         start = load(tables.starts, (sentence.codes[head], direction, q))
         store(space.open, (head, boundary, 0, q), start)
         for c in range(1, space.open.shape[2]):
@@ -166,7 +166,7 @@ def _total(tables, sentence, space, n):
     """Z = sum_m score[0, m] sum_g root[m, g] closed[m, 1, g] closed[m, N + 1, g]      (eq. 57)."""
     z = 0.0
     for m in range(1, n + 1):
-        for g in range(tables.sizes[sentence.codes[m]]):
+        for g in range(sentence.sizes[m]):
             both = space.closed[m, 1, g] * space.closed[m, n + 1, g]
             if space.alive[m, 1] and space.alive[m, n + 1]:
                 z += space.scores[0, m] * tables.roots[sentence.codes[m], g] * both
@@ -176,18 +176,18 @@ def _total(tables, sentence, space, n):
 @inlined_kernel
 def _gather_closed_right(tables, sentence, space, modifier, boundary):
     """By a closed right half: as outer half of the modifier of arcs to the right (eq. 58)."""
-    size, of_class, n_listed = tables.sizes[sentence.codes[modifier]], sentence.classes[modifier], 0
+    of_class, n_listed = sentence.classes[modifier], 0
     for h in range(1, modifier):
         if space.places[h, modifier] >= 0 and space.alive[h, boundary]:
             space.listed[n_listed] = h
             n_listed += 1
     arcs, d_open = space.arcs, space.d_open
-    for g in range(0, size, ROWS):
+    for g in range(0, sentence.sizes[modifier], ROWS):
         sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
         for t in range(n_listed):
             h = space.listed[t]
             place = space.places[h, modifier]
-            for q in range(0, space.rows.shape[1], LANES):
+            for q in range(0, sentence.widths[h], LANES):
                 row = load(d_open, (h, boundary, of_class, q))
                 sum_0 = multiply_add(row, load(arcs, (place, g, q)), sum_0)
                 sum_1 = multiply_add(row, load(arcs, (place, g + 1, q)), sum_1)
@@ -202,8 +202,9 @@ def _gather_closed_right(tables, sentence, space, modifier, boundary):
 @inlined_kernel
 def _differentiate_open(tables, sentence, space, uses, head, boundary, direction):
     """By an open half, where it is closed; what further arcs add to is there already (eq. 59)."""
-    k, code = space.closed.shape[2], sentence.codes[head]
-    for q in range(0, space.rows.shape[1], LANES):
+    code, width = sentence.codes[head], sentence.widths[head]
+    k = width // tables.moves.shape[2]
+    for q in range(0, width, LANES):
         derivative = load(space.d_closed, (head, boundary, q % k))
         derivative = multiply(load(tables.stops, (code, direction, q)), derivative)
         for c in range(space.open.shape[2]):
@@ -218,24 +219,24 @@ def _differentiate_open(tables, sentence, space, uses, head, boundary, direction
 @inlined_kernel
 def _differentiate_arc(tables, sentence, space, uses, head, modifier, direction, low, high, n):
     """By an arc, and by the halves on both sides of it; its posterior is what is left (eq. 58)."""
-    place, size = space.places[head, modifier], tables.sizes[sentence.codes[modifier]]
+    place, half, first = space.places[head, modifier], (head, modifier, direction), np.int64(0)
     if place < 0:
         return
-    width, half = space.rows.shape[1], (head, modifier, direction)
+    width = sentence.widths[head]
     n_listed = list_ends(sentence, space, head, modifier, n)
-    sum_outer(space, space.d_arc, modifier, size, n_listed)
+    sum_outer(sentence, space, space.d_arc, head, modifier, n_listed)
     if direction == LEFT:
-        add_products(space, space.arcs, place, modifier, size, n_listed)
+        add_products(sentence, space, space.arcs, place, head, modifier, n_listed)
     total = zeros()
-    for g in range(size):
+    for g in range(sentence.sizes[modifier]):
         for q in range(0, width, LANES):
             d_arc = load(space.d_arc, (0, g, q))
             total = multiply_add(load(space.arcs, (place, g, q)), d_arc, total)
     put_sum(uses.marginals, (head, modifier), total)
-    move(tables, sentence, space, half, space.d_arc, space.d_splits, np.int64(0), BACKWARDS)
-    n_listed = list_splits(space, head, modifier, low, high)
-    add_products(space, space.d_splits, np.int64(0), modifier, size, n_listed)
-    spread(space, space.d_splits, np.int64(0), modifier, size, n_listed)
+    move(tables, sentence, space, half, space.d_arc, space.d_splits, first, BACKWARDS)
+    n_listed = list_splits(sentence, space, head, modifier, low, high)
+    add_products(sentence, space, space.d_splits, first, head, modifier, n_listed)
+    spread(sentence, space, space.d_splits, first, head, modifier, n_listed)
     for t in range(n_listed):
         b = space.listed[t]
         for c in range(space.open.shape[2]):
@@ -262,7 +263,7 @@ def _outside(tables, sentence, space, uses, z, n):
         if not (space.alive[m, 1] and space.alive[m, n + 1]):
             continue
         factor = space.scores[0, m] / z
-        for g in range(tables.sizes[sentence.codes[m]]):
+        for g in range(sentence.sizes[m]):
             root = factor * tables.roots[sentence.codes[m], g]
             left, right = space.closed[m, 1, g], space.closed[m, n + 1, g]
             space.d_closed[m, 1, g] += root * right
@@ -281,7 +282,7 @@ def _outside(tables, sentence, space, uses, z, n):
 
 
 @inner_table_kernel
-def _put_sentence(factors, s, log_total, sentence, space):
+def _put_sentence(tables, factors, s, log_total, sentence, space):
     """Take the factors of a sentence; return what the logarithm of Z is to be raised by.
 
     Those of the arcs to a token are divided by the largest and, if it is known about how large Z
@@ -294,7 +295,8 @@ def _put_sentence(factors, s, log_total, sentence, space):
         shift += _largest_log(factors, begin, m, n)
     of_each = 0.0 if np.isnan(log_total) else (log_total - shift) / n
     for m in range(1, n + 1):
-        sentence.codes[m] = factors.codes[first + m - 1]
+        code = sentence.codes[m] = factors.codes[first + m - 1]
+        sentence.sizes[m], sentence.widths[m] = tables.sizes[code], tables.widths[code]
         sentence.classes[m] = factors.memory[first + m - 1] if factors.memory.size else 0
         row, of_token = begin + (m - 1) * (n + 1), of_each + _largest_log(factors, begin, m, n)
         for h in range(n + 1):
@@ -369,7 +371,7 @@ def _run(
     for t in range(which.size):
         s = which[t]
         n = factors.indptr[s + 1] - factors.indptr[s]
-        shift = _put_sentence(factors, s, log_totals[t], sentence, space)
+        shift = _put_sentence(tables, factors, s, log_totals[t], sentence, space)
         space.alive[:] = False
         _inside(tables, sentence, space, n)
         z = _total(tables, sentence, space, n)
@@ -438,8 +440,7 @@ def run_refined(grammar, factors, which, log_totals, results, weights, counts):
         *(room(n + ROWS, width) for _ in range(2)),
         np.empty(n + ROWS, dtype=np.int64),
     )
-    codes, classes = np.empty((2, n + 1), dtype=np.int64)
-    sentence = Sentence(codes, classes, np.empty((n + 1, 2, n_classes)))
+    sentence = Sentence(*np.empty((4, n + 1), dtype=np.int64), np.empty((n + 1, 2, n_classes)))
     n_wanted = n + 1 if with_memory else 0
     uses = Uses(
         np.empty((n + 1, n + 1)),

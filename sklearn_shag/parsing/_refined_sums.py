@@ -3,6 +3,7 @@
 Sums are of four rows at a time, times four weights.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT as LEFT_CODE
 from sklearn_shag.encoding import RIGHT as RIGHT_CODE
-from sklearn_shag.operators import RefinedGrammar, RefinedOperators, extend
+from sklearn_shag.operators import RefinedGrammar, RefinedOperators, count_refinements, extend
 from sklearn_shag.parsing._potentials import PackedGrammar
 from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel
 from sklearn_shag.utils._simd import (
@@ -33,8 +34,9 @@ ROWS = 4  # that are added at a time
 class RefinedTables(NamedTuple):
     """A grammar with refinements in the layout of its chart.
 
-    Refinements are padded to a multiple of LANES; a row, of an even number of vectors, has so many
-    for each state.
+    A row has entries for each state and, within it, for each refinement of the head. These are
+    padded, so that the row is an even number of vectors; rows of heads with few are shorter, and
+    their arrays not filled to the end.
     """
 
     starts: np.ndarray  # (V + 1, 2, n * k)
@@ -45,7 +47,8 @@ class RefinedTables(NamedTuple):
     common: np.ndarray  # (V + 1, k)
     roots: np.ndarray  # (V + 1, k)
     unrefined: np.ndarray  # (V + 2, 2, V + 1, n after, n before)
-    sizes: np.ndarray  # (V + 1,): refinements of each symbol, as a multiple of ROWS
+    sizes: np.ndarray  # (V + 1,): refinements of each symbol as a modifier, a multiple of ROWS
+    widths: np.ndarray  # (V + 1,): n times those as a head, as padded
 
 
 @dataclass(frozen=True)
@@ -70,37 +73,59 @@ def pack_refined(grammar, unrefined):
     -------
     grammar : PackedRefined
     """
-    n_symbols, k = grammar.refined.roots.shape
-    multiple = LANES * (1 + grammar.refined.A.shape[2] % 2)  # rows are read by two vectors
+    n_states = grammar.refined.A.shape[2]
     is_own = np.pad(grammar.refined.blocks >= 0, ((0, 1), (0, 0), (0, 1)))
     is_own[:-1, :, -1] = True  # unknown modifiers of known heads
-    refined = extend(grammar, np.argwhere(is_own))
-
-    def pad(values, *axes):
-        """Pad axes of refinements with zeros."""
-        shape, places = list(values.shape), [slice(None)] * values.ndim
-        for axis in axes:
-            shape[axis], places[axis] = k + -k % multiple, slice(k)
-        padded = aligned(int(np.prod(shape))).reshape(shape)
-        padded[...] = 0.0
-        padded[tuple(places)] = values
-        return padded
-
-    rows = n_symbols + 1, 2, -1
-    sizes = np.append(np.full(n_symbols, k + -k % ROWS), ROWS)
-    moves = pad(refined.A, 1, 4)
+    pairs = np.argwhere(is_own)
+    refined = extend(grammar, pairs)
+    sizes = count_refinements(refined, pairs)
+    widths = n_states * (sizes + -sizes % (LANES * (1 + n_states % 2)))
+    k = widths.max() // n_states
+    starts, stops, backoff = (
+        _in_rows(part, widths, k) for part in (refined.alpha_1, refined.alpha_inf, refined.backoff)
+    )
     tables = RefinedTables(
-        pad(refined.alpha_1, 3).reshape(rows),
-        pad(refined.alpha_inf, 3).reshape(rows),
-        moves.reshape(*moves.shape[:3], -1),
+        starts,
+        stops,
+        _in_rows(_resize(refined.A, k, axis=1), widths[pairs[:, 0]], k),
         refined.blocks,
-        pad(refined.backoff, 3).reshape(rows),
-        pad(refined.common, 1),
-        pad(refined.roots, 1),
+        backoff,
+        _resize(refined.common, k, axis=1),
+        _resize(refined.roots, k, axis=1),
         unrefined.operators.A,
-        sizes,
+        sizes + -sizes % ROWS,
+        widths,
     )
     return PackedRefined(grammar, tables, unrefined)
+
+
+def _resize(values, size, axis):
+    """Cut off refinements that there are none of, or pad with them."""
+    values = values.take(range(min(size, values.shape[axis])), axis)
+    missing = np.arange(values.ndim) == axis % values.ndim
+    return np.pad(values, [(0, n) for n in (size - values.shape[axis]) * missing])
+
+
+def _in_rows(values, widths, k):
+    """Lay out values by state and refinement as rows, of the width of each head."""
+    n_states = values.shape[-2]
+    shape = *values.shape[:-2], n_states * k
+    rows = aligned(math.prod(shape)).reshape(shape)
+    rows[...] = 0.0
+    for width in np.unique(widths):
+        chosen = _resize(values[widths == width], width // n_states, axis=-1)
+        rows[widths == width, ..., :width] = chosen.reshape(*chosen.shape[:-2], width)
+    return rows
+
+
+def _from_rows(rows, widths, n_states, k):
+    """Do the opposite."""
+    values = np.empty((*rows.shape[:-1], n_states, k))
+    for width in np.unique(widths):
+        chosen = rows[widths == width, ..., :width]
+        chosen = chosen.reshape(*chosen.shape[:-1], n_states, width // n_states)
+        values[widths == width] = _resize(chosen, k, axis=-1)
+    return values
 
 
 @inlined_kernel
@@ -134,16 +159,18 @@ class Sentence(NamedTuple):
 
     codes: np.ndarray  # (N + 1,)
     classes: np.ndarray  # (N + 1,)
+    sizes: np.ndarray  # (N + 1,): refinements, as of a modifier
+    widths: np.ndarray  # (N + 1,): of rows, as of a head
     stops: np.ndarray  # (N + 1, 2, C)
 
 
 @inlined_kernel
-def list_splits(space, head, modifier, low, high):
+def list_splits(sentence, space, head, modifier, low, high):
     """List where an arc may meet its modifier's inner half: rows[t] = sum_c memory[c] open[c]."""
     n_listed = 0
     for b in range(low, high + 1):
         if space.alive[head, b] and space.alive[modifier, b]:
-            for q in range(0, space.rows.shape[1], LANES):
+            for q in range(0, sentence.widths[head], LANES):
                 total = zeros()
                 for c in range(space.open.shape[2]):
                     factor = weight(space.memory, (head, modifier, c))
@@ -161,7 +188,7 @@ def list_ends(sentence, space, head, modifier, n):
     n_listed, of_class = 0, sentence.classes[modifier]
     for b in range(low, high + 1):
         if space.alive[head, b] and space.alive[modifier, b]:
-            for q in range(0, space.rows.shape[1], LANES):
+            for q in range(0, sentence.widths[head], LANES):
                 store(space.rows, (n_listed, q), load(space.d_open, (head, b, of_class, q)))
             space.listed[n_listed] = b
             n_listed += 1
@@ -169,11 +196,11 @@ def list_ends(sentence, space, head, modifier, n):
 
 
 @inlined_kernel
-def sum_outer(space, out, modifier, size, n_listed):
+def sum_outer(sentence, space, out, head, modifier, n_listed):
     """out[g, q] = sum_t closed[m, b_t, g] rows[t, q], over what is listed."""
     closed, rows = space.closed, space.rows
-    for g in range(0, size, ROWS):
-        for q in range(0, rows.shape[1], LANES):
+    for g in range(0, sentence.sizes[modifier], ROWS):
+        for q in range(0, sentence.widths[head], LANES):
             sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
             for t in range(n_listed):
                 b, row = space.listed[t], load(rows, (t, q))
@@ -188,16 +215,16 @@ def sum_outer(space, out, modifier, size, n_listed):
 
 
 @inlined_kernel
-def spread(space, matrices, place, modifier, size, n_listed):
+def spread(sentence, space, matrices, place, head, modifier, n_listed):
     """sums[t, q] = sum_g closed[m, b_t, g] matrices[place, g, q], over what is listed."""
     closed, listed = space.closed, space.listed
     for t in range(n_listed, n_listed + ROWS - 1):
         listed[t] = 0
     for t in range(0, n_listed, ROWS):
         b_0, b_1, b_2, b_3 = listed[t], listed[t + 1], listed[t + 2], listed[t + 3]
-        for q in range(0, space.rows.shape[1], LANES):
+        for q in range(0, sentence.widths[head], LANES):
             sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
-            for g in range(size):
+            for g in range(sentence.sizes[modifier]):
                 row = load(matrices, (place, g, q))
                 sum_0 = multiply_add(weight(closed, (modifier, b_0, g)), row, sum_0)
                 sum_1 = multiply_add(weight(closed, (modifier, b_1, g)), row, sum_1)
@@ -210,14 +237,14 @@ def spread(space, matrices, place, modifier, size, n_listed):
 
 
 @inlined_kernel
-def add_products(space, matrices, place, modifier, size, n_listed):
+def add_products(sentence, space, matrices, place, head, modifier, n_listed):
     """d_closed[m, b_t, g] += sum_q matrices[place, g, q] rows[t, q], over what is listed."""
     rows, out = space.rows, space.d_closed
     for t in range(n_listed):
         b = space.listed[t]
-        for g in range(0, size, ROWS):
+        for g in range(0, sentence.sizes[modifier], ROWS):
             sum_0, sum_1, sum_2, sum_3 = zeros(), zeros(), zeros(), zeros()
-            for q in range(0, rows.shape[1], LANES):
+            for q in range(0, sentence.widths[head], LANES):
                 row = load(rows, (t, q))
                 sum_0 = multiply_add(row, load(matrices, (place, g, q)), sum_0)
                 sum_1 = multiply_add(row, load(matrices, (place, g + 1, q)), sum_1)
@@ -233,10 +260,10 @@ def add_products(space, matrices, place, modifier, size, n_listed):
 def move(tables, sentence, space, half, before, after, place, backwards):
     """after[place, g, u, h] = score sum_v A[g, v, u, h] before[g, v, h]; or transposed (eq. 54)."""
     head, modifier, direction = half
-    code, symbol, k = sentence.codes[head], sentence.codes[modifier], space.closed.shape[2]
-    block, n_states = tables.blocks[code, direction, symbol], tables.moves.shape[2]
+    code, symbol, n_states = sentence.codes[head], sentence.codes[modifier], tables.moves.shape[2]
+    block, k = tables.blocks[code, direction, symbol], sentence.widths[head] // n_states
     score = weight(space.scores, (head, modifier))
-    for g in range(tables.sizes[symbol]):
+    for g in range(sentence.sizes[modifier]):
         for u in range(n_states):
             for h in range(0, k, LANES):
                 total = zeros()
@@ -266,11 +293,11 @@ class RefinedCounts(NamedTuple):
 @inner_table_kernel
 def add_refined_counts(tables, sentence, space, z, times, counts, n):
     """Add the uses of operators in a sentence: each times the derivative by it."""
-    width = space.rows.shape[1]
     for m in range(1, n + 1):
-        code = sentence.codes[m]
+        code, width = sentence.codes[m], sentence.widths[m]
+        k = width // tables.moves.shape[2]
         if space.alive[m, 1] and space.alive[m, n + 1]:
-            for g in range(tables.sizes[code]):
+            for g in range(sentence.sizes[m]):
                 both = space.closed[m, 1, g] * space.closed[m, n + 1, g]
                 counts.roots[code, g] += (
                     times * space.scores[0, m] * tables.roots[code, g] * both / z
@@ -283,7 +310,7 @@ def add_refined_counts(tables, sentence, space, z, times, counts, n):
                 if b == m or b == m + 1:
                     use = tables.starts[code, side, q] * space.d_open[m, b, 0, q]
                     counts.starts[code, side, q] += times * use
-                derivative = space.d_closed[m, b, q % space.closed.shape[2]]
+                derivative = space.d_closed[m, b, q % k]
                 for c in range(space.open.shape[2]):
                     use = sentence.stops[m, side, c] * space.open[m, b, c, q] * derivative
                     counts.stops[code, side, q] += times * tables.stops[code, side, q] * use
@@ -295,20 +322,20 @@ def add_refined_counts(tables, sentence, space, z, times, counts, n):
 
 @inlined_kernel
 def _add_moves(tables, sentence, space, head, modifier, times, counts, n):
-    code, symbol, k = sentence.codes[head], sentence.codes[modifier], space.closed.shape[2]
-    side = RIGHT if modifier > head else LEFT
-    block, size = tables.blocks[code, side, symbol], tables.sizes[symbol]
+    code, width, n_states = sentence.codes[head], sentence.widths[head], tables.moves.shape[2]
+    side, k = RIGHT if modifier > head else LEFT, width // n_states
+    block = tables.blocks[code, side, sentence.codes[modifier]]
     if block < 0:
         return
     low, high = min(head, modifier) + 1, max(head, modifier)
-    n_listed = list_splits(space, head, modifier, low, high)
-    sum_outer(space, space.splits, modifier, size, n_listed)
+    n_listed = list_splits(sentence, space, head, modifier, low, high)
+    sum_outer(sentence, space, space.splits, head, modifier, n_listed)
     n_listed = list_ends(sentence, space, head, modifier, n)
-    sum_outer(space, space.d_arc, modifier, size, n_listed)
-    factor, n_states = times * space.scores[head, modifier], tables.moves.shape[2]
-    for g in range(size):
+    sum_outer(sentence, space, space.d_arc, head, modifier, n_listed)
+    factor = times * space.scores[head, modifier]
+    for g in range(sentence.sizes[modifier]):
         for v in range(n_states):
-            for q in range(n_states * k):
+            for q in range(width):
                 use = space.splits[0, g, v * k + q % k] * space.d_arc[0, g, q]
                 counts.moves[block, g, v, q] += factor * tables.moves[block, g, v, q] * use
 
@@ -324,20 +351,19 @@ def new_refined_counts(grammar):
     )
 
 
-def as_uses(counts, grammar):
-    """Write counts as uses of the operators of a PackedRefined, unknown symbols left out."""
-    refined, n_blocks = grammar.grammar.refined, len(grammar.grammar.refined.A)
-    n_symbols, k = refined.roots.shape
-    n_states = refined.A.shape[2]
-    starts, stops = (
-        part.reshape(n_symbols + 1, 2, n_states, -1)[:-1, ..., :k] for part in counts[:2]
-    )
-    places = grammar.refined.blocks[tuple(np.argwhere(refined.blocks >= 0).T)]
-    moves = counts.moves.reshape(*counts.moves.shape[:3], n_states, -1)[places, :k, ..., :k]
-    roots = counts.roots[:-1, :k]
+def finish_refined_counts(parts, grammar):
+    """Add up the counts of chunks to uses of operators, those of unknown symbols left out."""
+    counts = RefinedCounts(*map(sum, zip(*parts, strict=True)))
+    refined, tables = grammar.grammar.refined, grammar.refined
+    n_states, k = refined.alpha_1.shape[2:]
+    heads, _, modifiers = seen = np.nonzero(refined.blocks >= 0)
+    starts, stops = (_from_rows(part, tables.widths, n_states, k)[:-1] for part in counts[:2])
+    places = tables.blocks[seen]
+    moves = _from_rows(counts.moves[places], tables.widths[heads], n_states, k)
+    moves, roots = _resize(moves, k, axis=1), _resize(counts.roots[:-1], k, axis=1)
     common = roots.copy()
-    np.add.at(common, np.nonzero(refined.blocks >= 0)[2], moves.sum(axis=(2, 3, 4)))
-    A = np.empty((n_blocks, *moves.shape[1:]))
-    A[refined.blocks[refined.blocks >= 0]] = moves
+    np.add.at(common, modifiers, moves.sum(axis=(2, 3, 4)))
+    A = np.empty(refined.A.shape)
+    A[refined.blocks[seen]] = moves
     nothing = np.zeros_like(refined.backoff)
     return RefinedOperators(starts, stops, A, refined.blocks, nothing, common, roots)
