@@ -6,12 +6,13 @@ import numba
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductSHAG, RefinedSHAG
 from sklearn_shag.encoding import encode_trees
 from sklearn_shag.inspection import top_refinements
 from sklearn_shag.learning._derivations import expect_uses, fold_trees, tree_logs
-from sklearn_shag.learning._refined import maximise, split
+from sklearn_shag.learning._refined import _sort_out, expect, maximise, split
 from sklearn_shag.operators import (
     Operators,
     RefinedGrammar,
@@ -309,6 +310,64 @@ def test_without_smoothing_the_likelihood_never_falls():
             assert log_likelihood >= previous - 1e-9
             previous = log_likelihood
             refined = maximise(uses, unrefined, graph.pairs)
+
+
+def hide(trees, chosen):
+    """Hide the head of the first token of some trees."""
+    return [
+        tree.with_heads([-1, *tree.heads[1:]]) if s in chosen else tree
+        for s, tree in enumerate(trees)
+    ]
+
+
+@compiled
+def test_partial_trees_that_have_one_completion_are_as_good_as_whole_ones():
+    """Of two tokens the first is the root, or below the second one: what this one has tells."""
+    trees = [*random_trees(3), *(t for t in random_trees(4, 60) if len(t) == 2)]
+    grammar = random_refined(3, 3, 2, 3, unseen=0)
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(trees))
+    found = []
+    for X in (trees, hide(trees, range(30, len(trees)))):
+        treebank = _sort_out(
+            encode_trees(X, sample_weight=weights, partial=True), fold(trees)[0].heads, 1
+        )
+        refined = extend(grammar, treebank.graph.pairs)
+        parts = ("alpha_1", "alpha_inf", "backoff", "common", "roots")
+        refined = refined._replace(
+            **{name: getattr(refined, name)[:3] for name in parts}, blocks=refined.blocks[:3, :, :3]
+        )
+        found.append(expect(treebank, refined, grammar.unrefined))
+    (one, log_one), (other, log_other) = found
+    assert_allclose(log_other, log_one, rtol=1e-11)
+    for part, expected in zip(other, one, strict=True):
+        assert_allclose(part, expected, rtol=1e-10, atol=1e-12)
+
+
+@compiled
+def test_partial_trees_teach(trees):
+    """What is nowhere in whole trees becomes known; what no tree can have is left out."""
+    rng = np.random.default_rng(0)
+    partial = [
+        tree.with_heads(np.where(rng.uniform(size=len(tree)) < 0.5, -1, tree.heads))
+        for tree in trees[20:]
+    ]
+    partial += [
+        DependencyTree(["NOUN", "NEW"], [-1, 0]),
+        DependencyTree(["NOUN", "NONE"], [-1, -1]),
+    ]
+    impossible = DependencyTree(["DET", "NOUN", "VERB", "ADV"], [3, 4, -1, -1])
+    model = RefinedSHAG(2, 4, max_iter=5, smoothing=1, random_state=0).fit([*trees[:20], *partial])
+    assert "NEW" in model.symbols_
+    assert "NONE" not in model.symbols_
+    whole = clone(model).fit(trees[:20])
+    assert model.score(trees[20:]) > whole.score(trees[20:])
+    assert model.log_likelihoods_[-1] > model.log_likelihoods_[0]
+    with pytest.warns(UserWarning, match="1 of 21 sentences are left out"):
+        assert_array_equal(
+            clone(model).fit([*trees[:20], impossible]).log_likelihoods_, whole.log_likelihoods_
+        )
+    with pytest.raises(ValueError, match="None of 2 sentences has all its heads"):
+        clone(model).fit(partial[-2:])
 
 
 def total_masses(grammar):

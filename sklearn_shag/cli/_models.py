@@ -212,11 +212,12 @@ def _read(files, read, with_heads=False):
                 )
             n_partial = sum(UNKNOWN in tree.heads for tree in found) if with_heads else 0
             if n_partial:
+                others = [name for name, each in LEARNERS.items() if not each._needs_whole_trees]
                 raise ValueError(
                     f"{path}: {n_partial} of {len(found)} sentences have words without heads, and "
                     f"what is learned is learned from whole trees. Leave them out, complete "
                     f"them with a model of other files: parse --keep-heads, or choose --model "
-                    f"{' or '.join(OF_COLUMNS)}."
+                    f"{' or '.join(others)}."
                 )
             trees += found
             advance()

@@ -44,7 +44,7 @@ class Parts(NamedTuple):
 class Graph(NamedTuple):
     """A treebank, folded."""
 
-    pairs: np.ndarray  # (n_blocks, 3): head, direction and modifier of the arcs that occur, sorted
+    pairs: np.ndarray  # (n_blocks, 3): heads, directions and modifiers that have blocks, sorted
     symbols: np.ndarray  # (n_subtrees,)
     roots: np.ndarray  # (n_roots,): the subtree of each root of each sentence
     sentences: np.ndarray  # (n_roots,): the sentence that it is in
@@ -52,7 +52,7 @@ class Graph(NamedTuple):
     levels: list
 
 
-def fold_trees(codes, heads, indptr, n_symbols):
+def fold_trees(codes, heads, indptr, n_symbols, others=None):
     """Fold trees into the graph of their distinct parts.
 
     Parameters
@@ -61,6 +61,8 @@ def fold_trees(codes, heads, indptr, n_symbols):
     indptr : int ndarray of shape (n_sentences + 1,)
     n_symbols : int
         Codes are smaller.
+    others : None or int ndarray of shape (n_others, 3), default=None
+        Heads, directions and modifiers that are to have blocks beside those of the trees.
 
     Returns
     -------
@@ -74,7 +76,8 @@ def fold_trees(codes, heads, indptr, n_symbols):
     codes, heads = codes.tolist(), heads.tolist()
     for start, stop in pairwise(indptr.tolist()):
         roots.append(_fold_tree(codes[start:stop], heads[start:stop], paths, arcs, subtrees))
-    return _in_levels(n_symbols, paths, arcs, subtrees, roots)
+    others = np.empty((0, 3), dtype=np.int64) if others is None else others
+    return _in_levels(n_symbols, others, paths, arcs, subtrees, roots)
 
 
 def _fold_tree(codes, heads, paths, arcs, subtrees):
@@ -99,7 +102,7 @@ def _fold_tree(codes, heads, paths, arcs, subtrees):
     return [found[token] for token in roots]
 
 
-def _in_levels(n_symbols, paths, arcs, subtrees, roots):
+def _in_levels(n_symbols, others, paths, arcs, subtrees, roots):
     """Sort the parts by level, arcs within them by block, and all in an order of their own."""
     paths, arcs, subtrees = (
         np.array([*parts], dtype=np.int64).reshape(-1, width)
@@ -108,8 +111,8 @@ def _in_levels(n_symbols, paths, arcs, subtrees, roots):
     path_levels, subtree_levels = _find_levels(n_symbols, paths, arcs, subtrees)
     (owners, of_arcs), symbols = arcs.T, subtrees[:, 0]
     pairs = np.column_stack([owners // 2, owners % 2, symbols[of_arcs]])
-    pairs, blocks = np.unique(pairs, axis=0, return_inverse=True)
-    blocks, arc_levels = blocks.ravel(), subtree_levels[of_arcs]
+    pairs, blocks = np.unique(np.concatenate([others, pairs]), axis=0, return_inverse=True)
+    blocks, arc_levels = blocks.ravel()[len(others) :], subtree_levels[of_arcs]
     # Where each part goes: sums must not depend on the order in which trees were met.
     new_paths, new_arcs, new_subtrees = (np.arange(len(part)) for part in (paths, arcs, subtrees))
     ends = [[2 * n_symbols], [0], [0]]

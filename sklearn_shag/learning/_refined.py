@@ -1,18 +1,27 @@
 """Grammars whose symbols have hidden refinements: how these are split, estimated, and used."""
 
 from functools import partial
+from itertools import compress
 from numbers import Integral, Real
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.encoding import decode_trees, encode_sentences, encode_trees
+from sklearn_shag.encoding import (
+    arcs_of_heads,
+    decode_trees,
+    encode_sentences,
+    encode_trees,
+    places_of,
+)
 from sklearn_shag.learning._automata import fallback_grammar
 from sklearn_shag.learning._base import GenerativeMixin
-from sklearn_shag.learning._derivations import expect_uses, fold_trees, tree_logs
+from sklearn_shag.learning._derivations import Graph, expect_uses, fold_trees, tree_logs
 from sklearn_shag.learning._em import EMSHAG
 from sklearn_shag.operators import (
     Operators,
@@ -24,10 +33,19 @@ from sklearn_shag.operators import (
     start_unrefined,
     unfold,
 )
-from sklearn_shag.parsing import Potentials, Scored, pack_grammar, pack_refined
-from sklearn_shag.sequences import count_trees, sequences_of
-from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.parsing import (
+    Potentials,
+    Scored,
+    chart,
+    has_projective_completion,
+    pack_grammar,
+    pack_refined,
+)
+from sklearn_shag.sequences import count_labels, count_trees, sequences_of
+from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, arcs_left_by
 from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import (
     LARGEST,
@@ -163,15 +181,52 @@ def split(refined, uses, pairs, sizes, rng):
     return RefinedOperators(alpha_1, alpha_inf, moves, refined.blocks, backoff, common, roots)
 
 
+class Treebank(NamedTuple):
+    """What refinements are learned from."""
+
+    graph: Graph  # of whole trees
+    weights: np.ndarray  # of these
+    partial: (
+        Potentials | None
+    )  # sentences with the arcs that their known heads leave; None for none
+    partial_weights: np.ndarray
+    n_jobs: int | None
+
+
+def expect(treebank, refined, unrefined):
+    """The E step: over derivations of whole trees, and over trees that have the known heads.
+
+    Parameters
+    ----------
+    treebank : Treebank
+    refined : RefinedOperators
+    unrefined : Operators
+
+    Returns
+    -------
+    uses : RefinedOperators
+    log_likelihood : float
+    """
+    uses, log_likelihood = expect_uses(treebank.graph, refined, treebank.weights)
+    if treebank.partial is not None:
+        weights = treebank.partial_weights
+        results = chart(
+            *(RefinedGrammar(refined, unrefined), treebank.partial),
+            **{"marginals": False, "counts": True, "weights": weights, "n_jobs": treebank.n_jobs},
+        )
+        uses = RefinedOperators(*map(np.add, uses, results.counts))._replace(blocks=refined.blocks)
+        log_likelihood += weights @ results.log_abs_z
+    return uses, log_likelihood
+
+
 def refine(
-    graph, weights, refined, unrefined, n_refinements, rng, *, max_iter, tol, advance, **smoothing
+    treebank, refined, unrefined, n_refinements, rng, *, max_iter, tol, advance, **smoothing
 ):
     """Split refinements, and climb after each split.
 
     Parameters
     ----------
-    graph : Graph
-    weights : ndarray of shape (n_sentences,)
+    treebank : Treebank
     refined : RefinedOperators
         Where to start; if it has several refinements already, by climbing.
     unrefined : Operators
@@ -191,23 +246,24 @@ def refine(
     log_likelihoods : list of float
         After 0, 1, ... iterations.
     """
-    uses, log_likelihood = expect_uses(graph, refined, weights)
-    stages, curve = [], [log_likelihood]
+    uses, log_likelihood = expect(treebank, refined, unrefined)
+    stages, curve, pairs = [], [log_likelihood], treebank.graph.pairs
+    least_gain = tol * (treebank.weights.sum() + treebank.partial_weights.sum())
     while True:
         k = refined.roots.shape[1]
         for _ in range(max_iter if k > 1 else 0):
-            refined = maximise(uses, unrefined, graph.pairs, **smoothing)
-            uses, log_likelihood = expect_uses(graph, refined, weights)
+            refined = maximise(uses, unrefined, pairs, **smoothing)
+            uses, log_likelihood = expect(treebank, refined, unrefined)
             curve.append(log_likelihood)
             advance()
-            if abs(curve[-1] - curve[-2]) <= tol * weights.sum():
+            if abs(curve[-1] - curve[-2]) <= least_gain:
                 break
         stages.append(refined)
         if k >= n_refinements:
             return stages, curve
-        sizes = limit_refinements(uses, graph.pairs, n_refinements)
-        refined = split(refined, uses, graph.pairs, np.minimum(sizes, 2 * k), rng)
-        uses, _ = expect_uses(graph, refined, weights)
+        sizes = limit_refinements(uses, pairs, n_refinements)
+        refined = split(refined, uses, pairs, np.minimum(sizes, 2 * k), rng)
+        uses, _ = expect(treebank, refined, unrefined)
 
 
 class RefinedSHAG(GenerativeMixin, Parser):
@@ -328,6 +384,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
     }
+    _needs_whole_trees = None  # what is not known is summed over
     _parsing_parameters = (*Parser._parsing_parameters, "prune")
 
     operators_: Operators
@@ -413,9 +470,11 @@ class RefinedSHAG(GenerativeMixin, Parser):
         X : sequence of length n_sentences
             ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
-            heads. None takes the heads of the trees in X. Non-projective trees, and trees with
-            several roots, count like any other.
+            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
+            or is a DependencyTree. None takes the heads of the trees in X. Non-projective trees,
+            and trees with several roots, count like any other. Of partial trees, all projective
+            ones that have the known heads count, by their probability; sentences of which no head
+            is known are left out.
         sample_weight : None or array-like of shape (n_sentences,), default=None
             How often each sentence counts; 0 leaves it out.
 
@@ -427,31 +486,40 @@ class RefinedSHAG(GenerativeMixin, Parser):
         Raises
         ------
         ValueError
-            If X is empty, a sentence has no tokens, heads are missing, unknown (-1) or not a tree,
-            weights are negative or all zero, or a parameter is invalid. The message names the
-            sentence.
+            If X is empty, a sentence has no tokens, heads are missing or not a tree, no tree is
+            whole, weights are negative or all zero, or a parameter is invalid. The message names
+            the sentence.
         TypeError
             If symbols are not strings.
+
+        Warns
+        -----
+        UserWarning
+            If sentences are left out since no projective tree with one root has their heads.
         """
         self._check_parsing()
-        trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
-        sequences = sequences_of(trees)
-        statistics, rng = count_trees(trees, sequences), check_random_state(self.random_state)
-        graph = fold_trees(trees.codes, trees.heads, trees.indptr, trees.symbols.size)
+        trees, rng = _encode_learnable(X, y, sample_weight), check_random_state(self.random_state)
+        em = EMSHAG(self.n_states, init="moments", smoothing=1.0, random_state=rng)
+        em.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
+        completed = trees._replace(heads=_complete(trees, em))
+        treebank, sequences = (
+            _sort_out(trees, completed.heads, self.n_jobs),
+            sequences_of(completed),
+        )
+        pairs, statistics = treebank.graph.pairs, count_trees(completed, sequences)
         if self.warm_start and hasattr(self, "refined_operators_"):
             self._check_start(trees.symbols)
             unrefined, stages = self.operators_, self.stages_
-            start = self._take_blocks(graph.pairs)
+            start = self._take_blocks(pairs)
         else:
-            em = EMSHAG(self.n_states, init=self.init, smoothing=1.0, random_state=rng)
-            em.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
+            em.set_params(init=self.init)
             (unrefined, _), stages = em._run_em(statistics, sequences), []
-            start = start_unrefined(unrefined, graph.pairs)
-        found, curve = self._refine(graph, trees.weights, start, unrefined, rng)
+            start = start_unrefined(unrefined, pairs)
+        found, curve = self._refine(treebank, start, unrefined, rng)
         vars(self).update(
             symbols_=statistics.symbols,
             labels_=statistics.labels,
-            label_counts_=statistics.label_counts,
+            label_counts_=count_labels(trees),
             operators_=unrefined,
             refined_operators_=found[-1],
             stages_=stages + found[:-1],
@@ -461,7 +529,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         )
         return self
 
-    def _refine(self, graph, weights, start, unrefined, rng):
+    def _refine(self, treebank, start, unrefined, rng):
         """Split and climb as often as asked for, and take the best run."""
         k = start.roots.shape[1]
         n_rounds = int(np.ceil(np.log2(max(self.n_refinements / k, 1)))) + (k > 1)
@@ -469,7 +537,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         with progress("Refining", n_steps, "iterations", self.verbose) as advance:
             runs = [
                 refine(
-                    *(graph, weights, start, unrefined, self.n_refinements, rng),
+                    *(treebank, start, unrefined, self.n_refinements, rng),
                     max_iter=self.max_iter,
                     tol=self.tol,
                     smoothing=self.smoothing,
@@ -537,6 +605,66 @@ class RefinedSHAG(GenerativeMixin, Parser):
         grammar = unfold(self._grammar)
         codes, *trees = sample_derivations(grammar, n_samples, max_length, rng)
         return decode_trees(self.symbols_, codes // self.refined_operators_.roots.shape[1], *trees)
+
+
+def _encode_learnable(X, y, sample_weight):
+    """Encode trees, but for partial ones that tell nothing, or that have no completion."""
+    trees = encode_trees(X, y, sample_weight, partial=True)
+    if trees.heads.min() > UNKNOWN:
+        return trees
+    known = np.split(trees.heads, trees.indptr[1:-1])
+    is_whole, is_bare = np.array(
+        [(heads.min() > UNKNOWN, heads.max() == UNKNOWN) for heads in known]
+    ).T
+    if not is_whole.any():
+        raise ValueError(
+            f"None of {is_whole.size} sentences has all its heads, and hidden refinements begin "
+            f"with a grammar of whole trees. Give some, or complete the sentences by another "
+            f"fitted parser: parser.parse(trees, keep_heads=True)."
+        )
+    is_impossible = ~is_whole & ~has_projective_completion(known)
+    if is_impossible.any():
+        warn(
+            f"{is_impossible.sum()} of {is_whole.size} sentences are left out of training, since "
+            f"no projective tree with one root has their heads.",
+            UserWarning,
+        )
+    weights = np.zeros(trees.kept.size)
+    weights[trees.kept] = np.where(is_bare | is_impossible, 0.0, trees.weights)
+    return encode_trees(X, y, weights, partial=True)
+
+
+def _complete(trees, learner):
+    """Complete partial trees by what a learner learns from the whole ones; return all heads."""
+    decoded = decode_trees(trees.symbols, trees.codes, trees.heads, trees.indptr)
+    is_partial = np.array([UNKNOWN in tree.heads for tree in decoded])
+    if not is_partial.any():
+        return trees.heads
+    partial, whole = (list(compress(decoded, chosen)) for chosen in (is_partial, ~is_partial))
+    allowed = arcs_left_by([tree.heads for tree in partial])
+    with catch_warnings():
+        simplefilter("ignore", ConvergenceWarning)
+        simplefilter("ignore", UnknownSymbolWarning)
+        learner.fit(whole, sample_weight=trees.weights[~is_partial])
+        found = iter(learner.predict(partial, allowed=allowed))
+    return np.concatenate([next(found) if UNKNOWN in t.heads else t.heads for t in decoded])
+
+
+def _sort_out(trees, completed, n_jobs):
+    """Fold whole trees, and take what partial ones leave open."""
+    is_partial = np.minimum.reduceat(trees.heads, trees.indptr[:-1]) == UNKNOWN
+    indptr, tokens = places_of(trees.indptr, np.flatnonzero(~is_partial))
+    whole = trees.codes[tokens], trees.heads[tokens], indptr
+    weights, partial, others = trees.weights, None, None
+    if is_partial.any():
+        indptr, tokens = places_of(trees.indptr, np.flatnonzero(is_partial))
+        codes, root = trees.codes[tokens], trees.symbols.size
+        others = np.stack(arcs_of_heads(indptr, completed[tokens]).symbols(codes, indptr, root), 1)
+        allowed = arcs_left_by(np.split(trees.heads[tokens], indptr[1:-1]))
+        scores = np.where(np.concatenate([part.ravel() for part in allowed]), 0.0, -np.inf)
+        partial, others = Potentials(indptr, codes, scores), others[others[:, 0] < root]
+    graph = fold_trees(*whole, trees.symbols.size, others)
+    return Treebank(graph, weights[~is_partial], partial, weights[is_partial], n_jobs)
 
 
 def _pack(refined, operators, fallback):
