@@ -1,6 +1,7 @@
 """Hidden refinements: against all trees, refinements and states; reductions; learning."""
 
 import itertools
+import re
 
 import numba
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import clone
 from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductSHAG, RefinedSHAG
 from sklearn_shag.encoding import encode_trees
 from sklearn_shag.inspection import top_refinements
-from sklearn_shag.learning._derivations import expect_uses, fold_trees, tree_logs
+from sklearn_shag.learning._derivations import expect_uses, fold_trees, token_posteriors, tree_logs
 from sklearn_shag.learning._refined import _sort_out, expect, maximise, split
 from sklearn_shag.operators import (
     Operators,
@@ -370,6 +371,21 @@ def test_partial_trees_teach(trees):
         clone(model).fit(partial[-2:])
 
 
+def test_posteriors_of_tokens_agree_with_the_enumeration():
+    grammar = random_refined(5, 2, 2, 2)  # C is unknown
+    for tree in (tree for tree in random_trees(0) if len(tree) < 6):
+        codes = np.array(["ABC".index(symbol) for symbol in tree.symbols])
+        arrays = codes, np.array(tree.heads), np.array([0, codes.size])
+        graph = fold_trees(*arrays, 3, by_token=True)
+        found = token_posteriors(graph, extend(grammar, graph.pairs))
+        operators, expected = unfold_slowly(grammar), np.zeros((codes.size, 2))
+        for refined in refine_codes(codes, 2, 2):
+            value = tree_value(operators, [operators.A.shape[0] - 1, *refined], tree.heads)
+            expected[np.arange(codes.size), np.array(refined) - 2 * codes] += value
+        expected /= expected.sum(axis=1, keepdims=True)
+        assert_allclose(found, expected, atol=1e-12)
+
+
 def total_masses(grammar):
     """What leaves each state of each refined head, to stop or to go on; and what starts."""
     operators = unfold(grammar)
@@ -530,7 +546,7 @@ def test_product_with_words_is_the_product_of_values(english, trees):
 
 @compiled
 def test_typical_relations_sum_to_the_counts_of_the_trees(model, trees):
-    table = top_refinements(model, "NOUN", trees, n=1000)
+    table = top_refinements(model, "NOUN", trees, n=1000, n_words=1000, n_examples=2)
     n_nouns = sum(tree.symbols.count("NOUN") for tree in trees)
     n_left, n_root = 0, 0
     for tree in trees:
@@ -539,14 +555,25 @@ def test_typical_relations_sum_to_the_counts_of_the_trees(model, trees):
             n_left += is_left and tree.symbols[head - 1] == "NOUN"
             n_root += tree.symbols[m - 1] == "NOUN" and head == 0
     masses = table.shares * table.counts
-    of_left = (table.relations == "modifier on the left") & (table.symbols == "DET")
+    of_left = (table.relations == "modifier on the left") & (table.others == "DET")
     assert_allclose(masses[of_left].sum(), n_left / n_nouns)
     assert_allclose(masses[table.relations == "head"].sum(), n_root / n_nouns)
     names, places = np.unique(table.refinements, return_index=True)
     assert len(names) == 5
     assert_allclose(table.shares[places].sum(), 1)
     gains = table.counts * np.log(np.maximum(table.ratios, 1e-300))
-    of_first = table.refinements == table.refinements[0]
+    is_example, is_word = table.relations == "example", table.relations == "word"
+    forms = [
+        f for tree in trees for f, s in zip(tree.forms, tree.symbols, strict=True) if s == "NOUN"
+    ]
+    assert_allclose(
+        masses[is_word & (table.others == forms[0])].sum(), forms.count(forms[0]) / n_nouns
+    )
+    assert np.sum(is_example) == 10
+    assert all(re.search(r"\[\w+\]", text) for text in table.others[is_example])
+    of_first = (table.refinements == table.refinements[0]) & ~is_example & ~is_word
     assert (np.diff(gains[of_first]) <= 1e-12).all()
+    with pytest.raises(ValueError, match="No token of X has the symbol 'NOUN'"):
+        top_refinements(model, "NOUN", [DependencyTree(["VERB"], [0])])
     with pytest.raises(TypeError, match="must be a RefinedSHAG"):
         top_refinements(EMSHAG(2, max_iter=1).fit(trees), "NOUN", trees)

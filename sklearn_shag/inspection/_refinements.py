@@ -1,11 +1,12 @@
 """What hidden refinements stand for."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_shag.encoding import encode_sentences, encode_trees
+from sklearn_shag.encoding import arcs_of_heads, encode_sentences, encode_trees
 from sklearn_shag.inspection._grammars import (
     DIRECTIONS,
     ROOT_NAME,
@@ -13,8 +14,10 @@ from sklearn_shag.inspection._grammars import (
     open_grammar,
     table_text,
 )
-from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
+
+AROUND = 4  # tokens on both sides, in examples
 
 
 class RefinementTable(NamedTuple):
@@ -29,12 +32,14 @@ class RefinementTable(NamedTuple):
     shares : ndarray of shape (n_rows,)
         The share of it among the tokens with this symbol.
     relations : str ndarray of shape (n_rows,)
-        What the other symbol is to the token: its "head on the left" or "right", a "modifier on
-        the left" or "right".
-    symbols : ndarray of shape (n_rows,), dtype object
-        The other symbol; ``"<root>"`` for the root.
+        What the next column is to the token: its "head on the left" or "right", a "modifier on the
+        left" or "right", its "word", or an "example".
+    others : ndarray of shape (n_rows,), dtype object
+        The symbol of a head, ``"<root>"`` for the root, or modifier; the word; or the words around
+        the token, which is in brackets.
     counts : ndarray of shape (n_rows,)
-        How many of them a token with the refinement has.
+        How many of them a token with the refinement has; of an example the probability that it has
+        the refinement.
     ratios : ndarray of shape (n_rows,)
         How many times as many as a token with the symbol has.
 
@@ -49,14 +54,14 @@ class RefinementTable(NamedTuple):
     >>> from sklearn_shag.inspection import top_refinements
     >>> trees = load_english().data
     >>> model = RefinedSHAG(n_refinements=4, random_state=0).fit(trees)
-    >>> top_refinements(model, "NOUN", trees, n=1).shares.round(2)
+    >>> top_refinements(model, "NOUN", trees, n=1, n_words=0, n_examples=0).shares.round(2)
     array([0.34, 0.32, 0.29, 0.05])
     """
 
     refinements: ObjectArray
     shares: FloatArray
     relations: StrArray
-    symbols: ObjectArray
+    others: ObjectArray
     counts: FloatArray
     ratios: FloatArray
 
@@ -64,9 +69,16 @@ class RefinementTable(NamedTuple):
 
 
 def top_refinements(
-    estimator: BaseEstimator, symbol: str, X: Sentences, y: Heads | None = None, *, n: int = 4
+    estimator: BaseEstimator,
+    symbol: str,
+    X: Sentences,
+    y: Heads | None = None,
+    *,
+    n: int = 4,
+    n_words: int = 2,
+    n_examples: int = 1,
 ) -> RefinementTable:
-    """List the typical heads and modifiers of each hidden refinement of a symbol.
+    """List typical heads, modifiers, words and sentences of each hidden refinement of a symbol.
 
     Parameters
     ----------
@@ -79,20 +91,24 @@ def top_refinements(
     y : None or sequence of length n_sentences, default=None
         Their heads; None takes those of the trees in X.
     n : int, default=4
-        Rows of each refinement.
+        How many heads and modifiers are listed of each refinement.
+    n_words : int, default=2
+        How many words; those of the trees, or else symbols.
+    n_examples : int, default=1
+        How many tokens with the words around them: the surest, of short sentences first.
 
     Returns
     -------
     table : RefinementTable
         For each refinement, the most frequent first, what it has most of all beyond what the
-        symbol has: by the count times the logarithm of the ratio.
+        symbol has: by the count times the logarithm of the ratio. Words and examples follow.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
-        If the symbol is not known, or X are no trees.
+        If the symbol is not known, X are no trees, or none has the symbol.
     TypeError
         If the estimator has no refinements.
 
@@ -112,16 +128,24 @@ def top_refinements(
     >>> from sklearn_shag.inspection import top_refinements
     >>> trees = load_english().data
     >>> model = RefinedSHAG(n_refinements=4, random_state=0).fit(trees)
-    >>> print(top_refinements(model, "NOUN", trees, n=2))     # the first is a subject, as a rule
-    refinements  shares  relations              symbols  counts  ratios
-    NOUN.1        0.343  head on the right      VERB      0.541   2.220
-    NOUN.1        0.343  head on the right      NOUN      0.120   2.508
-    NOUN.2        0.323  head on the left       VERB      0.766   1.661
-    NOUN.2        0.323  modifier on the right  NOUN      0.220   1.689
-    NOUN.0        0.286  modifier on the left   ADP       0.804   2.756
-    NOUN.0        0.286  head on the left       NOUN      0.418   3.198
-    NOUN.3        0.048  modifier on the right  PUNCT     0.922  20.670
-    NOUN.3        0.048  head                   <root>    0.544  20.824
+    >>> print(top_refinements(model, "NOUN", trees, n=2, n_words=1))   # the first is a subject
+    refinements  shares  relations              others                                counts  ratios
+    NOUN.1        0.343  head on the right      VERB                                   0.541   2.220
+    NOUN.1        0.343  head on the right      NOUN                                   0.120   2.508
+    NOUN.1        0.343  word                   ferry                                  0.008   2.330
+    NOUN.1        0.343  example                Not everyone likes [audio] books .     0.963   2.805
+    NOUN.2        0.323  head on the left       VERB                                   0.766   1.661
+    NOUN.2        0.323  modifier on the right  NOUN                                   0.220   1.689
+    NOUN.2        0.323  word                   minutes                                0.012   2.212
+    NOUN.2        0.323  example                ... away is the Andromeda [galaxy] ?   0.979   3.034
+    NOUN.0        0.286  modifier on the left   ADP                                    0.804   2.756
+    NOUN.0        0.286  head on the left       NOUN                                   0.418   3.198
+    NOUN.0        0.286  word                   team                                   0.015   3.481
+    NOUN.0        0.286  example                No dogs on the [beach] !               0.999   3.495
+    NOUN.3        0.048  modifier on the right  PUNCT                                  0.922  20.670
+    NOUN.3        0.048  head                   <root>                                 0.544  20.824
+    NOUN.3        0.048  word                   one                                    0.067   6.875
+    NOUN.3        0.048  example                Any [questions] ?                      1.000  20.824
     """
     opened = open_grammar(estimator)
     grammar = opened.parser
@@ -130,38 +154,83 @@ def top_refinements(
             f"estimator must be a RefinedSHAG, whose symbols have refinements, got a "
             f"{type(grammar).__name__}."
         )
-    code = head_code(symbol, grammar.symbols_)
-    trees = encode_trees(opened.transform(X), y)
+    head_code(symbol, grammar.symbols_)
+    sentences = list(opened.transform(X))
+    trees = encode_trees(sentences, y)
+    if symbol not in trees.symbols:
+        raise ValueError(f"No token of X has the symbol {symbol!r}: give trees that have it.")
+    code = int(np.searchsorted(trees.symbols, symbol))
     known = encode_sentences([trees.symbols[trees.codes]], grammar.symbols_)[0]
-    uses, pairs = grammar._expect(known, trees.heads, trees.indptr)
-    n_tokens = uses.common[code]
-    rows = [("head", ROOT_NAME, uses.roots[code])]
-    names = np.append(grammar.symbols_, "<unknown>")
-    for (head, side, modifier), moves in zip(pairs, uses.A, strict=True):
-        if head == code:
-            found = moves.sum(axis=(0, 1, 2))
-            rows.append((f"modifier on the {DIRECTIONS[side]}", names[modifier], found))
-        if modifier == code:
-            found = moves.sum(axis=(1, 2, 3))
-            rows.append((f"head on the {DIRECTIONS[1 - side]}", names[head], found))
-    relations, symbols, found = zip(*rows, strict=True)
+    posteriors = grammar._token_posteriors(known, trees.heads, trees.indptr)
+    n_tokens = posteriors[trees.codes == code].sum(axis=0)
+    words = [
+        np.array(sentence.forms if isinstance(sentence, DependencyTree) else sentence, dtype=object)
+        for sentence in sentences
+    ]
+    rows, masses = _add_up(trees, code, posteriors, np.concatenate(words))
+    relations, others = map(partial(np.array, dtype=object), zip(*rows, strict=True))
     # What there is none of is typical of nothing.
     least = np.finfo(float).tiny
-    counts = np.array(found) / np.maximum(n_tokens, least)
-    of_symbol = np.sum(found, axis=1) / n_tokens.sum()
-    ratios = counts / np.maximum(of_symbol, least)[:, None]
+    counts = masses / np.maximum(n_tokens, least)
+    ratios = counts / np.maximum(masses.sum(axis=1) / n_tokens.sum(), least)[:, None]
     gains = counts * np.log(np.maximum(ratios, least))
-    chosen = [
-        (row, refinement)
-        for refinement in np.argsort(-n_tokens, kind="stable")[: np.count_nonzero(n_tokens)]
-        for row in np.argsort(-gains[:, refinement], kind="stable")[:n]
-    ]
-    of_rows, of_refinements = np.transpose(chosen)
+    shares = n_tokens / n_tokens.sum()
+    table = []
+    for refinement in np.argsort(-n_tokens, kind="stable")[: np.count_nonzero(n_tokens)]:
+        name = f"{symbol}.{refinement}", shares[refinement]
+        order = np.argsort(-gains[:, refinement], kind="stable")
+        is_word = relations[order] == "word"
+        for row in [*order[~is_word][:n], *order[is_word][:n_words]]:
+            numbers = counts[row, refinement], ratios[row, refinement]
+            table.append((*name, relations[row], others[row], *numbers))
+        for posterior, text in _find_examples(
+            trees, code, posteriors[:, refinement], words, n_examples
+        ):
+            table.append((*name, "example", text, posterior, posterior / shares[refinement]))
+    names, shares, relations, others, counts, ratios = zip(*table, strict=True)
     return RefinementTable(
-        np.array([f"{symbol}.{k}" for k in of_refinements], dtype=object),
-        (n_tokens / n_tokens.sum())[of_refinements],
-        np.array(relations)[of_rows],
-        np.array(symbols, dtype=object)[of_rows],
-        counts[of_rows, of_refinements],
-        ratios[of_rows, of_refinements],
+        np.array(names, dtype=object),
+        np.array(shares),
+        np.array(relations),
+        np.array(others, dtype=object),
+        np.array(counts),
+        np.array(ratios),
     )
+
+
+def _add_up(trees, code, posteriors, words):
+    """How often there is what with the refinements of a symbol: heads, modifiers and words."""
+    names, arcs = np.append(trees.symbols, ROOT_NAME), arcs_of_heads(trees.indptr, trees.heads)
+    heads, directions, modifiers = arcs.symbols(trees.codes, trees.indptr, trees.symbols.size)
+    tokens = np.arange(trees.heads.size)
+    of_heads = np.array([f"head on the {side}" for side in DIRECTIONS[::-1]])[directions]
+    of_heads[trees.heads == 0] = "head"
+    of_modifiers = np.array([f"modifier on the {side}" for side in DIRECTIONS])[directions]
+    is_head, is_symbol = heads == code, modifiers == code
+    parts = (
+        (tokens - arcs.modifiers + trees.heads, of_modifiers, names[modifiers], is_head),
+        (tokens, of_heads, names[heads], is_symbol),
+        (tokens, np.full(tokens.size, "word"), words, is_symbol),
+    )
+    rows, places, of_tokens = {}, [], []
+    for token, relation, other, is_chosen in parts:
+        pairs = zip(relation[is_chosen].tolist(), other[is_chosen].tolist(), strict=True)
+        places += [rows.setdefault(pair, len(rows)) for pair in pairs]
+        of_tokens.append(token[is_chosen])
+    masses = np.zeros((len(rows), posteriors.shape[1]))
+    np.add.at(masses, places, posteriors[np.concatenate(of_tokens)])
+    return list(rows), masses
+
+
+def _find_examples(trees, code, posteriors, words, n_examples):
+    """Cut out what is around the tokens that are surest to be so, of short sentences first."""
+    lengths = np.diff(trees.indptr)
+    sentences = np.repeat(np.arange(lengths.size), lengths)
+    tokens = np.flatnonzero(trees.codes == code)
+    order = np.lexsort([lengths[sentences[tokens]], -posteriors[tokens].round(1)])
+    for token in tokens[order[:n_examples]]:
+        sentence, place = words[sentences[token]], token - trees.indptr[sentences[token]]
+        first, last = max(place - AROUND, 0), place + AROUND + 1
+        text = [*sentence[first:place], f"[{sentence[place]}]", *sentence[place + 1 : last]]
+        text = ["..."] * int(first > 0) + text + ["..."] * int(last < sentence.size)
+        yield posteriors[token], " ".join(text)

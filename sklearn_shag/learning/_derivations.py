@@ -5,7 +5,7 @@ equal modifier sequences as far as they go. A treebank is folded into the graph 
 parts; a sum over it and its derivatives take one pass up and one down (theory, eq. 51).
 """
 
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,13 +46,14 @@ class Graph(NamedTuple):
 
     pairs: np.ndarray  # (n_blocks, 3): heads, directions and modifiers that have blocks, sorted
     symbols: np.ndarray  # (n_subtrees,)
-    roots: np.ndarray  # (n_roots,): the subtree of each root of each sentence
+    tokens: np.ndarray  # (n_tokens,): the subtree of each token
+    roots: np.ndarray  # (n_roots,): that of each root of each sentence
     sentences: np.ndarray  # (n_roots,): the sentence that it is in
     parts: Parts
     levels: list
 
 
-def fold_trees(codes, heads, indptr, n_symbols, others=None):
+def fold_trees(codes, heads, indptr, n_symbols, others=None, by_token=False):
     """Fold trees into the graph of their distinct parts.
 
     Parameters
@@ -63,30 +64,34 @@ def fold_trees(codes, heads, indptr, n_symbols, others=None):
         Codes are smaller.
     others : None or int ndarray of shape (n_others, 3), default=None
         Heads, directions and modifiers that are to have blocks beside those of the trees.
+    by_token : bool, default=False
+        Whether equal subtrees of several tokens are to stay several.
 
     Returns
     -------
     graph : Graph
-        The same, but for `roots` and `sentences`, if trees are repeated or in another order.
+        The same, but for what is of tokens and roots, if trees are repeated or in another order.
     """
     # What is known by its number, in the order in which it was met: every part after its own parts.
-    paths, arcs, subtrees, roots = {}, {}, {}, []
+    paths, arcs, subtrees, tokens = {}, {}, {}, []
     for owner in range(2 * n_symbols):
         paths[owner, -1] = owner
-    codes, heads = codes.tolist(), heads.tolist()
+    of_codes, of_heads = codes.tolist(), heads.tolist()
     for start, stop in pairwise(indptr.tolist()):
-        roots.append(_fold_tree(codes[start:stop], heads[start:stop], paths, arcs, subtrees))
+        tree = of_codes[start:stop], of_heads[start:stop]
+        tokens += _fold_tree(*tree, paths, arcs, subtrees, by_token)
     others = np.empty((0, 3), dtype=np.int64) if others is None else others
-    return _in_levels(n_symbols, others, paths, arcs, subtrees, roots)
+    graph = _in_levels(n_symbols, others, paths, arcs, subtrees, np.array(tokens))
+    sentences = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    return graph._replace(roots=graph.tokens[heads == 0], sentences=sentences[heads == 0])
 
 
-def _fold_tree(codes, heads, paths, arcs, subtrees):
-    """Number the parts of a tree; return the subtrees of its roots."""
+def _fold_tree(codes, heads, paths, arcs, subtrees, by_token):
+    """Number the parts of a tree; return the subtrees of its tokens."""
     modifiers = [([], []) for _ in range(len(codes) + 1)]
     for modifier, head in enumerate(heads, start=1):
         modifiers[head][LEFT if modifier < head else RIGHT].append(modifier)
-    roots = modifiers[0][RIGHT]
-    order = list(roots)
+    order = list(modifiers[0][RIGHT])
     for token in order:  # grows: heads before their modifiers
         order += modifiers[token][LEFT] + modifiers[token][RIGHT]
     found = {}
@@ -98,15 +103,16 @@ def _fold_tree(codes, heads, paths, arcs, subtrees):
                 arc = arcs.setdefault((owner, found[modifier]), len(arcs))
                 path = paths.setdefault((path, arc), len(paths))
             ends.append(path)
-        found[token] = subtrees.setdefault((code, *ends), len(subtrees))
-    return [found[token] for token in roots]
+        copy = len(subtrees) if by_token else 0
+        found[token] = subtrees.setdefault((code, *ends, copy), len(subtrees))
+    return [found[token] for token in range(1, len(codes) + 1)]
 
 
-def _in_levels(n_symbols, others, paths, arcs, subtrees, roots):
+def _in_levels(n_symbols, others, paths, arcs, subtrees, tokens):
     """Sort the parts by level, arcs within them by block, and all in an order of their own."""
     paths, arcs, subtrees = (
         np.array([*parts], dtype=np.int64).reshape(-1, width)
-        for parts, width in ((paths, 2), (arcs, 2), (subtrees, 3))
+        for parts, width in ((paths, 2), (arcs, 2), (subtrees, 4))
     )
     path_levels, subtree_levels = _find_levels(n_symbols, paths, arcs, subtrees)
     (owners, of_arcs), symbols = arcs.T, subtrees[:, 0]
@@ -145,8 +151,9 @@ def _in_levels(n_symbols, others, paths, arcs, subtrees, roots):
     return Graph(
         pairs,
         subtrees[:, 0].copy(),
-        new_subtrees[list(chain(*roots))],
-        np.repeat(np.arange(len(roots)), list(map(len, roots))),
+        new_subtrees[tokens],
+        None,
+        None,
         Parts(owners, previous, last, new_subtrees[arcs[:, 1]], blocks, *joined),
         levels,
     )
@@ -167,7 +174,7 @@ def _find_levels(n_symbols, paths, arcs, subtrees):
     path_levels, subtree_levels = [0] * len(paths), [0] * len(subtrees)
     arcs, paths, subtrees = arcs.tolist(), paths.tolist(), subtrees.tolist()
     path = 2 * n_symbols
-    for subtree, (_, left, right) in enumerate(subtrees):
+    for subtree, (_, left, right, _) in enumerate(subtrees):
         while path <= max(left, right):
             before, arc = paths[path]
             path_levels[path] = 1 + max(path_levels[before], subtree_levels[arcs[arc][1]])
@@ -261,8 +268,49 @@ def expect_uses(graph, refined, weights):
     log_likelihood : float
         Of all trees, times their weights, in nats.
     """
-    sums, parts = sum_over_trees(graph, refined), graph.parts
+    sums, derivatives, d_stops, d_moves, of_roots, log_likelihood = _differentiate(
+        graph, refined, weights
+    )
     starts, stops, moves = _flatten(refined)
+    n_roots, common = np.zeros((2, *refined.roots.shape))
+    np.add.at(n_roots, graph.symbols, of_roots * sums.subtrees)
+    np.add.at(common, graph.symbols, derivatives.subtrees * sums.subtrees)
+    uses = RefinedOperators(
+        (derivatives.paths[: len(starts)] * starts).reshape(refined.alpha_1.shape),
+        (d_stops * stops).reshape(refined.alpha_inf.shape),
+        np.multiply(d_moves, moves, out=d_moves).reshape(refined.A.shape),
+        refined.blocks,
+        np.zeros_like(refined.backoff),
+        common,
+        n_roots,
+    )
+    return uses, log_likelihood
+
+
+def token_posteriors(graph, refined):
+    """Compute how probable the refinements of tokens are, given their trees.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of several tokens with equal subtrees, these are several.
+    refined : RefinedOperators
+        As for :func:`expect_uses`.
+
+    Returns
+    -------
+    posteriors : ndarray of shape (n_tokens, n_refinements)
+        Rows sum to 1; they are 0 where a tree has no mass.
+    """
+    n_sentences = graph.sentences.max() + 1
+    sums, derivatives, *_ = _differentiate(graph, refined, np.ones(n_sentences))
+    return (derivatives.subtrees * sums.subtrees)[graph.tokens]
+
+
+def _differentiate(graph, refined, weights):
+    """Sum over trees, and differentiate the log likelihood by all parts, and by operators."""
+    sums, parts = sum_over_trees(graph, refined), graph.parts
+    _, stops, moves = _flatten(refined)
     values = root_values(graph, refined, sums)
     n_times = np.bincount(graph.roots, weights[graph.sentences], values.size)
     is_root = n_times > 0
@@ -281,20 +329,7 @@ def expect_uses(graph, refined, weights):
             derivatives.subtrees[chosen] += d_steps[first:last] @ moves[block].T
         _differentiate_subtrees(parts, *level.subtrees, stops, sums, derivatives, d_stops)
         _differentiate_paths(parts, *level.paths, sums, derivatives)
-    n_roots, common = np.zeros((2, *refined.roots.shape))
-    np.add.at(n_roots, graph.symbols, of_roots * sums.subtrees)
-    moves = np.multiply(d_moves, moves, out=d_moves).reshape(refined.A.shape)
-    np.add.at(common, graph.pairs[:, 2], moves.sum(axis=(2, 3, 4)))
-    uses = RefinedOperators(
-        (derivatives.paths[: len(starts)] * starts).reshape(refined.alpha_1.shape),
-        (d_stops * stops).reshape(refined.alpha_inf.shape),
-        moves,
-        refined.blocks,
-        np.zeros_like(refined.backoff),
-        common + n_roots,
-        n_roots,
-    )
-    return uses, float(log_likelihood)
+    return sums, derivatives, d_stops, d_moves, of_roots, float(log_likelihood)
 
 
 @table_kernel

@@ -21,7 +21,13 @@ from sklearn_shag.encoding import (
 )
 from sklearn_shag.learning._automata import fallback_grammar
 from sklearn_shag.learning._base import GenerativeMixin
-from sklearn_shag.learning._derivations import Graph, expect_uses, fold_trees, tree_logs
+from sklearn_shag.learning._derivations import (
+    Graph,
+    expect_uses,
+    fold_trees,
+    token_posteriors,
+    tree_logs,
+)
 from sklearn_shag.learning._em import EMSHAG
 from sklearn_shag.operators import (
     Operators,
@@ -61,6 +67,7 @@ NOISE = 0.02  # by which the halves of a refinement differ at first
 # refinements at most: function words, punctuation. It costs nothing on development sets.
 FEW_MODIFIERS, FEW_REFINEMENTS = 0.2, 4
 TINY = np.finfo(float).tiny
+CHUNK = 200  # sentences whose tokens are told apart at a time: each takes kilobytes
 
 
 def maximise(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
@@ -587,15 +594,20 @@ class RefinedSHAG(GenerativeMixin, Parser):
         potentials, prune = Potentials(batch.indptr, batch.codes), 0.0 if rung else self.prune
         return Scored(grammars[rung], potentials, self._labeller(batch), prune=prune)
 
-    def _fold(self, codes, heads, indptr):
+    def _fold(self, codes, heads, indptr, by_token=False):
         """Fold trees, which may have unknown symbols, and take what they use of the grammar."""
-        graph = fold_trees(codes, heads, indptr, len(self.symbols_) + 1)
+        graph = fold_trees(codes, heads, indptr, len(self.symbols_) + 1, by_token=by_token)
         return graph, extend(self._grammar, graph.pairs)
 
-    def _expect(self, codes, heads, indptr):
-        """How often refinements are used in trees, in expectation; and the pairs of the blocks."""
-        graph, refined = self._fold(codes, heads, indptr)
-        return expect_uses(graph, refined, np.ones(indptr.size - 1))[0], graph.pairs
+    def _token_posteriors(self, codes, heads, indptr):
+        """How probable refinements of the tokens of trees are, (n_tokens, n_refinements)."""
+        found = []
+        for first in range(0, indptr.size - 1, CHUNK):
+            part = indptr[first : first + CHUNK + 1]
+            chosen = slice(part[0], part[-1])
+            folded = self._fold(codes[chosen], heads[chosen], part - part[0], by_token=True)
+            found.append(token_posteriors(*folded))
+        return np.concatenate(found)
 
     def _score_trees(self, batch, heads):
         logs = tree_logs(*self._fold(batch.codes, np.concatenate(heads), batch.indptr))
