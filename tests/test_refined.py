@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductSHAG, RefinedSHAG
-from sklearn_shag.encoding import encode_trees
-from sklearn_shag.inspection import top_refinements
+from sklearn_shag.encoding import encode_sentences, encode_trees
+from sklearn_shag.inspection import approximate_dfa, top_refinements
 from sklearn_shag.learning._derivations import expect_uses, fold_trees, token_posteriors, tree_logs
 from sklearn_shag.learning._refined import _sort_out, expect, maximise, split
 from sklearn_shag.operators import (
@@ -20,6 +20,7 @@ from sklearn_shag.operators import (
     RefinedOperators,
     complete_grammar,
     extend,
+    refined_automaton,
     start_unrefined,
     unfold,
 )
@@ -348,16 +349,16 @@ def test_partial_trees_that_have_one_completion_are_as_good_as_whole_ones():
 def test_partial_trees_teach(trees):
     """What is nowhere in whole trees becomes known; what no tree can have is left out."""
     rng = np.random.default_rng(0)
-    partial = [
+    halves = [
         tree.with_heads(np.where(rng.uniform(size=len(tree)) < 0.5, -1, tree.heads))
         for tree in trees[20:]
     ]
-    partial += [
+    halves += [
         DependencyTree(["NOUN", "NEW"], [-1, 0]),
         DependencyTree(["NOUN", "NONE"], [-1, -1]),
     ]
     impossible = DependencyTree(["DET", "NOUN", "VERB", "ADV"], [3, 4, -1, -1])
-    model = RefinedSHAG(2, 4, max_iter=5, smoothing=1, random_state=0).fit([*trees[:20], *partial])
+    model = RefinedSHAG(2, 4, max_iter=5, smoothing=1, random_state=0).fit([*trees[:20], *halves])
     assert "NEW" in model.symbols_
     assert "NONE" not in model.symbols_
     whole = clone(model).fit(trees[:20])
@@ -368,7 +369,7 @@ def test_partial_trees_teach(trees):
             clone(model).fit([*trees[:20], impossible]).log_likelihoods_, whole.log_likelihoods_
         )
     with pytest.raises(ValueError, match="None of 2 sentences has all its heads"):
-        clone(model).fit(partial[-2:])
+        clone(model).fit(halves[-2:])
 
 
 def test_posteriors_of_tokens_agree_with_the_enumeration():
@@ -542,6 +543,32 @@ def test_product_with_words_is_the_product_of_values(english, trees):
         total = np.logaddexp.reduce(logs)
         mine = one.score_samples([tree]) + other.score_samples([tree])
         assert_allclose(value, mine[0] - total, rtol=1e-9)
+
+
+@compiled
+def test_automaton_of_a_refinement(model, trees):
+    """Over symbols, whatever their refinements; its sequences are those of tokens that have it."""
+    grammar = RefinedGrammar(model.refined_operators_, model.operators_)
+    noun = list(model.symbols_).index("NOUN")
+    automaton, operators = refined_automaton(grammar, noun, 0, 2), unfold(grammar)
+    A = operators.A[noun * 5 + 2, 0]
+    assert_allclose(automaton.A[:-1], A[:-1].reshape(-1, 5, 3, 3).sum(axis=1), rtol=1e-12)
+    assert_allclose(automaton.A[-1], A[-1], rtol=1e-12)
+    assert_allclose(automaton.alpha_1, operators.alpha_1[noun * 5 + 2, 0])
+    assert_allclose(automaton.alpha_inf, operators.alpha_inf[noun * 5 + 2, 0])
+    whole = approximate_dfa(model, "NOUN", "left", trees, min_count=1)
+    sentences = [tree.symbols for tree in trees]
+    codes, indptr = encode_sentences(sentences, model.symbols_)
+    heads = np.concatenate([tree.heads for tree in trees])
+    best = model._token_posteriors(codes, heads, indptr).argmax(axis=1)[codes == noun]
+    for g in np.unique(best):
+        found = approximate_dfa(model, "NOUN", "left", trees, min_count=1, refinement=int(g))
+        assert (found.head, found.n_sequences) == (f"NOUN.{g}", np.sum(best == g))
+    assert best.size == whole.n_sequences
+    with pytest.raises(ValueError, match="NOUN has the refinements 0 to 4, got refinement=5"):
+        approximate_dfa(model, "NOUN", "left", trees, refinement=5)
+    with pytest.raises(TypeError, match="must be a RefinedSHAG"):
+        approximate_dfa(EMSHAG(2, max_iter=1).fit(trees), "NOUN", "left", trees, refinement=0)
 
 
 @compiled

@@ -13,6 +13,7 @@ from sklearn.metrics.pairwise import cosine_distances
 from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences, pair_of
 from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
 from sklearn_shag.inspection._grammars import DIRECTIONS, head_code, open_grammar
+from sklearn_shag.inspection._refinements import open_refinement
 from sklearn_shag.operators import pair_automaton
 from sklearn_shag.sequences import build_prefix_trees, extract_sequences, take_sequences
 from sklearn_shag.treebank import Heads, Sentences, new_graph
@@ -310,6 +311,7 @@ def _name_prefixes(prefixes):
         "direction": [StrOptions(set(DIRECTIONS))],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
+        "refinement": [Interval(Integral, 0, None, closed="left"), None],
     }
 )
 def approximate_dfa(
@@ -321,6 +323,7 @@ def approximate_dfa(
     *,
     n_clusters: int = 10,
     min_count: int = 10,
+    refinement: int | None = None,
 ) -> ApproximateDFA:
     """Approximate a learned automaton by a deterministic one, to see what its states stand for.
 
@@ -345,6 +348,10 @@ def approximate_dfa(
         At most so many clusters. Prefixes whose vectors have the same direction always share one.
     min_count : int, default=10
         Prefixes of fewer sequences are not clustered.
+    refinement : None or int, default=None
+        Of a :class:`~sklearn_shag.RefinedSHAG`: the automaton of this refinement of the head, over
+        symbols whatever their refinements, and sequences of the tokens whose most probable
+        refinement it is, given their trees. None takes the grammar without refinements.
 
     Returns
     -------
@@ -356,10 +363,10 @@ def approximate_dfa(
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is something else.
+        If it is something else, or has no refinements, but one is asked for.
     ValueError
-        If the estimator does not know `head`, X has it fewer than `min_count` times, a parameter is
-        invalid, or X is not valid.
+        If the estimator does not know `head` or the refinement, X has it fewer than `min_count`
+        times, a parameter is invalid, or X is not valid.
 
     See Also
     --------
@@ -414,7 +421,12 @@ def approximate_dfa(
     transform, grammar = open_grammar(estimator)
     symbols = grammar.symbols_
     code, side = head_code(head, symbols), DIRECTIONS.index(direction)
-    sequences = _sequences(transform(X), y, symbols, code, side)
+    if refinement is None:
+        automaton = pair_automaton(grammar.operators_, code, side)
+    else:
+        automaton = open_refinement(grammar, head, code, side, refinement)
+        head = f"{head}.{refinement}"
+    sequences = _sequences(transform(X), y, grammar, code, side, refinement)
     n_sequences = sequences.heads.size
     if n_sequences < min_count:
         raise ValueError(
@@ -424,7 +436,7 @@ def approximate_dfa(
     tree = build_prefix_trees(sequences, symbols.size)[pair_of(code, side)]
     passing = _passing(tree)
     frequent = (passing >= min_count) & (tree.symbol < symbols.size)
-    vectors = _forward_vectors(pair_automaton(grammar.operators_, code, side), tree, frequent)
+    vectors = _forward_vectors(automaton, tree, frequent)
     nodes = np.flatnonzero(vectors.any(axis=1))
     if 0 not in nodes:
         raise ValueError(
@@ -448,13 +460,20 @@ def approximate_dfa(
     )
 
 
-def _sequences(X, y, symbols, head, direction):
-    """The sequences of one head and direction in X."""
+def _sequences(X, y, grammar, head, direction, refinement):
+    """The sequences of one head, or of one refinement of it, and direction in X."""
     sentences, sentence_symbols = check_sentences(X)
+    symbols = grammar.symbols_
     codes, indptr = encode_sentences(sentence_symbols, symbols)
-    sequences = extract_sequences(codes, check_heads(sentences, y), indptr, symbols.size)
-    own = np.flatnonzero((sequences.heads == head) & (sequences.directions == direction))
-    return take_sequences(sequences, own)
+    heads, own, marked = check_heads(sentences, y), codes == head, symbols.size + 1
+    if refinement is not None:
+        own &= grammar._token_posteriors(codes, heads, indptr).argmax(axis=1) == refinement
+    # The tokens whose sequences they are have a code of their own, until they are found.
+    sequences = extract_sequences(np.where(own, marked, codes), heads, indptr, marked + 1)
+    chosen = (sequences.heads == marked) & (sequences.directions == direction)
+    found = take_sequences(sequences, np.flatnonzero(chosen))
+    modifiers = np.where(found.modifiers == marked, head, found.modifiers)
+    return found._replace(heads=np.full_like(found.heads, head), modifiers=modifiers)
 
 
 def _passing(tree):

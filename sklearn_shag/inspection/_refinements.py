@@ -14,6 +14,7 @@ from sklearn_shag.inspection._grammars import (
     open_grammar,
     table_text,
 )
+from sklearn_shag.operators import RefinedGrammar, count_refinements, extend, refined_automaton
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
 
@@ -149,11 +150,7 @@ def top_refinements(
     """
     opened = open_grammar(estimator)
     grammar = opened.parser
-    if not hasattr(grammar, "refined_operators_"):
-        raise TypeError(
-            f"estimator must be a RefinedSHAG, whose symbols have refinements, got a "
-            f"{type(grammar).__name__}."
-        )
+    _require_refinements(grammar)
     head_code(symbol, grammar.symbols_)
     sentences = list(opened.transform(X))
     trees = encode_trees(sentences, y)
@@ -196,6 +193,27 @@ def top_refinements(
         np.array(counts),
         np.array(ratios),
     )
+
+
+def _require_refinements(parser):
+    if not hasattr(parser, "refined_operators_"):
+        raise TypeError(
+            f"estimator must be a RefinedSHAG, whose symbols have refinements, got a "
+            f"{type(parser).__name__}."
+        )
+
+
+def open_refinement(parser, head, code, direction, refinement):
+    """Take the automaton of one refinement of a head, or say that there is none."""
+    _require_refinements(parser)
+    grammar = RefinedGrammar(parser.refined_operators_, parser.operators_)
+    pairs = np.argwhere(grammar.refined.blocks >= 0)
+    size = count_refinements(extend(grammar, pairs), pairs)[code]
+    if refinement >= size:
+        raise ValueError(
+            f"The head {head} has the refinements 0 to {size - 1}, got refinement={refinement}."
+        )
+    return refined_automaton(grammar, code, direction, refinement)
 
 
 def _add_up(trees, code, posteriors, words):

@@ -24,6 +24,7 @@ from sklearn_shag.operators._refined import (
     check_refined,
     count_refinements,
     extend,
+    refined_automaton,
     start_unrefined,
     unfold,
 )

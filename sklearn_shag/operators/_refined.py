@@ -205,6 +205,25 @@ def count_refinements(refined, pairs):
     return (is_used * np.arange(1, is_used.shape[1] + 1)).max(axis=1, initial=1)
 
 
+def refined_automaton(grammar, head, direction, refinement):
+    """Take the automaton of one refinement of a head, over symbols whatever their refinements.
+
+    Parameters
+    ----------
+    grammar : RefinedGrammar
+    head, direction, refinement : int
+
+    Returns
+    -------
+    automaton : Operators
+    """
+    n_symbols = len(grammar.refined.roots)
+    pairs = np.array([(head, direction, modifier) for modifier in range(n_symbols + 1)])
+    refined = extend(grammar, pairs)
+    alpha_1, alpha_inf = (part[head, direction, :, refinement] for part in refined[:2])
+    return Operators(alpha_1, alpha_inf, refined.A.sum(axis=1)[..., refinement].swapaxes(1, 2))
+
+
 def back_off(unrefined, common, pairs):
     """Moves of a grammar without refinements, by refinement of the modifier; of heads there is one.
 
