@@ -1,13 +1,14 @@
 """Hidden relations: how well grammars with refinements parse, and what they and pruning cost.
 
-Usage: python benchmarks/hidden_relations.py [FOLDER] [--dev] [--few]
+Usage: python benchmarks/hidden_relations.py [FOLDER] [--dev] [--few] [--states]
 
 FOLDER holds the treebanks (default: the environment variable SKLEARN_SHAG_DATA). Printed are
 unlabelled attachment scores in percent on test sets (with --dev: development sets), from gold tags
 alone unless words are named, punctuation scored: of three seeds their mean and spread, and that of
 their averaged marginals; products and averages with a grammar of words, of the first seed. Then CPU
 seconds of fits, sentences a second in one thread beside dgemm, sizes of pickles and files, and how
-far pruning moves marginals. With --few: of three draws of few trees, on development sets.
+far pruning moves marginals. With --few: of three draws of few trees, on development sets; with
+--states: of numbers of states and refinements, on that of English.
 """
 
 import argparse
@@ -80,7 +81,7 @@ def report_cost(model, train, test):
     parsers = {
         f"k = {k}, prune={prune}": model.truncate(k).set_params(prune=prune)
         for k in (8, 16)
-        for prune in (1e-3, 0)
+        for prune in (model.prune, 0)
     }
     calls = {name: lambda parser=parser: parser.predict(test) for name, parser in parsers.items()}
     seconds = minima({"dgemm": dgemm, **calls}, rounds=3)
@@ -126,11 +127,20 @@ def report_few_trees(name, train, dev):
         print(f"{name}, {n} trees: {parts}", flush=True)
 
 
+def report_states(name, train, dev):
+    for n_states in (1, 2, 3, 4, 6):
+        models = [RefinedSHAG(n_states, random_state=seed).fit(train) for seed in SEEDS]
+        for k in (1, 2, 4, 8, 16):
+            scores = percent([model.truncate(k).score(dev) for model in models])
+            print(f"{name}, n = {n_states}, k = {k}: {scores}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--dev", action="store_true")
     parser.add_argument("--few", action="store_true")
+    parser.add_argument("--states", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     for name, column in TREEBANKS:
@@ -139,6 +149,9 @@ def main():
             if (name, column) in (TREEBANKS[0], TREEBANKS[2]):
                 report_few_trees(name, treebank.train, treebank.dev[:600])
             continue
+        if arguments.states:
+            report_states(name, treebank.train, treebank.dev)
+            break
         feature = TokenFeature(column)
         train = feature.fit_transform(treebank.train)
         test = feature.transform(treebank.dev if arguments.dev else treebank.test)
