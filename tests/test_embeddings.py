@@ -111,6 +111,14 @@ def test_files_hold_them_but_not_the_parameter(english, fitted, tmp_path):
         load_model(tmp_path / "model.npz")
 
 
+def test_files_hold_them_beside_several_columns(english, vectors, tmp_path):
+    settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
+    columns = ["upos", "shape"]
+    fitted = BiaffineParser(columns, embeddings=vectors, **settings).fit(english[:20])
+    save_model(fitted, tmp_path / "model.npz")
+    assert load_model(tmp_path / "model.npz").columns_ == ("upos", "shape", "vector")
+
+
 def test_files_with_other_vectors_are_refused(fitted, tmp_path):
     damaged = clone(fitted)
     vars(damaged).update(vars(fitted))

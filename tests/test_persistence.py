@@ -817,6 +817,14 @@ class TestDamage:
         write_parts(small_words, header, arrays)
         assert_refused(small_words)
 
+    def test_labels_that_no_file_of_trees_can_hold(self, small_words):
+        header, arrays = first_parts(small_words)
+        labels = header["model"]["attributes"]["labels_"]
+        header["model"]["attributes"]["labels_"] = [f"{label}\t" for label in labels]
+        write_parts(small_words, header, arrays)
+        with pytest.raises(ModelFileError, match="labels_ holds values that have a tab or line end"):
+            load_model(small_words)
+
     def test_labels_without_counts(self, small_words):
         header, arrays = read_parts(small_words)
         empty = {name: a[:0] for name, a in arrays.items() if "label_counts_" in name}

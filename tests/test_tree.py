@@ -515,8 +515,11 @@ class TestSvg:
         for start, top, end in self.arcs(tree):
             assert min(start, end, top) >= 0
             assert max(start, end) <= float(root.get("width"))
-        for text in root.iter(f"{SVG}text"):
-            assert 0 < float(text.get("y")) < float(root.get("height")) - 4
+        lowest = [float(text.get("y")) for text in root.iter(f"{SVG}text")]
+        height = float(root.get("height"))
+        assert 0 < min(lowest)
+        assert height - 24 < max(lowest) < height - 4
+        assert min(top for _, top, _ in self.arcs(tree)) < 24
 
     def test_labels_are_in_the_middle_of_their_arcs(self, tree):
         root = ElementTree.fromstring(tree._repr_svg_())
