@@ -13,7 +13,7 @@ from sklearn_shag import EMSHAG, LexicalizedSHAG, ProductSHAG, RefinedSHAG
 from sklearn_shag.encoding import encode_sentences, encode_trees
 from sklearn_shag.inspection import approximate_dfa, top_refinements
 from sklearn_shag.learning._derivations import expect_uses, fold_trees, token_posteriors, tree_logs
-from sklearn_shag.learning._refined import _sort_out, expect, maximise, split
+from sklearn_shag.learning._refined import _fold_treebank, expect, maximise, split
 from sklearn_shag.operators import (
     Operators,
     RefinedGrammar,
@@ -330,7 +330,7 @@ def test_partial_trees_that_have_one_completion_are_as_good_as_whole_ones():
     weights = np.random.default_rng(0).uniform(0.5, 2, len(trees))
     found = []
     for X in (trees, hide(trees, range(30, len(trees)))):
-        treebank = _sort_out(
+        treebank = _fold_treebank(
             encode_trees(X, sample_weight=weights, partial=True), fold(trees)[0].heads, 1
         )
         refined = extend(grammar, treebank.graph.pairs)

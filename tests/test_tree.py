@@ -517,7 +517,7 @@ class TestSvg:
             assert max(start, end) <= float(root.get("width"))
         lowest = [float(text.get("y")) for text in root.iter(f"{SVG}text")]
         height = float(root.get("height"))
-        assert 0 < min(lowest)
+        assert min(lowest) > 0
         assert height - 24 < max(lowest) < height - 4
         assert min(top for _, top, _ in self.arcs(tree)) < 24
 

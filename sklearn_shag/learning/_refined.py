@@ -34,6 +34,7 @@ from sklearn_shag.operators import (
     RefinedGrammar,
     RefinedOperators,
     back_off,
+    count_refinements,
     extend,
     sample_derivations,
     start_unrefined,
@@ -137,7 +138,8 @@ def limit_refinements(uses, pairs, n_refinements):
     n_tokens = uses.common.sum(axis=1)
     n_modifiers = np.bincount(pairs[:, 0], uses.A.sum(axis=(1, 2, 3, 4)), n_tokens.size)
     is_bare = n_modifiers < FEW_MODIFIERS * n_modifiers.sum() / n_tokens.sum() * n_tokens
-    return np.where(is_bare, np.minimum(FEW_REFINEMENTS, n_refinements), n_refinements)
+    limits = np.where(is_bare, np.minimum(FEW_REFINEMENTS, n_refinements), n_refinements)
+    return np.maximum(limits, count_refinements(uses, pairs))  # there may be more from a warm start
 
 
 def split(refined, uses, pairs, sizes, rng):
@@ -193,9 +195,7 @@ class Treebank(NamedTuple):
 
     graph: Graph  # of whole trees
     weights: np.ndarray  # of these
-    partial: (
-        Potentials | None
-    )  # sentences with the arcs that their known heads leave; None for none
+    partial: Potentials | None  # others, with the arcs that their known heads leave
     partial_weights: np.ndarray
     n_jobs: int | None
 
@@ -216,13 +216,16 @@ def expect(treebank, refined, unrefined):
     """
     uses, log_likelihood = expect_uses(treebank.graph, refined, treebank.weights)
     if treebank.partial is not None:
-        weights = treebank.partial_weights
         results = chart(
-            *(RefinedGrammar(refined, unrefined), treebank.partial),
-            **{"marginals": False, "counts": True, "weights": weights, "n_jobs": treebank.n_jobs},
+            RefinedGrammar(refined, unrefined),
+            treebank.partial,
+            marginals=False,
+            counts=True,
+            weights=treebank.partial_weights,
+            n_jobs=treebank.n_jobs,
         )
         uses = RefinedOperators(*map(np.add, uses, results.counts))._replace(blocks=refined.blocks)
-        log_likelihood += weights @ results.log_abs_z
+        log_likelihood += treebank.partial_weights @ results.log_abs_z
     return uses, log_likelihood
 
 
@@ -509,11 +512,9 @@ class RefinedSHAG(GenerativeMixin, Parser):
         em = EMSHAG(self.n_states, init="moments", smoothing=1.0, random_state=rng)
         em.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
         completed = trees._replace(heads=_complete(trees, em))
-        treebank, sequences = (
-            _sort_out(trees, completed.heads, self.n_jobs),
-            sequences_of(completed),
-        )
-        pairs, statistics = treebank.graph.pairs, count_trees(completed, sequences)
+        treebank = _fold_treebank(trees, completed.heads, self.n_jobs)
+        pairs, sequences = treebank.graph.pairs, sequences_of(completed)
+        statistics = count_trees(completed, sequences)
         if self.warm_start and hasattr(self, "refined_operators_"):
             self._check_start(trees.symbols)
             unrefined, stages = self.operators_, self.stages_
@@ -662,7 +663,7 @@ def _complete(trees, learner):
     return np.concatenate([next(found) if UNKNOWN in t.heads else t.heads for t in decoded])
 
 
-def _sort_out(trees, completed, n_jobs):
+def _fold_treebank(trees, completed, n_jobs):
     """Fold whole trees, and take what partial ones leave open."""
     is_partial = np.minimum.reduceat(trees.heads, trees.indptr[:-1]) == UNKNOWN
     indptr, tokens = places_of(trees.indptr, np.flatnonzero(~is_partial))
