@@ -150,6 +150,7 @@ def test_chart_agrees_with_the_enumeration(n_symbols, n_states, k, n_classes):
     assert_allclose(found.counts.roots.ravel(), roots, atol=1e-10)
 
 
+@compiled
 @over("n_states", [1, 2])
 def test_symbols_may_have_fewer_refinements_than_others(n_states):
     """Last or first, those that there are none of make no difference, but shorter rows if last."""
