@@ -95,6 +95,7 @@ sphinx_gallery_conf = {
             "plot_active_learning.py",
             "plot_errors_by_distance.py",
             "plot_automaton.py",
+            "plot_refinements.py",
             "plot_sample_sentences.py",
             "plot_save_and_serve.py",
             "plot_streaming.py",
