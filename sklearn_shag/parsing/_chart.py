@@ -187,8 +187,12 @@ def cut(lengths, chunk_cost):
     return [order[start:stop] for start, stop in pairwise(cuts.tolist())]
 
 
-def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, counts=None):
+def run_charts(
+    grammar, factors, with_uses=True, of_memory=False, weights=None, counts=None, which=None
+):
     """Sum over the trees of the sentences of a chunk.
+
+    The fast chart does what is in its range, and tells what has no tree; the scaled one the rest.
 
     Parameters
     ----------
@@ -202,6 +206,8 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
         How often the uses of each sentence are counted.
     counts : None, Counts or RefinedCounts, default=None
         Of the grammar: what is used of its operators is added.
+    which : None or int ndarray, default=None
+        The sentences that are asked for, the shortest first; None for all.
 
     Returns
     -------
@@ -211,8 +217,19 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
     lengths = factors.indptr[1:] - factors.indptr[:-1]
     results = new_results(factors, with_uses, of_memory)
     weights = np.ones(lengths.size) if weights is None else weights
-    pending = lengths.argsort(kind="stable")
-    _kind_of(grammar).run(grammar, factors, pending, results, weights, counts)
+    pending = lengths.argsort(kind="stable") if which is None else which
+    if isinstance(grammar, PackedRefined):
+        _run_refined(grammar, factors, pending, results, weights, counts or NO_REFINED_COUNTS)
+        pending = pending[:0]
+    elif grammar.fast is not None:
+        of_fast = (counts or NO_COUNTS).fast
+        states = run_fast(grammar, factors, pending, results, weights, of_fast)
+        results.route[pending[states == DONE]] = ROUTES.index("fast")
+        pending = pending[states == OUT_OF_RANGE]
+    if pending.size:
+        of_scaled = (counts or NO_COUNTS).scaled
+        done = run_scaled(grammar.operators, factors, pending, results, weights, of_scaled)
+        results.route[pending[done]] = ROUTES.index("scaled")
     for s in np.flatnonzero(results.route == ROUTES.index("none")):
         of_arcs = slice(factors.begins[s], factors.begins[s + 1])
         results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
@@ -220,49 +237,34 @@ def run_charts(grammar, factors, with_uses=True, of_memory=False, weights=None, 
     return results
 
 
-def _run_unrefined(grammar, factors, pending, results, weights, counts):
-    """The fast chart does what is in its range, and tells what has no tree; the scaled the rest."""
-    counts = NO_COUNTS if counts is None else counts
-    if grammar.fast is not None:
-        states = run_fast(grammar, factors, pending, results, weights, counts.fast)
-        results.route[pending[states == DONE]] = ROUTES.index("fast")
-        pending = pending[states == OUT_OF_RANGE]
-    if pending.size:
-        done = run_scaled(grammar.operators, factors, pending, results, weights, counts.scaled)
-        results.route[pending[done]] = ROUTES.index("scaled")
-
-
 def _run_refined(grammar, factors, pending, results, weights, counts):
     """What leaves the doubles is summed anew, by scales of its own."""
-    counts = NO_REFINED_COUNTS if counts is None else counts
     log_totals = np.full(pending.size, np.nan)
     states = run_refined(grammar, factors, pending, log_totals, results, weights, counts)
     results.route[pending[states == DONE]] = ROUTES.index("fast")
     pending = pending[states != DONE]
     if pending.size:
         # Without refinements the total is of about the same size, and the chart has more range.
-        totals = new_results(factors, with_uses=False)
-        _run_unrefined(grammar.unrefined, factors, pending, totals, weights, None)
+        totals = run_charts(grammar.unrefined, factors, with_uses=False, which=pending)
         pending = pending[totals.sign[pending] > 0]
         log_totals = totals.log_abs_z[pending]
         states = run_refined(grammar, factors, pending, log_totals, results, weights, counts)
         results.route[pending[states == DONE]] = ROUTES.index("fast")
 
 
-class _Kind(NamedTuple):
-    """How to sum over trees of one kind of grammar."""
+class _Counting(NamedTuple):
+    """How uses of the operators of one kind of grammar are counted."""
 
-    run: Callable  # fills in results, and adds to counts
     new_counts: Callable
     finish_counts: Callable  # makes operators of those of all chunks
-    chunk_cost: float  # where counts are wanted, which may be large
+    chunk_cost: float  # they may be large, and each chunk has its own
 
 
-def _kind_of(grammar):
+def _counting_of(grammar):
     if isinstance(grammar, PackedRefined):
         cost = FEWER_WITH_REFINEMENTS * CHUNK_COST
-        return _Kind(_run_refined, new_refined_counts, finish_refined_counts, cost)
-    return _Kind(_run_unrefined, new_counts, finish_counts, CHUNK_COST)
+        return _Counting(new_refined_counts, finish_refined_counts, cost)
+    return _Counting(new_counts, finish_counts, CHUNK_COST)
 
 
 def chart(
@@ -363,9 +365,12 @@ def chart(
 def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=False, n_jobs=None):
     """Do what :func:`chart` does, with what has been checked."""
     weights = np.ones(potentials.indptr.size - 1) if weights is None else weights
-    # Sums of counts must not depend on workers, so chunks do not, if there are any.
-    kind, cost = _kind_of(packed), CHUNK_COST_ALONE if count_workers(n_jobs) == 1 else CHUNK_COST
-    chunks = cut(np.diff(potentials.indptr), kind.chunk_cost if counts else cost)
+    counting, cost = _counting_of(packed), CHUNK_COST
+    if counts:  # their sums must not depend on workers, so chunks do not
+        cost = counting.chunk_cost
+    elif count_workers(n_jobs) == 1:
+        cost = CHUNK_COST_ALONE
+    chunks = cut(np.diff(potentials.indptr), cost)
     task = partial(_chart_task, packed, with_uses=marginals, with_counts=counts)
     if len(chunks) == 1:
         parts = [task(potentials, weights)]
@@ -384,14 +389,14 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
             uses if marginals and like is not None else None
             for uses, like in zip(results[4:], given, strict=True)
         ),
-        kind.finish_counts([part for _, part in parts], packed) if counts else None,
+        counting.finish_counts([part for _, part in parts], packed) if counts else None,
     )
 
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
     factors, counts = as_factors(potentials), None
     if with_counts:
-        counts = _kind_of(packed).new_counts(packed)
+        counts = _counting_of(packed).new_counts(packed)
     with_arcs = with_uses or with_counts
     return run_charts(packed, factors, with_arcs, with_uses, weights, counts), counts
 
