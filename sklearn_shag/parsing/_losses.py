@@ -352,16 +352,10 @@ def _take_known(heads, indptr, begins, arcs, kinds, log_known, used):
 
 @inner_table_kernel
 def _is_projective_tree(heads):
-    """Whether heads make a projective tree with one root: without cycles and crossing arcs."""
+    """Whether a tree is projective and has one root: without crossing arcs."""
     n, n_roots = heads.size, 0
     for m in range(1, n + 1):
         n_roots += heads[m - 1] == 0
-        ancestor, n_steps = m, 0
-        while ancestor and n_steps <= n:
-            ancestor = heads[ancestor - 1]
-            n_steps += 1
-        if ancestor:
-            return False  # a cycle
         low, high = min(m, heads[m - 1]), max(m, heads[m - 1])
         for k in range(low + 1, high):
             if heads[k - 1] < low or heads[k - 1] > high:
