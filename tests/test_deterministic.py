@@ -84,6 +84,13 @@ def test_marginals_are_those_of_the_enumeration(english):
     assert_allclose(model.predict_marginals([sentence])[0], expected, rtol=1e-9, atol=1e-11)
 
 
+def test_viterbi_of_what_has_no_mass_is_that_of_the_fallback():
+    model = DeterministicSHAG(decoder="viterbi").fit([["DET", "NOUN"]], [[2, 0]])
+    heads = model.predict([["NOUN", "NOUN"], ["DET", "NOUN"]])
+    assert sorted(heads[0]) in ([0, 1], [0, 2])
+    assert list(heads[1]) == [2, 0]
+
+
 def test_viterbi_maximises_the_probability_of_the_tree(english):
     model = DeterministicSHAG("first", smoothing=1, decoder="viterbi").fit(english)
     sentences = [tree.symbols for tree in english if len(tree) <= 6]

@@ -147,6 +147,7 @@ GUESSES = {
     "a number and words": ("1 man went up the hill and came down again", "plain text"),
     "spaces": ("1  The  the  DET  DT  _  2  det  _  _", "spaces for tabs"),
     "spaces, no head": ("1 The the DET DT _ _ _ _ _", "spaces for tabs"),
+    "spaces, a relation without a head": ("1 The the DET DT _ _ det _ _", "spaces for tabs"),
     "a table with commas": ("id,form,upos,head", "a table with commas or"),
     "a table with semicolons": ("1;The;DET;", "a table with commas or semi"),
     "JSON without spaces": ('{"id":0,"form":"The","upos":"DET"}', "JSON"),

@@ -455,6 +455,7 @@ class TestSvg:
         arcs = []
         for curve in curves:
             x0, y0, _, y1, _, y2, x3, y3 = map(float, curve[1:].replace("C", " ").split())
+            assert y3 < y0 < float(arrows[0].split("l")[0].split()[1])  # no arc begins in a word
             arcs.append((x0, (y0 + 3 * y1 + 3 * y2 + y3) / 8, x3))  # Bezier's curve at 1/2
         return arcs
 
