@@ -14,8 +14,8 @@ from sklearn_shag.conditional._base import ConditionalParser, count_known_labels
 from sklearn_shag.encoding import encode_sentences
 from sklearn_shag.learning import DeterministicSHAG, OperatorMixin, TreeLearner
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import Potentials, grammar_loss, pack_grammar
-from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, allowed_arcs
+from sklearn_shag.parsing import Potentials, grammar_loss, keep_known, pack_grammar
+from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
@@ -376,10 +376,8 @@ def _objective(space, free, known, weights, alpha, vector, *, n_jobs, losses):
 def _potentials(trees, symbols):
     """The sentences for the chart, with all arcs, and with those of known heads alone."""
     codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
-    heads = np.split(trees.heads, indptr[1:-1])
-    arcs = [np.where(part, 0.0, -np.inf).ravel() for part in allowed_arcs(heads)]
     free = Potentials(indptr, codes)
-    return free, free._replace(arcs=np.concatenate(arcs))
+    return free, keep_known(free, trees.heads)
 
 
 def _check_operators(operators, name):

@@ -9,6 +9,7 @@ from sklearn_shag.encoding._batch import (
     all_arcs,
     arc_begins,
     arcs_of_heads,
+    observed_arcs,
     places_of,
     places_of_heads,
     take_sentences,

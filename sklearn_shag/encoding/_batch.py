@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding._alphabet import LEFT, RIGHT
+from sklearn_shag.utils._heads import UNKNOWN
 
 
 class Batch(NamedTuple):
@@ -92,6 +93,12 @@ def all_arcs(indptr):
     places = np.arange(begins[-1]) - np.repeat(begins[:-1], sizes)
     modifiers, heads = np.divmod(places, np.repeat(lengths + 1, sizes))
     return Arcs(begins, modifiers + 1, heads)
+
+
+def observed_arcs(heads, arcs, indptr):
+    """Tell which of all arcs known heads leave; `heads` is flat, -1 where they are not known."""
+    known = heads[arcs.tokens(indptr)]
+    return (known == UNKNOWN) | (known == arcs.heads)
 
 
 def places_of_heads(indptr, heads):

@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from sklearn_shag.encoding import RIGHT, all_arcs
+from sklearn_shag.encoding import RIGHT
 from sklearn_shag.learning import Expected, climb_to_the_end
 from sklearn_shag.operators import Operators, complete_grammar
-from sklearn_shag.parsing import Potentials, best_trees, chart
-from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.parsing import Potentials, best_trees, chart, keep_known
 
 
 class Form(NamedTuple):
@@ -250,17 +249,10 @@ def _expect(text, form, viterbi, n_jobs, estimated):
     scores = None
     if viterbi:
         heads, scores = best_trees(grammar, potentials, n_jobs=n_jobs)
-        best = observed_arcs(np.concatenate(heads), all_arcs(text.indptr), text.indptr)
-        potentials = potentials._replace(arcs=np.where(best, 0.0, -np.inf))
+        potentials = keep_known(potentials, np.concatenate(heads))
     found = chart(
         grammar, potentials, marginals=False, counts=True, weights=text.weights, n_jobs=n_jobs
     )
     scores = found.log_abs_z if scores is None else scores
     log_likelihood = float(text.weights @ scores)
     return Expected(found.counts, log_likelihood, log_likelihood + estimated.log_prior)
-
-
-def observed_arcs(heads, arcs, indptr):
-    """Tell which of all arcs known heads leave; `heads` is flat, -1 where they are not known."""
-    known = heads[arcs.tokens(indptr)]
-    return (known == UNKNOWN) | (known == arcs.heads)

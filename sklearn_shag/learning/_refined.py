@@ -45,6 +45,7 @@ from sklearn_shag.parsing import (
     Scored,
     chart,
     has_projective_completion,
+    keep_known,
     pack_grammar,
     pack_refined,
 )
@@ -649,10 +650,10 @@ def _encode_learnable(X, y, sample_weight):
 
 def _complete(trees, learner):
     """Complete partial trees by what a learner learns from the whole ones; return all heads."""
+    if trees.heads.min() > UNKNOWN:
+        return trees.heads
     decoded = decode_trees(trees.symbols, trees.codes, trees.heads, trees.indptr)
     is_partial = np.array([UNKNOWN in tree.heads for tree in decoded])
-    if not is_partial.any():
-        return trees.heads
     partial, whole = (list(compress(decoded, chosen)) for chosen in (is_partial, ~is_partial))
     allowed = arcs_left_by([tree.heads for tree in partial])
     with catch_warnings():
@@ -673,9 +674,8 @@ def _fold_treebank(trees, completed, n_jobs):
         indptr, tokens = places_of(trees.indptr, np.flatnonzero(is_partial))
         codes, root = trees.codes[tokens], trees.symbols.size
         others = np.stack(arcs_of_heads(indptr, completed[tokens]).symbols(codes, indptr, root), 1)
-        allowed = arcs_left_by(np.split(trees.heads[tokens], indptr[1:-1]))
-        scores = np.where(np.concatenate([part.ravel() for part in allowed]), 0.0, -np.inf)
-        partial, others = Potentials(indptr, codes, scores), others[others[:, 0] < root]
+        others = others[others[:, 0] < root]
+        partial = keep_known(Potentials(indptr, codes), trees.heads[tokens])
     graph = fold_trees(*whole, trees.symbols.size, others)
     return Treebank(graph, weights[~is_partial], partial, weights[is_partial], n_jobs)
 

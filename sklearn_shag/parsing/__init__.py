@@ -25,7 +25,12 @@ from sklearn_shag.parsing._parse import (
     solve,
     solve_derivations,
 )
-from sklearn_shag.parsing._potentials import Potentials, pack_grammar, packed_unit_grammar
+from sklearn_shag.parsing._potentials import (
+    Potentials,
+    keep_known,
+    pack_grammar,
+    packed_unit_grammar,
+)
 from sklearn_shag.parsing._refined_sums import pack_refined
 from sklearn_shag.parsing._scaled_chart import InsideOutside, inside_outside
 from sklearn_shag.parsing._trees import (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import RIGHT, arc_begins
+from sklearn_shag.encoding import RIGHT, all_arcs, arc_begins, observed_arcs
 from sklearn_shag.operators import Operators, check_shapes
 from sklearn_shag.parsing._fast_sums import LARGEST_IN_RANGE
 from sklearn_shag.utils._arrays import as_integers, check_finite, check_range, check_shape, log_of
@@ -371,6 +371,24 @@ def unit_grammar():
     """Make the grammar that gives every tree the value 1, for sentences of one symbol."""
     ones = np.ones((3, 2, 1))
     return Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
+
+
+def keep_known(potentials, heads):
+    """Give potentials the scores of known heads alone: all arcs that these leave are alike.
+
+    Parameters
+    ----------
+    potentials : Potentials
+    heads : int ndarray of shape (n_tokens,)
+        -1 where they are not known.
+
+    Returns
+    -------
+    potentials : Potentials
+    """
+    indptr = potentials.indptr
+    left = observed_arcs(heads, all_arcs(indptr), indptr)
+    return potentials._replace(arcs=np.where(left, 0.0, -np.inf))
 
 
 def potentials_of_arcs(indptr, arcs):
