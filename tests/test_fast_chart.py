@@ -491,6 +491,19 @@ class TestLadder:
             assert_array_equal(run(operators, sentences)[0][1:], False)
         assert_array_equal(self.assert_bulk_agrees(operators, fallback, sentences), 1)
 
+    @over("direction", [oracles.LEFT, oracles.RIGHT])
+    @over("n_states", [1, 2])
+    def test_one_arc_out_of_range(self, n_states, direction):
+        """At the end of a sentence; what it leads to is in range again."""
+        operators, fallback = even_grammar(32, n_states), even_grammar(33, n_states)
+        operators.alpha_1[0, direction] *= 1e60
+        operators.A[0, direction, 1] *= 1e40
+        operators.alpha_inf[0, direction] *= 1e-60
+        operators.alpha_inf[1, direction] *= 1e-40
+        codes = np.array([0, 1] if direction == oracles.RIGHT else [1, 0])
+        assert_array_equal(run(operators, [codes])[0], False)
+        assert_array_equal(self.assert_bulk_agrees(operators, fallback, [codes]), 1)
+
     @over("size", [1e-80, 1e80])
     @over("direction", [oracles.LEFT, oracles.RIGHT])
     @over("n_states", [1, 2])

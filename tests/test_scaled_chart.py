@@ -491,6 +491,18 @@ def test_offsets_of_scores_change_nothing_but_log_z(random_grammar, offset):
         assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
+@over("score", [-1e20, 1e20])
+def test_scores_that_are_all_alike_change_only_log_z(random_grammar, score):
+    """However large: only gaps between the scores of arcs to a token decide what is possible."""
+    operators = random_grammar(5)
+    factors = oracles.random_factors(np.random.default_rng(5), [4], 4, 1) | {"arcs": np.zeros(20)}
+    plain, _, _ = run(operators, factors)
+    results, done, _ = run(operators, factors | {"arcs": np.full(20, score)})
+    assert done.all()
+    assert_allclose(results.log_abs_z, 4 * score, rtol=1e-15)
+    assert_allclose(results.arcs, plain.arcs, rtol=1e-12)
+
+
 @over("scale", [30.0, 2e3, 1e9])
 def test_gaps_between_scores_that_no_double_bridges(scale):
     """Log Z is that of the best trees, however much worse their arcs are than forbidden ones."""

@@ -223,12 +223,11 @@ def _scale(group, member, m, exponent):
 
 @inner_table_kernel
 def scale_by_first_tokens(group, n):
-    """Scale sentences by what each of their first tokens, 1 <= m < n, contributes to Z."""
+    """Scale longer sentences by what each of their tokens 1 <= m < n contributes to Z."""
     for member in range(group.lengths.size):
         if not group.n_wrong[member]:
             continue
-        end = min(n, group.lengths[member] + 1)
-        exponent = round(_log2_value(group, member, np.int64(1), end) / (end - 1))
+        exponent = round(_log2_value(group, member, np.int64(1), n) / (n - 1))
         for m in range(1, group.lengths[member] + 1):
             _scale(group, member, m, group.exponents[m, member] + exponent)
 
