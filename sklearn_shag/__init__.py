@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 # say what is wrong with an option, without a second of importing scikit-learn.
 _MODULES = {
     "DMV": "induction._dmv",
+    "EMAutomaton": "automata._em",
     "EMSHAG": "learning._em",
     "AveragedSHAG": "ensembles._averaged",
     "BaseSHAG": "learning._base",
@@ -32,6 +33,7 @@ _MODULES = {
     "ModelFileError": "model_files._archive",
     "ProductSHAG": "ensembles._product",
     "RefinedSHAG": "learning._refined",
+    "SpectralAutomaton": "automata._spectral",
     "SpectralSHAG": "learning._spectral",
     "SpectralSHAGCV": "learning._spectral_cv",
     "Tagger": "network._tagger",
@@ -39,6 +41,7 @@ _MODULES = {
     "save_model": "model_files._persistence",
 }
 _FOLDERS = (
+    "automata",
     "datasets",
     "features",
     "inspection",
@@ -55,6 +58,8 @@ __all__ = ["__version__", *_MODULES]
 
 if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag._dummy import DummyParser as DummyParser
+    from sklearn_shag.automata._em import EMAutomaton as EMAutomaton
+    from sklearn_shag.automata._spectral import SpectralAutomaton as SpectralAutomaton
     from sklearn_shag.conditional._crf import CRFParser as CRFParser
     from sklearn_shag.conditional._tuned import ConditionalSHAG as ConditionalSHAG
     from sklearn_shag.ensembles._averaged import AveragedSHAG as AveragedSHAG

@@ -10,15 +10,12 @@ from scipy import special, stats
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG
+from sklearn_shag.automata import _expectation, em_automaton, moments_start, random_start
+from sklearn_shag.automata._expectation import expected_uses
 from sklearn_shag.encoding import encode_trees
-from sklearn_shag.learning import _expectation
 from sklearn_shag.learning._deterministic import deterministic_automaton
 from sklearn_shag.learning._expectation import (
     deterministic_start,
-    em_automaton,
-    expected_uses,
-    moments_start,
-    random_start,
     split_prefix_trees,
 )
 from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
@@ -275,7 +272,7 @@ def test_learned_from_its_own_samples_an_automaton_keeps_its_place():
 def test_random_starts_are_those_of_the_paper():
     """All states emit alike, by relative frequency; T and the vectors are random."""
     moments = exact_moments(random_automaton(np.random.default_rng(1), n_symbols=4))
-    start = random_start(moments, 3, np.random.RandomState(0))
+    start = random_start(moments.bigrams, 3, np.random.RandomState(0))
     emitted = start.A.sum(axis=1) / start.A.sum(axis=(0, 1))
     relative = moments.bigrams[:-1].sum(axis=1) / moments.bigrams[:-1].sum()
     assert_allclose(emitted, np.repeat(relative[:, None], 3, axis=1), rtol=1e-9)
@@ -288,7 +285,7 @@ def test_random_starts_are_drawn_uniformly():
     """Stopping probabilities from (0, 1), distributions of states from the simplex."""
     moments = exact_moments(random_automaton(np.random.default_rng(1), n_symbols=2))
     rng = np.random.RandomState(0)
-    starts = [random_start(moments, 3, rng) for _ in range(1000)]
+    starts = [random_start(moments.bigrams, 3, rng) for _ in range(1000)]
     stops = np.ravel([start.alpha_inf for start in starts])
     moves = np.array([start.A.sum(axis=0) for start in starts])
     following = moves / moves.sum(axis=1, keepdims=True)
@@ -356,8 +353,8 @@ def test_starts_are_proper_and_give_everything_seen_a_probability(n_states, engl
             random_automaton(np.random.default_rng(automaton_seed), n_symbols=4)
         )
         for start in (
-            random_start(moments, n_states, np.random.RandomState(0)),
-            moments_start(moments, n_states),
+            random_start(moments.bigrams, n_states, np.random.RandomState(0)),
+            moments_start(moments.bigrams, n_states),
             deterministic_start(moments, n_states),
         ):
             assert start.alpha_1.shape == (n_states,)
@@ -372,8 +369,8 @@ def test_moments_start_close_to_the_truth():
     for seed in range(5):
         moments = exact_moments(random_automaton(np.random.default_rng(seed), n_symbols=4))
         starts = {
-            "random": random_start(moments, 2, np.random.RandomState(0)),
-            "moments": moments_start(moments, 2),
+            "random": random_start(moments.bigrams, 2, np.random.RandomState(0)),
+            "moments": moments_start(moments.bigrams, 2),
         }
         for name, start in starts.items():
             error = np.abs(exact_moments(start).bigrams - moments.bigrams).sum()
@@ -494,7 +491,7 @@ def test_fit_is_em_by_hand(english, smoothing, tol, max_iter):
         moments = pair_moments(statistics, head, direction, smoothing)
         prior = priors[direction] if head < n_symbols else None
         automaton, log_likelihoods, converged = smoothed_by_hand(
-            moments_start(moments, 3), prefix_trees[pair], prior, max_iter, tol
+            moments_start(moments.bigrams, 3), prefix_trees[pair], prior, max_iter, tol
         )
         assert_allclose(model.operators_.alpha_1[head, direction], automaton.alpha_1, rtol=1e-8)
         assert_allclose(
@@ -539,7 +536,7 @@ def test_the_best_of_the_starts_is_kept(english):
         head, direction = divmod(pair, 2)
         rng = np.random.RandomState(seeds[pair])
         moments = pair_moments(statistics, head, direction)
-        runs = [em_by_hand(random_start(moments, 3, rng), tree, 6) for _ in range(4)]
+        runs = [em_by_hand(random_start(moments.bigrams, 3, rng), tree, 6) for _ in range(4)]
         last = [log_likelihoods[-1] for _, log_likelihoods in runs]
         best = int(np.argmax(last))
         total += last[best] * (head < n_symbols)  # the pool has seen these sequences too
@@ -598,7 +595,7 @@ def test_early_stopping_keeps_the_iteration_and_the_start_best_held_out(english,
             split = everything[pair], None
         moments = pair_moments(statistics, head, direction)
         rng = np.random.RandomState(seeds[pair])
-        starts = [random_start(moments, 6, rng) for _ in range(n_init)]
+        starts = [random_start(moments.bigrams, 6, rng) for _ in range(n_init)]
         runs = [stopped_by_hand(start, *split, max_iter, patience) for start in starts]
         best = int(np.argmax([quality for _, _, quality, _ in runs]))
         automaton, kept, _, logs = runs[best]

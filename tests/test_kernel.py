@@ -20,7 +20,7 @@ import pytest
 
 import sklearn_shag
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
-from sklearn_shag.learning._expectation import expected_uses
+from sklearn_shag.automata._expectation import expected_uses
 from sklearn_shag.parsing import _chart as _ladder
 from sklearn_shag.utils import _kernel, _kernel_cache
 from sklearn_shag.utils._kernel import kernel

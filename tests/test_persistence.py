@@ -1290,7 +1290,7 @@ class TestNotStorable:
         [
             (
                 None,
-                r"use joblib\.dump, or save one of DMV, EMSHAG, AveragedSHAG, .*"
+                r"use joblib\.dump, or save one of DMV, EMAutomaton, EMSHAG, AveragedSHAG, .*"
                 r"SpectralSHAGCV, Tagger, TokenFeature, Pipeline, FrozenEstimator\.",
             ),
             (1, r"use joblib\.dump"),

@@ -7,9 +7,10 @@ from scipy import linalg
 from sklearn.model_selection import KFold, cross_val_score
 
 from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag.automata import leading_states
 from sklearn_shag.datasets import make_treebank
 from sklearn_shag.learning._deterministic import deterministic_automaton
-from sklearn_shag.learning._spectral import PUBLISHED, leading_states, spectral_automaton
+from sklearn_shag.learning._spectral import PUBLISHED, spectral_automaton
 from sklearn_shag.operators import change_basis, exact_moments, sequence_values
 from sklearn_shag.sequences import (
     collect_statistics,

@@ -28,17 +28,20 @@ from sklearn_shag import (
     CRFParser,
     DeterministicSHAG,
     DummyParser,
+    EMAutomaton,
     LexicalizedSHAG,
     MixtureSHAG,
     ModelFileError,
     ProductSHAG,
     RefinedSHAG,
+    SpectralAutomaton,
     SpectralSHAG,
     SpectralSHAGCV,
     Tagger,
     load_model,
     save_model,
 )
+from sklearn_shag.automata import NGrams
 from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
 from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearWeights
 from sklearn_shag.inspection import (
@@ -335,6 +338,22 @@ def parse(folder: Path) -> None:
     typical = top_refinements(refined, "NOUN", train, n=2)
     assert_type(typical, RefinementTable)
     assert_type(typical.shares, NDArray[np.float64])
+
+    tags = [tree.symbols for tree in train]
+    automaton = SpectralAutomaton(n_states=2, mixing=0.1).fit(tags)
+    assert_type(automaton, SpectralAutomaton)
+    assert_type(automaton.truncate(1), SpectralAutomaton)
+    assert_type(automaton.ngrams_, NGrams)
+    assert_type(automaton.operators_, Operators)
+    assert_type(automaton.score_samples(tags), NDArray[np.float64])
+    assert_type(automaton.score(tags), float)
+    assert_type(automaton.perplexity(tags), float)
+    assert_type(automaton.predict_proba([["DET"]]), NDArray[np.float64])
+    assert_type(automaton.transform([["DET"]]), NDArray[np.float64])
+    em_automaton = EMAutomaton(2, tol=1.0, random_state=0).fit(tags)
+    assert_type(em_automaton, EMAutomaton)
+    assert_type(em_automaton.n_iter_, int)
+    assert_type(em_automaton.sample(2, random_state=0), list[list[Any]])
 
     search = SpectralSHAGCV([1, 2], smoothing=[0, 5.0], cv=2, scoring=uas_scorer).fit(train)
     assert_type(search, SpectralSHAGCV)

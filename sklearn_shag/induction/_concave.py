@@ -7,11 +7,12 @@ from typing import Literal, Self
 
 import numpy as np
 
+from sklearn_shag.automata import Expected, climb_to_the_end
 from sklearn_shag.conditional import ConditionalParser, count_known_labels
 from sklearn_shag.encoding import RIGHT, Alphabet, all_arcs, observed_arcs
 from sklearn_shag.induction._text import check_root_symbols, prepare_text, warn_of_limit
 from sklearn_shag.induction._valence import normalise
-from sklearn_shag.learning import Expected, OperatorMixin, climb_to_the_end, fallback_from_uses
+from sklearn_shag.learning import OperatorMixin, fallback_from_uses
 from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from sklearn_shag.automata import Expected, climb_to_the_end
 from sklearn_shag.encoding import RIGHT
-from sklearn_shag.learning import Expected, climb_to_the_end
 from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.parsing import Potentials, best_trees, chart, keep_known
 

@@ -2,7 +2,6 @@
 
 from sklearn_shag.learning._automata import fallback_from_uses, fallback_grammar, learn_grammar
 from sklearn_shag.learning._base import BaseSHAG, GenerativeMixin, OperatorMixin, TreeLearner
-from sklearn_shag.learning._climb import Expected, climb_to_the_end
 from sklearn_shag.learning._deterministic import DeterministicSHAG
 from sklearn_shag.learning._em import EMSHAG
 from sklearn_shag.learning._expectation import check_start

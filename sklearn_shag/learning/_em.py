@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from sklearn_shag.automata import em_automaton
 from sklearn_shag.encoding import Alphabet
 from sklearn_shag.learning._base import Learned, TreeLearner
 from sklearn_shag.learning._expectation import (
     check_start,
-    em_automaton,
     learn_by_em,
     make_starts,
     split_prefix_trees,

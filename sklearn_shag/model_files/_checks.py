@@ -12,6 +12,7 @@ from typing import Any, Union, get_args, get_origin
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from sklearn_shag.automata import NGrams, SequenceModel, check_ngrams
 from sklearn_shag.conditional import ConditionalSHAG, CRFParser
 from sklearn_shag.encoding import AFFIXES, RIGHT, VECTOR, check_name
 from sklearn_shag.ensembles import ComposedParser
@@ -20,7 +21,13 @@ from sklearn_shag.learning import OperatorMixin, RefinedSHAG, SpectralSHAGCV
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
 from sklearn_shag.model_files._archive import ModelFileError
 from sklearn_shag.network import NetworkLearner, NetworkWeights, Tagger, check_network_weights
-from sklearn_shag.operators import Operators, RefinedOperators, check_refined, check_shapes
+from sklearn_shag.operators import (
+    Operators,
+    RefinedOperators,
+    check_automaton,
+    check_refined,
+    check_shapes,
+)
 from sklearn_shag.sequences import (
     LabelCounts,
     SequenceStatistics,
@@ -34,6 +41,7 @@ from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
 # These take the record, what messages call it, and attributes that have the names of their other
 # parameters. They are read in this order: the statistics of treebanks have the counts of labels.
 RECORDS = {
+    "automaton": (Operators, check_automaton),
     "operators": (Operators, check_shapes),
     "refined": (RefinedOperators, check_refined),
     "labels": (LabelCounts, check_label_counts),
@@ -41,7 +49,13 @@ RECORDS = {
     "words": (LexicalStatistics, check_words),
     "linear": (LinearWeights, check_linear_weights),
     "network": (NetworkWeights, check_network_weights),
+    "ngrams": (NGrams, check_ngrams),
 }
+
+
+def _learned(model):
+    """The axes of the automata that a model has learned."""
+    return () if isinstance(model, SequenceModel) else (len(model.symbols_) + 1, 2)
 
 
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
@@ -51,8 +65,13 @@ _LARGEST_DOUBLE = float(np.finfo(float).max)  # numpy's cannot be compared with 
 _NUMBERS = {
     "log_likelihoods_": (lambda model: (model.n_iter_ + 1,), -np.inf, np.inf),
     "objectives_": (lambda model: (model.n_iter_ + 1,), -np.inf, np.inf),
-    "singular_values_": (lambda model: (len(model.symbols_) + 1, 2, None), -np.inf, np.inf),
-    "effective_rank_": (lambda model: (len(model.symbols_) + 1, 2), -np.inf, np.inf),
+    "singular_values_": (
+        lambda model: (*_learned(model), None),
+        -np.inf,
+        np.inf,
+    ),
+    "effective_rank_": (lambda model: _learned(model), -np.inf, np.inf),
+    "mixing_": (lambda _: (), 0, 1),
     "scores_": (lambda model: (None, None, model.n_splits_), -np.inf, np.inf),
     "weights_": (
         lambda model: (len(model.estimators_), *model.operators_.alpha_1.shape[:2]),

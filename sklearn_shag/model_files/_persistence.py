@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag.automata import SequenceModel
 from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
@@ -22,7 +23,7 @@ from sklearn_shag.treebank import MAX_BYTES, TokenFeature
 from sklearn_shag.utils._arrays import check_finite
 from sklearn_shag.utils._io import STANDARD, atomic_write, read_bytes
 from sklearn_shag.utils._messages import printable, shorten
-from sklearn_shag.utils._typing import FilePath, FloatArray, ObjectArray, StrArray
+from sklearn_shag.utils._typing import FilePath, FloatArray, IntArray, ObjectArray, StrArray
 
 FORMAT_VERSION = 1
 _MAX_ESTIMATORS = 1000  # members of members included, which take time each
@@ -33,6 +34,7 @@ KINDS = {
     TreebankStatistics: "statistics",
     list[RefinedOperators]: "stages",
     ObjectArray: "strings",
+    ObjectArray | IntArray: "symbols",
     StrArray: "strings",
     FloatArray: "array",
     Bunch: "members",
@@ -206,6 +208,8 @@ def _attributes(cls):
     kinds = {name: KINDS.get(hint, "plain") for name, hint in hints if name.endswith("_")}
     if "cv_results_" in kinds:  # a table, unlike other dictionaries
         kinds["cv_results_"] = "results"
+    if issubclass(cls, SequenceModel):
+        kinds["operators_"] = "automaton"  # others have one for each head and direction
     return kinds
 
 
@@ -279,7 +283,7 @@ def _describe_attribute(kind, value, key, contents):
         return None
     if kind == "results":
         value = value["params"]
-    elif kind == "strings":
+    elif kind in ("strings", "symbols"):
         value = value.tolist()  # in the header no fixed width cuts them
     return _describe(value, key, contents, True)
 
@@ -386,6 +390,10 @@ def _restore_attribute(kind, annotation, value, key, source, others):
         return named
     if kind == "results":
         return _restore_results(value, key, others)
+    if kind == "symbols" and value and type(value[0]) is int:
+        return _restore_integers(value, key)
+    if kind == "symbols":
+        return _restore_strings(value, ObjectArray, key, source.max_bytes)
     if kind == "strings":
         return _restore_strings(value, annotation, key, source.max_bytes)
     check_value(value, annotation, key)
@@ -409,6 +417,12 @@ def _restore_record(kind, annotation, key, source, others):
 def _dtype(annotation):
     """What arrays hold that are annotated as NDArray."""
     return get_args(get_args(annotation)[1])[0]
+
+
+def _restore_integers(values, key):
+    if set(map(type, values)) != {int} or values != sorted(set(values)):
+        raise ModelFileError(f"{key} holds other symbols than integers, not sorted, or one twice")
+    return np.array(values, dtype=np.int64)
 
 
 def _restore_strings(values, annotation, key, max_bytes):

@@ -3,6 +3,7 @@
 from sklearn_shag.operators._operators import (
     Operators,
     change_basis,
+    check_automaton,
     check_shapes,
     complete_grammar,
     direct_sum,
@@ -14,6 +15,7 @@ from sklearn_shag.operators._operators import (
     operators_from_counts,
     pair_automaton,
     product,
+    remaining_mass,
     root_masses,
     total_mass,
 )

@@ -8,6 +8,7 @@ from scipy import linalg
 
 from sklearn_shag.encoding import RIGHT, Alphabet, split_pair
 from sklearn_shag.sequences import Moments
+from sklearn_shag.utils._arrays import check_shape
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
@@ -102,6 +103,18 @@ def expected_visits(operators):
     transitions = operators.A.sum(axis=-3)
     identity = np.eye(transitions.shape[-1])
     return np.linalg.solve(identity - transitions, operators.alpha_1[..., None])[..., 0]
+
+
+def remaining_mass(operators):
+    """Compute the mass of all ways to go on from each state: all ones for a proper automaton.
+
+    It is the solution of ``mass = alpha_inf + mass S``, S the sum of the operators. Of a learned
+    automaton S may have eigenvalues of noise beyond 1. Then the sum over all ways diverges, but the
+    equation still has its solution.
+    """
+    transitions = operators.A.sum(axis=0)
+    equation = np.eye(transitions.shape[0]) - transitions.T
+    return np.linalg.lstsq(equation, operators.alpha_inf)[0]
 
 
 def _check_mass(operators):
@@ -362,6 +375,14 @@ def check_shapes(operators, name="The grammar", symbols=None):
         )
     if not vectors[-1] or (symbols is not None and not n_symbols):
         raise ValueError(f"{name} has {vectors[-1]} states over {n_symbols} symbols.")
+
+
+def check_automaton(operators, name, symbols):
+    """Check the shapes of the operators of one automaton."""
+    n_states = max(np.size(operators.alpha_1), 1)
+    shapes = (n_states,), (n_states,), (len(symbols), n_states, n_states)
+    for field, part, shape in zip(Operators._fields, operators, shapes, strict=True):
+        check_shape(part, shape, f"{name}.{field}")
 
 
 def pair_automaton(operators, head, direction):

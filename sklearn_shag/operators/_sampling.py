@@ -5,7 +5,13 @@ from functools import cache, partial
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT
-from sklearn_shag.operators._operators import Operators, check_shapes, pair_automaton, root_masses
+from sklearn_shag.operators._operators import (
+    Operators,
+    check_shapes,
+    pair_automaton,
+    remaining_mass,
+    root_masses,
+)
 from sklearn_shag.operators._values import branching_radius
 from sklearn_shag.sequences import assemble_trees, breadth_first_sequences
 from sklearn_shag.utils._typing import IntArray
@@ -23,14 +29,9 @@ class _SequenceSampler:
     """Draws sequences of one automaton of a grammar, head outwards."""
 
     def __init__(self, operators, head, direction):
-        self.alpha_1, self.alpha_inf, self.A = pair_automaton(operators, head, direction)
-        # mass @ state is the mass of all ways to go on: the solution of
-        # mass = alpha_inf + mass S, S the sum of the operators, all ones for a proper automaton.
-        # Of a learned one S may have eigenvalues of noise beyond 1. Then the sum over all ways
-        # diverges, but the equation still has its solution.
-        transitions = self.A.sum(axis=0)
-        equation = np.eye(transitions.shape[0]) - transitions.T
-        self.mass = np.linalg.lstsq(equation, self.alpha_inf)[0]
+        automaton = pair_automaton(operators, head, direction)
+        self.alpha_1, self.alpha_inf, self.A = automaton
+        self.mass = remaining_mass(automaton)
 
     def draw(self, rng, max_length):
         """One sequence; it ends early, and so too long for a sentence, after `max_length`."""

@@ -3,7 +3,6 @@
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.sequences._extract import (
     HeadModifierSequences,
-    PrefixTree,
     assemble_trees,
     breadth_first_sequences,
     build_prefix_trees,
@@ -20,6 +19,7 @@ from sklearn_shag.sequences._labels import (
     merge_labels,
     tabulate_labels,
 )
+from sklearn_shag.sequences._prefixes import PrefixTree, number_prefixes
 from sklearn_shag.sequences._statistics import (
     Moments,
     SequenceStatistics,

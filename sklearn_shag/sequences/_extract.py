@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, pair_of
+from sklearn_shag.sequences._prefixes import PrefixTree, number_prefixes
 from sklearn_shag.utils._arrays import (
     as_integers,
     check_codes,
@@ -339,67 +340,6 @@ def _check_breadth_first(sequence_indptr, indptr, n_tokens):
         )
 
 
-class PrefixTree(NamedTuple):
-    """The distinct prefixes of the sequences of one head and direction, each a node.
-
-    Node 0 is the empty prefix. Parents come before their children.
-
-    Attributes
-    ----------
-    parent : int ndarray of shape (n_nodes,)
-        The node of the prefix without its last symbol; -1 for node 0.
-    symbol : int ndarray of shape (n_nodes,)
-        Code of the last symbol of the prefix; -1 for node 0.
-    weight : float ndarray of shape (n_nodes,)
-        How many sequences end here: are equal to the prefix.
-
-    See Also
-    --------
-    build_prefix_trees : Makes them for all heads and directions.
-
-    Examples
-    --------
-    The symbol 1 has the symbol 0 on its left once, and twice once:
-
-    >>> import numpy as np
-    >>> from sklearn_shag.sequences import build_prefix_trees, extract_sequences
-    >>> codes, heads = np.array([0, 0, 1, 0, 1]), np.array([3, 3, 0, 2, 0])
-    >>> sequences = extract_sequences(codes, heads, np.array([0, 3, 5]), n_symbols=2)
-    >>> build_prefix_trees(sequences, n_symbols=2)[2 * 1 + 0]
-    PrefixTree(parent=array([-1,  0,  1]), symbol=array([-1,  0,  0]), weight=array([0., 1., 1.]))
-    """
-
-    parent: IntArray
-    symbol: IntArray
-    weight: FloatArray
-
-
-def _number_prefixes(sequences):
-    """Number the distinct prefixes of all sequences, shorter ones first.
-
-    Returns the node in which each sequence ends, and pair, parent and
-    last symbol of every node. The first nodes are the empty prefixes of the pairs.
-    """
-    lengths = np.diff(sequences.indptr)
-    pairs, node = np.unique(pair_of(sequences.heads, sequences.directions), return_inverse=True)
-    root = np.full(pairs.size, -1)
-    levels = [(pairs, root, root)]
-    n_nodes = pairs.size
-    # All sequences walk down their trees together, a symbol a step; few are long.
-    walking = np.arange(lengths.size)
-    symbol_range = sequences.modifiers.max(initial=0) + 1
-    for step in range(lengths.max(initial=0)):
-        walking = walking[lengths[walking] > step]
-        symbols = sequences.modifiers[sequences.indptr[walking] + step]
-        keys, inverse = np.unique(node[walking] * symbol_range + symbols, return_inverse=True)
-        parent, symbol = np.divmod(keys, symbol_range)
-        first_of_level = n_nodes - levels[-1][0].size
-        levels.append((levels[-1][0][parent - first_of_level], parent, symbol))
-        node[walking] = n_nodes + inverse
-        n_nodes += keys.size
-    return node, *map(np.concatenate, zip(*levels, strict=True))
-
-
 def collapse_sequences(sequences: HeadModifierSequences) -> HeadModifierSequences:
     """Merge equal sequences of the same head and direction, adding up their weights.
 
@@ -426,7 +366,8 @@ def collapse_sequences(sequences: HeadModifierSequences) -> HeadModifierSequence
     >>> collapse_sequences(sequences).weights
     array([2., 2., 2., 2., 2.])
     """
-    node, pair, _, _ = _number_prefixes(sequences)
+    pairs = pair_of(sequences.heads, sequences.directions)
+    node, pair, _, _ = number_prefixes(pairs, sequences.indptr, sequences.modifiers)
     ends, chosen, inverse = np.unique(node, return_index=True, return_inverse=True)
     weights = np.bincount(inverse, weights=sequences.weights)
     by_pair = np.argsort(pair[ends], kind="stable")
@@ -488,7 +429,8 @@ def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list
     # Every sequence once more, as one of the pool.
     twice = take_sequences(own, np.tile(np.arange(own.heads.size), 2))
     heads = np.concatenate([own.heads, np.full_like(own.heads, alphabet.unknown_head)])
-    node, pair, parent, symbol = _number_prefixes(twice._replace(heads=heads))
+    pairs = pair_of(heads, twice.directions)
+    node, pair, parent, symbol = number_prefixes(pairs, twice.indptr, twice.modifiers)
     weight = np.bincount(node, weights=twice.weights, minlength=pair.size)
     # By pair, each in the order of its numbers: the parents first.
     order = np.argsort(pair, kind="stable")

@@ -1,0 +1,363 @@
+"""What all estimators of sequences do, whichever way their automaton was learned."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from itertools import chain, compress, repeat
+from numbers import Integral, Real
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag.automata._contexts import EncodedSequences, NGrams
+from sklearn_shag.automata._prediction import draw, follow, make_predictor, make_room
+from sklearn_shag.operators import Operators
+from sklearn_shag.utils._arrays import is_collection, log_of, refuse_set
+from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._messages import shorten
+from sklearn_shag.utils._param_validation import (
+    LARGEST,
+    LARGEST_COUNT,
+    Interval,
+    check_sample_weight,
+    fit_context,
+)
+from sklearn_shag.utils._typing import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    ObjectArray,
+    RandomSeed,
+)
+
+SymbolSequences: TypeAlias = Iterable[Sequence[str] | Sequence[int] | IntArray]
+MAX_REJECTED = 1000
+
+
+def list_sequences(X):
+    """Check sequences as users give them, and list those of each as a list of symbols."""
+    refuse_set(X, "X")
+    if not is_collection(X) or hasattr(X, "columns"):
+        raise TypeError(
+            f"X must be a sequence of sequences of symbols, got a {type(X).__name__}. Put one "
+            f"sequence in a list: [['a', 'b']]."
+        )
+    sequences = []
+    for index, sequence in enumerate(X):
+        if not is_collection(sequence):
+            advice = " Take its letters, list(text), or its words, text.split()."
+            raise TypeError(
+                f"X[{index}] is {shorten(sequence)} of type {type(sequence).__name__}, not a "
+                f"sequence of symbols.{advice if isinstance(sequence, str) else ''}"
+            )
+        refuse_set(sequence, f"X[{index}]")
+        sequences.append(sequence.tolist() if isinstance(sequence, np.ndarray) else list(sequence))
+    return sequences
+
+
+def encode_symbols(sequences, known=None):
+    """Replace symbols by their codes.
+
+    Parameters
+    ----------
+    sequences : list of lists
+    known : None or ndarray
+        The symbols, sorted; None takes those that occur.
+
+    Returns
+    -------
+    known : ndarray of shape (n_symbols,)
+        Of objects (str) or of integers.
+    codes : int ndarray of shape (n_tokens,)
+        ``n_symbols`` for others.
+
+    Raises
+    ------
+    TypeError
+        If symbols are neither all str nor all integers, or are not what `known` are.
+    """
+    kinds = set(map(type, chain.from_iterable(sequences)))
+    of_text = all(issubclass(kind, str) for kind in kinds)
+    if (
+        not of_text and not all(issubclass(kind, Integral) for kind in kinds - {bool})
+    ) or bool in kinds:
+        _raise_for_symbol(sequences)
+    if known is None:
+        known = sorted(set(chain.from_iterable(sequences)))
+        known = np.array(known, dtype=object if of_text else np.int64)
+    elif kinds and known.size and of_text != (known.dtype == object):
+        raise TypeError(
+            f"X holds {'strings' if of_text else 'integers'}, but the model has learned sequences "
+            f"of {'integers' if of_text else 'strings'}, such as {shorten(known[:3].tolist())}."
+        )
+    code_of = dict(zip(known.tolist(), range(known.size), strict=True))
+    codes = map(code_of.get, chain.from_iterable(sequences), repeat(known.size))
+    return known, np.fromiter(codes, np.int64, sum(map(len, sequences)))
+
+
+def _raise_for_symbol(sequences):
+    first = next(chain.from_iterable(sequences))
+    fits = str if isinstance(first, str) else Integral
+    for index, sequence in enumerate(sequences):
+        for place, symbol in enumerate(sequence):
+            if not isinstance(symbol, fits) or isinstance(symbol, bool):
+                raise TypeError(
+                    f"X[{index}]: the symbol at position {place} is {shorten(symbol)} of type "
+                    f"{type(symbol).__name__}; symbols must be all strings, or all integers."
+                )
+
+
+class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base class of estimators that learn one automaton from sequences.
+
+    A subclass learns in the hook ``_learn`` and annotates what else it learns.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_states": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
+        "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
+        "mixing": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    symbols_: ObjectArray | IntArray
+    operators_: Operators
+    ngrams_: NGrams
+    mixing_: float
+
+    @abstractmethod
+    def _learn(self, sequences, symbols):
+        """Learn from EncodedSequences; return fitted attributes, but for `symbols_`."""
+
+    @fit_context
+    def fit(
+        self, X: SymbolSequences, y: None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn an automaton from sequences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sequences
+            ``X[i]`` is a sequence of symbols, all str or all int, which may be empty. The rows of a
+            2-D array are sequences of one length.
+        y : None
+            Ignored.
+        sample_weight : None or array-like of shape (n_sequences,), default=None
+            How often each sequence counts; 0 leaves it out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there are no sequences, all are empty, weights are negative or all zero, or a
+            parameter is invalid.
+        TypeError
+            If X is no sequence of sequences, or symbols are neither all str nor all int. The
+            message names the sequence.
+        """
+        listed = list_sequences(X)
+        if not listed:
+            raise ValueError("X holds no sequences; at least one is needed.")
+        weights = check_sample_weight(sample_weight, listed)
+        listed = list(compress(listed, weights > 0))
+        symbols, codes = encode_symbols(listed)
+        if not symbols.size:
+            raise ValueError("All sequences of X are empty; at least one symbol is needed.")
+        indptr = np.cumsum([0, *map(len, listed)])
+        sequences = EncodedSequences(codes, indptr, weights[weights > 0])
+        vars(self).update(symbols_=symbols, **self._learn(sequences, symbols))
+        return self
+
+    @property
+    def _n_features_out(self):
+        return self.operators_.alpha_1.size
+
+    def _encode(self, X):
+        """Check prefixes, and encode them."""
+        check_is_fitted(self)
+        listed = list_sequences(X)
+        _, codes = encode_symbols(listed, self.symbols_)
+        return codes, np.cumsum([0, *map(len, listed)])
+
+    def _follow(self, X, *, scores=False):
+        """Log probabilities of all outcomes, the last states, and what comes next."""
+        codes, indptr = self._encode(X)
+        predictor, n_sequences = self._predictor(), indptr.size - 1
+        logs = np.empty(codes.size + n_sequences if scores else 0)
+        room = make_room(predictor, n_sequences, 1 if scores else n_sequences)
+        follow(predictor, codes, indptr, logs, *room)
+        return logs, *room[:2], indptr
+
+    def _predictor(self):
+        return keep(self, (self.operators_, self.ngrams_, self.mixing_), make_predictor)
+
+    def score_samples(self, X: SymbolSequences) -> FloatArray:
+        """Compute the log probability of sequences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sequences
+            As for :meth:`fit`. An unknown symbol stands for any: the probability is summed over
+            the known ones.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sequences,)
+            In nats; the sum of those of each symbol, given what came before, and of the end.
+        """
+        logs, _, _, indptr = self._follow(X, scores=True)
+        firsts = indptr[:-1] + np.arange(indptr.size - 1)
+        return np.add.reduceat(logs, firsts) if firsts.size else logs
+
+    def score(
+        self, X: SymbolSequences, y: None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Compute the mean log probability of sequences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sequences
+            As for :meth:`score_samples`.
+        y : None
+            Ignored.
+        sample_weight : None or array-like of shape (n_sequences,), default=None
+            How often each sequence counts.
+
+        Returns
+        -------
+        score : float
+            In nats a sequence.
+        """
+        logs = self.score_samples(X)
+        if not logs.size:
+            raise ValueError("X holds no sequences; at least one is needed.")
+        weights = check_sample_weight(sample_weight, logs)
+        return float(np.average(logs, weights=weights))
+
+    def perplexity(self, X: SymbolSequences) -> float:
+        """Compute the perplexity of sequences, by symbol.
+
+        Parameters
+        ----------
+        X : sequence of length n_sequences
+            As for :meth:`score_samples`.
+
+        Returns
+        -------
+        perplexity : float
+            The inverse of the geometric mean of the probabilities of all symbols, each given what
+            came before, and of the ends.
+        """
+        logs = self._follow(X, scores=True)[0]
+        if not logs.size:
+            raise ValueError("X holds no sequences; at least one is needed.")
+        return float(np.exp(-logs.mean()))
+
+    def predict_proba(self, X: SymbolSequences) -> FloatArray:
+        """Compute the probabilities of what comes next.
+
+        Parameters
+        ----------
+        X : sequence of length n_prefixes
+            As for :meth:`score_samples`; here each is the beginning of a sequence.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_prefixes, n_symbols + 1)
+            Of each of `symbols_` and, last, of the end. Rows sum to 1.
+        """
+        return self._follow(X)[2]
+
+    def predict_log_proba(self, X: SymbolSequences) -> FloatArray:
+        """Compute the logarithms of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : sequence of length n_prefixes
+            As there.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_prefixes, n_symbols + 1)
+            In nats.
+        """
+        return log_of(self.predict_proba(X))
+
+    def predict(self, X: SymbolSequences) -> ObjectArray:
+        """Find the most probable next symbol.
+
+        Parameters
+        ----------
+        X : sequence of length n_prefixes
+            As for :meth:`predict_proba`.
+
+        Returns
+        -------
+        symbols : ndarray of shape (n_prefixes,), dtype object
+            None for the end.
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.array([*self.symbols_.tolist(), None], dtype=object)[best]
+
+    def transform(self, X: SymbolSequences) -> FloatArray:
+        """Compute the states in which the automaton is after prefixes, as features.
+
+        Parameters
+        ----------
+        X : sequence of length n_prefixes
+            As for :meth:`predict_proba`.
+
+        Returns
+        -------
+        states : ndarray of shape (n_prefixes, n_states)
+            Of mass 1. After EM they are the probabilities of the states, given the prefix.
+        """
+        return self._follow(X)[1]
+
+    def sample(
+        self, n_samples: int = 1, *, max_length: int = 1000, random_state: RandomSeed = None
+    ) -> list[list[Any]]:
+        """Draw sequences.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of sequences.
+        max_length : int, default=1000
+            Longer ones are drawn anew.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws.
+
+        Returns
+        -------
+        sequences : list of lists
+            Of symbols.
+
+        Raises
+        ------
+        ValueError
+            If 1000 sequences in a row are longer than `max_length`.
+        """
+        check_is_fitted(self)
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        check_scalar(max_length, "max_length", Integral, min_val=0)
+        rng, predictor, symbols = check_random_state(random_state), self._predictor(), self.symbols_
+        (state,), (outcomes,), moved = make_room(predictor, 1, 1)
+        codes, drawn, n_rejected = np.empty(max_length, dtype=np.int64), [], 0
+        while len(drawn) < n_samples:
+            uniforms = rng.uniform(size=max_length + 1)
+            length = draw(predictor, uniforms, codes, state, outcomes, moved)
+            n_rejected = n_rejected + 1 if length < 0 else 0
+            if length >= 0:
+                drawn.append(symbols[codes[:length]].tolist())
+            elif n_rejected == MAX_REJECTED:
+                raise ValueError(
+                    f"{MAX_REJECTED} sequences in a row grew beyond max_length={max_length}. Raise "
+                    f"max_length, or use an automaton whose sequences end sooner."
+                )
+        return drawn

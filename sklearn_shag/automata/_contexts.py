@@ -1,0 +1,242 @@
+"""What stands before and behind the gaps of sequences: contexts, moments and n-grams (eq. 60)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.automata._decomposition import Events
+from sklearn_shag.utils._arrays import check_codes, check_shapes
+from sklearn_shag.utils._kernel import table_kernel
+from sklearn_shag.utils._typing import FloatArray, IntArray
+
+
+class EncodedSequences(NamedTuple):
+    """Sequences as arrays, one after the other."""
+
+    codes: np.ndarray  # (n_tokens,)
+    indptr: np.ndarray  # (n_sequences + 1,)
+    weights: np.ndarray  # (n_sequences,)
+
+
+class Contexts(NamedTuple):
+    """Which of the most frequent strings stand on one side of each gap."""
+
+    numbers: np.ndarray  # (n_gaps, max_context): of each length, -1 for none; shorter ones first
+    boundary: int  # that of START or STOP alone
+    n_contexts: int
+
+
+class SequenceMoments(NamedTuple):
+    """Expected counts in one sequence."""
+
+    bigrams: np.ndarray  # (n_rows, n_columns)
+    row_mass: np.ndarray  # (n_rows,)
+    column_mass: np.ndarray  # (n_columns,)
+    start: np.ndarray  # (n_rows,): the column of START
+    stop: np.ndarray  # (n_columns,): the row of STOP
+    events: Events
+
+
+class NGrams(NamedTuple):
+    """Smoothed probabilities of what comes next, given the longest context that is known.
+
+    Contexts are strings of symbols, the start of a sequence included. Those with one symbol less,
+    the last or the first, are known as well, so that going on is looking up.
+
+    Attributes
+    ----------
+    probabilities : float ndarray of shape (n_contexts + 1, n_symbols + 1)
+        Of each symbol and, last, the end. Context 0 is none.
+    following : int ndarray of shape (n_contexts + 1, n_symbols + 1)
+        To which context each symbol leads and, last, an unknown one.
+    start : int ndarray of shape ()
+        The context before the first symbol.
+
+    See Also
+    --------
+    sklearn_shag.SpectralAutomaton : Mixes them with an automaton.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralAutomaton
+    >>> model = SpectralAutomaton(n_states=1, max_context=1).fit([["a", "b"], ["b"], []])
+    >>> model.ngrams_.probabilities.round(2)[model.ngrams_.start]
+    array([0.28, 0.33, 0.39])
+    """
+
+    probabilities: FloatArray
+    following: IntArray
+    start: IntArray
+
+
+class Gaps(NamedTuple):
+    """The places between symbols, before the first and behind the last one of each sequence."""
+
+    before: np.ndarray  # (n_gaps,): the symbol before it; the number of symbols stands for START
+    behind: np.ndarray  # (n_gaps,): likewise, and STOP
+    sequences: np.ndarray  # (n_gaps,): in which it is
+    columns: Contexts  # before it
+    rows: Contexts  # behind it
+
+
+def check_ngrams(ngrams, name, symbols):
+    """Check NGrams, whose contexts kernels trust."""
+    n_rows = len(ngrams.probabilities)
+    check_shapes(ngrams, (*[(n_rows, len(symbols) + 1)] * 2, ()), name)
+    check_codes(ngrams, name, probabilities=1.0, following=n_rows - 1, start=n_rows - 1)
+
+
+def list_gaps(sequences, n_symbols, max_context, n_contexts):
+    """List the gaps of sequences, and the contexts around them.
+
+    Parameters
+    ----------
+    sequences : EncodedSequences
+    n_symbols : int
+    max_context : int
+        Contexts are the strings of up to so many symbols next to a gap, START and STOP included.
+    n_contexts : int
+        Of each side the most frequent.
+
+    Returns
+    -------
+    gaps : Gaps
+    """
+    codes, indptr, weights = sequences
+    before, behind = (np.insert(codes, places, n_symbols) for places in (indptr[:-1], indptr[1:]))
+    own = np.repeat(np.arange(weights.size), np.diff(indptr) + 1)
+    limits = n_symbols, max_context, n_contexts
+    columns = number_contexts(before, weights[own], *limits)
+    rows = number_contexts(behind[::-1], weights[own][::-1], *limits)
+    return Gaps(before, behind, own, columns, rows._replace(numbers=rows.numbers[::-1]))
+
+
+def take_moments(gaps, weights):
+    """Count what is around the gaps and the symbols of sequences.
+
+    Parameters
+    ----------
+    gaps : Gaps
+    weights : ndarray of shape (n_sequences,)
+        Of which those are left out whose weight is 0.
+
+    Returns
+    -------
+    moments : SequenceMoments
+    """
+    (rows, stop, n_rows), (columns, start, n_columns) = gaps.rows, gaps.columns
+    counts = (weights / weights.sum())[gaps.sequences]
+    bigrams, row_mass, column_mass = (
+        np.zeros((n_rows, n_columns)),
+        np.zeros(n_rows),
+        np.zeros(n_columns),
+    )
+    _add_pairs(rows, columns, counts, bigrams, row_mass, column_mass)
+    places = np.flatnonzero((gaps.behind != gaps.behind[-1]) & (counts > 0))
+    events = Events(rows[places + 1], gaps.behind[places], columns[places], counts[places])
+    return SequenceMoments(bigrams, row_mass, column_mass, bigrams[:, start], bigrams[stop], events)
+
+
+def number_contexts(nearest, counts, boundary, max_context, n_contexts):
+    """Number the most frequent contexts of gaps on one side.
+
+    Parameters
+    ----------
+    nearest : int ndarray of shape (n_gaps,)
+        The symbol next to each gap, on this side. The one before that is next to the gap before.
+    counts : ndarray of shape (n_gaps,)
+    boundary : int
+        What is next to the first gap of each sequence; a context whatever its count.
+    max_context, n_contexts : int
+
+    Returns
+    -------
+    contexts : Contexts
+    """
+    levels, masses = [], []
+    for length in range(max_context):
+        strings = nearest
+        if length:  # one that is shorter, at the gap before, and the symbol between
+            shorter = np.concatenate([[-1], levels[-1][:-1]])
+            is_there = (nearest != boundary) & (shorter >= 0)
+            strings = np.where(is_there, shorter * (boundary + 1) + nearest, -1)
+        strings, places = np.unique(strings, return_inverse=True)
+        mass = np.where(strings < 0, 0.0, np.bincount(places, counts))
+        if not length:
+            mass[strings == boundary] = np.inf
+        # No string is more frequent than its parts: others are not needed for longer ones.
+        kept = _most_frequent(mass, n_contexts)
+        levels.append(_rank(kept, mass.size)[places])
+        masses.append(mass[kept])
+    mass, firsts = np.concatenate(masses), np.cumsum([0, *map(len, masses)])
+    ranks = np.append(_rank(_most_frequent(mass, n_contexts), mass.size), -1)
+    columns = [
+        ranks[np.where(level < 0, -1, first + level)]
+        for level, first in zip(levels, firsts, strict=False)
+    ]
+    return Contexts(np.stack(columns, axis=1), int(ranks[np.argmax(mass)]), int(ranks.max()) + 1)
+
+
+def _most_frequent(mass, n):
+    """The places of the n largest masses that are not 0, in their order."""
+    places = np.sort(np.argsort(-mass, kind="stable")[:n])
+    return places[mass[places] > 0]
+
+
+def _rank(chosen, size):
+    ranks = np.full(size, -1)
+    ranks[chosen] = np.arange(chosen.size)
+    return ranks
+
+
+@table_kernel
+def _add_pairs(rows, columns, counts, bigrams, row_mass, column_mass):
+    for g in range(counts.size):
+        for r in rows[g]:
+            if r >= 0:
+                row_mass[r] += counts[g]
+                for c in columns[g]:
+                    if c >= 0:
+                        bigrams[r, c] += counts[g]
+        for c in columns[g]:
+            if c >= 0:
+                column_mass[c] += counts[g]
+
+
+def count_ngrams(gaps, weights, smoothing):
+    """Estimate what follows contexts, each interpolated with a shorter one (Witten and Bell 1991).
+
+    Parameters
+    ----------
+    gaps : Gaps
+    weights : ndarray of shape (n_sequences,)
+    smoothing : float
+        So many times for each different symbol behind a context, something else is seen there.
+
+    Returns
+    -------
+    ngrams : NGrams
+    """
+    (numbers, start, n_contexts), counts = gaps.columns, weights[gaps.sequences]
+    n_symbols = int(gaps.before[0])
+    columns = [np.zeros(counts.size, dtype=np.int64), *(numbers.T + 1)]
+    probabilities = np.full((n_contexts + 1, n_symbols + 1), 1.0 / (n_symbols + 1))
+    following = np.zeros(probabilities.shape, dtype=np.int64)
+    for length, column in enumerate(columns):
+        known = np.flatnonzero((column > 0) | (length == 0))
+        own, examples, places = np.unique(column[known], return_index=True, return_inverse=True)
+        examples, shorter = known[examples], columns[max(length - 1, 0)]
+        if length:
+            symbols = gaps.before[examples]
+            is_symbol = symbols < n_symbols
+            # Without its last symbol, and without its first one; both are shorter, and known.
+            prefixes = shorter[examples - 1] if length > 1 else np.zeros_like(own)
+            following[prefixes[is_symbol], symbols[is_symbol]] = own[is_symbol]
+            following[own] = following[shorter[examples]]
+        places = places * (n_symbols + 1) + gaps.behind[known]
+        uses = np.bincount(places, counts[known], own.size * (n_symbols + 1))
+        uses = uses.reshape(own.size, n_symbols + 1)
+        other = smoothing * np.count_nonzero(uses, axis=1)[:, None]
+        total = np.maximum(uses.sum(axis=1, keepdims=True) + other, np.finfo(float).tiny)
+        probabilities[own] = (uses + other * probabilities[shorter[examples]]) / total
+    return NGrams(probabilities, following, np.array(start + 1))

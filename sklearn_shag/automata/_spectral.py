@@ -1,0 +1,174 @@
+"""Spectral learning of one automaton from sequences."""
+
+from numbers import Integral, Real
+from typing import Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_scalar
+
+from sklearn_shag.automata._base import SequenceModel
+from sklearn_shag.automata._contexts import count_ngrams, list_gaps, take_moments
+from sklearn_shag.automata._decomposition import decompose, leading_states, project
+from sklearn_shag.automata._prediction import find_share, make_predictor
+from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval
+from sklearn_shag.utils._typing import FloatArray
+
+HELD_OUT_EVERY = 10  # sequences, to find how far n-grams are to be trusted
+
+
+class SpectralAutomaton(SequenceModel):
+    """Weighted automaton over sequences, learned from moments in one pass.
+
+    It predicts the next symbol, or the end, from a hidden state that sums up all symbols so far.
+    Counts of what stands before and behind each symbol and one singular value decomposition give
+    the operators: no iteration, no local optima. They may be negative; probabilities come from what
+    is positive of them, mixed with n-grams, and sum to 1.
+
+    Parameters
+    ----------
+    n_states : int, default=8
+        Number of hidden states. Where the matrix of contexts has a smaller rank r, there are r.
+    max_context : int, default=3
+        Contexts are the strings of up to so many symbols before and behind a gap between symbols,
+        the start and the end of a sequence included. With 1 they are those of
+        :class:`SpectralSHAG`.
+    n_contexts : int, default=400
+        On each side the most frequent contexts are taken.
+    smoothing : float, default=1.0
+        Of the n-grams: so many times for each different symbol behind a context, something else is
+        seen there, which a shorter context tells. 1 is the method of Witten and Bell.
+    shrinkage : float, default=5.0
+        A pseudo-count that draws what follows a symbol after a rare context towards what follows
+        it after any (eq. 35).
+    scaling : float, default=0.4
+        Rows and columns of the matrix of contexts are divided by this power of their mass before
+        the singular value decomposition (eq. 33).
+    alpha : float, default=0.0
+        Tikhonov regularisation of the inverse of the singular values (eq. 33).
+    mixing : None or float, default=None
+        The share of n-grams, over the contexts before each symbol, in the probabilities. None finds
+        it on every tenth sequence, by an automaton of the others; it takes twice as long.
+
+    Attributes
+    ----------
+    symbols_ : ndarray of shape (n_symbols,)
+        Known symbols, sorted: objects (str) or integers.
+    operators_ : Operators
+        `alpha_1` and `alpha_inf` of shape (n_states,), `A` of shape
+        (n_symbols, n_states, n_states).
+    ngrams_ : NGrams
+        What is mixed with the automaton.
+    mixing_ : float
+        Its share.
+    singular_values_ : ndarray of shape (n_contexts,)
+        Of the scaled matrix of contexts, largest first.
+
+    See Also
+    --------
+    EMAutomaton : Learns a probabilistic automaton by maximum likelihood.
+    SpectralSHAG : Learns automata of the modifiers of heads in trees.
+
+    Notes
+    -----
+    Theory, eqs. 60-62. Where some of the masses of what comes next are negative, the state is noise
+    to that extent, and is replaced by the state after the previous symbol, whatever came before.
+
+    References
+    ----------
+    Hsu, Kakade and Zhang (2009), A spectral algorithm for learning hidden Markov models. Balle,
+    Carreras, Luque and Quattoni (2014), Spectral learning of weighted automata.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralAutomaton
+    >>> words = [list(word) for word in ["banana", "bandana", "cabana", "panama"] * 5]
+    >>> model = SpectralAutomaton(n_states=6, mixing=0.01).fit(words)
+    >>> model.predict([list("ban"), list("cabana")])
+    array(['a', None], dtype=object)
+    """
+
+    _parameter_constraints = {
+        **SequenceModel._parameter_constraints,
+        "max_context": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
+        "n_contexts": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
+        **{name: [Interval(Real, 0, LARGEST, closed="both")] for name in ("shrinkage", "alpha")},
+        "scaling": [Interval(Real, 0, 1, closed="both")],
+        "mixing": [Interval(Real, 0, 1, closed="both"), None],
+    }
+
+    singular_values_: FloatArray
+
+    def __init__(
+        self,
+        n_states: int = 8,
+        *,
+        max_context: int = 3,
+        n_contexts: int = 400,
+        smoothing: float = 1.0,
+        shrinkage: float = 5.0,
+        scaling: float = 0.4,
+        alpha: float = 0.0,
+        mixing: float | None = None,
+    ) -> None:
+        self.n_states = n_states
+        self.max_context = max_context
+        self.n_contexts = n_contexts
+        self.smoothing = smoothing
+        self.shrinkage = shrinkage
+        self.scaling = scaling
+        self.alpha = alpha
+        self.mixing = mixing
+
+    def _learn(self, sequences, symbols):
+        n_symbols = symbols.size
+        gaps = list_gaps(sequences, n_symbols, self.max_context, self.n_contexts)
+        weights, mixing = sequences.weights, self.mixing
+        is_held_out = np.arange(1, weights.size + 1) % HELD_OUT_EVERY == 0
+        if mixing is None:
+            seen = np.where(is_held_out, 0.0, weights)
+            operators, _ = self._decompose(gaps, seen, n_symbols)
+            predictor = make_predictor(operators, count_ngrams(gaps, seen, self.smoothing), 0.0)
+            mixing = find_share(predictor, sequences, is_held_out)
+        operators, singular_values = self._decompose(gaps, weights, n_symbols)
+        return {
+            "operators_": operators,
+            "ngrams_": count_ngrams(gaps, weights, self.smoothing),
+            "mixing_": float(mixing),
+            "singular_values_": singular_values,
+        }
+
+    def _decompose(self, gaps, weights, n_symbols):
+        """Operators and singular values of the sequences whose weight is not 0."""
+        bigrams, row_mass, column_mass, *seen = take_moments(gaps, weights)
+        masses = row_mass, column_mass
+        basis = decompose(bigrams, *masses, self.n_states, self.scaling, self.alpha)
+        pseudo_count = self.shrinkage / weights.sum()
+        operators = project(basis, *seen, n_symbols, pseudo_count=pseudo_count)
+        return operators, basis.singular_values
+
+    def truncate(self, n_states: int) -> Self:
+        """Take the automaton of fewer states.
+
+        Parameters
+        ----------
+        n_states : int
+            At most as many as there are.
+
+        Returns
+        -------
+        model : SpectralAutomaton
+            A fitted copy, whose operators are what `fit` would learn of fewer states, to the last
+            bit. `mixing_` is that of the larger one.
+
+        Raises
+        ------
+        ValueError
+            If there are not so many states.
+        """
+        largest = self.operators_.alpha_1.size
+        check_scalar(n_states, "n_states", Integral, min_val=1, max_val=largest)
+        model = clone(self).set_params(n_states=n_states)
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        vars(model).update(fitted, operators_=leading_states(self.operators_, n_states))
+        return model

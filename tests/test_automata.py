@@ -1,0 +1,436 @@
+"""Automata of sequences, against enumeration and counts by hand."""
+
+import itertools
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_shag import EMAutomaton, SpectralAutomaton, load_model, save_model
+from sklearn_shag.automata._contexts import EncodedSequences, count_ngrams, list_gaps, take_moments
+from sklearn_shag.operators import Operators, operators_from_counts
+from tests.loops import over
+
+START, STOP = "<", ">"
+
+
+def random_automaton(seed, n_symbols=2, n_states=3, stop=8.0):
+    """One whose sequences are short: enumerated, they leave next to nothing."""
+    rng = np.random.default_rng(seed)
+    counts = Operators(
+        rng.uniform(size=n_states),
+        stop * rng.uniform(0.7, 1.0, size=n_states),
+        rng.uniform(size=(n_symbols, n_states, n_states)) / n_states,
+    )
+    return operators_from_counts(counts)
+
+
+def value(operators, codes):
+    state = operators.alpha_1
+    for code in codes:
+        state = operators.A[code] @ state
+    return operators.alpha_inf @ state
+
+
+def enumerate_sequences(operators, longest):
+    """All sequences up to a length, and their probabilities."""
+    n_symbols = len(operators.A)
+    codes = [
+        list(sequence)
+        for length in range(longest + 1)
+        for sequence in itertools.product(range(n_symbols), repeat=length)
+    ]
+    return codes, np.array([value(operators, sequence) for sequence in codes])
+
+
+@pytest.fixture(scope="module")
+def sequences():
+    """Words over three letters, in which the next letter depends on more than the last one."""
+    rng = np.random.default_rng(0)
+    words = ("abc", "acb", "bca", "", "aab")
+    parts = (rng.choice(words, size=rng.integers(4)) for _ in range(300))
+    return [list("".join(part)) for part in parts]
+
+
+@pytest.fixture(scope="module")
+def models(sequences):
+    return [SpectralAutomaton(4).fit(sequences), EMAutomaton(4, random_state=0).fit(sequences)]
+
+
+@over("max_context", [1, 2, 3])
+@over("scaling", [0.0, 0.5])
+def test_exact_moments_give_exact_probabilities(max_context, scaling):
+    truth = random_automaton(1)
+    X, probabilities = enumerate_sequences(truth, 12)
+    assert_allclose(probabilities.sum(), 1.0, atol=1e-12)
+    model = SpectralAutomaton(
+        10, max_context=max_context, scaling=scaling, shrinkage=0.0, mixing=0.0
+    ).fit(X, sample_weight=probabilities)
+    # Rounding leaves more singular values than there are states.
+    model = model.truncate(3)
+    short = X[:100]
+    assert_allclose(np.exp(model.score_samples(short)), probabilities[:100], rtol=0, atol=1e-9)
+    found = model.predict_proba(short)
+    for prefix, row in zip(short, found, strict=True):
+        state = truth.alpha_1
+        for code in prefix:
+            state = truth.A[code] @ state
+        state = state / state.sum()
+        expected = [*(truth.A @ state).sum(axis=1), truth.alpha_inf @ state]
+        assert_allclose(row, expected, rtol=0, atol=1e-6)
+
+
+def contexts_by_hand(X, length, weights):
+    """How often strings stand before gaps, behind them, and around symbols."""
+    bigrams, trigrams = Counter(), Counter()
+    for sequence, weight in zip(X, weights, strict=True):
+        n = len(sequence)
+        padded = [START, *sequence, STOP]
+
+        def before(gap, padded=padded):
+            return [
+                tuple(padded[gap + 1 - k : gap + 1]) for k in range(1, min(length, gap + 1) + 1)
+            ]
+
+        def behind(gap, padded=padded, n=n):
+            longest = min(length, n - gap + 1)
+            return [tuple(padded[gap + 1 : gap + 1 + k]) for k in range(1, longest + 1)]
+
+        for gap in range(n + 1):
+            for pair in itertools.product(behind(gap), before(gap)):
+                bigrams[pair] += weight
+            if gap < n:
+                for row, column in itertools.product(behind(gap + 1), before(gap)):
+                    trigrams[row, sequence[gap], column] += weight
+    return bigrams, trigrams
+
+
+def encode(X, weights):
+    indptr = np.cumsum([0, *map(len, X)])
+    codes = np.array([symbol for sequence in X for symbol in sequence], dtype=np.int64)
+    return EncodedSequences(codes, indptr, np.asarray(weights, dtype=float))
+
+
+def names_of(numbers, n_contexts, X, length, is_behind):
+    """The string of each context, read off where it stands."""
+    names, g = [None] * n_contexts, 0
+    for sequence in X:
+        padded = [START, *sequence, STOP]
+        for gap in range(len(sequence) + 1):
+            for k, number in enumerate(numbers[g], start=1):
+                if number >= 0:
+                    own = (
+                        padded[gap + 1 : gap + 1 + k]
+                        if is_behind
+                        else padded[gap + 1 - k : gap + 1]
+                    )
+                    assert names[number] in (None, tuple(own))
+                    names[number] = tuple(own)
+            g += 1
+    assert g == len(numbers)
+    return names
+
+
+@over("max_context", [1, 2, 3])
+def test_moments_are_counted_by_hand(max_context):
+    rng = np.random.default_rng(2)
+    X = [rng.integers(3, size=rng.integers(6)).tolist() for _ in range(40)]
+    weights = rng.integers(1, 4, size=40)
+    gaps = list_gaps(encode(X, weights), 3, max_context, 1000)
+    moments = take_moments(gaps, weights)
+    bigrams, trigrams = contexts_by_hand(X, max_context, weights / weights.sum())
+    columns = names_of(gaps.columns.numbers, gaps.columns.n_contexts, X, max_context, False)
+    rows = names_of(gaps.rows.numbers, gaps.rows.n_contexts, X, max_context, True)
+    assert columns[gaps.columns.boundary] == (START,)
+    assert rows[gaps.rows.boundary] == (STOP,)
+    expected = [[bigrams[row, column] for column in columns] for row in rows]
+    assert_allclose(moments.bigrams, expected, rtol=1e-12)
+    assert len(bigrams) == np.count_nonzero(moments.bigrams)
+    found = Counter()
+    for own_rows, symbol, own_columns, count in zip(*moments.events, strict=True):
+        for row, column in itertools.product(own_rows, own_columns):
+            if row >= 0 and column >= 0:
+                found[rows[row], symbol, columns[column]] += count
+    assert found.keys() == trigrams.keys()
+    for key, count in trigrams.items():
+        assert_allclose(found[key], count, rtol=1e-12)
+    if max_context == 1:  # symbols in their order, then START and STOP
+        assert columns == [(0,), (1,), (2,), (START,)]
+        assert rows == [(0,), (1,), (2,), (STOP,)]
+
+
+def test_the_most_frequent_contexts_are_taken():
+    X = [[0, 1], [0, 1], [0, 1], [2], [1, 1]]
+    gaps = list_gaps(encode(X, np.ones(5)), 3, 2, 4)
+    # 1 and 0 are before five and three gaps; START, whatever its count; "0 1" before three.
+    names = names_of(gaps.columns.numbers, 4, X, 2, False)
+    assert names == [(0,), (1,), (START,), (0, 1)]
+
+
+def witten_bell(X, length, prefix):
+    """Probabilities of what comes next, with contexts of up to a length, by recursion."""
+    n_symbols = 3
+    probabilities = np.full(n_symbols + 1, 1.0 / (n_symbols + 1))
+    history = [START, *prefix]
+    for k in range(min(length, len(history)) + 1):
+        context, counts = history[len(history) - k :], np.zeros(n_symbols + 1)
+        for sequence in X:
+            padded = [START, *sequence]
+            for t in range(1, len(padded) + 1):
+                if t >= k and padded[t - k : t] == context:
+                    counts[padded[t] if t < len(padded) else -1] += 1
+        if not counts.any():
+            break
+        other = np.count_nonzero(counts)
+        probabilities = (counts + other * probabilities) / (counts.sum() + other)
+    return probabilities
+
+
+@over("length", [1, 2, 3])
+def test_n_grams_are_those_of_witten_and_bell(length):
+    rng = np.random.default_rng(3)
+    X = [rng.integers(3, size=rng.integers(6)).tolist() for _ in range(40)]
+    model = SpectralAutomaton(1, max_context=length, n_contexts=1000, mixing=1.0).fit(X)
+    prefixes = [list(p) for n in range(5) for p in itertools.product(range(3), repeat=n)]
+    expected = [witten_bell(X, length, prefix) for prefix in prefixes]
+    assert_allclose(model.predict_proba(prefixes), expected, rtol=1e-12)
+
+
+def test_n_grams_go_on_with_a_shorter_context_where_few_are_kept():
+    rng = np.random.default_rng(4)
+    X = [rng.integers(3, size=6).tolist() for _ in range(50)]
+    gaps = list_gaps(encode(X, np.ones(50)), 3, 3, 9)
+    ngrams = count_ngrams(gaps, np.ones(50), 1.0)
+    names = names_of(gaps.columns.numbers, 9, X, 3, False)
+    names = [(), *names]
+    for number, name in enumerate(names):
+        for symbol in range(3):
+            string = (*name, symbol)
+            suffixes = [string[k:] for k in range(len(string) + 1)]
+            longest = next(suffix for suffix in suffixes if suffix in names)
+            assert names[ngrams.following[number, symbol]] == longest
+        assert ngrams.following[number, 3] == 0
+    assert names[int(ngrams.start)] == (START,)
+
+
+def test_scores_are_sums_of_conditionals_and_these_sum_to_one(models, sequences):
+    X = [*sequences[:20], [], list("cccccc"), ["a", "unknown", "b"]]
+    for model in models:
+        for sequence, score in zip(X, model.score_samples(X), strict=True):
+            prefixes = [sequence[:k] for k in range(len(sequence) + 1)]
+            probabilities = model.predict_proba(prefixes)
+            assert probabilities.min() >= 0
+            assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
+            total = 0.0
+            for symbol, row in zip([*sequence, None], probabilities, strict=True):
+                known = {**dict(zip("abc", row, strict=False)), None: row[-1]}
+                total += np.log(known.get(symbol, row[:-1].sum()))
+            assert_allclose(score, total, rtol=1e-12)
+        assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)), rtol=1e-12)
+        n_outcomes = sum(map(len, sequences)) + len(sequences)
+        total = model.score_samples(sequences).sum()
+        assert_allclose(model.perplexity(sequences), np.exp(-total / n_outcomes))
+        assert_allclose(model.score(sequences), total / len(sequences))
+
+
+def test_probabilities_of_em_are_those_of_its_operators(sequences):
+    model = EMAutomaton(3, tol=0.01, random_state=0).fit(sequences)
+    codes = {"a": 0, "b": 1, "c": 2}
+    X = sequences[:50]
+    expected = [value(model.operators_, [codes[x] for x in sequence]) for sequence in X]
+    assert_allclose(np.exp(model.score_samples(X)), expected, rtol=1e-10)
+    alpha_1, alpha_inf, A = model.operators_
+    assert_allclose(alpha_inf + A.sum(axis=(0, 1)), 1.0)
+    state = alpha_1
+    for symbol in X[5]:
+        state = A[codes[symbol]] @ state
+    assert_allclose(model.transform([X[5]])[0], state / state.sum(), rtol=1e-10)
+
+
+def test_likelihoods_of_em_never_fall(sequences):
+    model = EMAutomaton(5, smoothing=0.0, init="random", random_state=1, tol=0.0, max_iter=30)
+    with pytest.warns(ConvergenceWarning, match="not converged after max_iter=30"):
+        model.fit(sequences)
+    assert (np.diff(model.log_likelihoods_) > -1e-9).all()
+    assert_allclose(model.log_likelihoods_[-1], model.score_samples(sequences).sum(), rtol=1e-10)
+    assert model.n_iter_ == 30
+    assert not model.converged_
+
+
+def test_more_starts_and_warm_ones_are_no_worse(sequences):
+    def fit(**params):
+        return EMAutomaton(4, smoothing=0.0, random_state=0, tol=0.01, **params).fit(sequences)
+
+    single = fit(init="random")
+    assert fit(init="random", n_init=4).score(sequences) >= single.score(sequences)
+    again = clone(single).set_params(warm_start=True).fit(sequences)
+    last = again.score(sequences)
+    assert again.fit(sequences).score(sequences) >= last - 1e-12
+    begun = EMAutomaton(4, init=single.operators_, smoothing=0.0, max_iter=0, tol=np.inf)
+    with pytest.raises(ValueError, match="tol"):
+        begun.fit(sequences)
+    with pytest.warns(ConvergenceWarning):
+        begun.set_params(tol=1e300).fit(sequences)
+    assert begun.n_iter_ == 0
+    assert_allclose(begun.score(sequences), single.score(sequences), rtol=1e-12)
+    with pytest.raises(ValueError, match="warm_start=True goes on"):
+        again.fit([["x"]])
+    with pytest.raises(ValueError, match="init"):
+        EMAutomaton(3, init=single.operators_).fit(sequences)
+
+
+@pytest.mark.parametrize(
+    "model", [SpectralAutomaton(3, mixing=0.1), EMAutomaton(3, max_iter=5, tol=1.0)], ids=str
+)
+def test_weights_are_repetitions(model, sequences):
+    weights = np.arange(len(sequences)) % 4
+    weighted = clone(model).fit(sequences, sample_weight=weights)
+    repeated = [x for x, w in zip(sequences, weights, strict=True) for _ in range(w)]
+    expected = clone(model).fit(repeated)
+    found = weighted.score_samples(sequences)
+    assert_allclose(found, expected.score_samples(sequences), rtol=1e-8)
+    score = weighted.score(sequences, sample_weight=weights)
+    assert_allclose(score, expected.score(repeated), rtol=1e-8)
+
+
+def test_fewer_states_are_leading_blocks(sequences):
+    largest = SpectralAutomaton(6, mixing=0.2).fit(sequences)
+    for n_states in (1, 3, 6):
+        cut = largest.truncate(n_states)
+        own = SpectralAutomaton(n_states, mixing=0.2).fit(sequences)
+        for found, expected in zip(cut.operators_, own.operators_, strict=True):
+            assert_array_equal(found, expected)
+        assert_array_equal(cut.score_samples(sequences), own.score_samples(sequences))
+        assert cut.n_states == n_states
+    with pytest.raises(ValueError, match="n_states"):
+        largest.truncate(7)
+
+
+def test_the_share_of_n_grams_is_found_on_held_out_sequences(sequences):
+    model = SpectralAutomaton(2).fit(sequences)
+    train = [x for i, x in enumerate(sequences, start=1) if i % 10]
+    test = sequences[9::10]
+
+    def score(mixing):
+        own = SpectralAutomaton(2, mixing=mixing).fit(train)
+        return own.score_samples(test).sum()
+
+    assert 0 < model.mixing_ < 1
+    assert score(model.mixing_) > max(score(0.0), score(1.0)) - 5.0
+    # Where nothing is held out, it is what is assumed before.
+    few = SpectralAutomaton(2).fit(sequences[:9])
+    assert_allclose(few.mixing_, 0.1, atol=1e-4)
+
+
+def test_hopeless_states_still_give_probabilities(sequences):
+    """Of more states than there is evidence for, on sequences that were never seen."""
+    model = SpectralAutomaton(60, scaling=1.0, shrinkage=0.0, mixing=1e-3).fit(sequences[:30])
+    rng = np.random.default_rng(0)
+    X = [list(rng.choice(list("abc"), size=200)) for _ in range(20)]
+    assert np.isfinite(model.score_samples(X)).all()
+    probabilities = model.predict_proba(X)
+    assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert np.isfinite(model.transform(X)).all()
+
+
+def test_draws_have_their_probabilities(models):
+    for model in models:
+        drawn = model.sample(4000, random_state=0)
+        assert drawn == model.sample(4000, random_state=0)
+        counts = Counter(map(tuple, drawn))
+        for sequence in [(), *[x for x, n in counts.most_common(5) if x]]:
+            probability = np.exp(model.score_samples([list(sequence)])[0])
+            deviation = np.sqrt(4000 * probability * (1 - probability))
+            assert abs(counts[sequence] - 4000 * probability) < 4.5 * deviation
+        short = model.sample(200, max_length=2, random_state=0)
+        assert max(map(len, short)) == 2
+    never = SpectralAutomaton(1, mixing=1.0, smoothing=0.0).fit([["a"]])
+    with pytest.raises(ValueError, match="grew beyond max_length=0"):
+        never.sample(max_length=0, random_state=0)
+
+
+def test_symbols_may_be_integers():
+    X = [[3, 1], [3], np.array([1, 3, 7]), (7,)]
+    model = EMAutomaton(2, random_state=0, tol=0.1).fit(X)
+    assert_array_equal(model.symbols_, [1, 3, 7])
+    assert model.predict([[3, 1]]).dtype == object
+    assert isinstance(model.sample(5, random_state=0)[0], list)
+    rows = EMAutomaton(2, random_state=0, tol=0.1).fit(np.array([[1, 3], [7, 1]]))
+    lists = EMAutomaton(2, random_state=0, tol=0.1).fit([[1, 3], [7, 1]])
+    assert_array_equal(rows.score_samples([[1, 3]]), lists.score_samples([[1, 3]]))
+    with pytest.raises(
+        TypeError, match=r"X holds strings, but .* of integers, such as \[1, 3, 7\]"
+    ):
+        model.predict([["1"]])
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ("abc", TypeError, "X must be a sequence of sequences"),
+        (["abc"], TypeError, r"X\[0\] is 'abc' .* Take its letters, list\(text\)"),
+        ([1, 2], TypeError, r"X\[0\] is 1 of type int, not a sequence"),
+        ([], ValueError, "X holds no sequences"),
+        ([[], []], ValueError, "All sequences of X are empty"),
+        ([["a"], ["b", 1]], TypeError, r"X\[1\]: the symbol at position 1 is 1 of type int"),
+        ([[1.0]], TypeError, r"X\[0\]: the symbol at position 0 is 1.0 of type float"),
+        ([[1, np.nan]], TypeError, r"position 1 is nan of type float"),
+        ([[True]], TypeError, "is True of type bool"),
+        ([[None]], TypeError, "is None of type NoneType"),
+        ([{"a"}], TypeError, r"X\[0\] is a set, which has no order|not a sequence"),
+        ({"a": 1}, TypeError, "got a dict"),
+        (np.zeros((2, 2)), TypeError, "is 0.0 of type float"),
+    ],
+)
+def test_strange_input_gets_one_clear_error(X, error, message):
+    with pytest.raises(error, match=message):
+        SpectralAutomaton().fit(X)
+
+
+def test_strange_predictions(models):
+    for model in models:
+        assert model.predict_proba([]).shape == (0, 4)
+        assert model.score_samples([]).shape == (0,)
+        assert model.transform([[]]).shape == (1, 4)
+        for method in (model.score, model.perplexity):
+            with pytest.raises(ValueError, match="X holds no sequences"):
+                method([])
+        with pytest.raises(NotFittedError):
+            clone(model).predict([["a"]])
+        with pytest.raises(ValueError, match="n_states"):
+            clone(model).set_params(n_states=0).fit([["a"]])
+
+
+def test_one_symbol_is_enough():
+    for model in (SpectralAutomaton(), EMAutomaton(random_state=0)):
+        model.fit([["a"], ["a", "a"], []])
+        assert_allclose(model.predict_proba([[], ["a"] * 100]).sum(axis=1), 1.0)
+
+
+def test_they_work_with_scikit_learn(sequences, tmp_path):
+    search = GridSearchCV(SpectralAutomaton(mixing=0.01), {"n_states": [1, 4]}, cv=3).fit(sequences)
+    assert search.best_params_ == {"n_states": 4}
+    states = make_pipeline(SpectralAutomaton(3), StandardScaler()).fit_transform(sequences)
+    assert_allclose(states.mean(axis=0), 0.0, atol=1e-9)
+    model = search.best_estimator_
+    names = model.get_feature_names_out()
+    assert names.tolist() == [f"spectralautomaton{i}" for i in range(4)]
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.score_samples(sequences), model.score_samples(sequences))
+
+
+def test_models_are_saved_and_loaded(models, sequences, tmp_path):
+    integers = EMAutomaton(2, random_state=0, tol=0.1).fit([[1, 2], [2]])
+    for model, X in (*((model, sequences) for model in models), (integers, [[2, 1]])):
+        save_model(model, tmp_path / "model.npz")
+        loaded = load_model(tmp_path / "model.npz")
+        assert_array_equal(loaded.score_samples(X), model.score_samples(X))
+        assert loaded.symbols_.dtype == model.symbols_.dtype
+        assert vars(loaded).keys() == vars(model).keys()
