@@ -434,3 +434,67 @@ def test_models_are_saved_and_loaded(models, sequences, tmp_path):
         assert_array_equal(loaded.score_samples(X), model.score_samples(X))
         assert loaded.symbols_.dtype == model.symbols_.dtype
         assert vars(loaded).keys() == vars(model).keys()
+
+
+def random_hmm(seed, n_states=3, n_symbols=4):
+    rng = np.random.default_rng(seed)
+    start = rng.dirichlet(np.ones(n_states))
+    moves = rng.dirichlet(np.ones(n_states), size=n_states)
+    return start, moves, rng.dirichlet(np.ones(n_symbols), size=n_states)
+
+
+def test_hidden_markov_models_by_the_enumeration_of_paths():
+    start, moves, emissions = random_hmm(0)
+    end = np.array([0.2, 0.5, 0.3])
+    model = EMAutomaton.from_hmm(start, moves, emissions, endprob=end)
+    X = [[0], [1, 3], [2, 2, 0], [3, 1, 0, 2]]
+    scores, states = model.score_samples(X), model.state_probabilities(X)
+    for sequence, score, found in zip(X, scores, states, strict=True):
+        total, visits = 0.0, np.zeros((len(sequence), 3))
+        for path in itertools.product(range(3), repeat=len(sequence)):
+            p = start[path[0]] * end[path[-1]]
+            for one, other in itertools.pairwise(path):
+                p *= (1 - end[one]) * moves[one, other]
+            p *= np.prod(emissions[list(path), sequence])
+            total += p
+            visits[np.arange(len(path)), list(path)] += p
+        assert_allclose(np.exp(score), total, rtol=1e-10)
+        assert_allclose(found[:-1, :-1], visits / total, rtol=1e-9)
+        assert_allclose(found[-1], [0, 0, 0, 1], atol=1e-12)
+    hmm = model.to_hmm()
+    assert_allclose(hmm.startprob, start)
+    assert_allclose(hmm.transmat, moves * (1 - end)[:, None])
+    assert_allclose(hmm.emissionprob, emissions)
+    assert_allclose(hmm.endprob, end)
+    again = EMAutomaton.from_hmm(*hmm[:3], symbols=list("abcd"))
+    assert_allclose(again.score_samples([list("bd")]), scores[1:2])
+    # One number less than there are shares in each sum to 1.
+    logs = scores.sum()
+    assert_allclose(model.aic(X), 2 * (3 + 4 * 4 * 4) - 2 * logs)
+    assert_allclose(model.bic(X), (3 + 4 * 4 * 4) * np.log(10 + 4) - 2 * logs)
+
+
+def test_not_all_automata_are_hidden_markov_models(models):
+    with pytest.raises(ValueError, match="The next state depends on the symbol"):
+        models[1].to_hmm()
+    single = EMAutomaton(1, tol=1.0).fit([["a", "b"], ["b"], []])
+    again = EMAutomaton.from_hmm(*single.to_hmm()[:3], symbols=["a", "b"])
+    X = [[], ["a"], ["b", "b"]]
+    assert_allclose(again.score_samples(X), single.score_samples(X))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({}, "never end"),
+        ({"transmat": np.ones((3, 2))}, "transmat must have the shape"),
+        ({"emissionprob": np.full((3, 4), 0.5), "endprob": 0.5}, "The sum of emissionprob"),
+        ({"startprob": [1.5, -0.5, 0.0], "endprob": 0.5}, "startprob"),
+        ({"startprob": "abc"}, "startprob must be an array of numbers"),
+        ({"endprob": 0.5, "symbols": ["a"]}, "symbols must have the shape"),
+    ],
+)
+def test_bad_hidden_markov_models_are_refused(changed, message):
+    parts = dict(zip(("startprob", "transmat", "emissionprob"), random_hmm(0), strict=True))
+    with pytest.raises(ValueError, match=message):
+        EMAutomaton.from_hmm(**(parts | changed))

@@ -41,7 +41,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.automata import NGrams
+from sklearn_shag.automata import HMM, NGrams
 from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
 from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearWeights
 from sklearn_shag.inspection import (
@@ -353,6 +353,11 @@ def parse(folder: Path) -> None:
     em_automaton = EMAutomaton(2, tol=1.0, random_state=0).fit(tags)
     assert_type(em_automaton, EMAutomaton)
     assert_type(em_automaton.n_iter_, int)
+    assert_type(em_automaton.aic(tags), float)
+    assert_type(em_automaton.state_probabilities(tags), list[NDArray[np.float64]])
+    markov = EMAutomaton.from_hmm([1.0], [[0.5]], [[0.5, 0.5]])
+    assert_type(markov, EMAutomaton)
+    assert_type(markov.to_hmm(), HMM)
     assert_type(em_automaton.sample(2, random_state=0), list[list[Any]])
 
     search = SpectralSHAGCV([1, 2], smoothing=[0, 5.0], cv=2, scoring=uas_scorer).fit(train)

@@ -1,15 +1,18 @@
 """Expectation maximisation of one automaton over sequences."""
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.automata._base import SequenceModel
-from sklearn_shag.automata._contexts import count_ngrams, list_gaps, take_moments
+from sklearn_shag.automata._base import SequenceModel, SymbolSequences, encode_symbols
+from sklearn_shag.automata._contexts import NGrams, count_ngrams, list_gaps, take_moments
 from sklearn_shag.automata._decomposition import Basis, Events, project
 from sklearn_shag.automata._expectation import (
     em_automaton,
@@ -18,16 +21,28 @@ from sklearn_shag.automata._expectation import (
     proper_start,
     random_start,
 )
-from sklearn_shag.operators import Operators, check_automaton, operators_from_counts
+from sklearn_shag.operators import (
+    Operators,
+    check_automaton,
+    operators_from_counts,
+    spectral_radius,
+)
 from sklearn_shag.sequences import PrefixTree, number_prefixes
-from sklearn_shag.utils._arrays import check_codes, check_shape
+from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
-from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
-from sklearn_shag.utils._typing import FloatArray, RandomSeed
+from sklearn_shag.utils._param_validation import (
+    LARGEST,
+    LARGEST_COUNT,
+    Interval,
+    StrOptions,
+    as_floats,
+)
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
 
 # Of the contexts that tell where EM starts.
 MAX_CONTEXT, N_CONTEXTS = 3, 400
+ROUNDING = 1e-9  # of probabilities that sum to 1
 
 
 def build_prefix_tree(sequences):
@@ -59,6 +74,38 @@ def contexts_start(gaps, weights, outcomes, n_states):
     start = np.where(np.arange(columns.n_contexts) == columns.boundary, weights.sum(), 0.0)
     uses = project(Basis(states, states, None), start, stop, events, n_symbols)
     return proper_start(*operators_from_counts(uses), outcomes[:, None])
+
+
+class HMM(NamedTuple):
+    """A hidden Markov model whose sequences end.
+
+    Attributes
+    ----------
+    startprob : ndarray of shape (n_states,)
+        Of the first state; what it lacks to 1 is the empty sequence.
+    transmat : ndarray of shape (n_states, n_states)
+        Of the next state, by row; what a row lacks to 1 is `endprob`.
+    emissionprob : ndarray of shape (n_states, n_symbols)
+        Of the symbols of each state.
+    endprob : ndarray of shape (n_states,)
+        That a sequence ends after each state.
+
+    See Also
+    --------
+    sklearn_shag.EMAutomaton.to_hmm : Makes it.
+
+    Examples
+    --------
+    >>> from sklearn_shag import EMAutomaton
+    >>> coin = EMAutomaton.from_hmm([1.0], [[1.0]], [[0.5, 0.5]], endprob=0.25)
+    >>> coin.to_hmm().transmat
+    array([[0.75]])
+    """
+
+    startprob: FloatArray
+    transmat: FloatArray
+    emissionprob: FloatArray
+    endprob: FloatArray
 
 
 class EMAutomaton(SequenceModel):
@@ -233,3 +280,188 @@ class EMAutomaton(SequenceModel):
         if init == "moments":
             starts[0] = contexts_start(gaps, weights, outcomes, self.n_states)
         return starts
+
+    @classmethod
+    def from_hmm(
+        cls,
+        startprob: ArrayLike,
+        transmat: ArrayLike,
+        emissionprob: ArrayLike,
+        *,
+        endprob: ArrayLike | None = None,
+        symbols: Sequence[Any] | None = None,
+    ) -> Self:
+        """Make the automaton of a hidden Markov model.
+
+        Parameters
+        ----------
+        startprob : array-like of shape (n_states,)
+            Of the first state. It may sum to less than 1: the rest is the empty sequence.
+        transmat : array-like of shape (n_states, n_states)
+            Row i has the probabilities of the next state after state i.
+        emissionprob : array-like of shape (n_states, n_symbols)
+            Of the symbols of each state.
+        endprob : None, float or array-like of shape (n_states,), default=None
+            How probable it is that a sequence ends after each state, where rows of `transmat` sum
+            to 1. None takes what these lack to 1.
+        symbols : None or sequence of length n_symbols, default=None
+            All str or all int, sorted; None takes 0, 1, ...
+
+        Returns
+        -------
+        model : EMAutomaton
+            A fitted one, with a state more: the end.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not agree, something is negative or sums to more than 1, or sequences never
+            end.
+
+        Examples
+        --------
+        >>> from sklearn_shag import EMAutomaton
+        >>> coin = EMAutomaton.from_hmm([1.0], [[1.0]], [[0.5, 0.5]], endprob=0.25)
+        >>> coin.predict_proba([[0, 1]])
+        array([[0.375, 0.375, 0.25 ]])
+        """
+        start, moves, emissions = (
+            as_floats(part, name)
+            for part, name in (
+                (startprob, "startprob"),
+                (transmat, "transmat"),
+                (emissionprob, "emissionprob"),
+            )
+        )
+        n = start.size
+        if endprob is not None:
+            moves = moves * (1.0 - np.broadcast_to(as_floats(endprob, "endprob"), n)[:, None])
+        check_shape(start, (n,), "startprob")
+        check_shape(moves, (n, n), "transmat")
+        check_shape(emissions, (n, None), "emissionprob")
+        for name, part in (("startprob", start), ("transmat", moves), ("emissionprob", emissions)):
+            check_range(part, 0.0, 1.0, name)
+            check_range(part.sum(axis=-1), 0.0, 1.0 + ROUNDING, f"The sum of {name}")
+        known = np.arange(emissions.shape[1]) if symbols is None else encode_symbols([symbols])[0]
+        check_shape(known, (emissions.shape[1],), "symbols")
+        end = np.maximum(1.0 - moves.sum(axis=1), 0.0)
+        if spectral_radius(moves) >= 1.0 - ROUNDING:
+            raise ValueError(
+                "Sequences of this model never end, so that none has a probability. Set endprob, "
+                "such as 1 / (expected length), or let rows of transmat sum to less than 1."
+            )
+        operators = Operators(
+            *(np.zeros(shape) for shape in ((n + 1,), (n + 1,), (known.size, n + 1, n + 1)))
+        )
+        operators.alpha_1[:n], operators.alpha_1[n] = start, max(1.0 - start.sum(), 0.0)
+        operators.alpha_inf[n] = 1.0
+        operators.A[:, :n, :n] = emissions.T[:, None, :] * moves.T
+        operators.A[:, n, :n] = emissions.T * end
+        model, even = cls(n + 1), np.full((1, known.size + 1), 1.0 / (known.size + 1))
+        vars(model).update(
+            symbols_=known,
+            operators_=operators,
+            ngrams_=NGrams(even, np.zeros(even.shape, dtype=np.int64), np.array(0)),
+            mixing_=0.0,
+            log_likelihoods_=np.zeros(1),  # of no sequences
+            n_iter_=0,
+            converged_=True,
+        )
+        return model
+
+    def to_hmm(self) -> HMM:
+        """Write the automaton as a hidden Markov model.
+
+        Returns
+        -------
+        hmm : HMM
+            `startprob`, `transmat`, `emissionprob` and `endprob`, as :meth:`from_hmm` takes them,
+            but for states that only end.
+
+        Raises
+        ------
+        ValueError
+            If there is none with as many states: where the next state depends on the symbol, too.
+        """
+        check_is_fitted(self)
+        alpha_1, _, A = self.operators_
+        goes_on = A.sum(axis=(0, 1))
+        emits = goes_on > 0
+        uses = A[:, :, emits] / goes_on[emits]
+        emissions, moves = uses.sum(axis=1), uses.sum(axis=0)
+        if np.abs(uses - emissions[:, None] * moves).max(initial=0.0) > ROUNDING:
+            raise ValueError(
+                "The next state depends on the symbol, too, so that no hidden Markov model with as "
+                "many states is the same. Use the operators themselves, operators_."
+            )
+        moves = (moves * goes_on[:, None])[emits].T
+        start = (alpha_1 * goes_on)[emits]
+        return HMM(start, moves, emissions.T, 1.0 - moves.sum(axis=1))
+
+    def state_probabilities(self, X: SymbolSequences) -> list[FloatArray]:
+        """Compute how probable the states are at each gap, given the whole sequence.
+
+        Parameters
+        ----------
+        X : sequence of length n_sequences
+            As for :meth:`score_samples`.
+
+        Returns
+        -------
+        probabilities : list of ndarrays of shape (n_symbols_i + 1, n_states)
+            The first row is before the first symbol, the last one behind the last. Rows are 0 where
+            the automaton gives a sequence no probability.
+        """
+        codes, indptr = self._encode(X)
+        alpha_1, alpha_inf, A = self.operators_
+        A = np.concatenate([A, A.sum(axis=0, keepdims=True)])
+        found = []
+        for begin, end in pairwise(indptr):
+            forward, backward = np.empty((2, end - begin + 1, alpha_1.size))
+            forward[0], backward[-1] = alpha_1, alpha_inf
+            for t, code in enumerate(codes[begin:end]):
+                forward[t + 1] = _scaled(A[code] @ forward[t])
+            for t, code in enumerate(codes[begin:end][::-1]):
+                backward[-t - 2] = _scaled(backward[-t - 1] @ A[code])
+            found.append(_scaled(forward * backward))
+        return found
+
+    @property
+    def _n_parameters(self):
+        n_symbols, n_states = self.operators_.A.shape[:2]
+        return n_states - 1 + n_states * n_symbols * n_states
+
+    def aic(self, X: SymbolSequences) -> float:
+        """Compute Akaike's information criterion on sequences; the smaller, the better.
+
+        Parameters
+        ----------
+        X : sequence of length n_sequences
+            As for :meth:`score_samples`.
+
+        Returns
+        -------
+        aic : float
+        """
+        return float(2 * self._n_parameters - 2 * self.score_samples(X).sum())
+
+    def bic(self, X: SymbolSequences) -> float:
+        """Compute the Bayesian information criterion on sequences; the smaller, the better.
+
+        Parameters
+        ----------
+        X : sequence of length n_sequences
+            As for :meth:`score_samples`.
+
+        Returns
+        -------
+        bic : float
+            Observations are symbols and ends.
+        """
+        logs = self._follow(X, scores=True)[0]
+        return float(self._n_parameters * np.log(logs.size) - 2 * logs.sum())
+
+
+def _scaled(vectors):
+    """Divide by the sum over the last axis, where there is one."""
+    return vectors / np.maximum(vectors.sum(axis=-1, keepdims=True), np.finfo(float).tiny)

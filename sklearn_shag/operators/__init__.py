@@ -17,6 +17,7 @@ from sklearn_shag.operators._operators import (
     product,
     remaining_mass,
     root_masses,
+    spectral_radius,
     total_mass,
 )
 from sklearn_shag.operators._refined import (
