@@ -20,7 +20,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, get_tags
 
 import sklearn_shag
-from sklearn_shag import EMSHAG, BaseSHAG, DeterministicSHAG, SpectralSHAG
+from sklearn_shag import (
+    EMSHAG,
+    BaseSHAG,
+    DeterministicSHAG,
+    EMAutomaton,
+    SpectralAutomaton,
+    SpectralSHAG,
+)
 from sklearn_shag.learning._base import IncrementalMixin
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree
@@ -64,6 +71,7 @@ SCORING_TREES = ["score_samples", "conditional_log_likelihood"]
 
 
 EVERYTHING = ESTIMATORS | TRANSFORMERS
+OF_SEQUENCES = {EMAutomaton, SpectralAutomaton}  # whose tests are in test_automata.py
 
 
 # What is tested
@@ -77,10 +85,16 @@ def test_every_public_estimator_is_tested():
     public = [getattr(p, name) for p in packages for name in getattr(p, "__all__", ())]
     estimators = {v for v in public if inspect.isclass(v) and issubclass(v, BaseEstimator)}
     tested = {type(model) for model in (ESTIMATORS | TRANSFORMERS).values()}
-    assert estimators == tested | {BaseSHAG}
+    assert estimators == tested | {BaseSHAG} | OF_SEQUENCES
 
 
 # The checks of scikit-learn
+
+
+@pytest.mark.parametrize("model", sorted(OF_SEQUENCES, key=str))
+def test_checks_of_scikit_learn_for_sequences(model):
+    for check in CHECKS_WITHOUT_DATA:
+        getattr(estimator_checks, check)(model.__name__, model())
 
 
 @pytest.mark.parametrize("name", EVERYTHING)

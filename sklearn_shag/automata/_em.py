@@ -187,6 +187,8 @@ class EMAutomaton(SequenceModel):
         "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
     }
 
     log_likelihoods_: FloatArray
