@@ -32,7 +32,7 @@ for _folder, _others in {
     "parsing": "utils treebank encoding sequences operators",
     "metrics": "utils treebank encoding",
     "inspection": "utils treebank encoding sequences operators parsing",
-    "datasets": "utils treebank encoding operators",
+    "datasets": "utils treebank encoding operators automata",
     # Families: estimators beside their mathematics.
     "automata": "utils operators sequences",
     "learning": "utils treebank encoding sequences operators automata parsing _parser",

@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_shag import EMAutomaton, SpectralAutomaton, load_model, save_model
 from sklearn_shag.automata._contexts import EncodedSequences, count_ngrams, list_gaps, take_moments
-from sklearn_shag.operators import Operators, operators_from_counts
+from sklearn_shag.datasets import make_sequences
+from sklearn_shag.operators import Operators, operators_from_counts, total_mass
 from tests.loops import over
 
 START, STOP = "<", ">"
@@ -498,3 +499,36 @@ def test_bad_hidden_markov_models_are_refused(changed, message):
     parts = dict(zip(("startprob", "transmat", "emissionprob"), random_hmm(0), strict=True))
     with pytest.raises(ValueError, match=message):
         EMAutomaton.from_hmm(**(parts | changed))
+
+
+@over("kind", ["nondeterministic", "deterministic", "hmm"])
+def test_made_sequences_have_the_probabilities_of_their_automaton(kind):
+    made = {"n_states": 6, "n_symbols": 4, "mean_length": 5.0, "kind": kind, "random_state": 3}
+    X, truth = make_sequences(5000, return_operators=True, **made)
+    assert make_sequences(5000, **made) == X
+    alpha_1, alpha_inf, A = truth
+    assert_allclose(alpha_1.sum(), 1.0)
+    assert_allclose(alpha_inf + A.sum(axis=(0, 1)), 1.0)
+    assert_allclose(total_mass(truth), 1.0)
+    lengths = np.array([len(sequence) for sequence in X])
+    assert abs(lengths.mean() - 5.0) < 4 * lengths.std() / np.sqrt(5000)
+    model = EMAutomaton.from_operators(truth)
+    counts = Counter(map(tuple, X))
+    for sequence, count in counts.most_common(5):
+        probability = value(truth, sequence)
+        assert_allclose(np.exp(model.score_samples([sequence])[0]), probability, rtol=1e-9)
+        assert abs(count - 5000 * probability) < 4.5 * np.sqrt(5000 * probability)
+    n_next = np.count_nonzero(A, axis=1)
+    if kind == "deterministic":
+        assert n_next.max() == 1
+    if kind == "hmm":
+        model.to_hmm()
+
+
+def test_learned_automata_come_close_to_the_one_that_made_the_sequences():
+    X, truth = make_sequences(6000, 6, n_symbols=5, random_state=1, return_operators=True)
+    train, test = X[:5000], X[5000:]
+    best = EMAutomaton.from_operators(truth).score(test)
+    worst = SpectralAutomaton(1, max_context=1, mixing=1.0).fit(train).score(test)
+    for model in (SpectralAutomaton(10), EMAutomaton(6, tol=1e-3, max_iter=300)):
+        assert best - model.fit(train).score(test) < 0.3 * (best - worst)

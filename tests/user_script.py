@@ -42,7 +42,13 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag.automata import HMM, NGrams
-from sklearn_shag.datasets import fetch_treebank, get_data_home, load_english, make_treebank
+from sklearn_shag.datasets import (
+    fetch_treebank,
+    get_data_home,
+    load_english,
+    make_sequences,
+    make_treebank,
+)
 from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearWeights
 from sklearn_shag.inspection import (
     ApproximateDFA,
@@ -231,6 +237,10 @@ def load_treebanks(folder: Path) -> None:
     assert_type(y, list[NDArray[np.intp]])
 
     assert_type(make_treebank(3, 2, random_state=0), list[DependencyTree])
+    assert_type(make_sequences(3, 2, random_state=0), list[list[int]])
+    made, known = make_sequences(3, random_state=0, return_operators=True)
+    assert_type(made, list[list[int]])
+    assert_type(EMAutomaton.from_operators(known), EMAutomaton)
     drawn, grammar = make_treebank(3, random_state=np.random.RandomState(0), return_operators=True)
     assert_type(drawn, list[DependencyTree])
     assert_type(grammar, Operators)

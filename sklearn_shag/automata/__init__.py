@@ -4,7 +4,7 @@ from sklearn_shag.automata._base import SequenceModel
 from sklearn_shag.automata._climb import Expected, climb_to_the_end
 from sklearn_shag.automata._contexts import NGrams, check_ngrams
 from sklearn_shag.automata._decomposition import Events, decompose, leading_states, project
-from sklearn_shag.automata._em import HMM
+from sklearn_shag.automata._em import HMM, EMAutomaton
 from sklearn_shag.automata._expectation import (
     em_automaton,
     moments_start,

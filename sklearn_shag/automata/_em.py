@@ -79,6 +79,8 @@ def contexts_start(gaps, weights, outcomes, n_states):
 class HMM(NamedTuple):
     """A hidden Markov model whose sequences end.
 
+    Each state emits a symbol, and the next state does not depend on it.
+
     Attributes
     ----------
     startprob : ndarray of shape (n_states,)
@@ -359,7 +361,46 @@ class EMAutomaton(SequenceModel):
         operators.alpha_inf[n] = 1.0
         operators.A[:, :n, :n] = emissions.T[:, None, :] * moves.T
         operators.A[:, n, :n] = emissions.T * end
-        model, even = cls(n + 1), np.full((1, known.size + 1), 1.0 / (known.size + 1))
+        return cls.from_operators(operators, known)
+
+    @classmethod
+    def from_operators(cls, operators: Operators, symbols: Sequence[Any] | None = None) -> Self:
+        """Make a fitted estimator of a probabilistic automaton that is known.
+
+        Parameters
+        ----------
+        operators : Operators
+            `alpha_1` and `alpha_inf` of shape (n_states,), `A` of shape
+            (n_symbols, n_states, n_states), non-negative; of each state, the stop and the moves sum
+            to 1.
+        symbols : None or sequence of length n_symbols, default=None
+            All str or all int, sorted; None takes 0, 1, ...
+
+        Returns
+        -------
+        model : EMAutomaton
+            Its probabilities are those of the operators alone.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not agree, or something is negative.
+
+        Examples
+        --------
+        >>> from sklearn_shag import EMAutomaton
+        >>> from sklearn_shag.datasets import make_sequences
+        >>> sequences, operators = make_sequences(3, random_state=0, return_operators=True)
+        >>> EMAutomaton.from_operators(operators).score_samples(sequences).round(1)
+        array([-9.1, -8. , -4.3])
+        """
+        n_symbols = len(operators.A)
+        known = np.arange(n_symbols) if symbols is None else encode_symbols([symbols])[0]
+        check_shape(known, (n_symbols,), "symbols")
+        check_automaton(operators, "operators", known)
+        check_codes(operators, "operators", **dict.fromkeys(Operators._fields, np.inf))
+        even = np.full((1, n_symbols + 1), 1.0 / (n_symbols + 1))
+        model = cls(operators.alpha_1.size)
         vars(model).update(
             symbols_=known,
             operators_=operators,
@@ -444,6 +485,7 @@ class EMAutomaton(SequenceModel):
         Returns
         -------
         aic : float
+            Twice the number of free parameters, less twice the log probability.
         """
         return float(2 * self._n_parameters - 2 * self.score_samples(X).sum())
 

@@ -9,10 +9,11 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils import Bunch, check_random_state
 
+from sklearn_shag.automata import EMAutomaton
 from sklearn_shag.encoding import Alphabet, decode_trees
 from sklearn_shag.operators import Operators, complete_grammar, expected_visits, sample_derivations
 from sklearn_shag.treebank import DependencyTree, read_conllu
-from sklearn_shag.utils._param_validation import Interval, validate_params
+from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import IndexArray, RandomSeed
 
 
@@ -226,3 +227,133 @@ def _mean_length(automata, roots):
     if np.abs(np.linalg.eigvals(children)).max() >= 1.0 - 1e-9:
         return 1e9
     return roots @ np.linalg.solve(np.eye(n_symbols) - children, np.ones(n_symbols))
+
+
+@overload
+def make_sequences(
+    n_sequences: int = 1000,
+    n_states: int = 10,
+    *,
+    n_symbols: int = 8,
+    kind: Literal["nondeterministic", "deterministic", "hmm"] = "nondeterministic",
+    density: float = 0.3,
+    mean_length: float = 10.0,
+    random_state: RandomSeed = None,
+    return_operators: Literal[False] = False,
+) -> list[list[int]]: ...
+@overload
+def make_sequences(
+    n_sequences: int = 1000,
+    n_states: int = 10,
+    *,
+    n_symbols: int = 8,
+    kind: Literal["nondeterministic", "deterministic", "hmm"] = "nondeterministic",
+    density: float = 0.3,
+    mean_length: float = 10.0,
+    random_state: RandomSeed = None,
+    return_operators: Literal[True],
+) -> tuple[list[list[int]], Operators]: ...
+@validate_params(
+    {
+        "n_sequences": [Interval(Integral, 1, None, closed="left")],
+        "n_states": [Interval(Integral, 1, None, closed="left")],
+        "n_symbols": [Interval(Integral, 1, None, closed="left")],
+        "kind": [StrOptions({"nondeterministic", "deterministic", "hmm"})],
+        "density": [Interval(Real, 0, 1, closed="right")],
+        "mean_length": [Interval(Real, 0, 1e6, closed="neither")],
+        "random_state": ["random_state"],
+        "return_operators": ["boolean"],
+    }
+)
+def make_sequences(
+    n_sequences: int = 1000,
+    n_states: int = 10,
+    *,
+    n_symbols: int = 8,
+    kind: Literal["nondeterministic", "deterministic", "hmm"] = "nondeterministic",
+    density: float = 0.3,
+    mean_length: float = 10.0,
+    random_state: RandomSeed = None,
+    return_operators: bool = False,
+) -> list[list[int]] | tuple[list[list[int]], Operators]:
+    """Draw sequences from a random automaton, as in competitions of learners.
+
+    Parameters
+    ----------
+    n_sequences : int, default=1000
+        Number of sequences.
+    n_states : int, default=10
+        Hidden states of the automaton.
+    n_symbols : int, default=8
+        Number of symbols; in few sequences some may not occur.
+    kind : {"nondeterministic", "deterministic", "hmm"}, default="nondeterministic"
+        What a state and a symbol tell of the next state: its distribution, the state itself, or no
+        more than the state alone.
+    density : float, default=0.3
+        The share of the symbols and of the next states that are possible in each state.
+    mean_length : float, default=10.0
+        Expected number of symbols of a sequence.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the automaton and the draws: the same int gives the same sequences.
+    return_operators : bool, default=False
+        Whether to return the automaton as well.
+
+    Returns
+    -------
+    sequences : list of lists of int
+        Symbols are 0, 1, ...
+    operators : Operators
+        The probabilistic automaton; if `return_operators` is True.
+        ``EMAutomaton.from_operators(operators)`` tells exact probabilities.
+
+    See Also
+    --------
+    make_treebank : Trees of a known grammar.
+    sklearn_shag.SpectralAutomaton : Learns automata.
+
+    Examples
+    --------
+    >>> from sklearn_shag.datasets import make_sequences
+    >>> make_sequences(2, n_symbols=3, mean_length=4, random_state=1)
+    [[2, 2, 1, 0], [2]]
+    """
+    rng = check_random_state(random_state)
+    shape = (n_states, n_symbols, n_states)  # before, symbol, next
+    if kind == "nondeterministic":
+        seen = _some(rng, n_states, n_symbols, density)[:, :, None]
+        moves = _shares(rng, (seen & (rng.uniform(size=shape) < density)).reshape(n_states, -1))
+    else:
+        emissions = _shares(rng, _some(rng, n_states, n_symbols, density))[:, :, None]
+        following = np.eye(n_states)[rng.randint(n_states, size=shape[:2])]
+        if kind == "hmm":
+            following = _shares(rng, _some(rng, n_states, n_states, density))[:, None]
+        moves = emissions * following
+    A = moves.reshape(shape).transpose(1, 2, 0)
+    stops, alpha_1 = rng.uniform(size=n_states), _shares(rng, _some(rng, 1, n_states, density))[0]
+
+    def automaton(log_odds):
+        ends = 1.0 / (1.0 + np.exp(-log_odds) / stops)
+        return Operators(alpha_1, ends, A * (1.0 - ends))
+
+    def excess(log_odds):
+        return np.log(expected_visits(automaton(log_odds)).sum() / (1.0 + mean_length))
+
+    operators = automaton(brentq(excess, -20.0, 20.0))
+    sequences = EMAutomaton.from_operators(operators).sample(
+        n_sequences, max_length=int(100 * mean_length) + 100, random_state=rng
+    )
+    return (sequences, operators) if return_operators else sequences
+
+
+def _some(rng, n_rows, n_columns, density):
+    """Choose some entries of each row, one at least."""
+    chosen = rng.uniform(size=(n_rows, n_columns)) < density
+    chosen[np.arange(n_rows), rng.randint(n_columns, size=n_rows)] = True
+    return chosen
+
+
+def _shares(rng, chosen):
+    """Distribute 1 over the chosen entries of each row; over one of all where there are none."""
+    chosen = chosen | (_some(rng, *chosen.shape, 0.0) & ~chosen.any(axis=1, keepdims=True))
+    masses = rng.exponential(size=chosen.shape) * chosen
+    return masses / masses.sum(axis=1, keepdims=True)
