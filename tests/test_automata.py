@@ -409,6 +409,14 @@ def test_strange_predictions(models):
             clone(model).set_params(n_states=0).fit([["a"]])
 
 
+def test_what_needs_a_fitted_model_says_so():
+    with pytest.raises(NotFittedError):
+        SpectralAutomaton().truncate(2)
+    for method in ("to_hmm", "sample"):
+        with pytest.raises(NotFittedError):
+            getattr(EMAutomaton(), method)()
+
+
 def test_one_symbol_is_enough():
     for model in (SpectralAutomaton(), EMAutomaton(random_state=0)):
         model.fit([["a"], ["a", "a"], []])

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata._base import SequenceModel
 from sklearn_shag.automata._contexts import count_ngrams, list_gaps, take_moments
@@ -166,6 +167,7 @@ class SpectralAutomaton(SequenceModel):
         ValueError
             If there are not so many states.
         """
+        check_is_fitted(self)
         largest = self.operators_.alpha_1.size
         check_scalar(n_states, "n_states", Integral, min_val=1, max_val=largest)
         model = clone(self).set_params(n_states=n_states)
