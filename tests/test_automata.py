@@ -501,6 +501,8 @@ def test_not_all_automata_are_hidden_markov_models(models):
         ({"startprob": [1.5, -0.5, 0.0], "endprob": 0.5}, "startprob"),
         ({"startprob": "abc"}, "startprob must be an array of numbers"),
         ({"endprob": 0.5, "symbols": ["a"]}, "symbols must have the shape"),
+        ({"endprob": 0.5, "symbols": list("abdc")}, "symbols must be sorted, each once"),
+        ({"endprob": 0.5, "symbols": list("aabc")}, "symbols must be sorted, each once"),
     ],
 )
 def test_bad_hidden_markov_models_are_refused(changed, message):

@@ -29,7 +29,7 @@ from sklearn_shag.operators import (
 )
 from sklearn_shag.sequences import PrefixTree, number_prefixes
 from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
-from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
     LARGEST,
@@ -346,22 +346,19 @@ class EMAutomaton(SequenceModel):
         for name, part in (("startprob", start), ("transmat", moves), ("emissionprob", emissions)):
             check_range(part, 0.0, 1.0, name)
             check_range(part.sum(axis=-1), 0.0, 1.0 + ROUNDING, f"The sum of {name}")
-        known = np.arange(emissions.shape[1]) if symbols is None else encode_symbols([symbols])[0]
-        check_shape(known, (emissions.shape[1],), "symbols")
         end = np.maximum(1.0 - moves.sum(axis=1), 0.0)
         if spectral_radius(moves) >= 1.0 - ROUNDING:
             raise ValueError(
                 "Sequences of this model never end, so that none has a probability. Set endprob, "
                 "such as 1 / (expected length), or let rows of transmat sum to less than 1."
             )
-        operators = Operators(
-            *(np.zeros(shape) for shape in ((n + 1,), (n + 1,), (known.size, n + 1, n + 1)))
-        )
+        n_symbols = emissions.shape[1]
+        operators = Operators(*np.zeros((2, n + 1)), np.zeros((n_symbols, n + 1, n + 1)))
         operators.alpha_1[:n], operators.alpha_1[n] = start, max(1.0 - start.sum(), 0.0)
         operators.alpha_inf[n] = 1.0
         operators.A[:, :n, :n] = emissions.T[:, None, :] * moves.T
         operators.A[:, n, :n] = emissions.T * end
-        return cls.from_operators(operators, known)
+        return cls.from_operators(operators, symbols)
 
     @classmethod
     def from_operators(cls, operators: Operators, symbols: Sequence[Any] | None = None) -> Self:
@@ -395,8 +392,14 @@ class EMAutomaton(SequenceModel):
         array([-9.1, -8. , -4.3])
         """
         n_symbols = len(operators.A)
-        known = np.arange(n_symbols) if symbols is None else encode_symbols([symbols])[0]
-        check_shape(known, (n_symbols,), "symbols")
+        given = list(range(n_symbols) if symbols is None else symbols)
+        known, _ = encode_symbols([given])
+        check_shape(given, (n_symbols,), "symbols")
+        if known.tolist() != given:
+            raise ValueError(
+                f"symbols must be sorted, each once, in the order of the operators; got "
+                f"{shorten(given)}."
+            )
         check_automaton(operators, "operators", known)
         check_codes(operators, "operators", **dict.fromkeys(Operators._fields, np.inf))
         even = np.full((1, n_symbols + 1), 1.0 / (n_symbols + 1))
