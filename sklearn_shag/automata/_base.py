@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata._contexts import EncodedSequences, NGrams
 from sklearn_shag.automata._prediction import draw, follow, make_predictor, make_room
-from sklearn_shag.operators import Operators
+from sklearn_shag.operators import MAX_REJECTED, Operators
 from sklearn_shag.utils._arrays import is_collection, log_of, refuse_set
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import shorten
@@ -33,7 +33,6 @@ from sklearn_shag.utils._typing import (
 )
 
 SymbolSequences: TypeAlias = Iterable[Sequence[str] | Sequence[int] | IntArray]
-MAX_REJECTED = 1000
 
 
 def list_sequences(X):
@@ -55,6 +54,11 @@ def list_sequences(X):
         refuse_set(sequence, f"X[{index}]")
         sequences.append(sequence.tolist() if isinstance(sequence, np.ndarray) else list(sequence))
     return sequences
+
+
+def _require_some(items):
+    if not len(items):
+        raise ValueError("X holds no sequences; at least one is needed.")
 
 
 def encode_symbols(sequences, known=None):
@@ -80,9 +84,8 @@ def encode_symbols(sequences, known=None):
     """
     kinds = set(map(type, chain.from_iterable(sequences)))
     of_text = all(issubclass(kind, str) for kind in kinds)
-    if (
-        not of_text and not all(issubclass(kind, Integral) for kind in kinds - {bool})
-    ) or bool in kinds:
+    of_integers = all(issubclass(kind, Integral) and kind is not bool for kind in kinds)
+    if not (of_text or of_integers):
         _raise_for_symbol(sequences)
     if known is None:
         known = sorted(set(chain.from_iterable(sequences)))
@@ -161,8 +164,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             message names the sequence.
         """
         listed = list_sequences(X)
-        if not listed:
-            raise ValueError("X holds no sequences; at least one is needed.")
+        _require_some(listed)
         weights = check_sample_weight(sample_weight, listed)
         listed = list(compress(listed, weights > 0))
         symbols, codes = encode_symbols(listed)
@@ -234,8 +236,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             In nats a sequence.
         """
         logs = self.score_samples(X)
-        if not logs.size:
-            raise ValueError("X holds no sequences; at least one is needed.")
+        _require_some(logs)
         weights = check_sample_weight(sample_weight, logs)
         return float(np.average(logs, weights=weights))
 
@@ -254,8 +255,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             came before, and of the ends.
         """
         logs = self._follow(X, scores=True)[0]
-        if not logs.size:
-            raise ValueError("X holds no sequences; at least one is needed.")
+        _require_some(logs)
         return float(np.exp(-logs.mean()))
 
     def predict_proba(self, X: SymbolSequences) -> FloatArray:

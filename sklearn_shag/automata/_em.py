@@ -28,7 +28,8 @@ from sklearn_shag.operators import (
     spectral_radius,
 )
 from sklearn_shag.sequences import PrefixTree, number_prefixes
-from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
+from sklearn_shag.utils._arrays import check_codes, check_range, check_shape, divide_by_sum
+from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import (
@@ -62,7 +63,7 @@ def contexts_start(gaps, weights, outcomes, n_states):
     moments, columns = take_moments(gaps, weights), gaps.columns
     H, _ = factorise(moments.bigrams, n_states)
     H = np.pad(H, ((0, n_states - len(H)), (0, 0)))
-    states = (H / np.maximum(H.sum(axis=0), np.finfo(float).tiny)).T
+    states = divide_by_sum(H, 0).T
     known = np.arange(1, columns.numbers.shape[1] + 1) * (columns.numbers >= 0)
     longest = np.take_along_axis(columns.numbers, known.argmax(axis=1)[:, None], axis=1)
     counts, n_symbols = weights[gaps.sequences], len(outcomes) - 1
@@ -74,6 +75,12 @@ def contexts_start(gaps, weights, outcomes, n_states):
     start = np.where(np.arange(columns.n_contexts) == columns.boundary, weights.sum(), 0.0)
     uses = project(Basis(states, states, None), start, stop, events, n_symbols)
     return proper_start(*operators_from_counts(uses), outcomes[:, None])
+
+
+def memoryless(outcomes, n_states):
+    """Make an automaton that takes each symbol, or the end, with one probability in all states."""
+    even = np.full((n_states, n_states), 1.0 / n_states)
+    return Operators(even[0], np.full(n_states, outcomes[-1]), outcomes[:-1, None, None] * even)
 
 
 class HMM(NamedTuple):
@@ -231,10 +238,7 @@ class EMAutomaton(SequenceModel):
         outcomes = np.bincount(gaps.behind, sequences.weights[gaps.sequences])
         outcomes /= outcomes.sum()
         if self.smoothing:
-            even = np.full((self.n_states, self.n_states), 1.0 / self.n_states)
-            stops = np.full(self.n_states, outcomes[-1])
-            memoryless = Operators(even[0], stops, outcomes[:-1, None, None] * even)
-            prior = prior_uses(memoryless, self.smoothing)
+            prior = prior_uses(memoryless(outcomes, self.n_states), self.smoothing)
         improve = partial(
             em_automaton,
             *(tree, None),
@@ -268,11 +272,7 @@ class EMAutomaton(SequenceModel):
     def _list_starts(self, gaps, weights, outcomes, symbols):
         init = self.init
         if self.warm_start and hasattr(self, "operators_"):
-            if not np.array_equal(symbols, self.symbols_):
-                raise ValueError(
-                    "warm_start=True goes on with the automaton of the previous fit, whose symbols "
-                    "were others. Fit the same symbols, or set warm_start=False."
-                )
+            check_same_symbols(self, symbols, "automaton")
             init = self.operators_
         if isinstance(init, Operators):
             check_shape(init.alpha_1, (self.n_states,), "init.alpha_1")
@@ -466,10 +466,10 @@ class EMAutomaton(SequenceModel):
             forward, backward = np.empty((2, end - begin + 1, alpha_1.size))
             forward[0], backward[-1] = alpha_1, alpha_inf
             for t, code in enumerate(codes[begin:end]):
-                forward[t + 1] = _scaled(A[code] @ forward[t])
+                forward[t + 1] = divide_by_sum(A[code] @ forward[t], -1)
             for t, code in enumerate(codes[begin:end][::-1]):
-                backward[-t - 2] = _scaled(backward[-t - 1] @ A[code])
-            found.append(_scaled(forward * backward))
+                backward[-t - 2] = divide_by_sum(backward[-t - 1] @ A[code], -1)
+            found.append(divide_by_sum(forward * backward, -1))
         return found
 
     @property
@@ -507,8 +507,3 @@ class EMAutomaton(SequenceModel):
         """
         logs = self._follow(X, scores=True)[0]
         return float(self._n_parameters * np.log(logs.size) - 2 * logs.sum())
-
-
-def _scaled(vectors):
-    """Divide by the sum over the last axis, where there is one."""
-    return vectors / np.maximum(vectors.sum(axis=-1, keepdims=True), np.finfo(float).tiny)

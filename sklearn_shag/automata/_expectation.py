@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_shag.automata._climb import Expected, climb
 from sklearn_shag.operators import Operators, expected_visits, operators_from_counts
-from sklearn_shag.utils._arrays import log_of
+from sklearn_shag.utils._arrays import divide_by_sum, log_of
 from sklearn_shag.utils._kernel import table_kernel
 
 # How much of a start is uniform, so that EM can move away from its zeros.
@@ -57,7 +57,7 @@ def moments_start(bigrams, n_states):
     H = np.vstack([H[used], np.full((n_states - used.sum(), H.shape[1]), 1e-3 * H.mean())])
     mass = W.sum(axis=0)
     W, H = W / mass, H * mass[:, None]
-    following = H / np.maximum(H.sum(axis=0), np.finfo(float).tiny)
+    following = divide_by_sum(H, 0)
     A = following[:, :-1].T[:, :, None] * W[:-1, None, :]
     return proper_start(following[:, -1], W[-1], A, bigrams)
 

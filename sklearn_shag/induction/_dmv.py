@@ -23,6 +23,7 @@ from sklearn_shag.learning import BaseSHAG, fallback_from_uses
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import chart
 from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import (
     LARGEST,
@@ -368,11 +369,7 @@ class DMV(BaseSHAG):
 
     def _start_again(self, raw):
         """Start from the operators of the last fit."""
-        if not np.array_equal(raw.symbols, self.symbols_):
-            raise ValueError(
-                "warm_start=True goes on with the grammar of the previous fit, whose symbols were "
-                "others. Fit the same symbols, or set warm_start=False."
-            )
+        check_same_symbols(self, raw.symbols, "grammar")
         start = from_operators(self.operators_, raw.symbols.size, self._form())
         self._check_possible(raw, to_grammar(start, self._form()))
         return start

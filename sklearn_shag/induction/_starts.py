@@ -14,6 +14,7 @@ from sklearn_shag.induction._valence import (
 )
 from sklearn_shag.learning import check_start
 from sklearn_shag.operators import Operators
+from sklearn_shag.utils._arrays import divide_by_sum
 
 # How much of a start with hidden states is spread over all outcomes, so that EM can leave zeros.
 SPREAD = 0.05
@@ -123,7 +124,7 @@ def _add_harmonic(counts, codes, weights):
     positions = np.arange(n_tokens)
     closeness = 1.0 / np.maximum(np.abs(positions[:, None] - positions), 1)
     np.fill_diagonal(closeness, 0.0)
-    closeness /= np.maximum(closeness.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    closeness = divide_by_sum(closeness, 1)
     closeness *= 1.0 - 1.0 / n_tokens  # [m, h]: the root has the rest
     of_tokens = np.broadcast_to(weights[:, None], codes.shape)
     np.add.at(counts.roots, codes, of_tokens / n_tokens)

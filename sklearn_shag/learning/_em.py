@@ -18,6 +18,7 @@ from sklearn_shag.learning._expectation import (
     split_prefix_trees,
 )
 from sklearn_shag.operators import Operators, join_automata
+from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval, StrOptions
 from sklearn_shag.utils._typing import FloatArray, RandomSeed
@@ -204,11 +205,7 @@ class EMSHAG(TreeLearner):
         """What stands in for `init`: with `warm_start` what was learned before."""
         init = self.init
         if self.warm_start and hasattr(self, "operators_"):
-            if not np.array_equal(symbols, self.symbols_):
-                raise ValueError(
-                    "warm_start=True goes on with the automata of the previous fit, whose symbols "
-                    "were others. Fit the same symbols, or set warm_start=False."
-                )
+            check_same_symbols(self, symbols, "automata")
             init = self.operators_
         if isinstance(init, Operators):
             check_start(init, symbols.size, self.n_states)

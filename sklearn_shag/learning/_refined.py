@@ -51,7 +51,8 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import count_labels, count_trees, sequences_of
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning, arcs_left_by
-from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._arrays import divide_by_sum
+from sklearn_shag.utils._estimators import check_same_symbols, keep
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import progress
@@ -92,7 +93,7 @@ def maximise(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
     -------
     refined : RefinedOperators
     """
-    common = _normalise(uses.common, axis=1)
+    common = divide_by_sum(uses.common, axis=1)
     leaving = uses.alpha_inf + sum_blocks(uses.A, pairs, uses.alpha_inf.shape)
 
     is_used = uses.common > 0
@@ -102,7 +103,7 @@ def maximise(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
         shared = shared / np.maximum(total.sum(axis=-1, keepdims=True), TINY) + of_unrefined
         estimates = events + smoothing * shared
         estimates *= (1.0 - mixing) / np.maximum(total + 2.0 * smoothing, TINY)
-        mean = np.einsum("i...h,ih->i...", estimates, _normalise(is_used[heads], axis=1))
+        mean = np.einsum("i...h,ih->i...", estimates, divide_by_sum(is_used[heads], axis=1))
         estimates += mixing / (1.0 - mixing) * mean[..., None]
         return estimates
 
@@ -113,7 +114,7 @@ def maximise(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
         alpha_inf[leaving <= 0] = 1.0  # a state that nothing leads to
     of_heads = leaving[pairs[:, 0], pairs[:, 1], None, :, None]
     return RefinedOperators(
-        _normalise(alpha_1, axis=2),  # where a head had neither
+        divide_by_sum(alpha_1, axis=2),  # where a head had neither
         alpha_inf,
         estimate(uses.A, of_heads, back_off(unrefined, common, pairs), pairs[:, 0]),
         uses.blocks,
@@ -121,10 +122,6 @@ def maximise(uses, unrefined, pairs, smoothing=0.0, mixing=0.0):
         common,
         uses.roots / uses.roots.sum(),
     )
-
-
-def _normalise(values, axis):
-    return values / np.maximum(values.sum(axis=axis, keepdims=True), TINY)
 
 
 def sum_blocks(moves, pairs, shape):
@@ -187,7 +184,7 @@ def split(refined, uses, pairs, sizes, rng):
     moves *= 1.0 + NOISE * rng.uniform(-1.0, 1.0, (len(pairs), n_refinements, 1, 1, n_refinements))
     ratio = total / np.maximum(sum_blocks(moves, pairs, alpha_1.shape), TINY)
     moves *= ratio[pairs[:, 0], pairs[:, 1], None, :, None]
-    roots = _normalise(roots * (1.0 + NOISE * rng.uniform(-1.0, 1.0, roots.shape)), axis=None)
+    roots = divide_by_sum(roots * (1.0 + NOISE * rng.uniform(-1.0, 1.0, roots.shape)), axis=None)
     return RefinedOperators(alpha_1, alpha_inf, moves, refined.blocks, backoff, common, roots)
 
 
@@ -558,11 +555,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         return max(runs, key=lambda run: run[1][-1])
 
     def _check_start(self, symbols):
-        if not np.array_equal(symbols, self.symbols_):
-            raise ValueError(
-                "warm_start=True goes on with the refinements of the previous fit, whose symbols "
-                "were others. Fit the same symbols, or set warm_start=False."
-            )
+        check_same_symbols(self, symbols, "refinements")
         n_states, k = self.refined_operators_.alpha_1.shape[2:]
         if n_states != self.n_states or k > self.n_refinements:
             raise ValueError(

@@ -65,12 +65,8 @@ _LARGEST_DOUBLE = float(np.finfo(float).max)  # numpy's cannot be compared with 
 _NUMBERS = {
     "log_likelihoods_": (lambda model: (model.n_iter_ + 1,), -np.inf, np.inf),
     "objectives_": (lambda model: (model.n_iter_ + 1,), -np.inf, np.inf),
-    "singular_values_": (
-        lambda model: (*_learned(model), None),
-        -np.inf,
-        np.inf,
-    ),
-    "effective_rank_": (lambda model: _learned(model), -np.inf, np.inf),
+    "singular_values_": (lambda model: (*_learned(model), None), -np.inf, np.inf),
+    "effective_rank_": (_learned, -np.inf, np.inf),
     "mixing_": (lambda _: (), 0, 1),
     "scores_": (lambda model: (None, None, model.n_splits_), -np.inf, np.inf),
     "weights_": (

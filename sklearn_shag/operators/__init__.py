@@ -31,7 +31,12 @@ from sklearn_shag.operators._refined import (
     start_unrefined,
     unfold,
 )
-from sklearn_shag.operators._sampling import choose, draw_derivations, sample_derivations
+from sklearn_shag.operators._sampling import (
+    MAX_REJECTED,
+    choose,
+    draw_derivations,
+    sample_derivations,
+)
 from sklearn_shag.operators._values import (
     branching_radius,
     log_values,

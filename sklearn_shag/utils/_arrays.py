@@ -174,3 +174,8 @@ def log_of(values):
     """Take logarithms: of 0 it is -inf, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(values)
+
+
+def divide_by_sum(values, axis):
+    """Divide values by their sum over an axis; None takes all. Where that is 0 they stay 0."""
+    return values / np.maximum(values.sum(axis=axis, keepdims=True), np.finfo(float).tiny)

@@ -5,6 +5,7 @@ from operator import is_not
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -20,6 +21,25 @@ def keep(parser, parts, make):
     if kept is None or any(map(is_not, kept[0], parts)):
         kept = made[make] = parts, make(*parts)
     return kept[1]
+
+
+def check_same_symbols(estimator, symbols, what):
+    """Refuse with a ValueError symbols from which `warm_start` cannot go on.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted one.
+    symbols : ndarray
+        Those of the next fit.
+    what : str
+        What the message says is gone on with.
+    """
+    if not np.array_equal(symbols, estimator.symbols_):
+        raise ValueError(
+            f"warm_start=True goes on with the {what} of the previous fit, whose symbols were "
+            f"others. Fit the same symbols, or set warm_start=False."
+        )
 
 
 class OpenMember(NamedTuple):
