@@ -175,6 +175,13 @@ def test_the_most_frequent_contexts_are_taken():
     assert names == [(0,), (1,), (START,), (0, 1)]
 
 
+def test_weights_count_in_what_is_most_frequent():
+    X, weights = [[0, 1], [2, 2], [2, 2]], np.array([5.0, 1.0, 1.0])
+    gaps = list_gaps(encode(X, weights), 3, 1, 3)
+    assert names_of(gaps.columns.numbers, 3, X, 1, False) == [(0,), (1,), (START,)]
+    assert names_of(gaps.rows.numbers, 3, X, 1, True) == [(0,), (1,), (STOP,)]
+
+
 def witten_bell(X, length, prefix):
     """Probabilities of what comes next, with contexts of up to a length, by recursion."""
     n_symbols = 3
@@ -339,6 +346,58 @@ def test_hopeless_states_still_give_probabilities(sequences):
     probabilities = model.predict_proba(X)
     assert_allclose(probabilities.sum(axis=1), 1.0)
     assert np.isfinite(model.transform(X)).all()
+
+
+def outcomes_by_hand(model, ngrams, codes):
+    """Probabilities of what comes after each prefix (eqs. 61 and 62), and where there is noise."""
+    alpha_1, alpha_inf, A = model.operators_
+    equation = np.eye(alpha_1.size) - A.sum(axis=0)
+    mass = np.linalg.lstsq(equation.T, alpha_inf)[0]
+    anywhere = A @ np.linalg.lstsq(equation, alpha_1)[0]
+    anywhere = [state / (mass @ state) if mass @ state > 0 else 0 * state for state in anywhere]
+    state, found, is_noisy = alpha_1, [], []
+    for t in range(len(codes) + 1):
+        for attempt in range(2):
+            masses = np.array([*(mass @ A @ state), alpha_inf @ state])
+            positive, negative = masses.clip(0).sum(), -masses.clip(max=0).sum()
+            if attempt == 0 and t > 0 and negative > 1e-9 * positive:
+                noise = min(3 * negative / positive, 1.0) if positive > 0 else 1.0
+                state = (1 - noise) * state + noise * anywhere[codes[t - 1]]
+                is_noisy.append(t)
+        share = model.mixing_ if positive > 0 else 1.0
+        own = masses.clip(0) / positive if positive > 0 else 0.0
+        found.append((1 - share) * own + share * ngrams[t])
+        if t < len(codes):
+            moved = A[codes[t]] @ state
+            state = moved / (mass @ moved) if mass @ moved > 0 else anywhere[codes[t]]
+    return np.array(found), is_noisy
+
+
+def test_what_is_negative_is_replaced(sequences):
+    model = SpectralAutomaton(12, scaling=1.0, shrinkage=0.0, mixing=0.1).fit(sequences[:30])
+    alone = clone(model).set_params(mixing=1.0).fit(sequences[:30])
+    n_noisy = 0
+    for codes in itertools.product(range(3), repeat=4):
+        prefixes = [["abc"[code] for code in codes[:k]] for k in range(5)]
+        expected, is_noisy = outcomes_by_hand(model, alone.predict_proba(prefixes), codes)
+        assert_allclose(model.predict_proba(prefixes), expected, rtol=1e-5, atol=1e-7)
+        n_noisy += len(is_noisy)
+    assert n_noisy > 10
+
+
+def test_n_grams_stand_in_where_nothing_is_possible():
+    """Symbol 1 comes first only, so that behind it no other 1 is possible."""
+    operators = Operators(
+        np.array([1.0, 0.0]),
+        np.array([0.0, 0.5]),
+        np.array([[[0.0, 0.0], [0.0, 0.5]], [[0.0, 0.0], [1.0, 0.0]]]),
+    )
+    model = EMAutomaton.from_operators(operators)
+    assert_allclose(model.predict_proba([[1]]), [[0.5, 0.0, 0.5]])
+    assert_allclose(model.predict_proba([[0]]).sum(), 1.0)
+    assert model.score_samples([[1, 1]])[0] == -np.inf
+    stuck = operators._replace(alpha_inf=np.zeros(2), A=np.zeros((2, 2, 2)))
+    assert_allclose(EMAutomaton.from_operators(stuck).predict_proba([[]]), 1 / 3)
 
 
 def test_draws_have_their_probabilities(models):
