@@ -15,13 +15,23 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 import sklearn_shag
-from sklearn_shag import DeterministicSHAG, MixtureSHAG, save_model
+from sklearn_shag import (
+    DeterministicSHAG,
+    EMAutomaton,
+    MixtureSHAG,
+    SpectralAutomaton,
+    save_model,
+)
 from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import TokenFeature, read_conllu, write_conllu
 from tests.estimators import ESTIMATORS, TRANSFORMERS
 
 FOLDER = Path(__file__).parent / "data" / "models"
 SENTENCES, EXPECTED = "sentences.conllu", "expected.json"
+OF_SEQUENCES = {
+    "spectral automaton": SpectralAutomaton(2, mixing=0.2, max_context=1),
+    "EM automaton": EMAutomaton(2, random_state=0, max_context=1),
+}
 SIZES = {"n_features": 64, "hidden_layer_sizes": [1], "max_iter": 2, "cv": 2}
 
 
@@ -43,7 +53,9 @@ def small_models():
     models["frozen"] = make_pipeline(frozen, DeterministicSHAG("sibling", smoothing=1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few trees, so few iterations
-        return {name: model.fit(short_trees()) for name, model in models.items()}
+        models = {name: model.fit(short_trees()) for name, model in models.items()}
+        tags = [tree.symbols for tree in short_trees()]
+        return models | {name: clone(model).fit(tags) for name, model in OF_SEQUENCES.items()}
 
 
 def _make_small(estimator):
@@ -55,6 +67,9 @@ def _make_small(estimator):
 
 def answers(model, trees):
     """What a model says of sentences, as JSON can hold it."""
+    if hasattr(model, "perplexity"):
+        sequences = [tree.symbols for tree in trees]
+        return {"next": model.predict_proba(sequences).round(6).tolist()}
     if not hasattr(model, "predict"):
         return {"symbols": [list(tree.symbols) for tree in model.transform(trees)]}
     said = {"heads": [heads.tolist() for heads in model.predict(trees)]}

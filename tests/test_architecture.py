@@ -31,7 +31,7 @@ for _folder, _others in {
     "operators": "utils encoding sequences",
     "parsing": "utils treebank encoding sequences operators",
     "metrics": "utils treebank encoding",
-    "inspection": "utils treebank encoding sequences operators parsing",
+    "inspection": "utils treebank encoding sequences operators parsing automata",
     "datasets": "utils treebank encoding operators automata",
     # Families: estimators beside their mathematics.
     "automata": "utils operators sequences",

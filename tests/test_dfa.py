@@ -14,7 +14,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import EMSHAG, AveragedSHAG, DeterministicSHAG, LexicalizedSHAG, SpectralSHAG
+from sklearn_shag import (
+    EMSHAG,
+    AveragedSHAG,
+    DeterministicSHAG,
+    EMAutomaton,
+    LexicalizedSHAG,
+    SpectralAutomaton,
+    SpectralSHAG,
+)
 from sklearn_shag.inspection import approximate_dfa
 from sklearn_shag.inspection._dfa import _merge
 from sklearn_shag.operators import Operators, change_basis
@@ -325,6 +333,26 @@ def test_pipelines_are_opened(english):
     assert_same_dfa(found, approximate_dfa(*parts))
 
 
+@pytest.mark.parametrize("learner", [SpectralAutomaton(3, mixing=0.0), EMAutomaton(3)], ids=str)
+@pytest.mark.parametrize("symbols", ["ab", [3, 7]])
+def test_models_of_sequences(learner, symbols):
+    # An even number of a, then b: the states are the parity, and the end.
+    a, b = symbols
+    sequences = [[a] * (2 * (k % 3)) + [b] for k in range(60)]
+    model = learner.set_params(smoothing=0.0).fit(sequences)
+    found = approximate_dfa(model, None, None, sequences, n_clusters=3)
+    assert found.head is None
+    assert found.direction is None
+    assert found.states.visits.tolist() == [120, 60, 60]
+    assert found.states.stops.tolist() == [0, 0, 60]
+    even, odd = str(a), [str(a)] * 3
+    assert (found.run([even]), found.run(odd), found.run([even, even, str(b)])) == (1, 1, 2)
+    assert found.coverage == 1.0
+    assert str(found).startswith("Sequences: 3 states of 3 clusters, paths for 100% of 60")
+    with pytest.raises(ValueError, match=r"X has 2 sequences .* Pass more sequences"):
+        approximate_dfa(model, None, None, sequences[:2])
+
+
 @pytest.fixture(scope="module")
 def dfa():
     trees = stars(["", "a", "ab", "abb", "abb", "c"])
@@ -401,7 +429,10 @@ class TestErrors:
         cases = [(head, message) for head in ("NN", "<root>", None, ["NOUN"])]
         assert not not_refused(cases, lambda head: approximate_dfa(model, head, "left", english))
         cases = [
-            ([DependencyTree(["a"], [0], upos=["VERB"])], r"'NOUN' occurs 0 times .*min_count=10"),
+            (
+                [DependencyTree(["a"], [0], upos=["VERB"])],
+                r"X has 0 sequences of the automaton 'NOUN, left', .*min_count=10",
+            ),
             ([["NOUN"]], r"X\[0\] has no heads"),
         ]
         assert not not_refused(cases, lambda X: approximate_dfa(model, "NOUN", "left", X))
@@ -409,7 +440,7 @@ class TestErrors:
     def test_an_automaton_that_generates_nothing(self):
         trees = stars(["a"])
         model = with_automaton(one_state(0.1)._replace(alpha_1=np.zeros(1)), trees)
-        with pytest.raises(ValueError, match="'H', left, starts with a vector of zeros"):
+        with pytest.raises(ValueError, match="'H, left' starts with a vector of zeros"):
             approximate_dfa(model, "H", "left", trees, min_count=1)
 
     def test_parameters(self, english):

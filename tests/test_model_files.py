@@ -13,11 +13,19 @@ from sklearn_shag import load_model
 from sklearn_shag.treebank import read_conllu
 from tests.estimators import ESTIMATORS, TRANSFORMERS
 from tests.loops import over
-from tests.model_files import EXPECTED, FOLDER, SENTENCES, answers, short_trees, small_models
+from tests.model_files import (
+    EXPECTED,
+    FOLDER,
+    OF_SEQUENCES,
+    SENTENCES,
+    answers,
+    short_trees,
+    small_models,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 FILES = sorted(FOLDER.glob("*/*.npz"))
-SMALL = [*ESTIMATORS, *TRANSFORMERS, "pipeline", "frozen"]
+SMALL = [*ESTIMATORS, *TRANSFORMERS, "pipeline", "frozen", *OF_SEQUENCES]
 
 
 def test_this_release_has_a_file_of_every_estimator():

@@ -523,6 +523,9 @@ def look_at_pictures() -> None:
     assert_type(automaton, AutomatonDisplay)
     assert_type(automaton.dfa, ApproximateDFA)
     assert_type(automaton.plot(min_probability=0.1), AutomatonDisplay)
+    tags = [tree.symbols for tree in trees]
+    of_tags = SpectralAutomaton(n_states=2, mixing=0.1).fit(tags)
+    AutomatonDisplay.from_estimator(of_tags, None, None, tags, n_clusters=4)
     errors = AttachmentByDistanceDisplay.from_estimator(model, trees, heads(trees))
     assert_type(errors, AttachmentByDistanceDisplay)
     assert_type(errors.by_distance, AttachmentCounts)

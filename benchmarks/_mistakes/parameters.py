@@ -153,7 +153,12 @@ MISTAKES = [
     ),
     Mistake(
         "approximate_dfa(model, 'NOUN', 'left', trees[:1], min_count=100)",
-        raises(ValueError, r"'NOUN' occurs \d times in X", r"min_count=100", r"more trees"),
+        raises(
+            ValueError,
+            r"X has \d sequences of the automaton 'NOUN, left'",
+            r"min_count=100",
+            r"more trees",
+        ),
     ),
     Mistake(
         "approximate_dfa(model, 'NOUN', 'left', tags)",

@@ -1,6 +1,6 @@
 """Automata over sequences, each on its own: how they are learned, and estimators of sequences."""
 
-from sklearn_shag.automata._base import SequenceModel
+from sklearn_shag.automata._base import SequenceModel, SymbolSequences
 from sklearn_shag.automata._climb import Expected, climb_to_the_end
 from sklearn_shag.automata._contexts import NGrams, check_ngrams
 from sklearn_shag.automata._decomposition import Events, decompose, leading_states, project

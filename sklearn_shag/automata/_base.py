@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.automata._contexts import EncodedSequences, NGrams
-from sklearn_shag.automata._prediction import draw, follow, make_predictor, make_room
+from sklearn_shag.automata._contexts import EncodedSequences, NGrams, count_ngrams, list_gaps
+from sklearn_shag.automata._prediction import draw, find_share, follow, make_predictor, make_room
 from sklearn_shag.operators import MAX_REJECTED, Operators
+from sklearn_shag.sequences import PrefixTree, number_prefixes
 from sklearn_shag.utils._arrays import is_collection, log_of, refuse_set
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import shorten
@@ -31,6 +32,8 @@ from sklearn_shag.utils._typing import (
     ObjectArray,
     RandomSeed,
 )
+
+HELD_OUT_EVERY = 10  # sequences, to find how far n-grams are to be trusted
 
 SymbolSequences: TypeAlias = Iterable[Sequence[str] | Sequence[int] | IntArray]
 
@@ -112,26 +115,41 @@ def _raise_for_symbol(sequences):
                 )
 
 
+def build_prefix_tree(sequences):
+    """Build the prefix tree of EncodedSequences."""
+    codes, indptr, weights = sequences
+    ends, _, parents, symbols = number_prefixes(np.zeros_like(indptr[:-1]), indptr, codes)
+    return PrefixTree(parents, symbols, np.bincount(ends, weights, parents.size))
+
+
 class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base class of estimators that learn one automaton from sequences.
 
-    A subclass learns in the hook ``_learn`` and annotates what else it learns.
+    A subclass learns in the hook ``_learn`` and annotates what else it learns. Beside the automaton
+    stand n-grams over the contexts before each symbol; they have a share in all probabilities.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        "n_states": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
+        **{
+            name: [Interval(Integral, 1, LARGEST_COUNT, closed="both")]
+            for name in ("n_states", "max_context", "n_contexts")
+        },
         "smoothing": [Interval(Real, 0, LARGEST, closed="both")],
-        "mixing": [Interval(Real, 0, 1, closed="both")],
+        "mixing": [Interval(Real, 0, 1, closed="both"), None],
     }
 
+    max_context: int
+    n_contexts: int
+    smoothing: float
+    mixing: float | None
     symbols_: ObjectArray | IntArray
     operators_: Operators
     ngrams_: NGrams
     mixing_: float
 
     @abstractmethod
-    def _learn(self, sequences, symbols):
-        """Learn from EncodedSequences; return fitted attributes, but for `symbols_`."""
+    def _learn(self, sequences, gaps, symbols):
+        """Learn from EncodedSequences, but for those of weight 0; return fitted attributes."""
 
     @fit_context
     def fit(
@@ -172,8 +190,25 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError("All sequences of X are empty; at least one symbol is needed.")
         indptr = np.cumsum([0, *map(len, listed)])
         sequences = EncodedSequences(codes, indptr, weights[weights > 0])
-        vars(self).update(symbols_=symbols, **self._learn(sequences, symbols))
+        gaps = list_gaps(sequences, symbols.size, self.max_context, self.n_contexts)
+        vars(self).update(
+            mixing_=float(self._find_share(sequences, gaps, symbols)),
+            ngrams_=count_ngrams(gaps, sequences.weights, self.smoothing),
+            **self._learn(sequences, gaps, symbols),
+            symbols_=symbols,
+        )
         return self
+
+    def _find_share(self, sequences, gaps, symbols):
+        """Find the share of n-grams where `mixing` does not tell it."""
+        if self.mixing is not None:
+            return self.mixing
+        weights = sequences.weights
+        is_held_out = np.arange(1, weights.size + 1) % HELD_OUT_EVERY == 0
+        seen = np.where(is_held_out, 0.0, weights)
+        operators = self._learn(sequences._replace(weights=seen), gaps, symbols)["operators_"]
+        predictor = make_predictor(operators, count_ngrams(gaps, seen, self.smoothing), 0.0)
+        return find_share(predictor, sequences, is_held_out)
 
     @property
     def _n_features_out(self):
@@ -185,6 +220,10 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         listed = list_sequences(X)
         _, codes = encode_symbols(listed, self.symbols_)
         return codes, np.cumsum([0, *map(len, listed)])
+
+    def _prefix_tree(self, X):
+        codes, indptr = self._encode(X)
+        return build_prefix_tree(EncodedSequences(codes, indptr, np.ones(indptr.size - 1)))
 
     def _follow(self, X, *, scores=False):
         """Log probabilities of all outcomes, the last states, and what comes next."""

@@ -11,8 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.automata._base import SequenceModel, SymbolSequences, encode_symbols
-from sklearn_shag.automata._contexts import NGrams, count_ngrams, list_gaps, take_moments
+from sklearn_shag.automata._base import (
+    SequenceModel,
+    SymbolSequences,
+    build_prefix_tree,
+    encode_symbols,
+)
+from sklearn_shag.automata._contexts import NGrams, take_moments
 from sklearn_shag.automata._decomposition import Basis, Events, project
 from sklearn_shag.automata._expectation import (
     em_automaton,
@@ -27,7 +32,6 @@ from sklearn_shag.operators import (
     operators_from_counts,
     spectral_radius,
 )
-from sklearn_shag.sequences import PrefixTree, number_prefixes
 from sklearn_shag.utils._arrays import check_codes, check_range, check_shape, divide_by_sum
 from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import shorten, warn
@@ -41,16 +45,7 @@ from sklearn_shag.utils._param_validation import (
 )
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
 
-# Of the contexts that tell where EM starts.
-MAX_CONTEXT, N_CONTEXTS = 3, 400
 ROUNDING = 1e-9  # of probabilities that sum to 1
-
-
-def build_prefix_tree(sequences):
-    """Build the prefix tree of sequences."""
-    codes, indptr, weights = sequences
-    ends, _, parents, symbols = number_prefixes(np.zeros_like(indptr[:-1]), indptr, codes)
-    return PrefixTree(parents, symbols, np.bincount(ends, weights, parents.size))
 
 
 def contexts_start(gaps, weights, outcomes, n_states):
@@ -141,10 +136,15 @@ class EMAutomaton(SequenceModel):
         EM has converged when an iteration raises the objective by no more than this per sequence,
         in nats.
     smoothing : float, default=1.0
-        How many sequences of an automaton without memory EM sees beside those that it is given.
-        Without any, sequences may have probability zero.
-    mixing : float, default=0.0
-        The share of n-grams, with up to three symbols as a context, in the probabilities.
+        How many sequences of an automaton without memory EM sees beside those that it is given; of
+        n-grams as in :class:`SpectralAutomaton`. Without any, sequences may have probability zero.
+    mixing : None or float, default=0.0
+        The share of n-grams, over the contexts before each symbol, in the probabilities. None finds
+        it on every tenth sequence, by an automaton of the others; it takes twice as long.
+    max_context : int, default=3
+        Contexts, of n-grams and of the start, are strings of up to so many symbols.
+    n_contexts : int, default=400
+        On each side the most frequent contexts are taken.
     warm_start : bool, default=False
         Whether EM starts from the operators of the previous `fit`, if there was one, in place of
         `init`. The symbols must be the same.
@@ -213,7 +213,9 @@ class EMAutomaton(SequenceModel):
         max_iter: int = 100,
         tol: float = 1e-4,
         smoothing: float = 1.0,
-        mixing: float = 0.0,
+        mixing: float | None = 0.0,
+        max_context: int = 3,
+        n_contexts: int = 400,
         warm_start: bool = False,
         random_state: RandomSeed = None,
         n_jobs: int | None = None,
@@ -226,14 +228,14 @@ class EMAutomaton(SequenceModel):
         self.tol = tol
         self.smoothing = smoothing
         self.mixing = mixing
+        self.max_context = max_context
+        self.n_contexts = n_contexts
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn(self, sequences, symbols):
-        n_symbols = symbols.size
-        gaps = list_gaps(sequences, n_symbols, MAX_CONTEXT, N_CONTEXTS)
+    def _learn(self, sequences, gaps, symbols):
         tree, prior = build_prefix_tree(sequences), None
         outcomes = np.bincount(gaps.behind, sequences.weights[gaps.sequences])
         outcomes /= outcomes.sum()
@@ -262,8 +264,6 @@ class EMAutomaton(SequenceModel):
             )
         return {
             "operators_": best.automaton,
-            "ngrams_": count_ngrams(gaps, sequences.weights, smoothing=1.0),
-            "mixing_": float(self.mixing),
             "log_likelihoods_": np.array(best.log_likelihoods),
             "n_iter_": len(best.log_likelihoods) - 1,
             "converged_": bool(best.converged),

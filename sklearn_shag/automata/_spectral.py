@@ -3,19 +3,15 @@
 from numbers import Integral, Real
 from typing import Self
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata._base import SequenceModel
-from sklearn_shag.automata._contexts import count_ngrams, list_gaps, take_moments
+from sklearn_shag.automata._contexts import take_moments
 from sklearn_shag.automata._decomposition import decompose, leading_states, project
-from sklearn_shag.automata._prediction import find_share, make_predictor
-from sklearn_shag.utils._param_validation import LARGEST, LARGEST_COUNT, Interval
+from sklearn_shag.utils._param_validation import LARGEST, Interval
 from sklearn_shag.utils._typing import FloatArray
-
-HELD_OUT_EVERY = 10  # sequences, to find how far n-grams are to be trusted
 
 
 class SpectralAutomaton(SequenceModel):
@@ -91,11 +87,8 @@ class SpectralAutomaton(SequenceModel):
 
     _parameter_constraints = {
         **SequenceModel._parameter_constraints,
-        "max_context": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
-        "n_contexts": [Interval(Integral, 1, LARGEST_COUNT, closed="both")],
         **{name: [Interval(Real, 0, LARGEST, closed="both")] for name in ("shrinkage", "alpha")},
         "scaling": [Interval(Real, 0, 1, closed="both")],
-        "mixing": [Interval(Real, 0, 1, closed="both"), None],
     }
 
     singular_values_: FloatArray
@@ -121,32 +114,13 @@ class SpectralAutomaton(SequenceModel):
         self.alpha = alpha
         self.mixing = mixing
 
-    def _learn(self, sequences, symbols):
-        n_symbols = symbols.size
-        gaps = list_gaps(sequences, n_symbols, self.max_context, self.n_contexts)
-        weights, mixing = sequences.weights, self.mixing
-        is_held_out = np.arange(1, weights.size + 1) % HELD_OUT_EVERY == 0
-        if mixing is None:
-            seen = np.where(is_held_out, 0.0, weights)
-            operators, _ = self._decompose(gaps, seen, n_symbols)
-            predictor = make_predictor(operators, count_ngrams(gaps, seen, self.smoothing), 0.0)
-            mixing = find_share(predictor, sequences, is_held_out)
-        operators, singular_values = self._decompose(gaps, weights, n_symbols)
-        return {
-            "operators_": operators,
-            "ngrams_": count_ngrams(gaps, weights, self.smoothing),
-            "mixing_": float(mixing),
-            "singular_values_": singular_values,
-        }
-
-    def _decompose(self, gaps, weights, n_symbols):
-        """Operators and singular values of the sequences whose weight is not 0."""
-        bigrams, row_mass, column_mass, *seen = take_moments(gaps, weights)
+    def _learn(self, sequences, gaps, symbols):
+        bigrams, row_mass, column_mass, *seen = take_moments(gaps, sequences.weights)
         masses = row_mass, column_mass
         basis = decompose(bigrams, *masses, self.n_states, self.scaling, self.alpha)
-        pseudo_count = self.shrinkage / weights.sum()
-        operators = project(basis, *seen, n_symbols, pseudo_count=pseudo_count)
-        return operators, basis.singular_values
+        pseudo_count = self.shrinkage / sequences.weights.sum()
+        operators = project(basis, *seen, symbols.size, pseudo_count=pseudo_count)
+        return {"operators_": operators, "singular_values_": basis.singular_values}
 
     def truncate(self, n_states: int) -> Self:
         """Take the automaton of fewer states.

@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import cosine_distances
 
+from sklearn_shag.automata import SequenceModel, SymbolSequences
 from sklearn_shag.encoding import check_heads, check_sentences, encode_sentences, pair_of
 from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
 from sklearn_shag.inspection._grammars import DIRECTIONS, head_code, open_grammar
@@ -120,16 +121,16 @@ class DFATransitions(NamedTuple):
 
 
 class ApproximateDFA(NamedTuple):
-    """A deterministic automaton near that of a head and a direction.
+    """A deterministic automaton near that of a head and a direction, or of sequences.
 
     State 0 is the initial one. Printed, it lists its states and transitions.
 
     Attributes
     ----------
-    head : str
-        The head's symbol.
-    direction : str
-        "left" or "right".
+    head : str or None
+        The head's symbol; None of a model of sequences.
+    direction : str or None
+        "left" or "right"; None likewise.
     n_clusters : int
         How many clusters there were before any were merged.
     n_sequences : int
@@ -166,8 +167,8 @@ class ApproximateDFA(NamedTuple):
     (1, False, True)
     """
 
-    head: str
-    direction: str
+    head: str | None
+    direction: str | None
     n_clusters: int
     n_sequences: int
     states: DFAStates
@@ -285,7 +286,7 @@ class ApproximateDFA(NamedTuple):
 
     def __str__(self) -> str:
         lines = [
-            f"{self.head}, {self.direction}: {len(self.states.visits)} states of "
+            f"{_name(self.head, self.direction)}: {len(self.states.visits)} states of "
             f"{self.n_clusters} clusters, paths for {self.coverage:.0%} of {self.n_sequences} "
             f"sequences"
         ]
@@ -300,6 +301,11 @@ class ApproximateDFA(NamedTuple):
         return "\n".join(printable(line, max_length=None) for line in lines)
 
 
+def _name(head, direction):
+    """What an automaton is called."""
+    return "Sequences" if head is None else f"{head}, {direction}"
+
+
 def _name_prefixes(prefixes):
     """The first prefixes of a state."""
     names = ", ".join(" ".join(prefix) or "(none)" for prefix in prefixes[:_SHOWN])
@@ -308,7 +314,7 @@ def _name_prefixes(prefixes):
 
 @validate_params(
     {
-        "direction": [StrOptions(set(DIRECTIONS))],
+        "direction": [StrOptions(set(DIRECTIONS)), None],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "refinement": [Interval(Integral, 0, None, closed="left"), None],
@@ -316,9 +322,9 @@ def _name_prefixes(prefixes):
 )
 def approximate_dfa(
     estimator: BaseEstimator,
-    head: str,
-    direction: Literal["left", "right"],
-    X: Sentences,
+    head: str | None,
+    direction: Literal["left", "right"] | None,
+    X: Sentences | SymbolSequences,
     y: Heads | None = None,
     *,
     n_clusters: int = 10,
@@ -335,13 +341,15 @@ def approximate_dfa(
     ----------
     estimator : estimator
         A fitted estimator of this package that has `operators_`, a pipeline that ends in one, or a
-        search of either.
-    head : str
+        search of either; or a :class:`~sklearn_shag.SpectralAutomaton` or
+        :class:`~sklearn_shag.EMAutomaton`, of which `head`, `direction` and `y` are None.
+    head : str or None
         A symbol that the estimator knows.
-    direction : {"left", "right"}
+    direction : {"left", "right"} or None
         Which of its automata.
     X : sequence of length n_sentences
-        As for :meth:`~sklearn_shag.BaseSHAG.score`: trees, such as those of a development set.
+        As for :meth:`~sklearn_shag.BaseSHAG.score`: trees, such as those of a development set; or
+        sequences of symbols.
     y : None or sequence of length n_sentences, default=None
         Their heads; None takes those of the trees in X.
     n_clusters : int, default=10
@@ -418,30 +426,27 @@ def approximate_dfa(
     >>> dfa.run(["ADJ", "DET"]), dfa.accepts(["ADJ", "DET"])     # head outwards
     (2, True)
     """
-    transform, grammar = open_grammar(estimator)
-    symbols = grammar.symbols_
-    code, side = head_code(head, symbols), DIRECTIONS.index(direction)
-    if refinement is None:
-        automaton = pair_automaton(grammar.operators_, code, side)
+    if isinstance(estimator, SequenceModel):
+        tree = estimator._prefix_tree(X)
+        symbols, automaton = estimator.symbols_.astype(str).astype(object), estimator.operators_
+        head, direction, kind = None, None, "sequences"
     else:
-        automaton = open_refinement(grammar, head, code, side, refinement)
-        head = f"{head}.{refinement}"
-    sequences = _sequences(transform(X), y, grammar, code, side, refinement)
-    n_sequences = sequences.heads.size
+        head, symbols, automaton, tree = _open_head(estimator, head, direction, X, y, refinement)
+        kind = "trees"
+    name, n_sequences = _name(head, direction), int(tree.weight.sum())
     if n_sequences < min_count:
         raise ValueError(
-            f"The head {shorten(head)} occurs {n_sequences} times in X, and min_count={min_count} "
-            f"asks for more. Pass more trees, or a smaller min_count."
+            f"X has {n_sequences} sequences of the automaton {shorten(name)}, and "
+            f"min_count={min_count} asks for more. Pass more {kind}, or a smaller min_count."
         )
-    tree = build_prefix_trees(sequences, symbols.size)[pair_of(code, side)]
     passing = _passing(tree)
     frequent = (passing >= min_count) & (tree.symbol < symbols.size)
     vectors = _forward_vectors(automaton, tree, frequent)
     nodes = np.flatnonzero(vectors.any(axis=1))
     if 0 not in nodes:
         raise ValueError(
-            f"The automaton of {shorten(head)}, {direction}, starts with a vector of zeros: it "
-            f"generates no sequence, and has no states to show. Fit it, or smooth it."
+            f"The automaton of {shorten(name)} starts with a vector of zeros: it generates no "
+            f"sequence, and has no states to show. Fit it, or smooth it."
         )
     clusters = _cluster(vectors[nodes], n_clusters)
     parent, symbol = np.searchsorted(nodes, tree.parent[nodes[1:]]), tree.symbol[nodes[1:]]
@@ -452,12 +457,30 @@ def approximate_dfa(
     names = _names_of_prefixes(tree, symbols)
     prefixes = _group([names[nodes[k]] for k in by_count], states[by_count])
     return ApproximateDFA(
-        str(head),
+        head,
         direction,
         int(clusters.max() + 1),
         n_sequences,
         *_count_uses(tree, passing, targets, symbols, prefixes),
     )
+
+
+def _open_head(estimator, head, direction, X, y, refinement):
+    """The name of a head, all symbols, its automaton, and the prefix tree of its sequences in X."""
+    transform, grammar = open_grammar(estimator)
+    symbols = grammar.symbols_
+    code = head_code(head, symbols)
+    if direction is None:
+        raise ValueError('direction must be "left" or "right", got None.')
+    side, name = DIRECTIONS.index(direction), str(head)
+    if refinement is None:
+        automaton = pair_automaton(grammar.operators_, code, side)
+    else:
+        automaton = open_refinement(grammar, head, code, side, refinement)
+        name = f"{head}.{refinement}"
+    sequences = _sequences(transform(X), y, grammar, code, side, refinement)
+    tree = build_prefix_trees(sequences, symbols.size)[pair_of(code, side)]
+    return name, symbols, automaton, tree
 
 
 def _sequences(X, y, grammar, head, direction, refinement):
@@ -590,7 +613,7 @@ def _count_uses(tree, passing, targets, symbols, prefixes):
 
 
 class AutomatonDisplay:
-    """Deterministic automaton near that of a head and a direction.
+    """Deterministic automaton near that of a head and a direction, or of sequences.
 
     It is recommended to make it by :meth:`from_estimator`.
 
@@ -638,9 +661,9 @@ class AutomatonDisplay:
     def from_estimator(
         cls,
         estimator: BaseEstimator,
-        head: str,
-        direction: Literal["left", "right"],
-        X: Sentences,
+        head: str | None,
+        direction: Literal["left", "right"] | None,
+        X: Sentences | SymbolSequences,
         y: Heads | None = None,
         *,
         n_clusters: int = 10,
@@ -653,11 +676,10 @@ class AutomatonDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted estimator of this package that has `operators_`, a pipeline that ends in one,
-            or a search of either.
-        head : str
-            A symbol that it knows.
-        direction : {"left", "right"}
+            As for :func:`approximate_dfa`: a grammar, or a model of sequences.
+        head : str or None
+            A symbol that it knows; None of a model of sequences.
+        direction : {"left", "right"} or None
             Which of its automata.
         X : sequence of length n_sentences
             As for :func:`approximate_dfa`.
@@ -780,7 +802,7 @@ class AutomatonDisplay:
 
     def _describe(self, middle, top, min_probability, scale):
         dfa = self.dfa
-        title = f"{dfa.head}, {dfa.direction}: transitions with p >= {min_probability:g}"
+        title = f"{_name(dfa.head, dfa.direction)}: transitions with p >= {min_probability:g}"
         style = {"fontsize": 8 * scale, "parse_math": False, "va": "top"}
         self.ax_.text(middle, top - 0.1, title, ha="center", **style)
         for state, prefixes in enumerate(dfa.states.prefixes):
