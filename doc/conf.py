@@ -96,6 +96,7 @@ sphinx_gallery_conf = {
             "plot_errors_by_distance.py",
             "plot_automaton.py",
             "plot_refinements.py",
+            "plot_sequences.py",
             "plot_sample_sentences.py",
             "plot_save_and_serve.py",
             "plot_streaming.py",

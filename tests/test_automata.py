@@ -13,7 +13,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_shag import EMAutomaton, SpectralAutomaton, load_model, save_model
+from sklearn_shag import (
+    EMAutomaton,
+    ModelFileError,
+    SpectralAutomaton,
+    load_model,
+    save_model,
+)
 from sklearn_shag.automata._contexts import EncodedSequences, count_ngrams, list_gaps, take_moments
 from sklearn_shag.datasets import make_sequences
 from sklearn_shag.operators import Operators, operators_from_counts, total_mass
@@ -601,3 +607,38 @@ def test_learned_automata_come_close_to_the_one_that_made_the_sequences():
     worst = SpectralAutomaton(1, max_context=1, mixing=1.0).fit(train).score(test)
     for model in (SpectralAutomaton(10), EMAutomaton(6, tol=1e-3, max_iter=300)):
         assert best - model.fit(train).score(test) < 0.3 * (best - worst)
+
+
+@over("part", ["alpha_1", "alpha_inf", "A"])
+@over("size", [5e-324, 1e-200, 1e200])
+def test_operators_of_any_size_give_probabilities(
+    part,
+    size,
+):
+    operators = random_automaton(3)
+    strange = operators._replace(**{part: getattr(operators, part) * size})
+    model = EMAutomaton.from_operators(strange)
+    found = model.predict_proba([[], [0], [0, 1, 1], [7]])
+    assert_allclose(found.sum(axis=1), 1.0)
+    assert np.isfinite(model.transform([[], [0]])).all()
+
+
+def test_n_grams_of_a_file_sum_to_one(tmp_path, sequences):
+    model = SpectralAutomaton(2, mixing=0.5).fit(sequences)
+    model.ngrams_.probabilities[1] *= 0.5
+    save_model(model, tmp_path / "model.npz")
+    with pytest.raises(ModelFileError, match="ngrams_"):
+        load_model(tmp_path / "model.npz")
+
+
+def test_em_finds_the_share_of_n_grams(sequences):
+    model = EMAutomaton(2, mixing=None, random_state=0).fit(sequences)
+    train, test = [x for i, x in enumerate(sequences, start=1) if i % 10], sequences[9::10]
+    shares = np.linspace(0.0, 1.0, 21)
+    scores = [
+        EMAutomaton(2, mixing=share, random_state=0).fit(train).score(test) for share in shares
+    ]
+    assert abs(shares[np.argmax(scores)] - model.mixing_) < 0.1
+    # The automaton itself is that of all sequences.
+    alone = EMAutomaton(2, random_state=0).fit(sequences)
+    assert_array_equal(model.operators_.A, alone.operators_.A)

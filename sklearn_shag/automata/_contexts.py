@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.automata._decomposition import Events
-from sklearn_shag.utils._arrays import check_codes, check_shapes
+from sklearn_shag.utils._arrays import check_codes, check_range, check_shapes
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
@@ -84,6 +84,7 @@ def check_ngrams(ngrams, name, symbols):
     n_rows = len(ngrams.probabilities)
     check_shapes(ngrams, (*[(n_rows, len(symbols) + 1)] * 2, ()), name)
     check_codes(ngrams, name, probabilities=1.0, following=n_rows - 1, start=n_rows - 1)
+    check_range(ngrams.probabilities.sum(axis=1), 1 - 1e-6, 1 + 1e-6, f"The sum of {name}, by row,")
 
 
 def list_gaps(sequences, n_symbols, max_context, n_contexts):

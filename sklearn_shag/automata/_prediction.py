@@ -11,6 +11,8 @@ from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
 # So many times the share of negative mass is the share of noise; less is rounding.
 NOISE_FACTOR, LEAST_NOISE = 3.0, 1e-9
+# Mass of a state, relative to its terms: less is rounding. Dividing by less gives no number.
+LEAST_MASS, TINY = 1e-12, np.finfo(float).tiny
 # The share of the n-grams where nothing tells it, as if seen in so many outcomes.
 PRIOR_SHARE, PRIOR_COUNT, LARGEST_LOG = 0.1, 1.0, 600.0
 
@@ -46,14 +48,17 @@ def make_predictor(operators, ngrams, mixing):
     A = np.concatenate([A, A.sum(axis=0, keepdims=True)])
     outcomes = np.concatenate([mass @ A[:-1], alpha_inf[None]])
     visits = np.linalg.lstsq(np.eye(alpha_1.size) - A[-1], alpha_1)[0]
-    parts = alpha_1, A, outcomes, mass, _of_mass_one(A @ visits, mass)
+    first, *restarts = _of_mass_one(np.vstack([alpha_1, A @ visits]), mass)
+    parts = first, A, outcomes, mass, restarts
     return Predictor(*map(np.ascontiguousarray, parts), ngrams, mixing)
 
 
 def _of_mass_one(states, totals):
-    """Divide states by their mass; those that have none are 0."""
-    mass = states @ totals
-    return np.divide(states, mass[:, None], out=np.zeros_like(states), where=mass[:, None] > 0)
+    """Divide states by their mass; those that have none, but for rounding, are 0."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number has no mass
+        mass = states @ totals
+        has_mass = mass > TINY + LEAST_MASS * (np.abs(states) @ np.abs(totals))
+    return np.divide(states, mass[:, None], out=np.zeros_like(states), where=has_mass[:, None])
 
 
 @inlined_kernel
@@ -83,8 +88,9 @@ def put_outcomes(predictor, state, previous, context, outcomes):
         for i in range(state.size):
             state[i] = (1.0 - noise) * state[i] + noise * predictor.restarts[previous, i]
         positive, negative = _put_masses(predictor, state, outcomes)
-    share = predictor.mixing if positive > 0.0 else 1.0
-    scale = (1.0 - share) / positive if positive > 0.0 else 0.0
+    is_possible = positive > TINY
+    share = predictor.mixing if is_possible else 1.0
+    scale = (1.0 - share) / positive if is_possible else 0.0
     for b in range(outcomes.size):
         outcomes[b] = scale * outcomes[b] + share * predictor.ngrams.probabilities[context, b]
 
@@ -92,14 +98,16 @@ def put_outcomes(predictor, state, previous, context, outcomes):
 @inlined_kernel
 def advance(predictor, state, symbol, moved):
     """state <- A[symbol] state, divided by its mass (eq. 61); without any it is as anywhere."""
-    mass = 0.0
+    mass, size = 0.0, 0.0
     for i in range(state.size):
         moved[i] = 0.0
         for j in range(state.size):
             moved[i] += predictor.A[symbol, i, j] * state[j]
         mass += predictor.totals[i] * moved[i]
+        size += abs(predictor.totals[i] * moved[i])
+    has_mass = mass > TINY + LEAST_MASS * size
     for i in range(state.size):
-        state[i] = moved[i] / mass if mass > 0.0 else predictor.restarts[symbol, i]
+        state[i] = moved[i] / mass if has_mass else predictor.restarts[symbol, i]
 
 
 def make_room(predictor, n_sequences, n_rows):

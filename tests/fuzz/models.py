@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 
 import sklearn_shag
 from sklearn_shag import ModelFileError, load_model, save_model
+from sklearn_shag.automata import SequenceModel
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning, is_projective
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._param_validation import InvalidParameterError
@@ -359,7 +360,15 @@ def _check_heads(sentences, heads, model):
 
 
 def _predict(model, last):
-    if hasattr(model, "predict"):
+    if isinstance(model, SequenceModel):
+        sequences = [[], *(tree.symbols for tree in _sentences())]
+        following = model.predict_proba(sequences)
+        assert (following >= 0).all()
+        np.testing.assert_allclose(following.sum(axis=1), 1, rtol=1e-6)
+        assert not np.isnan(model.score_samples(sequences)).any()
+        assert np.isfinite(model.transform(sequences)).all()
+        assert len(model.sample(random_state=0, max_length=5)[0]) <= 5
+    elif hasattr(model, "predict"):
         _check_heads(_sentences(), model.predict(_sentences()), last)
     else:
         assert len(model.transform(_sentences())) == len(_sentences())
@@ -388,7 +397,7 @@ def _logarithms(method):
 
 
 def _score(model, _):
-    if hasattr(model, "score"):
+    if hasattr(model, "score") and not isinstance(model, SequenceModel):
         assert 0 <= model.score(_sentences()) <= 1
 
 
