@@ -15,7 +15,7 @@ from sklearn_shag.automata._contexts import EncodedSequences, NGrams, count_ngra
 from sklearn_shag.automata._prediction import draw, find_share, follow, make_predictor, make_room
 from sklearn_shag.operators import MAX_REJECTED, Operators
 from sklearn_shag.sequences import PrefixTree, number_prefixes
-from sklearn_shag.utils._arrays import is_collection, log_of, refuse_set
+from sklearn_shag.utils._arrays import check_range, is_collection, log_of, refuse_set
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import (
@@ -84,6 +84,8 @@ def encode_symbols(sequences, known=None):
     ------
     TypeError
         If symbols are neither all str nor all integers, or are not what `known` are.
+    ValueError
+        If integers are beyond 64 bits.
     """
     kinds = set(map(type, chain.from_iterable(sequences)))
     of_text = all(issubclass(kind, str) for kind in kinds)
@@ -92,6 +94,9 @@ def encode_symbols(sequences, known=None):
         _raise_for_symbol(sequences)
     if known is None:
         known = sorted(set(chain.from_iterable(sequences)))
+        if not of_text:
+            limits = np.iinfo(np.int64)
+            check_range(np.array(known, dtype=object), limits.min, limits.max, "The symbols")
         known = np.array(known, dtype=object if of_text else np.int64)
     elif kinds and known.size and of_text != (known.dtype == object):
         raise TypeError(

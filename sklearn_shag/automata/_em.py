@@ -304,7 +304,7 @@ class EMAutomaton(SequenceModel):
         transmat : array-like of shape (n_states, n_states)
             Row i has the probabilities of the next state after state i.
         emissionprob : array-like of shape (n_states, n_symbols)
-            Of the symbols of each state.
+            Of the symbols of each state; rows sum to 1.
         endprob : None, float or array-like of shape (n_states,), default=None
             How probable it is that a sequence ends after each state, where rows of `transmat` sum
             to 1. None takes what these lack to 1.
@@ -319,8 +319,8 @@ class EMAutomaton(SequenceModel):
         Raises
         ------
         ValueError
-            If shapes do not agree, something is negative or sums to more than 1, or sequences never
-            end.
+            If shapes do not agree, something is negative or does not sum to what it should, or
+            sequences never end.
 
         Examples
         --------
@@ -343,9 +343,13 @@ class EMAutomaton(SequenceModel):
         check_shape(start, (n,), "startprob")
         check_shape(moves, (n, n), "transmat")
         check_shape(emissions, (n, None), "emissionprob")
-        for name, part in (("startprob", start), ("transmat", moves), ("emissionprob", emissions)):
+        for name, part, least in (
+            ("startprob", start, 0.0),
+            ("transmat", moves, 0.0),
+            ("emissionprob", emissions, 1.0 - ROUNDING),
+        ):
             check_range(part, 0.0, 1.0, name)
-            check_range(part.sum(axis=-1), 0.0, 1.0 + ROUNDING, f"The sum of {name}")
+            check_range(part.sum(axis=-1), least, 1.0 + ROUNDING, f"The sum of {name}")
         end = np.maximum(1.0 - moves.sum(axis=1), 0.0)
         if spectral_radius(moves) >= 1.0 - ROUNDING:
             raise ValueError(
