@@ -47,7 +47,7 @@ def em(n_states, mixing=0.0):
 # How to make each with a number of states, which of these are tried, and how the best is made.
 LEARNERS = {
     "spectral": (SpectralAutomaton, (4, 8, 16, 32, 64), SpectralAutomaton),
-    "EM": (em, (8, 16, 32), partial(em, mixing=None)),
+    "EM": (em, (8, 16, 32, 64), partial(em, mixing=None)),
 }
 
 
@@ -96,9 +96,15 @@ def perplexity(true_logs, logs):
 
 
 def choose(make, numbers, make_best, train):
-    """Fit the number of states that is best on the last tenth, and time it."""
-    n_seen = len(train) * 9 // 10
-    scores = {n: make(n).fit(train[:n_seen]).score(train[n_seen:]) for n in numbers}
+    """Fit the number of states that is best on the last tenth, and time it.
+
+    Numbers are tried from the smallest until one is worse than the one before.
+    """
+    n_seen, scores = len(train) * 9 // 10, {}
+    for n in numbers:
+        scores[n] = make(n).fit(train[:n_seen]).score(train[n_seen:])
+        if scores[n] < max(scores.values()):
+            break
     n_states, start = max(scores, key=scores.get), time.process_time()
     return make_best(n_states).fit(train), n_states, time.process_time() - start
 

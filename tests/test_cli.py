@@ -34,7 +34,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.cli import _demo, _main, _models, main
+from sklearn_shag.cli import _demo, _main, _models, _parse, main
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,
@@ -49,6 +49,7 @@ from sklearn_shag.treebank import (
     DependencyTree,
     TokenFeature,
     allowed_arcs,
+    iter_pieces,
     read_conllu,
     read_horizontal,
     write_conllu,
@@ -340,7 +341,7 @@ class TestTrain:
     def test_models_of_tags_do_not_parse_tokens(self, fail, model, tmp_path):
         (tmp_path / "tokens.txt").write_text("Dogs bark\n")
         message = fail("parse", model, tmp_path / "tokens.txt", "--input", "horizontal")
-        assert "X[0]: DependencyTree('Dogs bark', heads=None) has no column 'upos'" in message
+        assert "tokens.txt:1: the sentence: DependencyTree('Dogs bark', heads=None) has no column" in message
         (tmp_path / "empty.txt").write_text("\n")
         message = fail("parse", model, tmp_path / "empty.txt", "--input", "horizontal")
         assert "There are no sentences in" in message
@@ -533,7 +534,7 @@ class TestParse:
         tree = DependencyTree(["a", "b", "c", "d"], [3, 4, 0, 3], upos=["NOUN"] * 4)
         write_conllu([tree.with_heads([-1, 0, 2, 2]), tree], tmp_path / "in.conllu")
         err = fail("parse", model, tmp_path / "in.conllu", "--keep-heads")
-        assert "X[1] ('a b c d') has heads that no projective tree" in err
+        assert "in.conllu:6: the sentence ('a b c d') has heads that no projective tree" in err
         assert "the arcs 3 -> 1 and 4 -> 2 cross" in err
 
     def test_heads_that_cross_are_kept_if_arcs_may(self, run, model, tmp_path):
@@ -1511,11 +1512,11 @@ class TestErrors:
     def test_the_collector_of_garbage_rests(self, run, fail, monkeypatch, model, test, tmp_path):
         before, during = gc.get_threshold(), []
 
-        def read(path):
+        def read(*args, **kwargs):
             during.append(gc.get_threshold())
-            return read_conllu(path)
+            return iter_pieces(*args, **kwargs)
 
-        monkeypatch.setattr(_models, "read_conllu", read)
+        monkeypatch.setattr(_parse, "iter_pieces", read)
         run("parse", model, test)
         assert during[0] > before
         fail("parse", model, tmp_path / "none.conllu")
@@ -1556,11 +1557,12 @@ class TestProgress:
         model, out = str(tmp_path / "model.npz"), str(tmp_path / "out.conllu")
         assert main(["train", train, "-o", model, "--model", "em", "--set", "n_states=2"]) == 0
         assert main(["parse", model, test, "-o", out]) == 0
-        bars = re.findall(r"(\w+): 100%.*?(\d+)/\2", sys.stderr.getvalue())
+        bars = re.findall(r"(\w+): 100%.*?([\d.]+k?)/\2", sys.stderr.getvalue())
         bars = [bar for bar, _ in groupby(bars)]  # on a slow machine the last line comes twice
         shown = kind is self.Terminal and delay == 0.0
         n_automata = 2 * (load_model(model)[-1].symbols_.size + 1)
-        expected = [("Reading", "1"), ("EM", str(n_automata)), ("Reading", "1"), ("Parsing", "30")]
+        size = f"{Path(test).stat().st_size / 1000:.1f}k"
+        expected = [("Reading", "1"), ("EM", str(n_automata)), ("Parsing", size)]
         assert bars == (expected if shown else [])
         assert shown or sys.stderr.getvalue() == ""
         assert load_model(model)[-1].verbose == 0

@@ -7,6 +7,7 @@ The tests run it, and type checkers check it against the installed package (`.ci
 import io
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -157,6 +158,8 @@ from sklearn_shag.treebank import (
     allowed_arcs,
     heads,
     is_projective,
+    iter_conllu,
+    iter_horizontal,
     lift,
     read_conllu,
     read_horizontal,
@@ -183,6 +186,8 @@ def read_and_write(folder: Path) -> None:
     assert len(read_conllu([path, path], ("upos", "feats.Number"))) == 2
     write_conllu(trees, io.StringIO())
     assert_type(read_horizontal([io.StringIO("Dogs bark\n")]), list[DependencyTree])
+    assert_type(iter_horizontal(io.StringIO("Dogs bark\n")), Iterator[DependencyTree])
+    assert_type(iter_conllu(load_english().filename), Iterator[DependencyTree])
     try:
         read_conllu(io.StringIO("Dogs bark\n"))
     except ConlluError as error:

@@ -193,9 +193,10 @@ def _add_parse(commands):
       %(prog)s model.npz - < test.conllu > parsed.conllu
       %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
       %(prog)s model.npz test.conllu -o parsed.conllu --confidence
+      %(prog)s model.npz test.conllu.gz -o parsed.conllu.gz --n-jobs 2 --on-error skip
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
     """
-    parser = _command(commands, "parse", "cli._models", _add_parse)
+    parser = _command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
     _add_files(parser, "file", "sentences", nargs="+")
     help = """CoNLL-U, or a sentence a line with spaces between its tokens, for models that need no
@@ -212,6 +213,11 @@ def _add_parse(commands):
     help = """write the probability of each arc into MISC, such as Confidence=0.9712
     (default: MISC stays as it is)"""
     parser.add_argument("--confidence", action="store_true", help=help)
+    help = """end at a sentence that is not valid or cannot be parsed, or pass it on as it is
+    (default: %(default)s)"""
+    parser.add_argument("--on-error", choices=["stop", "skip"], default="stop", help=help)
+    help = "sentences that are longer are errors (default: %(default)s)"
+    parser.add_argument("--max-tokens", type=_count, default=1000, metavar="N", help=help)
     _add_n_jobs(parser, default="that of the model")
 
 
@@ -291,6 +297,12 @@ def _setting(text):
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
         return name, value
+
+
+def _count(text):
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 def _add_n_jobs(parser, default="1"):

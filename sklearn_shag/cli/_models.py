@@ -1,4 +1,4 @@
-"""The commands that make models and use them: train, parse, suggest."""
+"""The commands that make models, and tell what they are least sure of: train, suggest."""
 
 import json
 import os
@@ -16,14 +16,11 @@ from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, Spectr
 from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model, save_model
 from sklearn_shag.network import BiaffineParser, Tagger
-from sklearn_shag.parsing import allow_kept_heads, head_probabilities
 from sklearn_shag.treebank import (
     MISSING,
     TokenFeature,
     list_sources,
     read_conllu,
-    read_horizontal,
-    write_conllu,
 )
 from sklearn_shag.utils._arrays import rows_of
 from sklearn_shag.utils._estimators import open_member
@@ -91,14 +88,14 @@ def train(options):
         If there is nothing to learn from, or the output cannot be what it is to be.
     """
     files = list_sources(options.file)
-    _check_output(options.output, files)
+    check_output(options.output, files)
     if options.output == STANDARD and sys.stdout.isatty():
         raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
     model, learner = _make_model(options)
     trees = _read(files, read_conllu, with_heads=learner._needs_whole_trees is not None)
     watched = [name for name in model.get_params() if name.endswith("__verbose")] or ["verbose"]
-    model.set_params(**dict.fromkeys(watched, _verbosity()))
+    model.set_params(**dict.fromkeys(watched, verbosity()))
     model.fit(trees)
     model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
     save_model(model, options.output)
@@ -120,34 +117,6 @@ def _warn_of_test_files(files):
             f"'*-ud-train.conllu'",
             UserWarning,
         )
-
-
-def parse(options):
-    """Parse treebanks with a saved model.
-
-    Parameters
-    ----------
-    options : argparse.Namespace
-        With `model`, `file`, `input`, `output`, `decoder`, `keep_heads`, `confidence` and `n_jobs`.
-
-    Raises
-    ------
-    ValueError
-        If the file holds no parser, there is nothing to parse, or heads to be kept make no
-        tree that the parser could predict.
-    """
-    is_horizontal = options.input == "horizontal"
-    files = list_sources(options.file, ".txt" if is_horizontal else ".conllu")
-    _check_output(options.output, [options.model, *files])
-    transform, parser = open_parser(options, files)
-    if options.decoder is not None:
-        parser.set_params(decoder=options.decoder)
-    # Of what steps before the parser change, tags are written, and symbols are not.
-    trees = transform(_read(files, read_horizontal if is_horizontal else read_conllu))
-    parsed = parser.parse(trees, keep_heads=options.keep_heads)
-    if options.confidence:
-        parsed = _add_confidence(parser, trees, parsed, options.keep_heads)
-    write_conllu(parsed, options.output)
 
 
 def open_parser(options, files):
@@ -179,29 +148,18 @@ def open_parser(options, files):
         )
     if options.n_jobs is not None:
         opened.parser.set_params(n_jobs=options.n_jobs)
-    opened.parser.set_params(verbose=_verbosity())
+    opened.parser.set_params(verbose=verbosity())
     return opened
 
 
-def _add_confidence(parser, trees, parsed, keep_heads):
-    """Put the probability of each arc into MISC, given the heads that were kept."""
-    allowed = allow_kept_heads(trees, None, parser._projective) if keep_heads else None
-    marginals = parser.predict_marginals(trees, allowed=allowed)
-    probabilities = head_probabilities(marginals, [tree.heads for tree in parsed])
-    return [
-        tree.with_misc("Confidence", [f"{probability:.4f}" for probability in of_sentence])
-        for tree, of_sentence in zip(parsed, probabilities, strict=True)
-    ]
-
-
-def _verbosity():
+def verbosity():
     """Show on a terminal, and nowhere else, how far what takes long is."""
     return int(sys.stderr.isatty())
 
 
 def _read(files, read, with_heads=False):
     trees = []
-    with progress("Reading", len(files), "files", _verbosity()) as advance:
+    with progress("Reading", len(files), "files", verbosity()) as advance:
         for path in files:
             found = read(path)
             n_bare = sum(tree.heads is None for tree in found)
@@ -225,7 +183,7 @@ def _read(files, read, with_heads=False):
     return trees
 
 
-def _check_output(output, inputs):
+def check_output(output, inputs):
     """Refuse, before any work, what cannot be written or would be written over an input."""
     check_target(output)
     output = expand_user(output)

@@ -19,8 +19,16 @@ from sklearn_shag.treebank._columns import (
     check_share,
     unspecified_relation,
 )
-from sklearn_shag.treebank._conllu import read_conllu, write_conllu
+from sklearn_shag.treebank._conllu import (
+    CONLLU,
+    format_trees,
+    iter_conllu,
+    read_conllu,
+    write_conllu,
+)
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph
+from sklearn_shag.treebank._horizontal import HORIZONTAL, iter_horizontal, read_horizontal
+from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,
@@ -30,7 +38,7 @@ from sklearn_shag.treebank._projectivity import (
     marks_punctuation,
     remove_punctuation,
 )
-from sklearn_shag.treebank._sources import MAX_BYTES, ConlluError, list_sources, read_horizontal
+from sklearn_shag.treebank._sources import ConlluError, list_sources
 from sklearn_shag.treebank._token_feature import TokenFeature, TreeTransformer
 from sklearn_shag.treebank._tree import (
     DependencyTree,
@@ -51,6 +59,8 @@ __all__ = [
     "allowed_arcs",
     "heads",
     "is_projective",
+    "iter_conllu",
+    "iter_horizontal",
     "lift",
     "read_conllu",
     "read_horizontal",

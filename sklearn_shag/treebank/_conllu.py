@@ -1,10 +1,9 @@
 """Read and write CoNLL-U without loss: the file format of Universal Dependencies."""
 
-import gzip
 import io
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from numbers import Integral
 from typing import Literal, TextIO
@@ -14,19 +13,19 @@ from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
 from sklearn_shag.treebank._columns import check_column_name, join_columns
-from sklearn_shag.treebank._sources import (
+from sklearn_shag.treebank._pieces import (
     MAX_BYTES,
+    MAX_SENTENCE_BYTES,
     NOT_UTF8,
-    ConlluError,
-    guess_format,
-    list_sources,
-    read_text,
+    TextFormat,
+    iter_trees,
 )
+from sklearn_shag.treebank._sources import ConlluError, guess_format, list_sources
 from sklearn_shag.treebank._tree import DependencyTree, format_columns, make_tree, replace_heads
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
-from sklearn_shag.utils._io import atomic_write, expand_user
-from sklearn_shag.utils._messages import printable, shorten, warn
+from sklearn_shag.utils._io import write_text
+from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FilePath
 
@@ -37,13 +36,14 @@ _BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # and the line end before it
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
 
-@validate_params(
-    {
-        "symbols": [str, list, tuple],
-        "on_error": [StrOptions({"raise", "skip", "warn"})],
-        "max_bytes": [Interval(Integral, 1, None, closed="left"), None],
-    }
-)
+_CHECKED = {
+    "symbols": [str, list, tuple],
+    "on_error": [StrOptions({"raise", "skip", "warn"})],
+}
+_SIZE = [Interval(Integral, 1, None, closed="left"), None]
+
+
+@validate_params({**_CHECKED, "max_bytes": _SIZE})
 def read_conllu(
     path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
     symbols: str | Sequence[str] = "upos",
@@ -102,6 +102,7 @@ def read_conllu(
 
     See Also
     --------
+    iter_conllu : Reads files of any size.
     write_conllu : The inverse.
     read_horizontal : Reads tokens alone.
 
@@ -119,17 +120,70 @@ def read_conllu(
     >>> trees[0].symbols
     ('NOUN|NNS', 'VERB|VBP')
     """
+    trees = iter_trees(list_sources(path_or_file), CONLLU, on_error, max_bytes=max_bytes)
+    return list(_choose_symbols(trees, symbols))
+
+
+@validate_params({**_CHECKED, "max_sentence_bytes": _SIZE})
+def iter_conllu(
+    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
+    symbols: str | Sequence[str] = "upos",
+    on_error: Literal["raise", "skip", "warn"] = "raise",
+    *,
+    max_sentence_bytes: int | None = MAX_SENTENCE_BYTES,
+) -> Iterator[DependencyTree]:
+    """Read the sentences of CoNLL-U files one after the other, from files of any size.
+
+    Parameters
+    ----------
+    path_or_file : str, os.PathLike, text file, or list or tuple of them
+        As for :func:`read_conllu`.
+
+    symbols : str or sequence of str, default="upos"
+        As there.
+
+    on_error : {"raise", "skip", "warn"}, default="raise"
+        As there.
+
+    max_sentence_bytes : int or None, default=2**24
+        The largest size of a sentence, in bytes.
+
+    Returns
+    -------
+    trees : iterator of DependencyTree
+        As :func:`read_conllu` lists them. About two megabytes of a file are held at once.
+
+    Raises
+    ------
+    ConlluError, OSError, ValueError, TypeError
+        As :func:`read_conllu`; what is wrong with a file when it is read up to there.
+
+    See Also
+    --------
+    read_conllu : Lists them.
+    iter_horizontal : Does it with tokens alone.
+
+    Examples
+    --------
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.treebank import iter_conllu
+    >>> sum(len(tree) for tree in iter_conllu(load_english().filename))
+    5117
+    """
+    trees = iter_trees(list_sources(path_or_file), CONLLU, on_error, longest=max_sentence_bytes)
+    return _choose_symbols(trees, symbols)
+
+
+def _choose_symbols(trees, symbols):
+    """Trees with other symbols than those of UPOS, which they are read with."""
     names = (symbols,) if isinstance(symbols, str) else tuple(symbols)
     if not names:
         raise ValueError("symbols must name at least one column, got none")
     for name in names:
         check_column_name(name)
-    trees = []
-    for source in list_sources(path_or_file):
-        for tree in _parse_text(*read_text(source, max_bytes), on_error):
-            default = names == ("upos",)
-            trees.append(tree if default else tree.with_symbols(join_columns(tree, names)))
-    return trees
+    if names == ("upos",):
+        return trees
+    return (tree.with_symbols(join_columns(tree, names)) for tree in trees)
 
 
 def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextIO) -> None:
@@ -182,18 +236,13 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
             f"trees must be an iterable of DependencyTree, got {shorten(trees)}. The trees come "
             f"first and the file second: write_conllu(trees, path_or_file)."
         )
-    blocks = _format_trees(trees)
+    blocks = format_trees(trees)
     if hasattr(path_or_file, "write"):
         _write_open_file(path_or_file, list(blocks))
         return
-    path = expand_user(path_or_file)
-    with atomic_write(path, "wb") as file:
-        if path.endswith(".gz"):
-            # Neither name nor time in the header: the same trees give the same bytes.
-            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:
-                compressed.writelines(map(str.encode, blocks))
-        else:
-            file.writelines(map(str.encode, blocks))
+    with write_text(path_or_file) as write:
+        for block in blocks:
+            write(block.encode())
 
 
 def _write_open_file(file, blocks):
@@ -214,23 +263,9 @@ def _write_open_file(file, blocks):
         ) from None
 
 
-def _parse_text(path, text, on_error):
-    """Yield the trees of a file."""
-    for first_line, block in _split_sentences(text):
-        try:
-            tree = _parse_sentence(path, first_line, block)
-        except ConlluError as error:
-            if on_error == "raise":
-                raise
-            if on_error == "warn":
-                warn(f"{error}; the sentence is left out", UserWarning)
-            continue
-        yield tree
-
-
 def _split_sentences(text):
-    """Yield the number of the first line, and the lines, of what stands between blank lines."""
-    line, end = 1, 0
+    """Yield how many lines stand before what is between blank lines, and its text."""
+    line, end = 0, 0
     while visible := _VISIBLE.search(text, end):
         start = max(end, text.rfind(b"\n", end, visible.start()) + 1)
         line += text.count(b"\n", end, start)
@@ -346,7 +381,10 @@ def _parse_heads(path, column, line_numbers):
     return np.array(known, dtype=np.intp)
 
 
-def _format_trees(trees):
+CONLLU = TextFormat(".conllu", b"\n\n", _split_sentences, _parse_sentence)
+
+
+def format_trees(trees):
     """Yield the text of each tree, with the blank line after it."""
     for index, tree in enumerate(trees):
         if not isinstance(tree, DependencyTree):

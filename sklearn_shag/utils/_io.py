@@ -2,10 +2,13 @@
 
 import contextlib
 import errno
+import gzip
 import io
 import os
 import secrets
+import signal
 import sys
+import threading
 
 from sklearn_shag.utils._messages import printable, shorten
 
@@ -64,13 +67,54 @@ def read_bytes(path, max_bytes=None):
     OSError
         If the file cannot be read, or is larger (EFBIG); the message says why in words.
     """
+    data = io.BytesIO()
+    with open_bytes(path) as stream:
+        for chunk in iter_chunks(stream):
+            data.write(chunk)
+            if max_bytes is not None and data.tell() > max_bytes:
+                raise OSError(
+                    errno.EFBIG,
+                    f"it has more than {max_bytes:,} bytes; if you trust it, give a larger "
+                    f"max_bytes",
+                )
+    return data.getvalue()
+
+
+def iter_chunks(stream):
+    """Yield what is in a binary stream, a megabyte at once."""
+    size = -1 if stream.isatty() else _CHUNK  # who types would have to end it twice
+    while chunk := stream.read(size):
+        yield chunk
+
+
+@contextlib.contextmanager
+def open_bytes(path):
+    """Open a file for reading, and say of errors in words what is wrong.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        ``-`` is standard input, ``~`` the home folder.
+
+    Yields
+    ------
+    stream : io.BufferedReader
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read, here or in the block.
+    """
     path = expand_user(path)
     try:
         if path == STANDARD:
-            return _read_up_to(getattr(sys.stdin, "buffer", sys.stdin), max_bytes)
-        with open(path, "rb") as file:
-            return _read_up_to(file, max_bytes)
+            yield _standard_input()
+        else:
+            with open(path, "rb") as file:
+                yield file
     except OSError as error:
+        if error.errno is None:  # not the system's
+            raise
         reason = _describe(error)
         if os.path.isdir(path):
             reason = "it is a folder, and not a file"
@@ -81,17 +125,11 @@ def read_bytes(path, max_bytes=None):
         raise _name(error, "<stdin>" if path == STANDARD else path, "read", reason) from None
 
 
-def _read_up_to(stream, max_bytes):
-    size = -1 if stream.isatty() else _CHUNK  # who types would have to end it twice
-    data = io.BytesIO()
-    while chunk := stream.read(size):
-        data.write(chunk.encode() if isinstance(chunk, str) else chunk)
-        if max_bytes is not None and data.tell() > max_bytes:
-            raise OSError(
-                errno.EFBIG,
-                f"it has more than {max_bytes:,} bytes; if you trust it, give a larger max_bytes",
-            )
-    return data.getvalue()
+def _standard_input():
+    binary = getattr(sys.stdin, "buffer", sys.stdin)
+    if isinstance(binary, io.TextIOBase):  # a notebook's gives text alone
+        binary = io.BytesIO(binary.read().encode())
+    return binary if hasattr(binary, "peek") else io.BufferedReader(binary)
 
 
 def check_target(path):
@@ -211,10 +249,60 @@ def _naming(path, *others):
         raise _name(error, path, "written", _describe(error)) from None
 
 
+@contextlib.contextmanager
+def write_text(path, streamed=False):
+    """Open a file for text in UTF-8, of which one that ends in ".gz" is compressed.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Is written by :func:`atomic_write`.
+    streamed : bool, default=False
+        Whether standard output is written as the text comes, and not once it is complete.
+
+    Yields
+    ------
+    write : callable
+        Takes bytes.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    path = expand_user(path)
+    if path == STANDARD and streamed:
+        yield _write_standard_output
+        return
+    with atomic_write(path, "wb") as file:
+        if path.endswith(".gz"):
+            # Neither name nor time in the header: the same text gives the same bytes.
+            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as compressed:
+                yield compressed.write
+        else:
+            yield file.write
+
+
+@contextlib.contextmanager
+def _uninterrupted():
+    """Put an interruption off to the end of the block, so that what is written in it is whole."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen = []
+    handler = signal.signal(signal.SIGINT, lambda *signals: seen.append(signals))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if seen and callable(handler):
+        handler(*seen[0])
+
+
 def _write_standard_output(data):
     """CoNLL-U is UTF-8 with ``\\n`` as line end, whatever the terminal's encoding is."""
     binary = getattr(sys.stdout, "buffer", None)
-    with _naming("<stdout>"):
+    with _naming("<stdout>"), _uninterrupted():
         if binary is None:  # a notebook's takes text alone
             sys.stdout.write(data if isinstance(data, str) else data.decode())
             return

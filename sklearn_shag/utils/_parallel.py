@@ -1,5 +1,6 @@
 """The one way to run tasks side by side, and the one to show how far some work is."""
 
+import signal
 import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from numbers import Integral
 from threading import Lock
 
 from joblib import effective_n_jobs, parallel_config
+from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 from joblib.parallel import ThreadingBackend, get_active_backend
 from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
@@ -16,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 # Work that is over sooner needs no bar, unless one asks for more than verbose=1.
 DELAY = 2.0  # seconds
+_PREPARED = []  # what a worker calls on each item
 
 
 @contextmanager
@@ -26,28 +29,33 @@ def progress(description, n_steps, unit, verbose):
     ----------
     description : str
         What is being done.
-    n_steps : int
+    n_steps : int or None
+        None if it is not known.
     unit : str
-        What a step is.
+        What a step is; "B" for bytes.
     verbose : int
         0 shows nothing, 1 a bar for work that takes more than two seconds, 2 one in any case.
 
     Yields
     ------
     advance : callable
-        ``advance(n=1)`` says that n more steps are done; any thread may.
+        ``advance(n=1)`` says that n more steps are done; any thread may. What else it is given
+        is shown behind the bar.
     """
     if not verbose:
-        yield lambda n=1: None
+        yield lambda n=1, note="": None
         return
     from tqdm import tqdm
 
     lock = Lock()
     delay = DELAY if verbose == 1 else 0.0
-    with tqdm(desc=description, total=n_steps, unit=f" {unit}", delay=delay) as bar:
+    of_bytes = unit == "B"
+    style = {"unit": unit if of_bytes else f" {unit}", "unit_scale": of_bytes}
+    with tqdm(desc=description, total=n_steps, delay=delay, **style) as bar:
 
-        def advance(n=1):
+        def advance(n=1, note=""):
             with lock:
+                bar.set_postfix_str(note, refresh=False)
                 bar.update(n)
 
         yield advance
@@ -146,6 +154,64 @@ def run_parallel(tasks, n_jobs, on_done=None):
         if n_workers == 1:  # joblib takes longer to call one function than a short sentence does
             return [_call(task) for task in _reporting(tasks, on_done)]
         return list(Parallel(n_jobs=n_jobs, prefer="threads")(_reporting(tasks, on_done)))
+
+
+def map_in_processes(function, items, n_workers):
+    """Call a function on items, in processes, and yield what it returns in their order.
+
+    No more than a few items are under way at once, however many there are, and however slowly what
+    is yielded is taken.
+
+    Parameters
+    ----------
+    function : callable
+        It is sent to each worker once.
+    items : iterable
+        What it raises comes after the results of the items before.
+    n_workers : int
+        With one, this process does everything.
+
+    Yields
+    ------
+    result : object
+
+    Raises
+    ------
+    ChildProcessError
+        If a worker ends.
+    """
+    if n_workers == 1:
+        yield from map(function, items)
+        return
+    executor = ProcessPoolExecutor(n_workers, initializer=_prepare, initargs=(function,))
+    pending, failure, items = deque(), None, iter(items)
+    try:
+        while failure is None:
+            try:
+                pending.append(executor.submit(_call_prepared, next(items)))
+            except Exception as error:  # of the items; StopIteration is one
+                failure = error
+            while pending and (failure is not None or len(pending) > 2 * n_workers):
+                yield pending.popleft().result()
+        if not isinstance(failure, StopIteration):
+            raise failure
+    except BrokenProcessPool:
+        raise ChildProcessError(
+            "a worker process has ended, as they do when memory runs out. Use fewer workers "
+            "(n_jobs)"
+        ) from None
+    finally:
+        executor.shutdown(kill_workers=True)
+
+
+def _prepare(function):
+    """Begin a worker of :func:`map_in_processes`, which leaves interruptions to its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _PREPARED[:] = [function]
+
+
+def _call_prepared(item):
+    return _PREPARED[0](item)
 
 
 def _call(task):

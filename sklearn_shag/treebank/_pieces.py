@@ -1,0 +1,172 @@
+"""The text of files in pieces that end where sentences do, so that files need not fit in memory."""
+
+import codecs
+import gzip
+import zlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from sklearn_shag.treebank._sources import ConlluError, describe_binary
+from sklearn_shag.utils._io import STANDARD, iter_chunks, open_bytes
+from sklearn_shag.utils._messages import printable, warn
+
+NOT_UTF8 = "a character is not valid UTF-8; convert the file to UTF-8"
+MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely an attack
+MAX_SENTENCE_BYTES = 2**24  # of a sentence, where files may have any size
+_GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
+_CHUNK = 1 << 20  # bytes of text that are read at once; a piece is about as long
+_ADVICE = ". If you trust the file, pass a larger"
+
+
+class TextFormat(NamedTuple):
+    """How sentences stand in a text."""
+
+    suffix: str  # of names of files
+    boundary: bytes  # what ends a sentence, wherever it is
+    split: Callable  # the text of a piece -> the lines before each sentence, and its text
+    parse: Callable  # path, number of the first line, text of a sentence -> tree
+
+
+class Piece(NamedTuple):
+    """Some sentences of a file."""
+
+    path: str
+    n_lines: int  # before it
+    text: bytes
+    n_read: int  # bytes of the file, compressed or not, that were read for it
+
+    def sentences(self, form, longest=None):
+        """Yield the first line of each sentence, its text, and its tree or what is wrong."""
+        for n_lines, text in form.split(self.text):
+            line = self.n_lines + n_lines + 1
+            try:
+                if longest is not None and len(text) > longest:
+                    raise _too_long(self.path, line, longest)
+                tree = form.parse(self.path, line, text)
+            except ConlluError as error:
+                tree = error
+            yield line, text, tree
+
+
+def _too_long(path, line, longest):
+    message = f"this sentence has more than max_sentence_bytes={longest} bytes"
+    return ConlluError(path, line, f"{message}{_ADVICE} max_sentence_bytes, or None")
+
+
+def iter_trees(sources, form, on_error="raise", *, max_bytes=None, longest=None):
+    """Yield the trees of files of :func:`list_sources`.
+
+    Parameters
+    ----------
+    sources : list of str and text files
+    form : TextFormat
+    on_error : {"raise", "skip", "warn"}, default="raise"
+    max_bytes, longest : None or int, default=None
+        Limits of each file, and of each sentence.
+    """
+    for source in sources:
+        for piece in iter_pieces(source, form.boundary, max_bytes=max_bytes, longest=longest):
+            for _, _, tree in piece.sentences(form, longest):
+                if not isinstance(tree, ConlluError):
+                    yield tree
+                elif on_error == "raise":
+                    raise tree
+                elif on_error == "warn":
+                    warn(f"{tree}; the sentence is left out", UserWarning)
+
+
+def iter_pieces(source, boundary, *, max_bytes=None, longest=None):
+    """Read a file piece by piece.
+
+    Parameters
+    ----------
+    source : str or text file
+        What is compressed with gzip, whatever its name, is decompressed; ``-`` is standard input.
+    boundary : bytes
+        Pieces end with it, but for the last one.
+    max_bytes : None or int, default=None
+        The largest size of the text, not compressed.
+    longest : None or int, default=None
+        Without a boundary in more bytes than that, the search for one ends.
+
+    Yields
+    ------
+    piece : Piece
+        Its text has no byte order mark, and "\\n" as line end. It is UTF-8 as it seems: whether it
+        is can be told sentence by sentence, so that only those that it is not in are lost.
+
+    Raises
+    ------
+    ConlluError
+        If a limit is exceeded, compressed data cannot be decompressed, the file is no text, or the
+        encoding of an open file is not right.
+    OSError
+        If the file cannot be read.
+    """
+    is_open = hasattr(source, "read")
+    path = "<stdin>" if source == STANDARD else source
+    if is_open:
+        path = str(getattr(source, "name", "<text>"))
+    chunks = _read_open(path, source) if is_open else _read_file(path, source)
+    held, n_lines, n_bytes, n_read, n_read_before, searched = bytearray(), 0, 0, 0, 0, 0
+    try:
+        for chunk, n_read in _clean(chunks):
+            held += chunk
+            n_bytes += len(chunk)
+            if max_bytes is not None and n_bytes > max_bytes:
+                message = f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
+                line = 1 + n_lines + held.count(b"\n")
+                raise ConlluError(path, line, f"{message} max_bytes, or None; else read a part")
+            if len(held) < _CHUNK:
+                continue
+            end = held.rfind(boundary, max(searched - len(boundary), 0)) + len(boundary)
+            searched = len(held)
+            if end >= len(boundary):
+                yield Piece(path, n_lines, bytes(held[:end]), n_read - n_read_before)
+                n_read_before = n_read
+                n_lines += held.count(b"\n", 0, end)
+                del held[:end]
+                searched = 0
+            elif longest is not None and len(held) > longest:
+                raise _too_long(path, n_lines + 1, longest)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        line = 1 + n_lines + held.count(b"\n")
+        raise ConlluError(path, line, f"cannot be decompressed further: {error}") from error
+    except UnicodeDecodeError as error:  # of an open file, which knows of the lines not yet given
+        line = 1 + n_lines + held.count(b"\n") + error.object.count(b"\n", 0, error.start)
+        raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
+    if held:
+        yield Piece(path, n_lines, bytes(held), n_read - n_read_before)
+
+
+def _read_file(path, source):
+    """Yield the text of a file in chunks, each with how many bytes have been read by then."""
+    with open_bytes(source) as stream, gzip.open(stream) as unpacked:
+        is_packed = stream.peek(2).startswith(_GZIP)
+        # `read` would lose what comes before an error.
+        chunks = iter(lambda: unpacked.read1(_CHUNK), b"") if is_packed else iter_chunks(stream)
+        for k, chunk in enumerate(chunks):
+            if not k and (problem := describe_binary(chunk)):
+                raise ConlluError(path, 1, problem)
+            yield chunk, stream.tell() if stream.seekable() else 0
+
+
+def _read_open(path, file):
+    """Yield the lines of an open file, of which very long ones come in pieces."""
+    while line := file.readline(_CHUNK):
+        if not isinstance(line, str):
+            raise TypeError(
+                f"{printable(path)} is open in binary mode; open it as text, with encoding='utf-8'"
+            )
+        yield line.encode(errors="surrogatepass"), 0
+
+
+def _clean(chunks):
+    """Drop the byte order mark, and take "\\n" for "\\r\\n"."""
+    held, n_read = b"", 0
+    for k, (chunk, n_read) in enumerate(chunks):
+        text = held + (chunk if k else chunk.removeprefix(codecs.BOM_UTF8))
+        held = b"\r" if text.endswith(b"\r") else b""
+        yield text.removesuffix(held).replace(b"\r\n", b"\n"), n_read
+    if held:
+        yield held, n_read
