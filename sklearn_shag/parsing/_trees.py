@@ -16,6 +16,7 @@ from sklearn_shag.treebank import (
     lift,
     list_known_heads,
     unspecified_relation,
+    with_predicted_heads,
     with_tags,
 )
 from sklearn_shag.utils._heads import UNKNOWN
@@ -240,7 +241,7 @@ def make_trees(sentences, heads, labels, tags):
     trees : list of DependencyTree
     """
     trees = [
-        sentence.with_heads(its_heads, its_labels)
+        with_predicted_heads(sentence, its_heads, its_labels)
         if isinstance(sentence, DependencyTree)
         else DependencyTree(sentence, its_heads, deprels=its_labels)
         for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)

@@ -48,6 +48,7 @@ from sklearn_shag.treebank._tree import (
     fill_unknown,
     heads,
     require_trees,
+    with_predicted_heads,
     with_tags,
 )
 

@@ -118,6 +118,8 @@ def check_strings(name, values, n_tokens):
     column = as_tuple(name, values)
     if len(column) != n_tokens:
         raise ValueError(f"{name} has length {len(column)}, but the sentence has {n_tokens} tokens")
+    if set(map(type, column)) <= {str}:  # sooner found than that something is wrong
+        return column
     for token, value in enumerate(column, start=1):
         if not isinstance(value, str):
             raise TypeError(
@@ -131,6 +133,8 @@ def check_column(name, values, n_tokens):
     if values is None:
         return None
     column = check_strings(name, values, n_tokens)
+    if all(column) and not _SEPARATORS.search(" ".join(column)):
+        return column
     for token, value in enumerate(column, start=1):
         if not value or _SEPARATORS.search(value):
             raise ValueError(

@@ -729,10 +729,19 @@ def with_tags(tree, name, tags):
         changes["symbols"] = tags
     if tree._source is not None:
         place = 1 + _WRITTEN.index(name)  # after the ID
-        changes["_source"] = _edit_words(
-            tree._source, tags, lambda cells, tag: [*cells[:place], tag, *cells[place + 1 :]]
-        )
+
+        def edit(line, tag):
+            cells = line.split("\t")
+            return "\t".join([*cells[:place], tag, *cells[place + 1 :]])
+
+        changes["_source"] = _edit_words(tree._source, tags, edit)
     return _change(tree, **changes)
+
+
+def with_predicted_heads(tree, heads, deprels):
+    """Do what :meth:`DependencyTree.with_heads` does with heads that are known to be a tree."""
+    deprels = check_column("deprels", deprels, len(tree))
+    return _change(tree, heads=heads.astype(np.intp), deprels=deprels, _reparsed=True)
 
 
 def make_tree(state):
@@ -808,32 +817,38 @@ def replace_heads(text, heads, deprels):
     text : str
     """
     if heads is None:
-        rows = repeat((MISSING, MISSING))
+        rows = repeat(f"{MISSING}\t{MISSING}")
     else:
         heads = heads.tolist()
         names = [MISSING if head == UNKNOWN else str(head) for head in heads]
-        rows = zip(names, deprels or map(unspecified_relation, heads), strict=True)
-    return _edit_words(text, rows, lambda cells, row: [*cells[:6], *row, MISSING, *cells[9:]])
+        rows = map("\t".join, zip(names, deprels or map(unspecified_relation, heads), strict=True))
+
+    def edit(line, row):
+        kept, _, _, _, misc = line.rsplit("\t", 4)
+        return f"{kept}\t{row}\t{MISSING}\t{misc}"
+
+    return _edit_words(text, rows, edit)
 
 
 def _replace_misc(text, name, values):
     """Give each word ``name=value`` in MISC, in place of what it has there of that name."""
 
-    def replace(cells, value):
-        items = [] if cells[9] == MISSING else cells[9].split("|")
+    def replace(line, value):
+        others, _, misc = line.rpartition("\t")
+        items = [] if misc == MISSING else misc.split("|")
         kept = [item for item in items if not item.startswith(f"{name}=")]
-        return [*cells[:9], "|".join([*kept, f"{name}={value}"])]
+        return f"{others}\t{'|'.join([*kept, f'{name}={value}'])}"
 
     return _edit_words(text, values, replace)
 
 
 def _edit_words(text, values, edit):
-    """Change the columns of the words in the lines of a sentence: of each by its own value."""
+    """Change the lines of the words of a sentence: each by its own value."""
     lines, values = text.split("\n"), iter(values)
     for k, line in enumerate(lines):
-        cells = line.split("\t")
-        if cells[0].isdecimal():  # the ID of a comment, a range or an empty node is no number
-            lines[k] = "\t".join(edit(cells, next(values)))
+        # The ID of a comment, a range or an empty node is no number.
+        if line.partition("\t")[0].isdecimal():
+            lines[k] = edit(line, next(values))
     return "\n".join(lines)
 
 

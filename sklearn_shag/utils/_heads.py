@@ -139,7 +139,8 @@ def advise_on_convention(heads):
 def _find_error(heads):
     """The token, what is wrong, and what to do; None for a tree."""
     n_tokens = len(heads)
-    for token, head in enumerate(heads, start=1):
+    are_inside = n_tokens and min(heads) >= UNKNOWN and max(heads) <= n_tokens
+    for token, head in enumerate(() if are_inside else heads, start=1):
         if not UNKNOWN <= head <= n_tokens:
             return (
                 token,

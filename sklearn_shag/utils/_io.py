@@ -307,7 +307,9 @@ def _write_standard_output(data):
             sys.stdout.write(data if isinstance(data, str) else data.decode())
             return
         sys.stdout.flush()
-        binary.write(data.encode() if isinstance(data, str) else data)
+        left = memoryview(data.encode() if isinstance(data, str) else data)
+        while left:  # where output is not buffered (python -u), signals end a write before its end
+            left = left[binary.write(left) :]
         binary.flush()
 
 

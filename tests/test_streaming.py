@@ -1,0 +1,289 @@
+"""Files of any size: pieces of text, sentences one after the other, parses in order."""
+
+import contextlib
+import gzip
+import io
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from sklearn_shag import DeterministicSHAG, save_model
+from sklearn_shag.cli import main
+from sklearn_shag.datasets import load_english
+from sklearn_shag.treebank import (
+    ConlluError,
+    _pieces,
+    iter_conllu,
+    iter_horizontal,
+    iter_pieces,
+    read_conllu,
+    read_horizontal,
+    write_conllu,
+)
+from sklearn_shag.utils._parallel import map_in_processes
+from tests.loops import over
+
+CHUNKS = [1, 7, 100, 1000, 10**6]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, english):
+    path = tmp_path_factory.mktemp("stream")
+    write_conllu(english[:60], path / "in.conllu")
+    text = (path / "in.conllu").read_bytes()
+    # Line ends of Windows, a byte order mark, blank lines with spaces, and none at the end.
+    windows = text.replace(b"\n", b"\r\n").replace(b"\r\n\r\n", b"\r\n  \r\n\r\n", 3)
+    (path / "windows.conllu").write_bytes(b"\xef\xbb\xbf" + windows.rstrip())
+    (path / "packed.conllu.gz").write_bytes(gzip.compress(text[:9000]) + gzip.compress(text[9000:]))
+    lines = "\n".join(" ".join(tree.forms) for tree in english[:60])
+    (path / "tokens.txt").write_text(f"{lines}\n\n  {lines}", encoding="utf-8")
+    save_model(DeterministicSHAG(smoothing=1).fit(english[60:160]), path / "model.npz")
+    return path
+
+
+@over("size", CHUNKS)
+@over("name", ["in.conllu", "windows.conllu", "packed.conllu.gz"])
+def test_pieces_of_any_size_hold_the_same_sentences(folder, english, monkeypatch, size, name):
+    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    assert list(iter_conllu(folder / name)) == english[:60]
+    if not name.endswith(".gz"):
+        with open(folder / name, encoding="utf-8", newline="") as file:
+            assert list(iter_conllu(file)) == english[:60]
+    text = b"".join(piece.text for piece in iter_pieces(str(folder / name), b"\n\n"))
+    assert b"\r" not in text
+    assert text.startswith(b"# ")
+    pieces = list(iter_pieces(str(folder / "in.conllu"), b"\n\n"))
+    assert all(piece.text.endswith(b"\n\n") for piece in pieces)
+    assert sum(piece.n_read for piece in pieces) == (folder / "in.conllu").stat().st_size
+    assert len(pieces) == 1 or size < 10**6
+
+
+@over("size", CHUNKS)
+def test_lines_of_tokens(folder, monkeypatch, size):
+    expected = read_horizontal(folder / "tokens.txt")
+    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    assert list(iter_horizontal(folder / "tokens.txt")) == expected
+    assert len(expected) == 120
+
+
+@over("size", CHUNKS)
+@over("line, old, new", [(600, b"\t", b" "), (30, b"\t", b"\t\xff"), (900, b"\n", b"\r\n")])
+def test_errors_name_the_same_line_whatever_the_pieces(folder, monkeypatch, size, line, old, new):
+    lines = (folder / "in.conllu").read_bytes().splitlines(keepends=True)
+    while b"\t" not in lines[line]:
+        line += 1
+    lines[line] = lines[line].replace(old, new, 1)
+    bad = folder / "bad.conllu"
+    bad.write_bytes(b"".join(lines))
+    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    if b"\r" in new:
+        assert len(list(iter_conllu(bad))) == 60
+        return
+    before = []
+    with pytest.raises(ConlluError) as raised:
+        before.extend(iter_conllu(bad))
+    assert raised.value.line == line + 1
+    assert before
+    assert len(list(iter_conllu(bad, on_error="skip"))) == 59
+
+
+def test_a_file_that_breaks_off(folder, monkeypatch):
+    data = (folder / "packed.conllu.gz").read_bytes()
+    (folder / "broken.gz").write_bytes(data[:-30])
+    monkeypatch.setattr(_pieces, "_CHUNK", 2000)
+    trees = []
+    with pytest.raises(ConlluError, match=r"broken.gz:\d{3,}: cannot be decompressed further"):
+        trees.extend(iter_conllu(folder / "broken.gz", on_error="skip"))
+    assert len(trees) > 20
+
+
+def test_sentences_come_before_the_rest_is_read(folder):
+    endless = io.TextIOWrapper(io.BufferedReader(_Endless((folder / "in.conllu").read_bytes())))
+    assert len(list(itertools.islice(iter_conllu(endless), 5000))) == 5000
+
+
+class _Endless(io.RawIOBase):
+    def __init__(self, data):
+        self.data, self.place = data, 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        if self.place == len(self.data):
+            self.place = 0
+        part = self.data[self.place : self.place + len(buffer)]
+        buffer[: len(part)] = part
+        self.place += len(part)
+        return len(part)
+
+
+@over("size", [10, 10**6])
+def test_sentences_have_a_largest_size(folder, monkeypatch, size):
+    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    text = (folder / "in.conllu").read_bytes()
+    longest = max(map(len, text.split(b"\n\n")))
+    assert len(list(iter_conllu(folder / "in.conllu", max_sentence_bytes=longest + 1))) == 60
+    with pytest.raises(ConlluError, match=f"more than max_sentence_bytes={longest - 1} bytes"):
+        list(iter_conllu(folder / "in.conllu", max_sentence_bytes=longest - 1))
+    with pytest.raises(ConlluError, match=r":1: this sentence has more than max_sentence_bytes=9"):
+        list(iter_horizontal(folder / "tokens.txt", max_sentence_bytes=9))
+
+
+def shout(text):
+    """What workers do in the tests."""
+    if text == "end":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if text == "fail":
+        raise MemoryError("too much")
+    time.sleep(0.01 * (text == "a"))
+    return text.upper()
+
+
+def test_results_of_processes_come_in_order_and_few_at_once():
+    asked = []
+
+    def items():
+        for k in range(40):
+            asked.append(k)
+            yield "ab"[k % 2]
+        raise OSError("no more")
+
+    results = map_in_processes(shout, items(), 2)
+    assert next(results) == "A"
+    assert len(asked) <= 6
+    found = ["A"]
+    with pytest.raises(OSError, match="no more"):
+        found.extend(results)
+    assert found == ["A", "B"] * 20  # all before the error
+    assert list(map_in_processes(shout, iter("xy"), 1)) == ["X", "Y"]
+
+
+def test_failures_of_processes():
+    with pytest.raises(ChildProcessError, match="a worker process has ended"):
+        list(map_in_processes(shout, ["a", "end", "b"], 2))
+    with pytest.raises(MemoryError, match="too much"):
+        list(map_in_processes(shout, ["a", "fail", "b"], 2))
+
+
+@pytest.fixture
+def command(folder, capsys):
+    """Run the command parse on files of the folder; give its status, output and complaints."""
+
+    def run(*arguments):
+        names = [str(folder / name) if "." in name else name for name in arguments]
+        status = main(["parse", str(folder / "model.npz"), *names])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@over("options", [(), ("--n-jobs", "2"), ("--confidence",)])
+def test_parses_of_pieces_are_those_of_the_whole(folder, command, monkeypatch, options):
+    expected = command("in.conllu", *options)
+    assert expected[0] == 0
+    monkeypatch.setattr(_pieces, "_CHUNK", 5000)
+    assert command("in.conllu", *options) == expected
+    assert command("packed.conllu.gz", *options) == expected
+    command("in.conllu", "-o", "out.conllu.gz", *options)
+    assert gzip.decompress((folder / "out.conllu.gz").read_bytes()).decode() == expected[1]
+
+
+@pytest.mark.filterwarnings("default")
+@over("size", [1000, 10**6])
+@over("workers", ["1", "2"])
+def test_a_bad_sentence_stops_or_is_passed_on(folder, english, command, monkeypatch, size, workers):
+    text = (folder / "in.conllu").read_text(encoding="utf-8")
+    blocks = text.split("\n\n")[:-1]
+    bad = dict(enumerate(blocks)) | {41: "1\tword", 50: blocks[50].replace("\t0\t", "\t99\t")}
+    long = max(range(60), key=lambda k: len(english[k]))
+    (folder / "bad.conllu").write_text("\n\n".join(bad.values()) + "\n\n", encoding="utf-8")
+    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    _, good, _ = command("in.conllu")
+    good = good.split("\n\n")[:-1]
+    (folder / "old.conllu").write_text("old")
+    status, out, err = command("bad.conllu", "--n-jobs", workers)
+    assert status == 1
+    assert out.split("\n\n")[:-1] == good[:41]
+    line = "\n\n".join(blocks[:41]).count("\n") + 3
+    assert f"bad.conllu:{line}: 10 columns separated by tabs are expected" in err
+    assert command("bad.conllu", "-o", "old.conllu", "--n-jobs", workers)[0] == 1
+    assert (folder / "old.conllu").read_text() == "old"
+    limit = str(len(english[long]) - 1)
+    arguments = "bad.conllu", "--on-error", "skip", "--max-tokens", limit, "--n-jobs", workers
+    status, out, err = command(*arguments)
+    assert status == 0
+    assert "3 of 60 sentences were passed on without a parse" in err
+    expected = {k: bad[k] if k in (41, 50, long) else good[k] for k in range(60)}
+    assert out.split("\n\n")[:-1] == list(expected.values())
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_sentence_that_is_too_long(command):
+    status, out, err = command("in.conllu", "--max-tokens", "3")
+    assert (status, out) == (1, "")
+    assert "in.conllu:1: this sentence has" in err
+    assert "more than max_tokens=3" in err
+    status, out, err = command(
+        "tokens.txt", "--input", "horizontal", "--max-tokens", "3", "--on-error", "skip"
+    )
+    assert len(read_conllu(io.StringIO(out))) == 120
+
+
+@contextlib.contextmanager
+def started(folder, text, workers):
+    """The command at the end of a pipe that never ends."""
+    program = "import sys; from sklearn_shag.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = str(folder / "model.npz"), "-", "--n-jobs", workers
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", program, "parse", *arguments], **pipes)
+
+    def feed():
+        with contextlib.suppress(BrokenPipeError):
+            while True:
+                process.stdin.write(text)
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    yield process
+    feeder.join()
+    for name in pipes:
+        with contextlib.suppress(BrokenPipeError):
+            getattr(process, name).close()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_in_pipes(folder, workers):
+    text = (folder / "in.conllu").read_bytes() * 40  # more than one piece
+    with started(folder, text, workers) as process:
+        assert process.stdout.readline().startswith(b"# ")
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
+        assert process.stderr.read() == b""
+
+    with started(folder, text, workers) as process:
+        found = process.stdout.read(1000)
+        process.send_signal(signal.SIGINT)
+        found += process.stdout.read()
+        assert process.wait(timeout=60) == 130
+        assert process.stderr.read() == b"sklearn_shag parse: interrupted\n"
+    assert found.endswith(b"\n\n")
+    assert len(read_conllu(io.StringIO(found.decode()))) > 100
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full disk")
+def test_on_a_full_disk(folder, english, command):
+    status, _, err = command("in.conllu", "-o", "/dev/full")
+    assert status == 1
+    assert "/dev/full cannot be written: No space left on device" in err
+
+
+def test_the_bundled_treebank_in_pieces():
+    name = load_english().filename
+    assert list(iter_conllu(name, ("upos", "xpos"))) == read_conllu(name, ("upos", "xpos"))
