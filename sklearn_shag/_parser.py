@@ -1,14 +1,15 @@
 """Sentences in, trees out: what all parsers share."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import lru_cache, partial
-from itertools import accumulate
+from itertools import accumulate, chain, islice
 from numbers import Integral
 from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.encoding import Batch, check_allowed, check_heads, check_sentences, check_trees
@@ -32,7 +33,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import label_arcs, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
-from sklearn_shag.utils._arrays import object_array
+from sklearn_shag.utils._arrays import object_array, refuse_set
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import (
     Interval,
@@ -369,6 +370,45 @@ class Parser(BaseEstimator, ABC):
         if keep_heads:
             labels = map(kept_relations, sentences, heads, labels)
         return make_trees(sentences, heads, labels, tags)
+
+    def parse_iter(
+        self, X: Sentences, *, chunk_size: int = 1000, keep_heads: bool = False
+    ) -> Iterator[DependencyTree]:
+        """Parse sentences one after the other, however many there are.
+
+        Parameters
+        ----------
+        X : iterable of sentences
+            As for :meth:`parse`; it may be a generator, such as
+            :func:`~sklearn_shag.treebank.iter_conllu`, of which no more than `chunk_size` are held.
+        chunk_size : int, default=1000
+            How many are parsed at once, by `n_jobs` workers. It changes nothing else.
+        keep_heads : bool, default=False
+            As for :meth:`parse`.
+
+        Returns
+        -------
+        trees : iterator of DependencyTree
+            As :meth:`parse` lists them.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`parse`, when a chunk with such a sentence is parsed.
+
+        Examples
+        --------
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> model = DeterministicSHAG().fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
+        >>> sentences = (["DET", "NOUN", "VERB"] for _ in range(3))
+        >>> sum(tree.heads[0] == 2 for tree in model.parse_iter(sentences))
+        3
+        """
+        check_scalar(chunk_size, "chunk_size", Integral, min_val=1)
+        refuse_set(X, "X")
+        sentences = iter(X)
+        chunks = iter(lambda: list(islice(sentences, chunk_size)), [])
+        return chain.from_iterable(map(partial(self.parse, keep_heads=keep_heads), chunks))
 
     @property
     def _needs_whole_trees(self):

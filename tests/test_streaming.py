@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from sklearn_shag import DeterministicSHAG, save_model
+from sklearn_shag import DeterministicSHAG, load_model, save_model
 from sklearn_shag.cli import main
 from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import (
@@ -134,6 +134,29 @@ def test_sentences_have_a_largest_size(folder, monkeypatch, size):
         list(iter_conllu(folder / "in.conllu", max_sentence_bytes=longest - 1))
     with pytest.raises(ConlluError, match=r":1: this sentence has more than max_sentence_bytes=9"):
         list(iter_horizontal(folder / "tokens.txt", max_sentence_bytes=9))
+
+
+@over("chunk_size", [1, 7, 1000])
+def test_parse_iter_is_parse_in_chunks(folder, english, chunk_size):
+    model = load_model(folder / "model.npz")
+    asked = []
+
+    def sentences():
+        for tree in english[:60]:
+            asked.append(tree)
+            yield tree
+
+    trees = model.parse_iter(sentences(), chunk_size=chunk_size, keep_heads=chunk_size == 7)
+    assert not asked
+    first = next(trees)
+    assert len(asked) == min(chunk_size, 60)
+    expected = model.parse(english[:60], keep_heads=chunk_size == 7)
+    assert [first, *trees] == expected
+    assert list(model.parse_iter([])) == []
+    with pytest.raises(ValueError, match="chunk_size"):
+        model.parse_iter(english, chunk_size=0)
+    with pytest.raises(TypeError, match="X is a set"):
+        model.parse_iter({"NOUN"})
 
 
 def shout(text):

@@ -271,6 +271,7 @@ def parse(folder: Path) -> None:
     predicted = model.predict(test)
     assert_type(predicted, NDArray[np.object_])
     assert_type(model.predict_marginals([["DET", "NOUN"], ("VERB",)]), NDArray[np.object_])
+    assert_type(next(model.parse_iter(iter(test))), DependencyTree)
     assert_type(model.parse([np.array(["DET", "NOUN"])]), list[DependencyTree])
     known = np.array([[False, False, True], [True, False, False]])
     parsed = model.parse([["DET", "NOUN"], ["NOUN"]], allowed=[known, None], keep_heads=True)
