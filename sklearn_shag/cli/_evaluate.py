@@ -4,19 +4,21 @@ import json
 import os
 import re
 import warnings
-from itertools import chain, compress, product, zip_longest
+from collections import defaultdict
+from itertools import chain, compress, islice, product, zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.metrics import align_heads, attachment_breakdown, is_punctuation, labeled_counts
-from sklearn_shag.treebank import MISSING, DependencyTree, fill_unknown, list_sources, read_conllu
+from sklearn_shag.treebank import MISSING, DependencyTree, fill_unknown, iter_conllu, list_sources
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable, shorten
 
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95
+CHUNK = 1000  # sentences that are held at once
 # In the order in which they are printed; those of relations where both sides have some.
 SCORES = {
     "uas": "UAS",
@@ -35,23 +37,21 @@ class Sentence(NamedTuple):
     tree: DependencyTree
 
 
-def read_sentences(files):
+def iter_sentences(files):
     """Read files of :func:`list_sources`, one after the other.
 
     Parameters
     ----------
     files : list of str
 
-    Returns
-    -------
-    sentences : list of Sentence
+    Yields
+    ------
+    sentence : Sentence
         Their numbers count from 1 in each file.
     """
-    return [
-        Sentence("<stdin>" if path == STANDARD else path, number, tree)
-        for path in files
-        for number, tree in enumerate(read_conllu(path), start=1)
-    ]
+    for path in files:
+        for number, tree in enumerate(iter_conllu(path), start=1):
+            yield Sentence("<stdin>" if path == STANDARD else path, number, tree)
 
 
 def find_sent_id(sentence):
@@ -90,14 +90,18 @@ def evaluate(options):
     """
     gold_files, system_files = list_sources(options.gold), list_sources(options.system)
     _check_files(gold_files, system_files)
-    gold, system = read_sentences(gold_files), read_sentences(system_files)
-    # Of sentences without heads among others none is known: they are not scored.
-    trees = fill_unknown([sentence.tree for sentence in gold])
-    gold = [sentence._replace(tree=tree) for sentence, tree in zip(gold, trees, strict=True)]
-    _check_sentences(options, gold, system)
-    parsed = [sentence.tree for sentence in system]
     ignore = is_punctuation if options.ignore_punctuation else None
-    report = _compare(trees, parsed, options.by, ignore)
+    pairs = zip_longest(iter_sentences(gold_files), iter_sentences(system_files))
+    first = next(pairs, (None, None))
+    for side, sentence in zip((options.gold, options.system), first, strict=True):
+        if sentence is None:
+            raise ValueError(f"{side} holds no sentences.")
+    pairs, parts = chain([first], pairs), []
+    for chunk in iter(lambda: list(islice(pairs, CHUNK)), []):
+        _check_sentences(options, chunk)
+        sides = [[sentence.tree for sentence in side] for side in zip(*chunk, strict=True)]
+        parts.append(_count(*sides, options.by, ignore))
+    report = _summarise(parts, options.gold, options.by, ignore)
     if options.json:
         print(json.dumps({"gold": gold_files, "system": system_files, **report}, indent=2))
     else:
@@ -112,24 +116,18 @@ def _check_files(gold, system):
             warnings.warn(f"{a} is compared with itself", UserWarning, stacklevel=2)
 
 
-def _check_sentences(options, gold, system):
-    for side, sentences in ((options.gold, gold), (options.system, system)):
-        if not sentences:
-            raise ValueError(f"{side} holds no sentences.")
-    for pair in zip_longest(gold, system):
-        difference = _find_difference(*pair)
+def _check_sentences(options, pairs):
+    for true, parsed in pairs:
+        difference = _find_difference(true, parsed)
         if difference is not None:
             raise ValueError(
-                f"{options.gold} ({len(gold)} sentences) and {options.system} ({len(system)}) do "
-                f"not hold the same sentences: {difference}."
+                f"{options.gold} and {options.system} do not hold the same sentences: {difference}."
             )
-    for sentence in (*gold, *system):
-        if sentence.tree.heads is None:
-            raise ValueError(f"{describe(sentence)} is without heads, which are what is scored.")
-    for sentence in system:
-        if UNKNOWN in sentence.tree.heads:
+        if parsed.tree.heads is None:
+            raise ValueError(f"{describe(parsed)} is without heads, which are what is scored.")
+        if UNKNOWN in parsed.tree.heads:
             raise ValueError(
-                f"{describe(sentence)} has words without heads; what is scored are whole trees."
+                f"{describe(parsed)} has words without heads; what is scored are whole trees."
             )
 
 
@@ -148,27 +146,76 @@ def _find_difference(true, parsed):
     )
 
 
-def _compare(gold, system, by, ignore):
+class Counts(NamedTuple):
+    """What is counted in some sentences."""
+
+    scores: dict[str, np.ndarray]  # (n_sentences, 2): above and below, such as right of all heads
+    breakdown: dict[str, np.ndarray]  # (2, 2): right and all heads, to the left and to the right
+    n_tokens: int
+    n_unknown: int
+    is_parsed: bool  # whether any true head is known
+    is_tagged: bool
+    has_labels: np.ndarray  # (2,): whether any true, and any parsed relation is known
+
+
+def _count(gold, system, by, ignore):
+    """Count in every sentence what scores are sums of."""
+    n_tokens = sum(map(len, gold))
+    is_tagged = any(set(tree.symbols) != {MISSING} for tree in gold)
+    has_labels = np.array([False, any(set(tree.deprels) != {MISSING} for tree in system)])
+    if all(tree.heads is None for tree in gold):
+        scores = dict.fromkeys(SCORES, np.zeros((len(gold), 2)))
+        return Counts(scores, {}, n_tokens, n_tokens, False, is_tagged, has_labels)
+    gold, ignore = fill_unknown(gold), ignore if is_tagged else None
+    starts = np.cumsum([0, *map(len, gold[:-1])])
+    heads, counted, _ = align_heads(gold, system, None, ignore)
+    uas = np.add.reduceat(np.transpose([heads.right & counted, counted]).astype(float), starts)
+    scored = uas[:, 1] > 0
+    exact = np.transpose([scored & (uas[:, 0] == uas[:, 1]), scored]).astype(float)
+    scores = dict.fromkeys(SCORES, np.zeros(uas.shape)) | {"uas": uas, "exact_match": exact}
+    labels = chain.from_iterable(tree.deprels for tree in gold)
+    has_labels[0] = any(label != MISSING for label in compress(labels, counted))
+    if has_labels[0]:
+        for name, of_tokens in labeled_counts(gold, system, ignore=ignore).items():
+            scores[name] = np.add.reduceat(np.transpose(of_tokens), starts)
+    symbols, *cells = attachment_breakdown(gold, system, by=by, ignore=ignore)
+    breakdown = dict(zip(symbols, np.stack(cells, axis=1), strict=True))
+    n_unknown = int(np.count_nonzero(heads.true == UNKNOWN))
+    return Counts(scores, breakdown, n_tokens, n_unknown, True, is_tagged, has_labels)
+
+
+def _summarise(parts, gold, by, ignore):
     """All that is printed, as a dict for JSON."""
-    if ignore is not None and {symbol for tree in gold for symbol in tree.symbols} == {MISSING}:
+    if not any(part.is_parsed for part in parts):
+        raise ValueError(f"{gold} is without heads, which are what is scored.")
+    if ignore is not None and not any(part.is_tagged for part in parts):
         raise ValueError(
             f"All tags of the true trees are {MISSING!r}, so punctuation cannot be told from "
             f"words. Tag the text first, or score without --ignore-punctuation."
         )
-    counts = _count(gold, system, ignore)
-    n_scored = int(counts["uas"][:, 1].sum())
+    scores = {name: np.concatenate([part.scores[name] for part in parts]) for name in SCORES}
+    n_scored = int(scores["uas"][:, 1].sum())
     if not n_scored:
         raise ValueError(
             "No token is left to score: all symbols of words with heads stand for punctuation."
         )
-    breakdown = attachment_breakdown(gold, system, by=by, ignore=ignore)
+    is_labeled = np.any([part.has_labels for part in parts], axis=0).all()
+    kept = [
+        name
+        for name in SCORES  # there may be no content words
+        if name in ("uas", "exact_match") or (is_labeled and scores[name][:, 1].any())
+    ]
+    breakdown = defaultdict(lambda: np.zeros((2, 2)))
+    for part in parts:
+        for symbol, cells in part.breakdown.items():
+            breakdown[symbol] += cells
     return {
-        "sentences": len(gold),
-        "tokens": sum(map(len, gold)),
-        "unknown_tokens": int(sum(np.count_nonzero(tree.heads == UNKNOWN) for tree in gold)),
+        "sentences": len(scores["uas"]),
+        "tokens": sum(part.n_tokens for part in parts),
+        "unknown_tokens": sum(part.n_unknown for part in parts),
         "scored_tokens": n_scored,
         "punctuation": "scored" if ignore is None else "ignored",
-        **_resample({name: counts[name] for name in SCORES if name in counts}),
+        **_resample({name: scores[name] for name in kept}),
         "confidence": CONFIDENCE,
         "resamples": N_RESAMPLES,
         "breakdown": {
@@ -179,34 +226,10 @@ def _compare(gold, system, by, ignore):
                     "left": {"correct": int(right[0]), "total": int(total[0])},
                     "right": {"correct": int(right[1]), "total": int(total[1])},
                 }
-                for symbol, right, total in zip(*breakdown, strict=True)
+                for symbol, (right, total) in sorted(breakdown.items())
             ],
         },
     }
-
-
-def _count(gold, system, ignore):
-    """Count in every sentence what scores are sums of.
-
-    Returns
-    -------
-    counts : dict of ndarrays of shape (n_sentences, 2)
-        By score, such as tokens with the right head, and tokens that count.
-    """
-    starts = np.cumsum([0, *map(len, gold[:-1])])
-    heads, counted, _ = align_heads(gold, system, None, ignore)
-    uas = np.add.reduceat(np.transpose([heads.right & counted, counted]).astype(float), starts)
-    scored = uas[:, 1] > 0
-    exact = np.transpose([scored & (uas[:, 0] == uas[:, 1]), scored]).astype(float)
-    counts = {"uas": uas, "exact_match": exact}
-    labels = chain.from_iterable(tree.deprels for tree in gold)
-    is_labeled = any(label != MISSING for label in compress(labels, counted))
-    if is_labeled and any(set(parsed.deprels) != {MISSING} for parsed in system):
-        for name, of_tokens in labeled_counts(gold, system, ignore=ignore).items():
-            of_sentences = np.add.reduceat(np.transpose(of_tokens), starts)
-            if of_sentences[:, 1].any():  # else there are no content words
-                counts[name] = of_sentences
-    return counts
 
 
 def _resample(counts):

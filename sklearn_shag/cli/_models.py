@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.cli._evaluate import find_sent_id, read_sentences, require_some
+from sklearn_shag.cli._evaluate import find_sent_id, iter_sentences, require_some
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
@@ -211,7 +211,7 @@ def suggest(options):
     """
     files = list_sources(options.file)
     transform, parser = open_parser(options, files)
-    sentences = read_sentences(files)
+    sentences = list(iter_sentences(files))
     require_some(sentences, files)
     trees = transform([sentence.tree for sentence in sentences])
     list_rows = {"arcs": _list_arcs, "sentences": _list_sentences}[options.by]
