@@ -101,6 +101,7 @@ sphinx_gallery_conf = {
             "plot_save_and_serve.py",
             "plot_streaming.py",
             "cluster.py",
+            "corpus.py",
             "plot_spectral_and_em.py",
             "plot_recover_grammar.py",
             "plot_tree_loss.py",
