@@ -37,6 +37,9 @@ class DummyParser(Parser):
         How trees are chosen, as for other parsers: chains are always the same.
     random_state : int, RandomState instance or None, default=None
         Seeds random trees, in `fit`.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, for parsing over chunks of sentences.
     verbose : int, default=0
@@ -87,12 +90,14 @@ class DummyParser(Parser):
         *,
         decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "viterbi",
         random_state: RandomSeed = None,
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.strategy = strategy
         self.decoder = decoder
         self.random_state = random_state
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -46,21 +46,22 @@ from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArr
 class Parser(BaseEstimator, ABC):
     """Scorer of sentences: it says what it knows of them, and all else is written once over that.
 
-    A subclass has the parameters `decoder`, `n_jobs` and `verbose`, and learns `labels_`, the
-    relations of arcs (str), sorted, which are none if the training trees had none. It says what it
-    knows of all sentences, at the edge, in the hook `_encode`, of a chunk of them in `_score`, and
-    in `_label_arcs` how it labels given arcs: by default as those with the same symbols and
-    direction are labelled most often, of which there have to be `label_counts_` then.
+    A subclass has the parameters `decoder`, `max_tokens`, `n_jobs` and `verbose`, and learns
+    `labels_`, the relations of arcs (str), sorted, which are none if the training trees had none.
+    It says what it knows of all sentences, at the edge, in the hook `_encode`, of a chunk of them
+    in `_score`, and in `_label_arcs` how it labels given arcs: by default as those with the same
+    symbols and direction are labelled most often, of which there have to be `label_counts_` then.
     """
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
-    _parsing_parameters = ("decoder", "n_jobs", "verbose")
+    _parsing_parameters = ("decoder", "max_tokens", "n_jobs", "verbose")
     _takes_heads_of_trees = True  # of X, where there is no y
     # Whether a derivation has just one state path, so that the best path is the best tree.
     _deterministic = False
 
     _parameter_constraints = {
         "decoder": [StrOptions({"mbr", "max_marginal", "viterbi", "mst"})],
+        "max_tokens": [None, Interval(Integral, 1, None, closed="left")],
         "n_jobs": [
             None,
             Interval(Integral, 1, None, closed="left"),
@@ -70,6 +71,7 @@ class Parser(BaseEstimator, ABC):
     }
 
     decoder: str
+    max_tokens: int | None
     n_jobs: int | None
     verbose: int
 
@@ -401,8 +403,8 @@ class Parser(BaseEstimator, ABC):
         >>> from sklearn_shag import DeterministicSHAG
         >>> model = DeterministicSHAG().fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
         >>> sentences = (["DET", "NOUN", "VERB"] for _ in range(3))
-        >>> sum(tree.heads[0] == 2 for tree in model.parse_iter(sentences))
-        3
+        >>> [tree.heads.tolist() for tree in model.parse_iter(sentences)]
+        [[2, 3, 0], [2, 3, 0], [2, 3, 0]]
         """
         check_scalar(chunk_size, "chunk_size", Integral, min_val=1)
         refuse_set(X, "X")
@@ -425,6 +427,12 @@ class Parser(BaseEstimator, ABC):
         self._check_ready()
         sentences, symbols = check_sentences(X)
         lengths = list(map(len, symbols))
+        if self.max_tokens is not None and max(lengths, default=0) > self.max_tokens:
+            index = next(k for k, length in enumerate(lengths) if length > self.max_tokens)
+            raise ValueError(
+                f"X[{index}] has {lengths[index]} tokens, more than max_tokens={self.max_tokens}. "
+                f"Split it, or raise the limit; time grows with the cube of its length."
+            )
         indptr = np.array([*accumulate(lengths, initial=0)])
         codes = self._encode(sentences, symbols, indptr)
         if allowed is None:

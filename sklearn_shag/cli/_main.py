@@ -216,7 +216,7 @@ def _add_parse(commands):
     help = """end at a sentence that is not valid or cannot be parsed, or pass it on as it is
     (default: %(default)s)"""
     parser.add_argument("--on-error", choices=["stop", "skip"], default="stop", help=help)
-    help = "sentences that are longer are errors (default: %(default)s)"
+    help = "longer sentences are errors (default: %(default)s)"
     parser.add_argument("--max-tokens", type=_count, default=1000, metavar="N", help=help)
     _add_n_jobs(parser, default="that of the model")
 

@@ -42,7 +42,6 @@ class PieceParser(NamedTuple):
     form: TextFormat
     keep_heads: bool
     confidence: bool
-    max_tokens: int
     skips: bool  # sentences that are not valid or cannot be parsed; else it ends before them
 
     def __call__(self, piece):
@@ -63,7 +62,7 @@ class PieceParser(NamedTuple):
 
     def _parse_sentences(self, path, sentences):
         """The text of each parse, or what is wrong."""
-        results = [self._check_length(path, line, tree) for line, _, tree in sentences]
+        results = [tree for _, _, tree in sentences]
         places = [k for k, result in enumerate(results) if not isinstance(result, ConlluError)]
         try:
             parsed = self._parse([results[k] for k in places])
@@ -72,15 +71,6 @@ class PieceParser(NamedTuple):
         for k, result in zip(places, parsed, strict=True):
             results[k] = result
         return results
-
-    def _check_length(self, path, line, tree):
-        if isinstance(tree, ConlluError) or len(tree) <= self.max_tokens:
-            return tree
-        message = (
-            f"this sentence has {len(tree)} tokens, more than max_tokens={self.max_tokens}; time "
-            f"and memory grow with the square of its length or faster. Split it, or raise the limit"
-        )
-        return ConlluError(path, line, message)
 
     def _parse(self, trees):
         if not trees:
@@ -125,11 +115,12 @@ def parse(options):
     files = list_sources(options.file, form.suffix)
     check_output(options.output, [options.model, *files])
     opened = open_parser(options, files)
-    opened.parser.set_params(verbose=0)  # the bar below is that of all pieces
+    # The bar below is that of all pieces.
+    opened.parser.set_params(verbose=0, max_tokens=options.max_tokens)
     if options.decoder is not None:
         opened.parser.set_params(decoder=options.decoder)
-    limits = options.keep_heads, options.confidence, options.max_tokens
-    work = PieceParser(opened, form, *limits, options.on_error == "skip")
+    skips = options.on_error == "skip"
+    work = PieceParser(opened, form, options.keep_heads, options.confidence, skips)
     pieces = (
         piece
         for path in files

@@ -100,6 +100,9 @@ class CRFParser(ArcParser):
         "mbr" of all trees, with arcs that may cross.
     random_state : int, RandomState instance or None, default=None
         Of the order of sentences, and of those that are set aside.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, for parsing over chunks of sentences.
     verbose : int, default=0
@@ -193,6 +196,7 @@ class CRFParser(ArcParser):
         warm_start: bool = False,
         decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         random_state: RandomSeed = None,
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -210,6 +214,7 @@ class CRFParser(ArcParser):
         self.warm_start = warm_start
         self.decoder = decoder
         self.random_state = random_state
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

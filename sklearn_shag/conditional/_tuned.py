@@ -67,6 +67,9 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), for deterministic automata the largest
         probability, or as by "mbr" of all trees, with arcs that may cross.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
     verbose : int, default=0
@@ -145,6 +148,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         warm_start: bool = False,
         nonprojective: Literal["lift", "drop"] = "lift",
         decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -155,6 +159,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         self.warm_start = warm_start
         self.nonprojective = nonprojective
         self.decoder = decoder
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

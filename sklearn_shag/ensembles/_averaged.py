@@ -34,6 +34,9 @@ class AveragedSHAG(Ensemble):
         How trees are chosen from the averages: by the largest sum of their logarithms, or their
         largest sum, or as by "mbr" of all trees, with arcs that may cross. What members have for
         this parameter is not looked at.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, over members. With None or 1 the `n_jobs` of members count.
     verbose : int, default=0
@@ -103,12 +106,14 @@ class AveragedSHAG(Ensemble):
         *,
         weights: ArrayLike | None = None,
         decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.estimators = estimators
         self.weights = weights
         self.decoder = decoder
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

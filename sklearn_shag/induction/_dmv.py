@@ -102,6 +102,9 @@ class DMV(BaseSHAG):
         probability; or as by "mbr" of all trees, with arcs that may cross.
     random_state : int, RandomState instance or None, default=None
         Seeds random starts, and what tells split states apart.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
     verbose : int, default=0
@@ -228,6 +231,7 @@ class DMV(BaseSHAG):
         nonprojective: Literal["lift", "drop"] = "lift",
         decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         random_state: RandomSeed = None,
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -248,6 +252,7 @@ class DMV(BaseSHAG):
         self.nonprojective = nonprojective
         self.decoder = decoder
         self.random_state = random_state
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

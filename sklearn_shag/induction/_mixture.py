@@ -158,6 +158,9 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), or the
         largest sum of marginals (the expected number of right arcs), or as by "mbr" of all trees,
         with arcs that may cross. What helpers have for this parameter is not looked at.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
     verbose : int, default=0
@@ -272,6 +275,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         tol: float = 1e-4,
         nonprojective: Literal["lift", "drop"] = "lift",
         decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -283,6 +287,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         self.tol = tol
         self.nonprojective = nonprojective
         self.decoder = decoder
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

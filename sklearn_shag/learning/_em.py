@@ -77,6 +77,9 @@ class EMSHAG(TreeLearner):
         that may cross.
     random_state : int, RandomState instance or None, default=None
         Seeds random starts and the choice of sequences held out.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -159,6 +162,7 @@ class EMSHAG(TreeLearner):
         warm_start: bool = False,
         decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
         random_state: RandomSeed = None,
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -174,6 +178,7 @@ class EMSHAG(TreeLearner):
         self.warm_start = warm_start
         self.decoder = decoder
         self.random_state = random_state
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -107,6 +107,9 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         sum of marginals (the expected number of right arcs), or as by "mbr" of all trees, with arcs
         that may cross. "viterbi" is refused: the most probable derivation of a grammar with hidden
         states is intractable.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, for learning over heads and directions, for parsing over chunks
         of sentences.
@@ -196,6 +199,7 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         alpha: float = 1e-3,
         mixing: float = 0.1,
         decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -207,6 +211,7 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         self.alpha = alpha
         self.mixing = mixing
         self.decoder = decoder
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

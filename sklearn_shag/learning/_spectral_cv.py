@@ -48,6 +48,9 @@ class SpectralSHAGCV(BaseSHAG):
         score. The names of scikit-learn's scorers are refused: none of them understands heads.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen, see :class:`SpectralSHAG`.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, for folds and values of `smoothing`, for parsing over chunks of
         sentences.
@@ -137,6 +140,7 @@ class SpectralSHAGCV(BaseSHAG):
         cv: Any = None,
         scoring: Callable[..., float] | None = None,
         decoder: Literal["mbr", "max_marginal", "mst"] = "mbr",
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -150,6 +154,7 @@ class SpectralSHAGCV(BaseSHAG):
         self.cv = cv
         self.scoring = scoring
         self.decoder = decoder
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -68,6 +68,9 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), the largest probability, or as by
         "mbr" of all trees, with arcs that may cross.
+    max_tokens : None or int, default=None
+        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
+        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, for parsing over chunks of sentences.
     verbose : int, default=0
@@ -153,6 +156,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         coordination: Sequence[str] = ("CCONJ", "CC"),
         punctuation: Sequence[str] = ("PUNCT", ",", ".", ":", "``", "''", "-LRB-", "-RRB-"),
         decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
+        max_tokens: int | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -163,6 +167,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         self.coordination = coordination
         self.punctuation = punctuation
         self.decoder = decoder
+        self.max_tokens = max_tokens
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -168,7 +168,7 @@ def iter_conllu(
     >>> from sklearn_shag.datasets import load_english
     >>> from sklearn_shag.treebank import iter_conllu
     >>> sum(len(tree) for tree in iter_conllu(load_english().filename))
-    5117
+    4802
     """
     trees = iter_trees(list_sources(path_or_file), CONLLU, on_error, longest=max_sentence_bytes)
     return _choose_symbols(trees, symbols)
