@@ -1006,7 +1006,7 @@ class TestOverwriting:
 
     @pytest.mark.parametrize("name", ["none/out", "."])
     def test_output_is_checked_before_any_work(self, fail, monkeypatch, train, tmp_path, name):
-        monkeypatch.setattr(_models, "read_conllu", None)
+        monkeypatch.setattr(_models, "iter_conllu", None)
         err = fail("train", train, "-o", tmp_path / name)
         assert ("there is no folder" if name != "." else "it is a folder") in err
 
@@ -1019,7 +1019,7 @@ class TestWarnings:
                 warnings.warn(f"line {index}\n  goes on", UserWarning, stacklevel=index)
             return read_conllu(files)
 
-        monkeypatch.setattr(_models, "read_conllu", read)
+        monkeypatch.setattr(_models, "iter_conllu", read)
         assert main(["train", train, "-o", str(tmp_path / "m"), "--model", "single"]) == 0
         assert capsys.readouterr().err == (
             "sklearn_shag train: warning: line 1 goes on\n"
@@ -1442,7 +1442,7 @@ class TestErrors:
         def interrupt(files):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(_models, "read_conllu", interrupt)
+        monkeypatch.setattr(_models, "iter_conllu", interrupt)
         assert main(["train", train, "-o", "m"]) == 130
         assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
 
@@ -1450,7 +1450,7 @@ class TestErrors:
         def fill(files):
             return np.empty(2**62, dtype=np.int8)
 
-        monkeypatch.setattr(_models, "read_conllu", fill)
+        monkeypatch.setattr(_models, "iter_conllu", fill)
         err = fail("train", train, "-o", "m")
         assert "error: out of memory. Unable to allocate 4.00 EiB" in err
 

@@ -19,8 +19,8 @@ from sklearn_shag.network import BiaffineParser, Tagger
 from sklearn_shag.treebank import (
     MISSING,
     TokenFeature,
+    iter_conllu,
     list_sources,
-    read_conllu,
 )
 from sklearn_shag.utils._arrays import rows_of
 from sklearn_shag.utils._estimators import open_member
@@ -93,7 +93,7 @@ def train(options):
         raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
     model, learner = _make_model(options)
-    trees = _read(files, read_conllu, with_heads=learner._needs_whole_trees is not None)
+    trees = _read(files, with_heads=learner._needs_whole_trees is not None)
     watched = [name for name in model.get_params() if name.endswith("__verbose")] or ["verbose"]
     model.set_params(**dict.fromkeys(watched, verbosity()))
     model.fit(trees)
@@ -157,11 +157,11 @@ def verbosity():
     return int(sys.stderr.isatty())
 
 
-def _read(files, read, with_heads=False):
+def _read(files, with_heads):
     trees = []
     with progress("Reading", len(files), "files", verbosity()) as advance:
         for path in files:
-            found = read(path)
+            found = list(iter_conllu(path))  # of any size
             n_bare = sum(tree.heads is None for tree in found)
             if with_heads and n_bare:
                 raise ValueError(

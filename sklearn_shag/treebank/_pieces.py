@@ -15,7 +15,7 @@ MAX_BYTES = 2**30  # of a file, by default: what unpacks to more is more likely 
 MAX_SENTENCE_BYTES = 2**24  # of a sentence, where files may have any size
 _GZIP = b"\x1f\x8b"  # what every file compressed with gzip begins with
 _CHUNK = 1 << 20  # bytes of text that are read at once; a piece is about as long
-_ADVICE = ". If you trust the file, pass a larger"
+_ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
 
 
 class TextFormat(NamedTuple):
@@ -49,8 +49,11 @@ class Piece(NamedTuple):
 
 
 def _too_long(path, line, longest):
-    message = f"this sentence has more than max_sentence_bytes={longest} bytes"
-    return ConlluError(path, line, f"{message}{_ADVICE} max_sentence_bytes, or None")
+    message = (
+        f"this sentence has more than max_sentence_bytes={longest} bytes; see that sentences end "
+        f"where they should, or raise the limit"
+    )
+    return ConlluError(path, line, message)
 
 
 def iter_trees(sources, form, on_error="raise", *, max_bytes=None, longest=None):
@@ -116,7 +119,7 @@ def iter_pieces(source, boundary, *, max_bytes=None, longest=None):
             if max_bytes is not None and n_bytes > max_bytes:
                 message = f"up to here the text has more than max_bytes={max_bytes} bytes{_ADVICE}"
                 line = 1 + n_lines + held.count(b"\n")
-                raise ConlluError(path, line, f"{message} max_bytes, or None; else read a part")
+                raise ConlluError(path, line, message)
             if len(held) < _CHUNK:
                 continue
             end = held.rfind(boundary, max(searched - len(boundary), 0)) + len(boundary)
