@@ -987,7 +987,7 @@ class TestOverwriting:
             os.link(target, output)
         elif alias == "folder":
             source = treebank.parent
-        for work in ("load_model", "read_conllu"):  # before any work
+        for work in ("load_model", "iter_conllu"):  # before any work
             monkeypatch.setattr(_models, work, None)
         inputs = ["train", source] if command == "train" else ["parse", saved, source]
         err = fail(*inputs, "-o", output)

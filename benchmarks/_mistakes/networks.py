@@ -98,6 +98,9 @@ MISTAKES = [
     Mistake(f"{TRAIN} --columns pos", stops(r"'pos'", r"upos")),
     Mistake(f"{TRAIN} --tags pos", usage(r"'pos'", r"upos")),
     Mistake(f"{TRAIN} --tags upos --columns upos", stops(r"from words alone", r"upos")),
-    Mistake("parse model.npz test.conllu --input horizontal", stops(r"test\.conllu", r"tab")),
+    Mistake(
+        "parse model.npz test.conllu --input horizontal",
+        stops(r"test\.conllu", r"no column .upos., only form"),
+    ),
     Mistake("parse model.npz test.conllu --input vertical", usage(r"'vertical'", r"horizontal")),
 ]
