@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain
 from numbers import Integral
 from typing import Self
 
@@ -33,7 +33,7 @@ from sklearn_shag.parsing import (
 )
 from sklearn_shag.sequences import label_arcs, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
-from sklearn_shag.utils._arrays import object_array, refuse_set
+from sklearn_shag.utils._arrays import in_chunks, object_array, refuse_set
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import (
     Interval,
@@ -408,9 +408,8 @@ class Parser(BaseEstimator, ABC):
         """
         check_scalar(chunk_size, "chunk_size", Integral, min_val=1)
         refuse_set(X, "X")
-        sentences = iter(X)
-        chunks = iter(lambda: list(islice(sentences, chunk_size)), [])
-        return chain.from_iterable(map(partial(self.parse, keep_heads=keep_heads), chunks))
+        parse = partial(self.parse, keep_heads=keep_heads)
+        return chain.from_iterable(map(parse, in_chunks(X, chunk_size)))
 
     @property
     def _needs_whole_trees(self):

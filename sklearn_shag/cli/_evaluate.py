@@ -5,13 +5,14 @@ import os
 import re
 import warnings
 from collections import defaultdict
-from itertools import chain, compress, islice, product, zip_longest
+from itertools import chain, compress, product, zip_longest
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.metrics import align_heads, attachment_breakdown, is_punctuation, labeled_counts
 from sklearn_shag.treebank import MISSING, DependencyTree, fill_unknown, iter_conllu, list_sources
+from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable, shorten
@@ -96,8 +97,8 @@ def evaluate(options):
     for side, sentence in zip((options.gold, options.system), first, strict=True):
         if sentence is None:
             raise ValueError(f"{side} holds no sentences.")
-    pairs, parts = chain([first], pairs), []
-    for chunk in iter(lambda: list(islice(pairs, CHUNK)), []):
+    parts = []
+    for chunk in in_chunks(chain([first], pairs), CHUNK):
         _check_sentences(options, chunk)
         sides = [[sentence.tree for sentence in side] for side in zip(*chunk, strict=True)]
         parts.append(_count(*sides, options.by, ignore))

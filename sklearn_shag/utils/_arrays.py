@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Set
+from itertools import islice
 
 import numpy as np
 
@@ -174,6 +175,12 @@ def log_of(values):
     """Take logarithms: of 0 it is -inf, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(values)
+
+
+def in_chunks(items, size):
+    """Iterate over lists of so many items, of which the last may be shorter."""
+    items = iter(items)
+    return iter(lambda: list(islice(items, size)), [])
 
 
 def divide_by_sum(values, axis):
