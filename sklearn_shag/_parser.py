@@ -46,8 +46,8 @@ from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArr
 class Parser(BaseEstimator, ABC):
     """Scorer of sentences: it says what it knows of them, and all else is written once over that.
 
-    A subclass has the parameters `decoder`, `max_tokens`, `n_jobs` and `verbose`, and learns
-    `labels_`, the relations of arcs (str), sorted, which are none if the training trees had none.
+    A subclass has the parameters `decoder`, `n_jobs`, `verbose` and, if it likes, `max_tokens`, and
+    learns `labels_`, the relations of arcs (str), sorted, which are none if the trees had none.
     It says what it knows of all sentences, at the edge, in the hook `_encode`, of a chunk of them
     in `_score`, and in `_label_arcs` how it labels given arcs: by default as those with the same
     symbols and direction are labelled most often, of which there have to be `label_counts_` then.
@@ -71,7 +71,7 @@ class Parser(BaseEstimator, ABC):
     }
 
     decoder: str
-    max_tokens: int | None
+    max_tokens: int | None = None  # a subclass may do without
     n_jobs: int | None
     verbose: int
 
