@@ -301,7 +301,11 @@ def test_a_sentence_that_is_too_long(command):
 @contextlib.contextmanager
 def started(folder, text, workers):
     """The command at the end of a pipe that never ends."""
-    program = "import sys; from sklearn_shag.cli import main; sys.exit(main(sys.argv[1:]))"
+    # In the background of a script, where tests may run, processes start without interruptions.
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from sklearn_shag.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
     arguments = str(folder / "model.npz"), "-", "--n-jobs", workers
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     process = subprocess.Popen([sys.executable, "-c", program, "parse", *arguments], **pipes)
@@ -311,13 +315,18 @@ def started(folder, text, workers):
             while True:
                 process.stdin.write(text)
 
-    feeder = threading.Thread(target=feed)
+    feeder, killer = threading.Thread(target=feed), threading.Timer(120, process.kill)
     feeder.start()
-    yield process
-    feeder.join()
-    for name in pipes:
-        with contextlib.suppress(BrokenPipeError):
-            getattr(process, name).close()
+    killer.start()  # rather than wait for ever
+    try:
+        yield process
+    finally:
+        process.kill()
+        killer.cancel()
+        feeder.join()
+        for name in pipes:
+            with contextlib.suppress(BrokenPipeError):
+                getattr(process, name).close()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
