@@ -16,8 +16,8 @@ from sklearn_shag.treebank import (
     lift,
     list_known_heads,
     unspecified_relation,
-    with_predicted_heads,
     with_tags,
+    with_valid_heads,
 )
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._param_validation import StrOptions, validate_params
@@ -241,7 +241,7 @@ def make_trees(sentences, heads, labels, tags):
     trees : list of DependencyTree
     """
     trees = [
-        with_predicted_heads(sentence, its_heads, its_labels)
+        with_valid_heads(sentence, its_heads.astype(np.intp), its_labels)
         if isinstance(sentence, DependencyTree)
         else DependencyTree(sentence, its_heads, deprels=its_labels)
         for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)

@@ -48,8 +48,8 @@ from sklearn_shag.treebank._tree import (
     fill_unknown,
     heads,
     require_trees,
-    with_predicted_heads,
     with_tags,
+    with_valid_heads,
 )
 
 __all__ = [

@@ -226,9 +226,7 @@ class DependencyTree:
         >>> DependencyTree(["dogs", "bark"], deprels=["nsubj", "root"]).with_heads([0, 1])
         DependencyTree('dogs bark', heads=[0, 1])
         """
-        heads = check_heads(heads, self.forms)
-        deprels = check_column("deprels", deprels, len(self))
-        return _change(self, heads=heads, deprels=deprels, _reparsed=True)
+        return with_valid_heads(self, check_heads(heads, self.forms), deprels)
 
     def with_symbols(self, symbols: Sequence[str]) -> "DependencyTree":
         """Make a tree of the same sentence with other symbols.
@@ -738,10 +736,10 @@ def with_tags(tree, name, tags):
     return _change(tree, **changes)
 
 
-def with_predicted_heads(tree, heads, deprels):
-    """Do what :meth:`DependencyTree.with_heads` does with heads that are known to be a tree."""
+def with_valid_heads(tree, heads, deprels):
+    """Do what :meth:`DependencyTree.with_heads` does with an array that is known to be valid."""
     deprels = check_column("deprels", deprels, len(tree))
-    return _change(tree, heads=heads.astype(np.intp), deprels=deprels, _reparsed=True)
+    return _change(tree, heads=heads, deprels=deprels, _reparsed=True)
 
 
 def make_tree(state):

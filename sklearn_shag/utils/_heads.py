@@ -139,14 +139,14 @@ def advise_on_convention(heads):
 def _find_error(heads):
     """The token, what is wrong, and what to do; None for a tree."""
     n_tokens = len(heads)
-    are_inside = n_tokens and min(heads) >= UNKNOWN and max(heads) <= n_tokens
-    for token, head in enumerate(() if are_inside else heads, start=1):
-        if not UNKNOWN <= head <= n_tokens:
-            return (
-                token,
-                f"head {shorten(head)} is outside 0..{n_tokens}",
-                "a head is the position of a token, counted from 1, or 0 for the root",
-            )
+    if n_tokens and not UNKNOWN <= min(heads) <= max(heads) <= n_tokens:
+        is_outside = [not UNKNOWN <= head <= n_tokens for head in heads]
+        token = is_outside.index(True) + 1
+        return (
+            token,
+            f"head {shorten(heads[token - 1])} is outside 0..{n_tokens}",
+            "a head is the position of a token, counted from 1, or 0 for the root",
+        )
     if UNKNOWN not in heads:
         if n_tokens and 0 not in heads:
             return 1, "no token has head 0, so the tree has no root", "give its root the head 0"
