@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from sklearn_shag import DeterministicSHAG, load_model, save_model
+from sklearn_shag import DeterministicSHAG, SpectralSHAG, load_model, save_model
 from sklearn_shag.cli import _evaluate, main
 from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import (
@@ -296,6 +296,17 @@ def test_a_sentence_that_is_too_long(command):
         "tokens.txt", "--input", "horizontal", "--max-tokens", "3", "--on-error", "skip"
     )
     assert len(read_conllu(io.StringIO(out))) == 120
+
+
+@over("options", [("--n-jobs", "0"), ("--decoder", "viterbi")])
+def test_wrong_options_are_no_fault_of_sentences(folder, english, capsys, options):
+    save_model(SpectralSHAG(2).fit(english[:60]), folder / "spectral.npz")
+    names = str(folder / "spectral.npz"), str(folder / "in.conllu")
+    assert main(["parse", *names, "--on-error", "skip", *options]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert options[0].strip("-").replace("-", "_") in err
+    assert "in.conllu" not in err
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from contextlib import closing
 from itertools import chain, islice
 from time import perf_counter
 from typing import NamedTuple
@@ -119,6 +120,7 @@ def parse(options):
     opened.parser.set_params(verbose=0, max_tokens=options.max_tokens)
     if options.decoder is not None:
         opened.parser.set_params(decoder=options.decoder)
+    opened.parser._check_ready()  # what is wrong with options is no fault of a sentence
     skips = options.on_error == "skip"
     work = PieceParser(opened, form, options.keep_heads, options.confidence, skips)
     pieces = (
@@ -132,8 +134,9 @@ def parse(options):
     with (
         write_text(options.output, streamed=True) as write,
         progress("Parsing", n_bytes, "B", verbosity()) as advance,
+        closing(_parse_pieces(work, pieces)) as results,  # workers end before an error is shown
     ):
-        for parsed in _parse_pieces(work, pieces):
+        for parsed in results:
             for category, message in parsed.warned:  # the first of its kind
                 if category not in shown:
                     shown.add(category)
