@@ -28,6 +28,7 @@ from sklearn_shag.treebank import (
     read_horizontal,
     write_conllu,
 )
+from sklearn_shag.utils import _io
 from sklearn_shag.utils._parallel import map_in_processes
 from tests.loops import over
 
@@ -49,10 +50,16 @@ def folder(tmp_path_factory, english):
     return path
 
 
+def read_at_once(monkeypatch, size):
+    """Let files be read in chunks of so many bytes."""
+    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    monkeypatch.setattr(_io, "_CHUNK", size)
+
+
 @over("size", CHUNKS)
 @over("name", ["in.conllu", "windows.conllu", "packed.conllu.gz"])
 def test_pieces_of_any_size_hold_the_same_sentences(folder, english, monkeypatch, size, name):
-    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    read_at_once(monkeypatch, size)
     assert list(iter_conllu(folder / name)) == english[:60]
     if not name.endswith(".gz"):
         with open(folder / name, encoding="utf-8", newline="") as file:
@@ -63,13 +70,14 @@ def test_pieces_of_any_size_hold_the_same_sentences(folder, english, monkeypatch
     pieces = list(iter_pieces(str(folder / "in.conllu"), b"\n\n"))
     assert all(piece.text.endswith(b"\n\n") for piece in pieces)
     assert sum(piece.n_read for piece in pieces) == (folder / "in.conllu").stat().st_size
-    assert len(pieces) == 1 or size < 10**6
+    assert (len(pieces) == 1) == (size == 10**6)
+    assert len(pieces) == 60 or size > 7
 
 
 @over("size", CHUNKS)
 def test_lines_of_tokens(folder, monkeypatch, size):
     expected = read_horizontal(folder / "tokens.txt")
-    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    read_at_once(monkeypatch, size)
     assert list(iter_horizontal(folder / "tokens.txt")) == expected
     assert len(expected) == 120
 
@@ -83,7 +91,7 @@ def test_errors_name_the_same_line_whatever_the_pieces(folder, monkeypatch, size
     lines[line] = lines[line].replace(old, new, 1)
     bad = folder / "bad.conllu"
     bad.write_bytes(b"".join(lines))
-    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    read_at_once(monkeypatch, size)
     if b"\r" in new:
         assert len(list(iter_conllu(bad))) == 60
         return
@@ -98,7 +106,7 @@ def test_errors_name_the_same_line_whatever_the_pieces(folder, monkeypatch, size
 def test_a_file_that_breaks_off(folder, monkeypatch):
     data = (folder / "packed.conllu.gz").read_bytes()
     (folder / "broken.gz").write_bytes(data[:-30])
-    monkeypatch.setattr(_pieces, "_CHUNK", 2000)
+    read_at_once(monkeypatch, 2000)
     trees = []
     with pytest.raises(ConlluError, match=r"broken.gz:\d{3,}: cannot be decompressed further"):
         trees.extend(iter_conllu(folder / "broken.gz", on_error="skip"))
@@ -128,7 +136,7 @@ class _Endless(io.RawIOBase):
 
 @over("size", [10, 10**6])
 def test_sentences_have_a_largest_size(folder, monkeypatch, size):
-    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    read_at_once(monkeypatch, size)
     text = (folder / "in.conllu").read_bytes()
     longest = max(map(len, text.split(b"\n\n")))
     assert len(list(iter_conllu(folder / "in.conllu", max_sentence_bytes=longest + 1))) == 60
@@ -225,7 +233,7 @@ def command(folder, capsys):
 def test_parses_of_pieces_are_those_of_the_whole(folder, command, monkeypatch, options):
     expected = command("in.conllu", *options)
     assert expected[0] == 0
-    monkeypatch.setattr(_pieces, "_CHUNK", 5000)
+    read_at_once(monkeypatch, 5000)
     assert command("in.conllu", *options) == expected
     assert command("packed.conllu.gz", *options) == expected
     command("in.conllu", "-o", "out.conllu.gz", *options)
@@ -241,7 +249,7 @@ def test_a_bad_sentence_stops_or_is_passed_on(folder, english, command, monkeypa
     bad = dict(enumerate(blocks)) | {41: "1\tword", 50: blocks[50].replace("\t0\t", "\t99\t")}
     long = max(range(60), key=lambda k: len(english[k]))
     (folder / "bad.conllu").write_text("\n\n".join(bad.values()) + "\n\n", encoding="utf-8")
-    monkeypatch.setattr(_pieces, "_CHUNK", size)
+    read_at_once(monkeypatch, size)
     _, good, _ = command("in.conllu")
     good = good.split("\n\n")[:-1]
     (folder / "old.conllu").write_text("old")

@@ -88,9 +88,8 @@ def put_outcomes(predictor, state, previous, context, outcomes):
         for i in range(state.size):
             state[i] = (1.0 - noise) * state[i] + noise * predictor.restarts[previous, i]
         positive, negative = _put_masses(predictor, state, outcomes)
-    is_possible = positive > TINY
-    share = predictor.mixing if is_possible else 1.0
-    scale = (1.0 - share) / positive if is_possible else 0.0
+    share = predictor.mixing if positive > 0.0 else 1.0
+    scale = (1.0 - share) / positive if positive > 0.0 else 0.0
     for b in range(outcomes.size):
         outcomes[b] = scale * outcomes[b] + share * predictor.ngrams.probabilities[context, b]
 

@@ -166,10 +166,14 @@ def _read_open(path, file):
 
 def _clean(chunks):
     """Drop the byte order mark, and take "\\n" for "\\r\\n"."""
-    held, n_read = b"", 0
-    for k, (chunk, n_read) in enumerate(chunks):
-        text = held + (chunk if k else chunk.removeprefix(codecs.BOM_UTF8))
+    held, n_read, mark = b"", 0, codecs.BOM_UTF8
+    for chunk, n_read in chunks:
+        text = held + chunk
+        if mark.startswith(text):  # only its beginning may have been read
+            held = text
+            continue
+        text, mark = text.removeprefix(mark), b""
         held = b"\r" if text.endswith(b"\r") else b""
         yield text.removesuffix(held).replace(b"\r\n", b"\n"), n_read
-    if held:
+    if held := held.removeprefix(mark):
         yield held, n_read
