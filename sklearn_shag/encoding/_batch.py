@@ -29,29 +29,31 @@ def take_sentences(record, chosen):
     What belongs to sentences, tokens or arcs is told by its length: these numbers differ, unless
     every sentence has one token, which makes no difference. All else stays as it is.
     """
-    n_sentences, n_tokens = record.indptr.size - 1, int(record.indptr[-1])
     indptr, tokens = places_of(record.indptr, chosen)
-    begins = arc_begins(record.indptr)
+    places = {record.indptr.size - 1: chosen, int(record.indptr[-1]): tokens}
+    parts = record._replace(indptr=None)  # the cost must not grow with what is not taken
+    return record._make(_take(part, record.indptr, chosen, places) for part in parts)._replace(
+        indptr=indptr
+    )
 
-    def take(part):
-        if isinstance(part, tuple):
-            return tuple(map(take, part))
-        if isinstance(part, list):
-            return [part[s] for s in chosen]
-        if not isinstance(part, np.ndarray) or not part.ndim:
-            return part
-        if len(part) == n_tokens:
-            return part[tokens]
-        if len(part) == n_sentences:
-            return part[chosen]
-        return part[places_of(begins, chosen)[1]] if len(part) == begins[-1] else part
 
-    return record._make(map(take, record))._replace(indptr=indptr)
+# (No function in the one above: it would be garbage of the kind that is collected seldom.)
+def _take(part, indptr, chosen, places):
+    if isinstance(part, tuple):
+        return tuple(_take(each, indptr, chosen, places) for each in part)
+    if isinstance(part, list):
+        return [part[s] for s in chosen]
+    if not isinstance(part, np.ndarray) or not part.ndim:
+        return part
+    if len(part) in places:
+        return part[places[len(part)]]
+    begins = arc_begins(indptr)
+    return part[places_of(begins, chosen)[1]] if len(part) == begins[-1] else part
 
 
 def places_of(indptr, chosen):
     """Where that of each chosen sentence begins among what belongs to them, and where it was."""
-    sizes = np.diff(indptr)[chosen]
+    sizes = indptr[np.asarray(chosen) + 1] - indptr[chosen]
     begins = np.concatenate([[0], np.cumsum(sizes)])
     return begins, np.repeat(indptr[chosen] - begins[:-1], sizes) + np.arange(begins[-1])
 

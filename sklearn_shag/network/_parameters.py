@@ -146,15 +146,14 @@ def view_parameters(sizes, flat):
     """See a flat vector, (n_parameters,), as Parameters, which are views."""
     shapes = parameter_shapes(sizes)
     ends = np.cumsum([prod(shape) for shape in _leaves(shapes)])
-    pieces = iter(np.split(flat, ends[:-1]))
+    return _view(shapes, iter(np.split(flat, ends[:-1])))
 
-    def view(shape):
-        if isinstance(shape[0], int):
-            return next(pieces).reshape(shape)
-        parts = map(view, shape)
-        return shape._make(parts) if hasattr(shape, "_make") else tuple(parts)
 
-    return view(shapes)
+def _view(shape, pieces):
+    if isinstance(shape[0], int):
+        return next(pieces).reshape(shape)
+    parts = (_view(part, pieces) for part in shape)
+    return shape._make(parts) if hasattr(shape, "_make") else tuple(parts)
 
 
 def _leaves(shapes):
