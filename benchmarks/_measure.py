@@ -12,6 +12,8 @@ import os
 import platform
 import re
 import statistics
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -26,6 +28,8 @@ from sklearn_shag.utils._io import atomic_write
 RESULTS = Path(__file__).parent / "results"
 # Seconds: what takes less is called several times in a row.
 SHORTEST = 0.02
+# Seconds between two looks at the memory of a command.
+PAUSE = 0.05
 
 
 def medians(functions, rounds=5):
@@ -70,6 +74,37 @@ def seconds_of(function):
     started = time.process_time()
     result = function()
     return result, time.process_time() - started
+
+
+def run_command(*arguments):
+    """Run a command; seconds by the clock and of processors, and the most memory in MiB."""
+    before, peak = os.times(), 0
+    command = [sys.executable, "-m", "sklearn_shag", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while process.poll() is None:
+        peak = max(peak, _resident(process.pid))
+        time.sleep(PAUSE)
+    if process.returncode:
+        sys.exit(f"{command} has failed")
+    after = os.times()
+    used = [new - old for new, old in zip(after, before, strict=True)]
+    return used[4], used[2] + used[3], peak / 1024  # elapsed, of child processes
+
+
+def _resident(pid):
+    """Kilobytes in memory of a process and all below it."""
+    total = 0
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        total += sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+        children = [
+            child
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()
+        ]
+    except OSError:  # it has ended
+        return total
+    return total + sum(map(_resident, children))
 
 
 def load(name):

@@ -9,45 +9,10 @@ processes together (Linux only), and whether the output is that of one repetitio
 
 import argparse
 import hashlib
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-PAUSE = 0.05  # seconds between two looks at the memory
-
-
-def resident(pid):
-    """Kilobytes in memory of a process and all below it."""
-    total = 0
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        total += sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-        children = [
-            child
-            for task in Path(f"/proc/{pid}/task").iterdir()
-            for child in (task / "children").read_text().split()
-        ]
-    except OSError:  # it has ended
-        return total
-    return total + sum(map(resident, children))
-
-
-def run(*arguments):
-    """Run a command; seconds by the clock and of processors, and the most memory in MiB."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start, peak = time.perf_counter(), 0
-    command = [sys.executable, "-m", "sklearn_shag", *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    while process.poll() is None:
-        peak = max(peak, resident(process.pid))
-        time.sleep(PAUSE)
-    if process.returncode:
-        sys.exit(f"{command} has failed")
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall, after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime, peak / 1024
+from _measure import run_command
 
 
 def digest(path, times=1):
@@ -72,8 +37,8 @@ def main():
         model, source, once, parsed = (
             folder / name for name in ("model.npz", "in.conllu", "once.conllu", "out.conllu")
         )
-        run("train", train, "-o", model)
-        run("parse", model, test, "-o", once)
+        run_command("train", train, "-o", model)
+        run_command("parse", model, test, "-o", once)
         text = test.read_bytes()
         n_sentences = text.count(b"\n1\t")
         print(f"{'sentences':>10}{'workers':>9}{'wall s':>9}{'CPU s':>9}{'MiB':>7}{'a second':>10}")
@@ -82,14 +47,16 @@ def main():
                 for _ in range(times):
                     file.write(text)
             for n_workers in options.workers:
-                wall, cpu, memory = run("parse", model, source, "-o", parsed, "--n-jobs", n_workers)
+                wall, cpu, memory = run_command(
+                    "parse", model, source, "-o", parsed, "--n-jobs", n_workers
+                )
                 same = "" if digest(parsed) == digest(once, times) else "  another output"
                 print(
                     f"{n_sentences * times:>10,}{n_workers:>9}{wall:>9.1f}{cpu:>9.1f}{memory:>7.0f}"
                     f"{n_sentences * times / wall:>10,.0f}{same}",
                     flush=True,
                 )
-            wall, cpu, memory = run("evaluate", source, parsed)
+            wall, cpu, memory = run_command("evaluate", source, parsed)
             print(f"{'':>10}{'evaluate':>9}{wall:>9.1f}{cpu:>9.1f}{memory:>7.0f}", flush=True)
 
 

@@ -492,9 +492,7 @@ def test_missing_columns_are_refused(english):
 
 def test_columns_without_values_are_refused():
     empty = DependencyTree(["a", "b"], [2, 0], upos=["X", "Y"], lemmas=["_", "_"])
-    with pytest.raises(
-        ValueError, match=r"All words of X \(2 tokens\) are '_': the column 'lemma'"
-    ):
+    with pytest.raises(ValueError, match="All words of X are '_': the column 'lemma'"):
         LexicalizedSHAG(word="lemma").fit([empty])
 
 

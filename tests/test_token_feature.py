@@ -213,7 +213,6 @@ class TestErrors:
             ("NOUN", TypeError, r"X must be a sequence of DependencyTree, got str\. Pass a list"),
             (None, TypeError, "X must be a sequence of DependencyTree, got NoneType"),
             (DependencyTree(["a"]), TypeError, "X must be a sequence .* got DependencyTree"),
-            (iter([]), TypeError, "X must be a sequence of DependencyTree, got list_iterator"),
             (
                 [DependencyTree(["a"], upos=["X"]), ["DET", "NOUN"]],
                 TypeError,
@@ -249,6 +248,16 @@ class TestErrors:
     def test_bad_parameters(self, trees, parameters, message):
         with pytest.raises(ValueError, match=message):
             TokenFeature(**parameters).fit(trees)
+
+    def test_an_iterator(self, trees):
+        """Fitting goes through it once; then nothing is left to transform, which is said."""
+        feature = TokenFeature("upos", "xpos", min_count=2)
+        assert vars(feature.fit(iter(trees))).keys() == vars(clone(feature).fit(trees)).keys()
+        assert feature.symbols_.tolist() == clone(feature).fit(trees).symbols_.tolist()
+        with pytest.raises(ValueError, match="X is empty"):
+            feature.fit(iter([]))
+        with pytest.raises(TypeError, match=r"X must be a sequence .* got list_iterator"):
+            feature.transform(iter(trees))
 
     def test_not_fitted(self, trees):
         with pytest.raises(NotFittedError):

@@ -4,6 +4,9 @@ import json
 import os
 import re
 import sys
+import warnings
+from collections import Counter
+from itertools import chain
 
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -19,16 +22,19 @@ from sklearn_shag.network import BiaffineParser, Tagger
 from sklearn_shag.treebank import (
     MISSING,
     TokenFeature,
+    UnknownSymbolWarning,
     iter_conllu,
     list_sources,
 )
-from sklearn_shag.utils._arrays import rows_of
+from sklearn_shag.utils._arrays import in_chunks, rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD, check_target, expand_user
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import progress
 
+# Where counts of trees suffice, how many are counted at once, and how many stay in memory.
+PART, KEPT = 10_000, 20_000
 # Models of columns see more than symbols.
 OF_COLUMNS = ("crf", "biaffine")
 LEARNERS = {
@@ -93,16 +99,19 @@ def train(options):
         raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
     model, learner = _make_model(options)
-    trees = _read(files, with_heads=learner._needs_whole_trees is not None)
+    treebank = _Treebank(files, learner)
     watched = [name for name in model.get_params() if name.endswith("__verbose")] or ["verbose"]
     model.set_params(**dict.fromkeys(watched, verbosity()))
-    model.fit(trees)
+    if options.tags is None and hasattr(learner, "_fit_parts"):
+        _count(model, treebank)
+    else:
+        model.fit(list(treebank))
     model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
     output = printable(options.output)
     print(
-        f"Learned {learner} from {len(trees)} sentences{several}; saved to {output}",
+        f"Learned {learner} from {treebank.n_sentences} sentences{several}; saved to {output}",
         file=sys.stderr if options.output == STANDARD else sys.stdout,
     )
 
@@ -157,30 +166,73 @@ def verbosity():
     return int(sys.stderr.isatty())
 
 
-def _read(files, with_heads):
-    trees = []
-    with progress("Reading", len(files), "files", verbosity()) as advance:
-        for path in files:
-            found = list(iter_conllu(path))  # of any size
-            n_bare = sum(tree.heads is None for tree in found)
-            if with_heads and n_bare:
-                raise ValueError(
-                    f"{path}: {n_bare} of {len(found)} sentences have no heads, from which to "
-                    f"learn. Leave them out, or take files with trees."
-                )
-            n_partial = sum(UNKNOWN in tree.heads for tree in found) if with_heads else 0
-            if n_partial:
-                others = [name for name, each in LEARNERS.items() if not each._needs_whole_trees]
-                raise ValueError(
-                    f"{path}: {n_partial} of {len(found)} sentences have words without heads, and "
-                    f"what is learned is learned from whole trees. Leave them out, complete "
-                    f"them with a model of other files: parse --keep-heads, or choose --model "
-                    f"{' or '.join(others)}."
-                )
-            trees += found
-            advance()
-    require_some(trees, files)
-    return trees
+class _Treebank:
+    """The trees of files, checked for a learner: each loop reads them anew.
+
+    Few of them stay in memory instead, and so does standard input, which can be read only once.
+    """
+
+    def __init__(self, files, learner):
+        self.files, self.needs_heads = files, learner._needs_whole_trees is not None
+        self.n_sentences, self.kept = 0, None
+
+    def __iter__(self):
+        if self.kept:
+            yield from self.kept
+            return
+        self.kept, self.n_sentences = [], 0
+        for tree in self._read():
+            self.n_sentences += 1
+            if self.n_sentences <= KEPT or STANDARD in self.files:
+                self.kept.append(tree)
+            else:
+                self.kept = []
+            yield tree
+        require_some(self.n_sentences, self.files)
+
+    def _read(self):
+        with progress("Reading", len(self.files), "files", verbosity()) as advance:
+            for path in self.files:
+                trees = iter_conllu(path)  # of any size
+                for n_read, tree in enumerate(trees):
+                    if self.needs_heads and _lacks(tree):
+                        _refuse(path, Counter(map(_lacks, chain([tree], trees))), n_read)
+                    yield tree
+                advance()
+
+
+def _lacks(tree):
+    """What a tree lacks to be learned from by whoever needs whole trees."""
+    if tree.heads is None:
+        return "no heads"
+    return "words without heads" if UNKNOWN in tree.heads else None
+
+
+def _refuse(path, found, n_whole):
+    """Refuse a file in which, behind whole trees, so many lack heads."""
+    lacking = next(kind for kind in ("no heads", "words without heads") if found[kind])
+    advice = ", from which to learn. Leave them out, or take files with trees"
+    if lacking != "no heads":
+        others = [name for name, each in LEARNERS.items() if not each._needs_whole_trees]
+        advice = (
+            f", and what is learned is learned from whole trees. Leave them out, complete them "
+            f"with a model of other files: parse --keep-heads, or choose --model "
+            f"{' or '.join(others)}"
+        )
+    n_sentences = n_whole + found.total()
+    raise ValueError(f"{path}: {found[lacking]} of {n_sentences} sentences have {lacking}{advice}.")
+
+
+def _count(model, trees):
+    """Fit a pipeline whose learner learns from counts: no more than some trees are in memory."""
+    feature, learner = model[0].fit(trees), model[-1]
+
+    def transform(part):
+        with warnings.catch_warnings():  # a part may have more rare symbols than the whole
+            warnings.simplefilter("ignore", UnknownSymbolWarning)
+            return feature.transform(part)
+
+    learner._fit_parts(map(transform, in_chunks(trees, PART)))
 
 
 def check_output(output, inputs):

@@ -15,7 +15,9 @@ from sklearn_shag.parsing import Potentials, Scored, pack_grammar, value_trees
 from sklearn_shag.sequences import (
     LabelCounts,
     TreebankStatistics,
+    add_in_pairs,
     check_statistics,
+    count_treebank,
     count_trees,
     merge_statistics,
     sequences_of,
@@ -409,6 +411,10 @@ class IncrementalMixin:
         check_statistics(statistics, "statistics")
         self._learn(statistics)
         return self
+
+    def _fit_parts(self, parts):
+        """Learn from lists of trees, one after the other: but for counts they need not stay."""
+        return self.fit_statistics(add_in_pairs(map(count_treebank, parts), merge_statistics))
 
     def _become_fitted(self, statistics, learned, fallback, **others):
         others["statistics_"] = statistics

@@ -12,14 +12,16 @@ from sklearn_shag.encoding import check_sentences, encode_sentences, encode_tree
 from sklearn_shag.learning import GenerativeMixin
 from sklearn_shag.lexical._potentials import lexical_potentials, sample_words
 from sklearn_shag.lexical._statistics import (
+    CountedWords,
     LexicalStatistics,
     Lexicon,
     back_off,
     count_words,
-    list_words,
+    forget_rare,
+    merge_words,
 )
 from sklearn_shag.parsing import Scored, packed_unit_grammar
-from sklearn_shag.sequences import count_labels
+from sklearn_shag.sequences import add_in_pairs, count_labels
 from sklearn_shag.treebank import MISSING, DependencyTree, Heads, Sentences, check_column_name
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
@@ -203,27 +205,39 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
             If a sentence is no DependencyTree.
         """
         self._check_parsing()
-        sentences, symbols = check_sentences(X)
-        words = self._words_of(sentences)
-        trees = encode_trees(sentences, y, sample_weight, learner=type(self).__name__)
-        if words == symbols:
+        return self._learn(self._count(X, y, sample_weight))
+
+    def _fit_parts(self, parts):
+        """Learn from lists of trees, one after the other: but for counts they need not stay."""
+        self._check_parsing()
+        return self._learn(add_in_pairs(map(self._count, parts), merge_words))
+
+    def _count(self, X, y=None, sample_weight=None):
+        """Count words in their contexts."""
+        words = self._words_of(X := check_sentences(X)[0])
+        trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
+        words = list(chain.from_iterable(compress(words, trees.kept)))
+        known = sorted(set(zip(trees.codes.tolist(), words, strict=True)))
+        lexicon = Lexicon(np.array([tag for tag, _ in known]), trees.symbols.size)
+        codes = lexicon.encode(trees.codes, words, _code_of(known))
+        return CountedWords(
+            trees.symbols,
+            trees.labels,
+            count_labels(trees),
+            np.array([word for _, word in known], dtype=object),
+            count_words(codes, trees, lexicon, self._classes(trees.symbols)),
+        )
+
+    def _learn(self, counted):
+        """Take over what was counted."""
+        self._refuse_missing(counted.words)
+        if (counted.words == counted.symbols[counted.statistics.tags]).all():
             raise ValueError(
                 f"The symbols of X are its words: there are no tags to back off to. Give the trees "
                 f"tags, or choose another column than {self.word!r}."
             )
-        words = list(chain.from_iterable(compress(words, trees.kept)))
-        weights = np.repeat(trees.weights, np.diff(trees.indptr))
-        known = list_words(trees.codes, words, weights, self.min_count)
-        lexicon = Lexicon(np.array([tag for tag, _ in known], dtype=np.int64), trees.symbols.size)
-        codes = lexicon.encode(trees.codes, words, _code_of(known))
-        statistics = count_words(codes, trees, lexicon, self._classes(trees.symbols))
-        vars(self).update(
-            symbols_=trees.symbols,
-            labels_=trees.labels,
-            label_counts_=count_labels(trees),
-            words_=np.array([word for _, word in known], dtype=object),
-            statistics_=statistics,
-        )
+        counted = forget_rare(counted, self.min_count)
+        vars(self).update({f"{name}_": value for name, value in counted._asdict().items()})
         return self
 
     def _classes(self, symbols):
@@ -248,15 +262,18 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
                 words.append(sentence.column(self.word))
             except ValueError as error:
                 raise ValueError(f"X[{index}]: word={self.word!r}: {error}") from None
-        if set().union(*words) == {MISSING}:
-            raise ValueError(
-                f"All words of X ({sum(map(len, words))} tokens) are {MISSING!r}: the column "
-                f"{self.word!r} has no values. Choose another with the parameter word."
-            )
         return words
 
+    def _refuse_missing(self, words):
+        if set(words) == {MISSING}:
+            raise ValueError(
+                f"All words of X are {MISSING!r}: the column {self.word!r} has no values. Choose "
+                f"another with the parameter word."
+            )
+
     def _encode(self, sentences, symbols, indptr):
-        words = chain.from_iterable(self._words_of(sentences))
+        words = list(chain.from_iterable(self._words_of(sentences)))
+        self._refuse_missing(words)
         tags, _ = encode_sentences(symbols, self.symbols_)
         code_of, _ = self._kept()
         return self.statistics_.lexicon.encode(tags, words, code_of)

@@ -6,9 +6,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_shag.encoding import Alphabet, pair_of
-from sklearn_shag.sequences import extract_sequences
+from sklearn_shag.sequences import LabelCounts, extract_sequences, join_names, merge_labels
 from sklearn_shag.utils._arrays import check_codes, check_indptr, check_positive, check_shapes
-from sklearn_shag.utils._typing import FloatArray, IntArray
+from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
 
 class Lexicon(NamedTuple):
@@ -125,29 +125,6 @@ def check_words(statistics, name, symbols, words):
     check_positive(statistics.counts, f"{name}.counts")
 
 
-def list_words(tags, words, weights, min_count):
-    """List the words that are frequent enough to be known.
-
-    Parameters
-    ----------
-    tags : int ndarray of shape (n_tokens,)
-    words : sequence of str of length n_tokens
-    weights : float ndarray of shape (n_tokens,)
-    min_count : float
-        Words seen less often, each with its tag, count as unknown.
-
-    Returns
-    -------
-    known : list of (int, str)
-        Tags and words, sorted.
-    """
-    pairs = list(zip(tags.tolist(), words, strict=True))
-    counts = dict.fromkeys(pairs, 0.0)
-    for pair, weight in zip(pairs, weights.tolist(), strict=True):
-        counts[pair] += weight
-    return sorted(pair for pair, count in counts.items() if count >= min_count)
-
-
 def count_words(codes, trees, lexicon, classes):
     """Count the modifiers, and STOP, of every context.
 
@@ -186,12 +163,99 @@ def count_words(codes, trees, lexicon, classes):
     ]
     outcomes = [outcomes, np.full(contexts[1].size, lexicon.stop)]
     weights = [np.repeat(tokens.weights, lengths), tokens.weights[~is_root]]
-    weights, contexts, outcomes = map(np.concatenate, (weights, contexts, outcomes))
-    shape = 2 * (lexicon.root + 1) * n_classes, lexicon.stop + 1
-    counted = csr_array((weights, (contexts, outcomes)), shape=shape)
-    counted.sum_duplicates()
-    indptr, indices = counted.indptr.astype(np.int64), counted.indices.astype(np.int64)
-    return LexicalStatistics(lexicon.tags, classes, indptr, indices, counted.data)
+    return _add_up(lexicon, classes, *map(np.concatenate, (contexts, outcomes, weights)))
+
+
+def _add_up(lexicon, classes, contexts, outcomes, counts):
+    """Add up the counts of equal pairs, and sort them."""
+    n_contexts = pair_of(lexicon.root + 1, 0) * (classes.max() + 1)
+    counted = _sum(contexts, outcomes, counts, (n_contexts, lexicon.stop + 1))
+    indptr = counted.indptr.astype(np.int64)
+    return LexicalStatistics(lexicon.tags, classes, indptr, _columns(counted), counted.data)
+
+
+class CountedWords(NamedTuple):
+    """What is counted of a treebank, all of whose words are known."""
+
+    symbols: ObjectArray  # sorted: the tags
+    labels: ObjectArray  # sorted
+    label_counts: LabelCounts
+    words: ObjectArray  # sorted by tag, then by form
+    statistics: LexicalStatistics
+
+
+def merge_words(parts):
+    """Add up what was counted of several treebanks.
+
+    Parameters
+    ----------
+    parts : list of CountedWords
+        Whose words are of the same column, and whose automata have the same classes.
+
+    Returns
+    -------
+    counted : CountedWords
+    """
+    symbols = join_names(part.symbols for part in parts)
+    own_tags = [np.searchsorted(symbols, part.symbols) for part in parts]
+    own_words = [
+        list(zip(tags[part.statistics.tags].tolist(), part.words.tolist(), strict=True))
+        for tags, part in zip(own_tags, parts, strict=True)
+    ]
+    known = sorted(set().union(*own_words))
+    code_of = {pair: code for code, pair in enumerate(known)}
+    lexicon = Lexicon(np.array([tag for tag, _ in known], dtype=np.int64), symbols.size)
+    classes, recoded = np.empty(symbols.size + 1, dtype=np.int64), []
+    for tags, pairs, part in zip(own_tags, own_words, parts, strict=True):
+        classes[np.append(tags, symbols.size)] = part.statistics.classes
+        codes = np.concatenate(
+            [
+                [code_of[pair] for pair in pairs],
+                lexicon.n_words + tags,
+                [lexicon.stop, lexicon.root],
+            ]
+        )
+        recoded.append(_recode(part.statistics, codes.astype(np.int64)))
+    statistics = _add_up(lexicon, classes, *map(np.concatenate, zip(*recoded, strict=True)))
+    words = np.array([word for _, word in known], dtype=object)
+    return CountedWords(symbols, *merge_labels(parts, own_tags, symbols.size), words, statistics)
+
+
+def forget_rare(counted, min_count):
+    """Make words that were seen less often, each with its tag, unknown.
+
+    Parameters
+    ----------
+    counted : CountedWords
+    min_count : float
+
+    Returns
+    -------
+    counted : CountedWords
+    """
+    _, _, _, words, statistics = counted
+    before = statistics.lexicon
+    # Each token is a modifier once.
+    counts = np.bincount(statistics.outcomes, statistics.counts, before.stop + 1)
+    kept = counts[: before.n_words] >= min_count
+    if kept.all():
+        return counted
+    lexicon = Lexicon(before.tags[kept], before.n_tags)
+    codes = before.all_tags + lexicon.n_words  # of the unknown word of each tag, stop and root
+    codes[: before.n_words][kept] = np.arange(lexicon.n_words)
+    recoded = _add_up(lexicon, statistics.classes, *_recode(statistics, codes))
+    return counted._replace(words=words[kept], statistics=recoded)
+
+
+def _recode(statistics, codes):
+    """Say of each pair its context, outcome and count, with other codes of words and tags.
+
+    `codes` has that of every old code, of STOP, which as a head is the unknown tag, and of the
+    root symbol.
+    """
+    heads, states = np.divmod(_rows(statistics), 2 * statistics.n_classes)
+    contexts = codes[heads] * 2 * statistics.n_classes + states
+    return contexts, codes[statistics.outcomes], statistics.counts
 
 
 # Where far more was seen than the constant, 1 - lambda is no less: so nothing is impossible, and no

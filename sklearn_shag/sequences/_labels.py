@@ -117,7 +117,8 @@ def merge_labels(parts, codes, n_symbols):
 
     Parameters
     ----------
-    parts : list of TreebankStatistics
+    parts : list
+        Of statistics that have `labels` and `label_counts`.
     codes : list of int ndarrays
         For each part the codes that its symbols have among those of all parts.
     n_symbols : int
@@ -130,9 +131,9 @@ def merge_labels(parts, codes, n_symbols):
     """
     known = join_names(part.labels for part in parts)
     alphabet, recoded = Alphabet(n_symbols), []
-    for own, (_, _, labels, counts) in zip(codes, parts, strict=True):
+    for own, part in zip(codes, parts, strict=True):
         heads = np.append(own, [alphabet.unknown_head, alphabet.root])
-        labels = np.searchsorted(known, labels)
+        labels, counts = np.searchsorted(known, part.labels), part.label_counts
         recoded.append(
             counts._replace(
                 heads=heads[counts.heads],

@@ -462,6 +462,30 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     )
 
 
+def add_in_pairs(parts, merge):
+    """Add up any number of statistics, of which few are in memory at once.
+
+    Neighbours that stand for as many parts are added up, as one carries in binary numbers: what
+    has grown large is seldom merged again.
+
+    Parameters
+    ----------
+    parts : iterable
+    merge : callable
+        Takes a list of statistics, and returns their sum.
+
+    Returns
+    -------
+    statistics : object
+    """
+    held = []
+    for k, part in enumerate(parts, start=1):
+        while not k % 2:
+            part, k = merge([held.pop(), part]), k // 2
+        held.append(part)
+    return merge(held)
+
+
 SMALLEST_DIVISOR = 2.0**-900
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 from numbers import Integral
 from typing import Literal, Self
 
@@ -19,10 +18,12 @@ from sklearn_shag.treebank._columns import (
     join_columns,
     warn_of_tokens,
 )
-from sklearn_shag.treebank._tree import DependencyTree, Trees, require_trees
+from sklearn_shag.treebank._tree import DependencyTree, Trees, require_tree
 from sklearn_shag.utils._messages import shorten, warn
 from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import StrArray
+
+EMPTY = "X is empty: at least one DependencyTree is needed"
 
 
 class TreeTransformer(TransformerMixin, BaseEstimator):
@@ -145,8 +146,9 @@ class TokenFeature(TreeTransformer):
 
         Parameters
         ----------
-        X : sequence of DependencyTree, length n_sentences
-            Trees that have all the columns.
+        X : iterable of DependencyTree, length n_sentences
+            Trees that have all the columns. They are gone through once and need not stay, as those
+            of :func:`~sklearn_shag.treebank.iter_conllu`.
 
         y : object, default=None
             Not used; heads do not matter here.
@@ -159,7 +161,7 @@ class TokenFeature(TreeTransformer):
         Raises
         ------
         TypeError
-            If X is not a sequence of :class:`DependencyTree`.
+            If X holds anything but :class:`DependencyTree`.
         ValueError
             If X is empty, a tree does not have one of the columns, or all symbols are rarer than
             `min_count` and `rare_symbol` would take the place of each.
@@ -171,8 +173,15 @@ class TokenFeature(TreeTransformer):
         """
         if self.rare_symbol == "":
             raise ValueError("The 'rare_symbol' parameter of TokenFeature must not be empty.")
-        counts = Counter(chain.from_iterable(self._join(X)))
-        self._check_columns(X)
+        _require_trees(X, "__iter__")
+        counts = Counter()
+        silent = set(self._names())  # columns without values
+        for tree, symbols in self._join(X):
+            counts.update(symbols)
+            silent -= {name for name in silent if {*tree.column(name)} != {MISSING}}
+        if not counts:
+            raise ValueError(EMPTY)
+        self._warn_of(silent)
         kept = sorted(symbol for symbol, count in counts.items() if count >= self.min_count)
         if not kept and self.rare_symbol is not None:
             raise ValueError(
@@ -208,7 +217,10 @@ class TokenFeature(TreeTransformer):
             As in `fit`.
         """
         check_is_fitted(self)
-        all_symbols = self._join(X)
+        _require_trees(X, "__len__")  # a pipeline has been through it once
+        all_symbols = [symbols for _, symbols in self._join(X)]
+        if not all_symbols:
+            raise ValueError(EMPTY)
         if self.min_count > 1:
             kept = frozenset(self.symbols_.tolist())
             self._check_rare(all_symbols, kept)
@@ -222,11 +234,11 @@ class TokenFeature(TreeTransformer):
         others = self.joined_with or ()
         return (self.feature, *([others] if isinstance(others, str) else others))
 
-    def _check_columns(self, X):
+    def _warn_of(self, silent):
         """Warn of joined columns without values; one alone is refused where it is encoded."""
         names = self._names()
         for name in names if len(names) > 1 else ():
-            if all(value == MISSING for tree in X for value in tree.column(name)):
+            if name in silent:
                 warn(
                     f"The column {name!r} is {MISSING!r} throughout and says nothing. Tag the text "
                     f"first, or leave the column out.",
@@ -234,17 +246,16 @@ class TokenFeature(TreeTransformer):
                 )
 
     def _join(self, X):
-        """The joined symbols of each tree, one sequence a tree."""
+        """Each tree, and its joined symbols."""
         names = self._names()
         for name in names:
             check_column_name(name)
-        all_symbols = []
-        for index, tree in enumerate(_check_trees(X)):
+        for index, tree in enumerate(X):
+            require_tree(tree, f"X[{index}]", "columns of tokens, which TokenFeature joins, are")
             try:
-                all_symbols.append(join_columns(tree, names, self.separator))
+                yield tree, join_columns(tree, names, self.separator)
             except ValueError as error:
                 raise ValueError(f"X[{index}]: {error}") from None
-        return all_symbols
 
     def _check_rare(self, all_symbols, kept):
         rare = [symbol for symbols in all_symbols for symbol in symbols if symbol not in kept]
@@ -268,13 +279,10 @@ class TokenFeature(TreeTransformer):
         ]
 
 
-def _check_trees(X):
-    if isinstance(X, (str, DependencyTree)) or hasattr(X, "columns") or not hasattr(X, "__len__"):
+def _require_trees(X, how):
+    """Refuse what cannot be walked through as the name of a method says."""
+    if isinstance(X, str | DependencyTree) or hasattr(X, "columns") or not hasattr(X, how):
         raise TypeError(
             f"X must be a sequence of DependencyTree, got {type(X).__name__}. Pass a list of "
             f"trees, such as sklearn_shag.treebank.read_conllu(path) gives."
         )
-    if len(X) == 0:
-        raise ValueError("X is empty: at least one DependencyTree is needed")
-    require_trees(X, "X", "columns of tokens, which TokenFeature joins, are")
-    return X

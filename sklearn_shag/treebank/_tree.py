@@ -668,11 +668,16 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
 def require_trees(items, name, known):
     """Check that items are trees, of which alone something is known."""
     for index, item in enumerate(items):
-        if not isinstance(item, DependencyTree):
-            raise TypeError(
-                f"{name}[{index}] is a {type(item).__name__}; {known} only known of a "
-                f"DependencyTree: read trees with read_conllu, or make them."
-            )
+        require_tree(item, f"{name}[{index}]", known)
+
+
+def require_tree(item, name, known):
+    """Check that an item is a tree."""
+    if not isinstance(item, DependencyTree):
+        raise TypeError(
+            f"{name} is a {type(item).__name__}; {known} only known of a DependencyTree: read "
+            f"trees with read_conllu, or make them."
+        )
 
 
 def fill_unknown(trees):
