@@ -271,7 +271,9 @@ def test_the_loss_of_trees_labels_and_tags(rng, partial, n_labels, n_tags):
         batch = batch._replace(labels=nothing, tags=nothing)
 
     def loss(d_flat):
-        losses = learn_batch(network, batch, SILENCE, view_parameters(sizes, d_flat))
+        losses = learn_batch(
+            network, batch, SILENCE, view_parameters(sizes, d_flat), batch.indptr[-1]
+        )
         return sum(losses) / batch.heads.size
 
     d_flat, scratch = np.full((2, flat.size), np.nan)
@@ -290,7 +292,7 @@ def test_the_loss_by_enumeration(rng):
     indptr = np.array([0, 3])
     batch = Examples(codes, indptr, heads, labels, tags, np.array([2.0]))
     gradient = view_parameters(SIZES, np.empty(count_parameters(SIZES)))
-    losses = learn_batch(network, batch, SILENCE, gradient)
+    losses = learn_batch(network, batch, SILENCE, gradient, batch.indptr[-1])
     tokens = with_roots(codes, indptr)
     scores, _ = forward(network, tokens, (np.array([2]), np.array([3])), SILENCE)
     arcs = scores.arcs.reshape(3, 4)
@@ -313,7 +315,7 @@ def test_nothing_known_teaches_nothing(rng):
     nothing = np.full(INDPTR[-1], -1)
     batch = examples(rng, nothing)._replace(labels=nothing, tags=nothing)
     d_flat = np.full(count_parameters(SIZES), np.nan)
-    losses = learn_batch(network, batch, SILENCE, view_parameters(SIZES, d_flat))
+    losses = learn_batch(network, batch, SILENCE, view_parameters(SIZES, d_flat), batch.indptr[-1])
     assert_allclose(losses, 0, atol=1e-12)
     assert_allclose(d_flat, 0, atol=1e-12)
 
@@ -358,6 +360,30 @@ def test_training_lowers_the_loss(rng):
     losses = [learner.learn(batch) for _ in range(200)]
     assert (np.array(losses[-1]) < 0.5 * np.array(losses[0])).all()
     assert learner.is_finite()
+
+
+def test_gradients_of_parts_add_up(rng):
+    """To that of the whole batch, and to nothing else where a batch has a single sentence."""
+    learner, batch = trainer(rng), examples(rng)
+    groups = [group._replace(replaced=0.0) for group in GROUPS]
+    learner.network = learner.network._replace(sizes=LEARNED._replace(groups=groups))
+    learner.loss_shown = slice(None)
+    for chosen in (np.arange(batch.weights.size), [0], [2, 1]):
+        part, expected = take_sentences(batch, chosen), np.zeros_like(learner.values)
+        views = view_parameters(LEARNED, expected)
+        losses = learn_batch(learner.network, part, SILENCE, views, part.indptr[-1])
+        assert_allclose(learner.learn(part), losses, rtol=1e-6)
+        assert_allclose(learner.gradient, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_threads_learn_the_same(rng):
+    batch = examples(rng)
+    one, several = (trainer(np.random.default_rng(3), dropout=0.3, n_jobs=n) for n in (None, 2))
+    for chosen in (np.arange(batch.weights.size), [0], [2, 1]):
+        part = take_sentences(batch, chosen)
+        assert one.learn(part) == several.learn(part)
+    assert_array_equal(one.values, several.values)
+    assert_array_equal(one.averaged, several.averaged)
 
 
 def test_adam_step_by_step(rng):

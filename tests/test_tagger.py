@@ -74,12 +74,14 @@ def test_the_gradient_of_tags_alone(arc):
     batch = batch._replace(heads=unknown, labels=unknown)
     values = initial_parameters(sizes, rng).astype(np.float64)
     gradient = np.full_like(values, np.nan)
-    losses = learn_batch(network_of(sizes, values), batch, SILENCE, network_of(sizes, gradient)[1])
+    losses = learn_batch(
+        network_of(sizes, values), batch, SILENCE, network_of(sizes, gradient)[1], batch.indptr[-1]
+    )
     assert losses[:2] == (0.0, 0.0)
 
     def loss(changed):
         scratch = network_of(sizes, np.empty_like(values))[1]
-        return learn_batch(network_of(sizes, changed), batch, SILENCE, scratch)[2]
+        return learn_batch(network_of(sizes, changed), batch, SILENCE, scratch, batch.indptr[-1])[2]
 
     direction = rng.normal(size=values.size)
     slope = (loss(values + 1e-5 * direction) - loss(values - 1e-5 * direction)) / 2e-5

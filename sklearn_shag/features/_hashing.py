@@ -349,7 +349,8 @@ class LinearTrainer:
         self.templates, self.learning_rate, self.smallest = templates, learning_rate, smallest
         self.to_learn = to_learn
         squares = np.full(start.shape, FIRST_SQUARE, dtype=np.float32)
-        self.weights = Weights(start.astype(np.float32), squares, np.zeros(start.shape))
+        sums = np.zeros(start.shape, dtype=np.float32)
+        self.weights = Weights(start.astype(np.float32), squares, sums)
         self.n_steps = 0
 
     def learn(self, batch):
@@ -372,7 +373,9 @@ class LinearTrainer:
     def average(self):
         """Average the weights over all steps."""
         values, _, sums = self.weights
-        return (values - sums / max(self.n_steps, 1)).astype(np.float32)
+        averaged = sums / np.float32(-max(self.n_steps, 1))
+        averaged += values
+        return averaged
 
 
 def score_arcs(weights, templates, batch, arcs):

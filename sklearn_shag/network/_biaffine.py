@@ -80,7 +80,8 @@ class BiaffineParser(NetworkLearner, ArcParser):
         Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
         cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for parsing over chunks of sentences.
+        Number of joblib workers, for parsing over chunks of sentences, and for training, which has
+        work for two: each takes half of a batch. What is learned is the same.
     verbose : int, default=0
         1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
         all.

@@ -147,6 +147,7 @@ class NetworkLearner(BaseEstimator):
             rng=np.random.default_rng(rng.randint(2**31)),
             vectors=start.vectors,
             loss_shown=self._loss_shown,
+            n_jobs=self.n_jobs,
         )
         with (
             one_thread(),

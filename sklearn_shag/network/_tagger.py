@@ -59,8 +59,8 @@ class Tagger(TreeTransformer, NetworkLearner):
     random_state : int, RandomState instance or None, default=None
         Of initial weights, the order of sentences, what is replaced or dropped, and folds.
     n_jobs : int or None, default=None
-        Number of joblib workers, for the folds of :meth:`fit_transform`, and for tagging over
-        chunks of sentences.
+        Number of joblib workers, for the folds of :meth:`fit_transform`, for tagging over chunks
+        of sentences, and for training, which has work for two. What is learned is the same.
     verbose : int, default=0
         1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
         all.

@@ -126,7 +126,7 @@ def one_thread(user_api="blas"):
                 library.set_num_threads(number)
 
 
-def run_parallel(tasks, n_jobs, on_done=None):
+def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
     """Run joblib tasks, by preference in threads, and list what they return.
 
     Tasks are many and their matrices small: linear algebra that spreads each over all cores
@@ -141,6 +141,8 @@ def run_parallel(tasks, n_jobs, on_done=None):
     on_done : None or callable, default=None
         Called with the position of each task that is done, by the thread that did it. On workers
         that are other processes, tasks count as done when they are sent there, a few ahead.
+    in_place : bool, default=False
+        Whether tasks write into arrays of the caller. They are then never sent to other processes.
 
     Returns
     -------
@@ -151,7 +153,9 @@ def run_parallel(tasks, n_jobs, on_done=None):
     with one_thread():
         if n_workers > 1 and isinstance(backend, ThreadingBackend):
             return _run_in_threads(list(tasks), n_workers, backend, on_done)
-        if n_workers == 1:  # joblib takes longer to call one function than a short sentence does
+        if (
+            n_workers == 1 or in_place
+        ):  # joblib takes longer to call one function than a short sentence does
             return [_call(task) for task in _reporting(tasks, on_done)]
         return list(Parallel(n_jobs=n_jobs, prefer="threads")(_reporting(tasks, on_done)))
 
