@@ -350,6 +350,25 @@ def test_training_files_that_lack_heads_are_counted(folder, english, capsys, nam
     assert f"error: {path}: 2 of 30 sentences have {name}" in capsys.readouterr().err
 
 
+@over("by", ["arcs", "sentences"])
+def test_suggestions_of_chunks_are_those_of_the_whole(folder, english, capsys, monkeypatch, by):
+    partial = list(english[:60])
+    for k in [0, *range(31, 60)]:  # among chunks without anything to annotate
+        partial[k] = partial[k].with_heads([-1, *partial[k].heads[1:]])
+    partial[40] = partial[40].with_heads(None)
+    write_conllu(partial, folder / "partial.conllu")
+
+    def suggest(chunk, number):
+        monkeypatch.setattr(_models, "CHUNK", chunk)
+        names = (str(folder / name) for name in ("model.npz", "partial.conllu"))
+        assert main(["suggest", *names, "--by", by, "-n", str(number)]) == 0
+        return capsys.readouterr().out
+
+    for number in (3, 1000):
+        expected = suggest(1000, number)
+        assert [suggest(chunk, number) for chunk in (1, 7, 30)] == [expected] * 3
+
+
 @pytest.mark.filterwarnings("default")
 def test_a_sentence_that_is_too_long(command):
     status, out, err = command("in.conllu", "--max-tokens", "3")

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.cli._evaluate import find_sent_id, iter_sentences, require_some
+from sklearn_shag.cli._evaluate import CHUNK, find_sent_id, iter_sentences, require_some
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
@@ -99,13 +99,15 @@ def train(options):
         raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
     model, learner = _make_model(options)
-    treebank = _Treebank(files, learner)
+    treebank = _Treebank(files, learner._needs_whole_trees is not None)
     watched = [name for name in model.get_params() if name.endswith("__verbose")] or ["verbose"]
     model.set_params(**dict.fromkeys(watched, verbosity()))
     if options.tags is None and hasattr(learner, "_fit_parts"):
         _count(model, treebank)
+    elif model is learner:  # what is made of trees stays, and not they
+        model.fit(treebank.read())
     else:
-        model.fit(list(treebank))
+        model.fit(list(treebank.read()))
     model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
@@ -172,33 +174,35 @@ class _Treebank:
     Few of them stay in memory instead, and so does standard input, which can be read only once.
     """
 
-    def __init__(self, files, learner):
-        self.files, self.needs_heads = files, learner._needs_whole_trees is not None
-        self.n_sentences, self.kept = 0, None
+    def __init__(self, files, needs_heads):
+        self.files, self.needs_heads = files, needs_heads
+        self.n_sentences, self.kept = 0, []
 
     def __iter__(self):
         if self.kept:
-            yield from self.kept
-            return
-        self.kept, self.n_sentences = [], 0
-        for tree in self._read():
-            self.n_sentences += 1
-            if self.n_sentences <= KEPT or STANDARD in self.files:
-                self.kept.append(tree)
-            else:
+            return iter(self.kept)
+        return self._keep(self.read())
+
+    def _keep(self, trees):
+        for tree in trees:
+            self.kept.append(tree)
+            if self.n_sentences > KEPT and STANDARD not in self.files:
                 self.kept = []
             yield tree
-        require_some(self.n_sentences, self.files)
 
-    def _read(self):
+    def read(self):
+        """Read them once."""
+        self.n_sentences = 0
         with progress("Reading", len(self.files), "files", verbosity()) as advance:
             for path in self.files:
                 trees = iter_conllu(path)  # of any size
                 for n_read, tree in enumerate(trees):
                     if self.needs_heads and _lacks(tree):
                         _refuse(path, Counter(map(_lacks, chain([tree], trees))), n_read)
+                    self.n_sentences += 1
                     yield tree
                 advance()
+        require_some(self.n_sentences, self.files)
 
 
 def _lacks(tree):
@@ -263,17 +267,28 @@ def suggest(options):
     """
     files = list_sources(options.file)
     transform, parser = open_parser(options, files)
-    sentences = list(iter_sentences(files))
-    require_some(sentences, files)
-    trees = transform([sentence.tree for sentence in sentences])
-    list_rows = {"arcs": _list_arcs, "sentences": _list_sentences}[options.by]
-    rows = list_rows(parser, trees, sentences, options.number)
+    list_rows, doubt = {
+        "arcs": (_list_arcs, lambda row: row["margin"]),
+        "sentences": (_list_sentences, lambda row: -row["error_rate"]),
+    }[options.by]
+    rows, part = [], []
+    for part in in_chunks(iter_sentences(files), CHUNK):
+        if any(sentence.tree.heads is None or UNKNOWN in sentence.tree.heads for sentence in part):
+            rows += list_rows(parser, transform(_trees(part)), part, options.number)
+            rows = sorted(rows, key=doubt)[: options.number]
+    require_some(part, files)
+    if not rows:  # says what is wrong
+        list_rows(parser, transform(_trees(part)), part, options.number)
     if options.json:
         print(json.dumps({"files": files, "by": options.by, "suggestions": rows}, indent=2))
         return
     print("\t".join(rows[0]))
     for row in rows:
         print("\t".join(map(_cell, row.values())))
+
+
+def _trees(sentences):
+    return [sentence.tree for sentence in sentences]
 
 
 def _list_arcs(parser, trees, sentences, number):

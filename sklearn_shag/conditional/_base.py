@@ -101,6 +101,8 @@ class ArcParser(ConditionalParser):
         )
         score = partial(self._score_learned, start)
         validate = make_validation(score, trees, examples, held_out)
+        counts = {"n_lifted_": trees.n_lifted, "n_left_out_": trees.n_left_out}
+        del trees  # unless they stay with the caller, their memory is free for training
         weights, learned = self._learn(start, examples, chosen, validate, rng)
         mask = mask_labels(examples.heads, examples.labels, weights.label_mask)
         vars(self).update(
@@ -108,8 +110,7 @@ class ArcParser(ConditionalParser):
             vocabulary_=start.vocabulary,
             labels_=start.labels,
             weights_=weights._replace(label_mask=mask),
-            n_lifted_=trees.n_lifted,
-            n_left_out_=trees.n_left_out,
+            **counts,
             **learned,
         )
         return self

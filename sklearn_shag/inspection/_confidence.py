@@ -654,9 +654,8 @@ def _predict_rest(estimator, X):
     chosen = np.array([s for s, heads in enumerate(known) if UNKNOWN in heads], dtype=np.int64)
     if not chosen.size:
         raise ValueError(
-            f"All heads of the {len(sentences)} sentences in X are known, so there is nothing to "
-            f"annotate. Give -1 (in a file _) for those that are in question; "
-            f"tree.with_heads(None) takes all away."
+            "All heads of the sentences in X are known, so there is nothing to annotate. Give -1 "
+            "(in a file _) for those that are in question; tree.with_heads(None) takes all away."
         )
     known = [known[s] for s in chosen]
     part, allowed = transform([sentences[s] for s in chosen]), allowed_arcs(known)
