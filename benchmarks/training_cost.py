@@ -4,11 +4,11 @@
 
 The training set is repeated 1, 2, 4 and 8 times in one file. Models that go over their sentences
 do so once. Seconds are CPU seconds of the whole command, memory the largest of its process (Linux
-only), and "exponent" is that of growth: the logarithm, to base 2, of how much more the last
-doubling added than the one before it; 1 is linear.
+only). The slope is that of the straight line through the first and the last: seconds for each
+further repetition, bytes for each further token. "4 x over line" says how far what is between
+them lies from it: 1 is linear, 0.6 were quadratic.
 """
 
-import math
 import tempfile
 from pathlib import Path
 
@@ -44,14 +44,18 @@ def main():
                 target = Path(folder) / "model.npz"
                 command = "train", source, "-o", target, "--model", model, *options
                 costs.append(run_command(*command)[1:])
-            of_cpu, of_memory = zip(*costs, strict=True)
-            growth = math.log2((of_cpu[3] - of_cpu[2]) / (of_cpu[2] - of_cpu[1]))
-            a_token = (of_memory[3] - of_memory[0]) * 2**20 / ((TIMES[3] - TIMES[0]) * n_tokens)
-            names = [f"{times} x" for times in TIMES]
-            row = {"model": model, **dict(zip(names, of_cpu, strict=True)), "exponent": growth}
-            seconds.append(row)
-            row = {"model": model, **dict(zip(names, of_memory, strict=True))}
-            memory.append({**row, "bytes a token": a_token})
+            for rows, name, unit, measured in zip(
+                (seconds, memory),
+                ("slope, s", "slope, bytes a token"),
+                (1, 2**20 / n_tokens),
+                zip(*costs, strict=True),
+                strict=True,
+            ):
+                slope = (measured[3] - measured[0]) / (TIMES[3] - TIMES[0])
+                line = measured[0] + slope * (TIMES[2] - TIMES[0])
+                columns = {f"{n} x": cost for n, cost in zip(TIMES, measured, strict=True)}
+                ends = {name: slope * unit, "4 x over line": measured[2] / line}
+                rows.append({"model": model} | columns | ends)
             report.add("seconds", seconds)
             report.add("MiB", memory)
 

@@ -15,7 +15,6 @@ from sklearn_shag.parsing import Potentials, Scored, pack_grammar, value_trees
 from sklearn_shag.sequences import (
     LabelCounts,
     TreebankStatistics,
-    add_in_pairs,
     check_statistics,
     count_treebank,
     count_trees,
@@ -414,7 +413,7 @@ class IncrementalMixin:
 
     def _fit_parts(self, parts):
         """Learn from lists of trees, one after the other: but for counts they need not stay."""
-        return self.fit_statistics(add_in_pairs(map(count_treebank, parts), merge_statistics))
+        return self.fit_statistics(merge_statistics(map(count_treebank, parts)))
 
     def _become_fitted(self, statistics, learned, fallback, **others):
         others["statistics_"] = statistics

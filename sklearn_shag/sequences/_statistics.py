@@ -1,6 +1,7 @@
 """Sufficient statistics of sequences, and moments from them (theory, eqs. 5-9, 32)."""
 
 from collections.abc import Iterable
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -400,7 +401,7 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     Parameters
     ----------
     parts : iterable of TreebankStatistics
-        At least one. Their symbols may differ.
+        At least one. Their symbols may differ. Few are in memory at once.
 
     Returns
     -------
@@ -431,11 +432,17 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     >>> merged.statistics.roots
     array([0., 1., 1.])
     """
-    parts = list(parts)
+    return add_in_pairs(map(_check_part, count(), parts), _merge)
+
+
+def _check_part(index, part):
+    check_statistics(part, f"parts[{index}]")
+    return part
+
+
+def _merge(parts):
     if not parts:
         raise ValueError("There are no statistics to merge; at least one part is needed.")
-    for index, part in enumerate(parts):
-        check_statistics(part, f"parts[{index}]")
     known = join_names(part.symbols for part in parts)
     n_symbols = known.size
     _check_n_symbols(n_symbols)
@@ -483,7 +490,7 @@ def add_in_pairs(parts, merge):
         while not k % 2:
             part, k = merge([held.pop(), part]), k // 2
         held.append(part)
-    return merge(held)
+    return held[0] if len(held) == 1 else merge(held)
 
 
 SMALLEST_DIVISOR = 2.0**-900
