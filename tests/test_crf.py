@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -131,15 +130,6 @@ def test_the_loss_falls_and_accuracy_rises(trees, test):
 
 
 # What is learned, and from what
-
-
-def test_threads_learn_the_same(trees, fitted):
-    """Also where joblib would send tasks to other processes."""
-    for backend in ("threading", "loky"):
-        with parallel_config(backend):
-            several = clone(fitted).set_params(n_jobs=2).fit(trees)
-        assert_array_equal(several.weights_.arcs, fitted.weights_.arcs)
-        assert_array_equal(several.weights_.labels, fitted.weights_.labels)
 
 
 def test_another_seed_is_another_model(trees, fitted):

@@ -1,6 +1,7 @@
 """A linear conditional random field of dependency trees."""
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Literal, NamedTuple, Self
 
@@ -33,7 +34,7 @@ from sklearn_shag.features import (
 from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentence, Sentences
 from sklearn_shag.utils._estimators import keep
-from sklearn_shag.utils._parallel import delayed, progress, run_parallel
+from sklearn_shag.utils._parallel import progress
 from sklearn_shag.utils._param_validation import LARGEST, Interval, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
@@ -103,8 +104,7 @@ class CRFParser(ArcParser):
         Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
         cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for parsing over chunks of sentences, and for training, which has
-        work for two: one learns arcs, one labels. What is learned is the same.
+        Number of joblib workers, for parsing over chunks of sentences.
     verbose : int, default=0
         1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
         all.
@@ -280,29 +280,21 @@ class CRFParser(ArcParser):
         return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch), None)
 
     def _learn(self, start, examples, chosen, validate, rng):
-        """Learn weights of arcs and of labels, which have nothing in common: side by side."""
-        templates, rate = start.templates, float(self.learning_rate)
-        passes = {"max_iter": self.max_iter, "batch_size": self.batch_size}
-        passes |= {"advice": f"learning_rate={self.learning_rate}"}
-        stopping = {"validate": validate, "patience": self.n_iter_no_change}
-
-        def learn(weights, faster, smallest, to_learn, seed, **stopping):
-            trainer = LinearTrainer(weights, templates, faster * rate, smallest, to_learn)
-            own = passes | stopping | {"rng": np.random.RandomState(seed), "advance": advance}
-            return run_passes(trainer, examples, chosen, **own)
-
-        arcs, labels, mask = start.weights
-        seeds = rng.randint(2**31, size=2)
-        of_arcs = arcs, 1.0, SMALLEST_OF_ARCS, trees_to_learn, seeds[0]
-        tasks = [delayed(learn)(*of_arcs, **stopping)]
-        if labels.size:
-            of_labels = labels, FASTER, SMALLEST_OF_LABELS, labels_to_learn, seeds[1]
-            tasks.append(delayed(learn)(*of_labels))
-        n_passes = len(tasks) * self.max_iter
-        with progress("Training", n_passes, "iterations", self.verbose) as advance:
-            (arcs, history), *others = run_parallel(tasks, self.n_jobs, in_place=True)
-        labels = others[0][0] if others else labels
-        return LinearWeights(arcs, labels, mask), {"templates_": templates.texts, **history}
+        """Learn weights of arcs, and then those of labels."""
+        (arcs, of_labels, mask), templates = start.weights, start.templates
+        rate = float(self.learning_rate)
+        with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
+            passes = {"max_iter": self.max_iter, "batch_size": self.batch_size, "rng": rng}
+            passes |= {"advice": f"learning_rate={self.learning_rate}", "advance": advance}
+            run = partial(run_passes, examples=examples, chosen=chosen, **passes)
+            trainer = LinearTrainer(arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn)
+            arcs, history = run(trainer, validate=validate, patience=self.n_iter_no_change)
+            if of_labels.size:
+                trainer = LinearTrainer(
+                    of_labels, templates, FASTER * rate, SMALLEST_OF_LABELS, labels_to_learn
+                )
+                of_labels, _ = run(trainer)
+        return LinearWeights(arcs, of_labels, mask), {"templates_": templates.texts, **history}
 
     def _kept(self):
         """What is known of columns, and templates for kernels."""
