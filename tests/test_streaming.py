@@ -323,6 +323,20 @@ def test_words_and_tags_are_counted_in_parts(folder, capsys, monkeypatch, size, 
         assert (folder / "parts.npz").read_bytes() == (folder / "whole.npz").read_bytes()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_training_on_a_pipe_with_a_name(folder, capsys, monkeypatch):
+    monkeypatch.setattr(_models, "KEPT", 2)
+    text = (folder / "in.conllu").read_bytes()
+    os.mkfifo(folder / "pipe.conllu")
+    writer = threading.Thread(target=(folder / "pipe.conllu").write_bytes, args=[text], daemon=True)
+    writer.start()
+    assert main(["train", str(folder / "pipe.conllu"), "-o", str(folder / "piped.npz")]) == 0
+    writer.join()
+    assert "from 60 sentences" in capsys.readouterr().out
+    assert main(["train", str(folder / "in.conllu"), "-o", str(folder / "read.npz")]) == 0
+    assert (folder / "piped.npz").read_bytes() == (folder / "read.npz").read_bytes()
+
+
 @over("parser", [CRFParser, BiaffineParser])
 def test_training_leaves_no_garbage(english, parser):
     """The command collects it seldom: cycles that held a batch each took 6 kB a token."""

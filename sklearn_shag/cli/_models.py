@@ -171,12 +171,13 @@ def verbosity():
 class _Treebank:
     """The trees of files, checked for a learner: each loop reads them anew.
 
-    Few of them stay in memory instead, and so does standard input, which can be read only once.
+    Few of them stay in memory instead, and so does what comes from a pipe, which can be read once.
     """
 
     def __init__(self, files, needs_heads):
         self.files, self.needs_heads = files, needs_heads
         self.n_sentences, self.kept = 0, []
+        self.is_file = all(p != STANDARD and os.path.isfile(expand_user(p)) for p in files)
 
     def __iter__(self):
         if self.kept:
@@ -186,7 +187,7 @@ class _Treebank:
     def _keep(self, trees):
         for tree in trees:
             self.kept.append(tree)
-            if self.n_sentences > KEPT and STANDARD not in self.files:
+            if self.n_sentences > KEPT and self.is_file:
                 self.kept = []
             yield tree
 
