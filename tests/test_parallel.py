@@ -5,6 +5,7 @@ import time
 from contextlib import contextmanager
 from unittest import mock
 
+import numpy as np
 import pytest
 import sklearn
 from joblib import Parallel, cpu_count, parallel_config
@@ -192,6 +193,17 @@ def test_tasks_know_the_configuration_of_scikit_learn():
     with sklearn.config_context(working_memory=7):
         configs = run_parallel([delayed(sklearn.get_config)() for _ in range(2)], 2)
     assert [config["working_memory"] for config in configs] == [7, 7]
+
+
+def test_threads_have_the_error_state_of_numpy():
+    both = threading.Barrier(2, timeout=60)
+
+    def look():
+        both.wait()  # so that neither thread does both
+        return np.geterr()["over"]
+
+    with np.errstate(over="ignore"):
+        assert run_parallel([delayed(look)() for _ in range(2)], 2) == ["ignore"] * 2
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

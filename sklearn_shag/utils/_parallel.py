@@ -9,6 +9,7 @@ from functools import cache
 from numbers import Integral
 from threading import Lock
 
+import numpy as np
 from joblib import effective_n_jobs, parallel_config
 from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 from joblib.parallel import ThreadingBackend, get_active_backend
@@ -238,13 +239,17 @@ def _run_in_threads(tasks, n_workers, backend, on_done):
     In that time hundreds of sentences are parsed.
     """
     nested_backend, n_nested = backend.get_nested_backend()
-    config = get_config()
+    config, errors = get_config(), np.geterr()
 
     queue = deque(enumerate(tasks))
     results = [None] * len(tasks)
 
     def work():
-        with parallel_config(backend=nested_backend, n_jobs=n_nested), config_context(**config):
+        with (
+            parallel_config(backend=nested_backend, n_jobs=n_nested),
+            config_context(**config),
+            np.errstate(**errors),
+        ):
             while queue:
                 try:
                     k, task = queue.popleft()
