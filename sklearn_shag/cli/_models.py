@@ -207,7 +207,7 @@ class _Treebank:
 
 
 def _lacks(tree):
-    """What a tree lacks to be learned from by whoever needs whole trees."""
+    """What a tree lacks to be whole, None if it is."""
     if tree.heads is None:
         return "no heads"
     return "words without heads" if UNKNOWN in tree.heads else None
@@ -272,24 +272,23 @@ def suggest(options):
         "arcs": (_list_arcs, lambda row: row["margin"]),
         "sentences": (_list_sentences, lambda row: -row["error_rate"]),
     }[options.by]
+
+    def list_part(part):
+        trees = transform([sentence.tree for sentence in part])
+        return list_rows(parser, trees, part, options.number)
+
     rows, part = [], []
     for part in in_chunks(iter_sentences(files), CHUNK):
-        if any(sentence.tree.heads is None or UNKNOWN in sentence.tree.heads for sentence in part):
-            rows += list_rows(parser, transform(_trees(part)), part, options.number)
-            rows = sorted(rows, key=doubt)[: options.number]
+        if any(_lacks(sentence.tree) for sentence in part):
+            rows = sorted([*rows, *list_part(part)], key=doubt)[: options.number]
     require_some(part, files)
-    if not rows:  # says what is wrong
-        list_rows(parser, transform(_trees(part)), part, options.number)
+    rows = rows or list_part(part)  # which says that nothing is in question
     if options.json:
         print(json.dumps({"files": files, "by": options.by, "suggestions": rows}, indent=2))
         return
     print("\t".join(rows[0]))
     for row in rows:
         print("\t".join(map(_cell, row.values())))
-
-
-def _trees(sentences):
-    return [sentence.tree for sentence in sentences]
 
 
 def _list_arcs(parser, trees, sentences, number):

@@ -14,11 +14,11 @@ from sklearn_shag.lexical._potentials import lexical_potentials, sample_words
 from sklearn_shag.lexical._statistics import (
     CountedWords,
     LexicalStatistics,
-    Lexicon,
     back_off,
     count_words,
     forget_rare,
     merge_words,
+    number_words,
 )
 from sklearn_shag.parsing import Scored, packed_unit_grammar
 from sklearn_shag.sequences import add_in_pairs, count_labels
@@ -217,16 +217,11 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         words = self._words_of(X := check_sentences(X)[0])
         trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
         words = list(chain.from_iterable(compress(words, trees.kept)))
-        known = sorted(set(zip(trees.codes.tolist(), words, strict=True)))
-        lexicon = Lexicon(np.array([tag for tag, _ in known]), trees.symbols.size)
-        codes = lexicon.encode(trees.codes, words, _code_of(known))
-        return CountedWords(
-            trees.symbols,
-            trees.labels,
-            count_labels(trees),
-            np.array([word for _, word in known], dtype=object),
-            count_words(codes, trees, lexicon, self._classes(trees.symbols)),
-        )
+        pairs = set(zip(trees.codes.tolist(), words, strict=True))
+        lexicon, known, code_of = number_words(pairs, trees.symbols.size)
+        codes = lexicon.encode(trees.codes, words, code_of)
+        statistics = count_words(codes, trees, lexicon, self._classes(trees.symbols))
+        return CountedWords(trees.symbols, trees.labels, count_labels(trees), known, statistics)
 
     def _learn(self, counted):
         """Take over what was counted."""
@@ -310,10 +305,6 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         return trees
 
 
-def _code_of(known):
-    return {pair: code for code, pair in enumerate(known)}
-
-
 def _prepare(words, statistics, backoff):
     known = zip(statistics.tags.tolist(), words.tolist(), strict=True)
-    return _code_of(known), back_off(statistics, float(backoff))
+    return {pair: code for code, pair in enumerate(known)}, back_off(statistics, float(backoff))

@@ -125,6 +125,29 @@ def check_words(statistics, name, symbols, words):
     check_positive(statistics.counts, f"{name}.counts")
 
 
+def number_words(pairs, n_tags):
+    """Give codes to words.
+
+    Parameters
+    ----------
+    pairs : set of (int, str)
+        Tags and words.
+    n_tags : int
+
+    Returns
+    -------
+    lexicon : Lexicon
+    words : ndarray of shape (n_words,), dtype object
+        In the order of their codes.
+    code_of : dict
+        The code of each pair.
+    """
+    known = sorted(pairs)
+    lexicon = Lexicon(np.array([tag for tag, _ in known], dtype=np.int64), n_tags)
+    words = np.array([word for _, word in known], dtype=object)
+    return lexicon, words, {pair: code for code, pair in enumerate(known)}
+
+
 def count_words(codes, trees, lexicon, classes):
     """Count the modifiers, and STOP, of every context.
 
@@ -202,9 +225,7 @@ def merge_words(parts):
         list(zip(tags[part.statistics.tags].tolist(), part.words.tolist(), strict=True))
         for tags, part in zip(own_tags, parts, strict=True)
     ]
-    known = sorted(set().union(*own_words))
-    code_of = {pair: code for code, pair in enumerate(known)}
-    lexicon = Lexicon(np.array([tag for tag, _ in known], dtype=np.int64), symbols.size)
+    lexicon, words, code_of = number_words(set().union(*own_words), symbols.size)
     classes, recoded = np.empty(symbols.size + 1, dtype=np.int64), []
     for tags, pairs, part in zip(own_tags, own_words, parts, strict=True):
         classes[np.append(tags, symbols.size)] = part.statistics.classes
@@ -217,7 +238,6 @@ def merge_words(parts):
         )
         recoded.append(_recode(part.statistics, codes.astype(np.int64)))
     statistics = _add_up(lexicon, classes, *map(np.concatenate, zip(*recoded, strict=True)))
-    words = np.array([word for _, word in known], dtype=object)
     return CountedWords(symbols, *merge_labels(parts, own_tags, symbols.size), words, statistics)
 
 

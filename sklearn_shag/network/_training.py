@@ -1,10 +1,10 @@
 """Training of the network: the loss of known trees, and Adam along its gradient."""
 
-from itertools import pairwise
 from math import cos, isfinite, nan, pi, sqrt
 
 import numpy as np
 
+from sklearn_shag.conditional import cut_into_batches
 from sklearn_shag.encoding import take_sentences
 from sklearn_shag.network._layers import Noise, with_roots
 from sklearn_shag.network._network import Scores, backward, forward, make_network
@@ -105,7 +105,9 @@ class Trainer:
 
     def learn(self, batch):
         """Take a step for a batch, and return the one of its losses that is shown, before."""
-        n_tokens, parts = batch.indptr[-1], cut(batch)
+        n_tokens, lengths = batch.indptr[-1], np.diff(batch.indptr)
+        chosen = cut_into_batches(lengths, np.arange(lengths.size), -(-n_tokens // N_PARTS))
+        parts = [take_sentences(batch, of_part) for of_part in chosen]
         tasks = zip(parts, self.noises, self.views, strict=False)
         found = self._run(delayed(learn_batch)(self.network, *task, n_tokens) for task in tasks)
         losses = np.sum(found, axis=0)
@@ -126,11 +128,8 @@ class Trainer:
             dtype=np.float32,
         )
         moved = self.gradient, self.values, self.first, self.second, self.averaged
-        cuts = np.linspace(0, self.values.size, N_PARTS + 1).astype(int)
-        self._run(
-            delayed(_adam)(settings, *(array[begin:end] for array in moved))
-            for begin, end in pairwise(cuts)
-        )
+        pieces = zip(*(np.array_split(array, N_PARTS) for array in moved), strict=True)
+        self._run(delayed(_adam)(settings, *piece) for piece in pieces)
         return losses[self.loss_shown]
 
     def _run(self, tasks):
@@ -150,13 +149,6 @@ class Trainer:
     def is_finite(self):
         """Tell whether nothing has left the range of numbers."""
         return bool(np.isfinite(self.values).all())
-
-
-def cut(batch):
-    """Cut a batch into the parts of a step: at most N_PARTS, of about as many tokens each."""
-    ends = batch.indptr[-1] * np.arange(1, N_PARTS) / N_PARTS
-    cuts = np.unique([0, *np.searchsorted(batch.indptr, ends), batch.indptr.size - 1])
-    return [take_sentences(batch, np.arange(*ends)) for ends in pairwise(cuts.tolist())]
 
 
 @table_kernel

@@ -185,8 +185,7 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
 
     Parameters
     ----------
-    sequences : None or HeadModifierSequences, default=None
-        Theirs, if they are at hand.
+    sequences : HeadModifierSequences
         Of all heads and directions, in any order.
     n_symbols : int
         Number of known symbols; the root symbol has the code ``n_symbols + 1``.

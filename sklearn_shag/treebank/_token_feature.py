@@ -173,7 +173,7 @@ class TokenFeature(TreeTransformer):
         """
         if self.rare_symbol == "":
             raise ValueError("The 'rare_symbol' parameter of TokenFeature must not be empty.")
-        _require_trees(X, "__iter__")
+        _check_collection(X, "__iter__")
         counts = Counter()
         silent = set(self._names())  # columns without values
         for tree, symbols in self._join(X):
@@ -217,7 +217,7 @@ class TokenFeature(TreeTransformer):
             As in `fit`.
         """
         check_is_fitted(self)
-        _require_trees(X, "__len__")  # a pipeline has been through it once
+        _check_collection(X, "__len__")  # a pipeline has been through it once
         all_symbols = [symbols for _, symbols in self._join(X)]
         if not all_symbols:
             raise ValueError(EMPTY)
@@ -279,9 +279,9 @@ class TokenFeature(TreeTransformer):
         ]
 
 
-def _require_trees(X, how):
+def _check_collection(X, method):
     """Refuse what cannot be walked through as the name of a method says."""
-    if isinstance(X, str | DependencyTree) or hasattr(X, "columns") or not hasattr(X, how):
+    if isinstance(X, str | DependencyTree) or hasattr(X, "columns") or not hasattr(X, method):
         raise TypeError(
             f"X must be a sequence of DependencyTree, got {type(X).__name__}. Pass a list of "
             f"trees, such as sklearn_shag.treebank.read_conllu(path) gives."

@@ -154,9 +154,8 @@ def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
     with one_thread():
         if n_workers > 1 and isinstance(backend, ThreadingBackend):
             return _run_in_threads(list(tasks), n_workers, backend, on_done)
-        if (
-            n_workers == 1 or in_place
-        ):  # joblib takes longer to call one function than a short sentence does
+        # To call one function joblib takes longer than a short sentence does.
+        if n_workers == 1 or in_place:
             return [_call(task) for task in _reporting(tasks, on_done)]
         return list(Parallel(n_jobs=n_jobs, prefer="threads")(_reporting(tasks, on_done)))
 
