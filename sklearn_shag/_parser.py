@@ -31,7 +31,7 @@ from sklearn_shag.parsing import (
     solve,
     solve_derivations,
 )
-from sklearn_shag.sequences import label_arcs, tabulate_labels
+from sklearn_shag.sequences import count_relations, find_contexts, tabulate_labels
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
 from sklearn_shag.utils._arrays import in_chunks, object_array, refuse_set
 from sklearn_shag.utils._estimators import keep
@@ -232,8 +232,22 @@ class Parser(BaseEstimator, ABC):
         labels : int ndarray of shape (n_tokens,)
             Places in `labels_`.
         """
+        table, places = self._look_up(batch, heads)
+        return table.labels[table.begins[places]]
+
+    def _label_proba(self, batch, heads):
+        """Say how probable each label is for given arcs, as an array of shape (n_tokens, n_labels).
+
+        That is as :meth:`_label_arcs` labels them, before it is corrected.
+        """
+        table, places = self._look_up(batch, heads)
+        counts = count_relations(table, places, self.labels_.size)
+        return counts / counts.sum(axis=1, keepdims=True)
+
+    def _look_up(self, batch, heads):
+        """Find what is known of the relations of arcs by the symbols at their ends."""
         table = keep(self, (self.label_counts_, self.symbols_), tabulate_labels)
-        return label_arcs(table, batch.codes, heads, batch.indptr)
+        return table, find_contexts(table, batch.codes, heads, batch.indptr)
 
     def _labeller(self, batch):
         """Say how to label given arcs of a chunk; None if no relations are known."""
@@ -271,12 +285,7 @@ class Parser(BaseEstimator, ABC):
             If the training trees had no relations, or `heads` are not those of trees over these
             sentences, or there are `allowed` arcs beside them.
         """
-        self._check_ready()
-        if not self._has_labels:
-            raise ValueError(
-                f"This {type(self).__name__} knows no relations: it was fitted on none. Fit it on "
-                f"trees with relations (deprels, the column DEPREL of CoNLL-U), on raw text as y."
-            )
+        self._check_labels()
         sentences, _ = check_sentences(X)
         if heads is None:
             return self._predict_parts(sentences, allowed)[1]
@@ -285,6 +294,55 @@ class Parser(BaseEstimator, ABC):
         batch, heads = self._batch(sentences), check_heads(sentences, heads, "heads")
         labels = self.labels_[self._label_arcs(batch, heads)]
         return object_array(list_heads(batch, None, labels))
+
+    def predict_label_proba(self, X: Sentences, heads: Heads | None = None) -> ObjectArray:
+        """Compute how probable each relation is for the arcs of predicted or given trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+        heads : None or sequence of length n_sentences, default=None
+            As for :meth:`predict_labels`.
+
+        Returns
+        -------
+        probabilities : object ndarray of shape (n_sentences,)
+            ``probabilities[i]`` has the shape (n_tokens_i, n_labels): of each token how probable
+            each of `labels_` is, given its head. Rows sum to 1.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`predict_labels`.
+
+        See Also
+        --------
+        predict_marginals : How probable heads are.
+
+        Examples
+        --------
+        >>> from sklearn_shag import CRFParser
+        >>> from sklearn_shag.datasets import load_english
+        >>> trees = load_english().data
+        >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
+        >>> probabilities = parser.predict_label_proba(trees[:1])[0]
+        >>> parser.labels_[probabilities.argmax(axis=1)][:3]
+        array(['det', 'nsubj', 'root'], dtype=object)
+        """
+        self._check_labels()
+        sentences, _ = check_sentences(X)
+        heads = self.predict(sentences) if heads is None else heads
+        batch, heads = self._batch(sentences), check_heads(sentences, heads, "heads")
+        return object_array(list_heads(batch, None, self._label_proba(batch, heads)))
+
+    def _check_labels(self):
+        self._check_ready()
+        if not self._has_labels:
+            raise ValueError(
+                f"This {type(self).__name__} knows no relations: it was fitted on none. Fit it on "
+                f"trees with relations (deprels, the column DEPREL of CoNLL-U), on raw text as y."
+            )
 
     def _predict_parts(self, sentences, allowed):
         """Predict heads, the labels of their arcs, and tags by the name of their column.

@@ -44,8 +44,8 @@ for _folder, _others in {
     "induction": "utils treebank encoding sequences operators automata parsing _parser learning "
     "conditional ensembles",
     # What stands on all of them.
-    "model_files": "utils treebank encoding sequences operators automata _dummy learning lexical "
-    "features conditional network ensembles induction",
+    "model_files": "utils treebank encoding sequences operators automata parsing _dummy learning "
+    "lexical features conditional network ensembles induction",
     "cli": "utils treebank encoding sequences parsing datasets metrics inspection _parser _dummy "
     "learning lexical conditional network ensembles induction model_files",
 }.items():

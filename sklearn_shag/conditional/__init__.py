@@ -7,8 +7,8 @@ from sklearn_shag.conditional._base import (
     ArcParser,
     ConditionalParser,
     KnownTrees,
-    best_labels,
     count_known_labels,
+    mask_scores,
     prepare_trees,
 )
 from sklearn_shag.conditional._crf import CRFParser

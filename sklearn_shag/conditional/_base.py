@@ -1,16 +1,19 @@
 """Parsers of the probability of trees given their sentences, and the trees they learn from."""
 
+from copy import copy
 from functools import partial
 from itertools import accumulate, compress
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.utils import check_random_state
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.conditional._passes import Examples, make_validation, set_aside
 from sklearn_shag.encoding import (
+    Batch,
     EncodedTrees,
     check_heads,
     check_sentences,
@@ -18,10 +21,18 @@ from sklearn_shag.encoding import (
     encode_columns,
     encode_labels,
     encode_sentences,
+    forget_rare,
     list_labels,
     take_sentences,
 )
-from sklearn_shag.parsing import list_marginals, over_chunks, projectivize
+from sklearn_shag.parsing import (
+    MIN_SENTENCES,
+    CalibratedMixin,
+    learn_calibrations,
+    list_marginals,
+    over_chunks,
+    projectivize,
+)
 from sklearn_shag.sequences import count_labels
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import is_collection, object_array
@@ -29,6 +40,9 @@ from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import Interval, StrOptions, check_sample_weight
 from sklearn_shag.utils._typing import FloatArray, ObjectArray
+
+# From so many tokens on trees are set aside to calibrate on, which costs neither time nor accuracy.
+MANY_TOKENS, SET_ASIDE = 100_000, 0.02
 
 
 class ConditionalParser(Parser):
@@ -54,12 +68,13 @@ class ConditionalParser(Parser):
         return self.conditional_log_likelihood(X, y)
 
 
-class ArcParser(ConditionalParser):
+class ArcParser(CalibratedMixin, ConditionalParser):
     """Conditional parser that knows no more than a score for each arc, and learns it in passes.
 
-    A subclass has the parameters below and `random_state`. Its `_start` says where training
-    begins, with what sentences hold or with what was learned before; `_learn` goes on from there,
-    and `_score_learned` says what is then known of sentences.
+    A subclass has the parameters below, `min_count` and `random_state`. Its `_start` says where
+    training begins, with what sentences hold or with what was learned before; `_learn` goes on from
+    there, and `_score_learned` says what is then known of sentences. `_score_labels` scores the
+    labels of given arcs.
     """
 
     _parameter_constraints = {
@@ -70,6 +85,7 @@ class ArcParser(ConditionalParser):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
+        "calibrate": ["boolean"],
     }
 
     _deterministic = True
@@ -89,6 +105,10 @@ class ArcParser(ConditionalParser):
         trees = prepare_trees(X, y, sample_weight, self.nonprojective)
         rng = check_random_state(self.random_state)
         fraction = self.validation_fraction if self.early_stopping else 0
+        # What goes on from an earlier fit has seen everything: its correction stays.
+        calibrates = self.calibrate and not (self.warm_start and hasattr(self, "weights_"))
+        if calibrates and not fraction and trees.indptr[-1] >= MANY_TOKENS:
+            fraction = SET_ASIDE
         chosen, held_out = set_aside(trees.kept.size, fraction, rng)
         start = self._start(trees, chosen, rng)
         examples = Examples(
@@ -99,21 +119,64 @@ class ArcParser(ConditionalParser):
             self._encode_tags(trees, start),
             trees.weights,
         )
-        score = partial(self._score_learned, start)
-        validate = make_validation(score, trees, examples, held_out)
+        validate, given = None, trees.given
+        if self.early_stopping:
+            score = partial(self._score_learned, start)
+            validate = make_validation(score, trees, examples, held_out)
         counts = {"n_lifted_": trees.n_lifted, "n_left_out_": trees.n_left_out}
         del trees  # unless they stay with the caller, their memory is free for training
-        weights, learned = self._learn(start, examples, chosen, validate, rng)
-        mask = mask_labels(examples.heads, examples.labels, weights.label_mask)
-        vars(self).update(
-            columns_=start.columns.names,
-            vocabulary_=start.vocabulary,
-            labels_=start.labels,
-            weights_=weights._replace(label_mask=mask),
-            **counts,
-            **learned,
-        )
+        learned = self._learn_from(start, examples, chosen, validate, rng)
+        if calibrates:
+            learned |= self._calibrate(start, examples, given, learned, chosen, held_out, rng)
+        elif not self.calibrate:
+            learned |= learn_calibrations([])
+        vars(self).update(learned, **counts)
         return self
+
+    def _learn_from(self, start, examples, chosen, validate, rng):
+        """Learn from some examples; return attributes."""
+        weights, learned = self._learn(start, examples, chosen, validate, rng)
+        known = take_sentences(examples, chosen)
+        mask = mask_labels(known.heads, known.labels, weights.label_mask)
+        return {
+            "columns_": start.columns.names,
+            "vocabulary_": start.vocabulary,
+            "labels_": start.labels,
+            "weights_": weights._replace(label_mask=mask),
+            **learned,
+        }
+
+    def _calibrate(self, start, examples, given, learned, chosen, held_out, rng):
+        """Learn to correct probabilities, on trees that were not learned from; return attributes.
+
+        These are trees that were set aside, or else those of each half, parsed by what is learned
+        from the other.
+        """
+        if held_out.size:
+            parts = [(learned, examples, held_out)]
+        elif chosen.size < MIN_SENTENCES:
+            parts = []
+        else:
+            halves = np.array_split(rng.permutation(chosen), 2)
+            parts = (
+                (*self._learn_half(start, examples, np.sort(half), rng), other)
+                for half, other in (halves, halves[::-1])
+            )
+        answers = []
+        for of_part, encoded, others in parts:
+            model = copy(self)
+            vars(model).update(of_part)
+            part = take_sentences(encoded._replace(heads=given), others)
+            batch = Batch(part.codes, part.indptr)
+            answers.append(model._answer(batch, part.heads, part.labels, part.weights))
+        return learn_calibrations(answers)
+
+    def _learn_half(self, start, examples, half, rng):
+        """Learn from half of the examples, encoded as if no others had been seen."""
+        known = take_sentences(examples, half).codes
+        codes = forget_rare(start.columns.names, examples.codes, known, self.min_count)
+        examples = examples._replace(codes=codes)
+        return self._learn_from(start, examples, half, None, rng), examples
 
     def _check_unchanged(self, **before):
         """Check that parameters which training cannot go on without are those of the last fit."""
@@ -128,6 +191,13 @@ class ArcParser(ConditionalParser):
     def _encode_tags(self, trees, start):
         """Encode the tags that are learned along; None if there are none."""
         return None
+
+    def _label_arcs(self, batch, heads):
+        return self._score_labels(batch, heads).argmax(axis=1)
+
+    def _label_proba(self, batch, heads):
+        scores = self._score_labels(batch, heads).astype(np.float64)
+        return self._correct_labels(softmax(scores, axis=1))
 
     def score_arcs(self, X: Sentences) -> ObjectArray:
         """Score all arcs of sentences.
@@ -346,9 +416,9 @@ def mask_labels(heads, labels, before):
     return mask
 
 
-def best_labels(scores, heads, mask):
-    """Choose the best labels of arcs, by scores of shape (n_arcs, n_labels), within a mask.
+def mask_scores(scores, heads, mask):
+    """Leave of the scores of labels of arcs, (n_arcs, n_labels), those within a mask.
 
     "root" is the relation of roots, and of nothing else: no score may say otherwise.
     """
-    return np.where(mask[(heads == 0).astype(int)], scores, -np.inf).argmax(axis=1)
+    return np.where(mask[(heads == 0).astype(int)], scores, -np.inf)

@@ -27,6 +27,7 @@ from sklearn_shag.encoding._columns import (
     check_name,
     choose_columns,
     encode_columns,
+    forget_rare,
     list_values,
     make_columns,
     name_of,

@@ -1,8 +1,10 @@
 """Columns of tokens: which a parser reads, what it knows of each, and both as whole numbers."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from sklearn_shag.treebank import (
     check_column_name,
     check_share,
 )
+from sklearn_shag.utils._messages import shorten, warn
 
 # With the tags of neighbours fine ones are too rare to learn from: UPOS is worth more than XPOS,
 # by 0.3 points of attachment in English to 2 in Tamil, where there are words too.
@@ -36,6 +39,8 @@ LONGEST_SILENCE = 20
 FEW_TOKENS = 60
 # The source of single features: the column feats, taken apart.
 FEATURES = "feats."
+# What a single word hardly has.
+_SPACED = re.compile(r"[^\W\d_]\s+[^\W\d_]")
 # Codes that every column has; its values follow.
 UNKNOWN, ROOT, OUTSIDE, FIRST = range(4)
 
@@ -303,7 +308,7 @@ def list_values(names, sentences, min_count):
         counts = Counter()
         for value, count in zip(values, np.bincount(places).tolist(), strict=True):
             counts[value] += count
-        least = min_count if name.partition(".")[0] in _OPEN else 1
+        least = _least(name, min_count)
         vocabulary[name] = sorted(value for value, count in counts.items() if count >= least)
     return vocabulary
 
@@ -331,9 +336,11 @@ def encode_columns(columns, sentences, indptr):
     Warns
     -----
     UnknownSymbolWarning
-        If more than 5 % of the tokens have unknown tags.
+        If more than 5 % of the tokens have no tag that is known, in any of the columns with tags.
+    UserWarning
+        If most sentences have tokens that look like text that was not split.
     """
-    n_tokens, encoded = int(indptr[-1]), []
+    n_tokens, encoded, tags = int(indptr[-1]), [], []
     rows = zip(*columns, _read_columns(columns.names, columns.readers, sentences), strict=True)
     for name, code_of, (source, _), (values, places, says_something) in rows:
         of_values = [code_of.get(value, UNKNOWN) for value in values]
@@ -348,12 +355,18 @@ def encode_columns(columns, sentences, indptr):
                 f"train a parser without it."
             )
         if name in TAGS:
-            meaningless = {UNKNOWN, code_of.get(MISSING, UNKNOWN)}
-            if not meaningless.isdisjoint(of_values):
-                n_meaningless = np.isin(np.array(of_values)[places], list(meaningless)).sum()
-                symbols = [map(values.__getitem__, places)]
-                check_share(n_meaningless, n_tokens, symbols, list(code_of))
+            silent = [code in (UNKNOWN, code_of.get(MISSING)) for code in of_values]
+            tags.append((name, values, places, code_of, silent))
+        elif name == "form":
+            _check_split(code_of, values, of_values, places, indptr)
         encoded.append((of_values, places))
+    if tags and all(any(silent) for *_, silent in tags):  # one column with tags says enough
+        untagged = np.logical_and.reduce(
+            [np.array(silent)[places] for *_, places, _, silent in tags]
+        )
+        name, values, places, code_of, _ = tags[0]
+        name, symbols = None if name == "symbol" else name, [map(values.__getitem__, places)]
+        check_share(untagged.sum(), n_tokens, symbols, list(code_of), name)
     if n_tokens <= FEW_TOKENS:
         rows = [list(map(of_values.__getitem__, places)) for of_values, places in encoded]
         return np.array(rows, dtype=np.int32).T.copy()
@@ -361,6 +374,58 @@ def encode_columns(columns, sentences, indptr):
     for k, (of_values, places) in enumerate(encoded):
         codes[:, k] = np.array(of_values, dtype=np.int32)[places]
     return codes
+
+
+def forget_rare(names, codes, known, min_count):
+    """Encode columns as if some tokens, `known`, were all that training has seen.
+
+    Parameters
+    ----------
+    names : tuple of str
+    codes, known : int ndarrays of shape (n_tokens, n_columns)
+    min_count : int
+        As for :func:`list_values`.
+
+    Returns
+    -------
+    codes : int ndarray of shape (n_tokens, n_columns)
+    """
+    codes = codes.copy()
+    for k, name in enumerate(names):
+        if name != VECTOR:  # these were learned elsewhere
+            counts = np.bincount(known[:, k], minlength=codes[:, k].max() + 1)
+            codes[counts[codes[:, k]] < _least(name, min_count), k] = UNKNOWN
+    return codes
+
+
+def _least(name, min_count):
+    """How often a value has to be seen to be known."""
+    return min_count if name.partition(".")[0] in _OPEN else 1
+
+
+def _check_split(code_of, values, of_values, places, indptr):
+    """Warn of text that was not split into tokens, unless the words of training look so too."""
+    unknown = [code == UNKNOWN and len(v) > 1 for v, code in zip(values, of_values, strict=True)]
+    if not any(unknown):
+        return
+    spaced = [new and bool(_SPACED.search(v)) for v, new in zip(values, unknown, strict=True)]
+    stopped = [
+        new and v[-1] == "." and v[-2].isalpha() for v, new in zip(values, unknown, strict=True)
+    ]
+    unsplit = np.zeros(indptr.size - 1, dtype=bool)
+    if any(spaced) and not any(map(_SPACED.search, code_of)):
+        unsplit |= np.logical_or.reduceat(np.array(spaced)[places], indptr[:-1])
+    if any(stopped) and "." in code_of:
+        unsplit |= np.array(stopped)[places][indptr[1:] - 1]
+    if 2 * unsplit.sum() > unsplit.size:
+        example = next(compress(values, map(or_, spaced, stopped)))
+        warn(
+            f"In {unsplit.sum()} of {unsplit.size} sentences text is not split into tokens, as in "
+            f"{shorten(example)}. A token is a word or a punctuation mark: 'It slept.' is the "
+            f"sequence 'It', 'slept', '.'. Split the text first, with spaCy, Stanza or UDPipe for "
+            f"example.",
+            UserWarning,
+        )
 
 
 def name_of(columns, codes, position, column):

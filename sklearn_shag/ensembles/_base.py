@@ -198,7 +198,12 @@ class Ensemble(ComposedParser):
             require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
         if sample_weight is not None:
             sample_weight = weights
-        names, members = zip(*self.estimators, strict=True)
+        vars(self).update(self._learn(self.estimators, sentences, y, sample_weight))
+        return self
+
+    def _learn(self, estimators, sentences, y, sample_weight):
+        """Fit copies of members; return attributes."""
+        names, members = zip(*estimators, strict=True)
         tasks = [
             delayed(_fit)(member, sentences, _heads_for(member, sentences, y), sample_weight)
             for member in members
@@ -207,8 +212,7 @@ class Ensemble(ComposedParser):
             fitted = run_parallel(tasks, self.n_jobs, lambda _: advance())
         named = Bunch()  # its __init__ would refuse the name self
         named.update(zip(names, fitted, strict=True))
-        self.named_estimators_ = named
-        return self
+        return {"named_estimators_": named}
 
     def _encode(self, sentences, symbols, indptr):
         """Encode sentences as each member does that is asked."""
@@ -226,6 +230,11 @@ class Ensemble(ComposedParser):
         place = self._labelling_member()
         parser = open_member(self.estimators_[place]).parser
         return parser._label_arcs(batch.of_member(place), heads)
+
+    def _label_proba(self, batch, heads):
+        place = self._labelling_member()
+        parser = open_member(self.estimators_[place]).parser
+        return parser._label_proba(batch.of_member(place), heads)
 
     def _labelling_member(self):
         """The place of the first member that has a weight and knows labels, None if none does."""

@@ -273,9 +273,9 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         code_of, _ = self._kept()
         return self.statistics_.lexicon.encode(tags, words, code_of)
 
-    def _label_arcs(self, batch, heads):
+    def _look_up(self, batch, heads):
         tags = self.statistics_.lexicon.all_tags[batch.codes]
-        return super()._label_arcs(batch._replace(codes=tags), heads)
+        return super()._look_up(batch._replace(codes=tags), heads)
 
     def _score(self, batch, rung=0):
         if rung:

@@ -28,6 +28,7 @@ from sklearn_shag.operators import (
     check_refined,
     check_shapes,
 )
+from sklearn_shag.parsing import LARGEST_SHARE, LARGEST_TEMPERATURE
 from sklearn_shag.sequences import (
     LabelCounts,
     SequenceStatistics,
@@ -76,6 +77,8 @@ _NUMBERS = {
     ),
     "seed_": (lambda _: (), 0, np.iinfo(np.int32).max),
     "rare_share_": (lambda _: (), 0, 1),
+    "temperatures_": (lambda _: (2,), 1 / LARGEST_TEMPERATURE, LARGEST_TEMPERATURE),
+    "uniform_shares_": (lambda _: (2,), 0, LARGEST_SHARE),
 }
 
 

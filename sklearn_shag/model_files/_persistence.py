@@ -362,7 +362,8 @@ def _restore_model(description, key, source, fitted):
 
 def _restore_attributes(cls, stored, key, source):
     expected, hints = _attributes(cls), _hints(cls)
-    if stored.keys() != expected.keys():
+    required = {name for name in expected if not hasattr(cls, name)}  # others came later
+    if not required <= stored.keys() <= expected.keys():
         raise ModelFileError(f"the attributes of a {cls.__name__} are {', '.join(expected)}")
     restored = dict.fromkeys(stored)  # in their order
     # Those that are checked or made with the help of others come after these.

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_shag.conditional import ArcParser
 from sklearn_shag.encoding import collect_labels, encode_labels
 from sklearn_shag.network._estimators import NetworkLearner, Start, read_tags
-from sklearn_shag.network._network import label, make_network, read
+from sklearn_shag.network._network import label_scores, make_network, read
 from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import StrOptions, fit_context
@@ -69,6 +69,13 @@ class BiaffineParser(NetworkLearner, ArcParser):
         Whether `fit` continues from the weights of the last one, with its columns, values, vectors
         of words, relations and tags, whatever the parameters say of them now; but layers and `tags`
         must be the same. The steps of Adam begin anew.
+    calibrate : bool, default=True
+        Whether to learn a correction under which probabilities mean what they say: of the heads
+        with the probability 0.8 four in five are right. It is learned on trees that were not
+        learned from: those set aside for `early_stopping`; of 100,000 tokens or more one sentence
+        in 50; else those of each half of the trees, parsed by what is learned from the other
+        half, which doubles the time of `fit`. Trees are the same, but with the decoder
+        "max_marginal". Less than 20 sentences are too few; `warm_start` leaves it as it is.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), the largest probability, or as by
@@ -100,6 +107,8 @@ class BiaffineParser(NetworkLearner, ArcParser):
         The column that they are of.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
+    temperatures_, uniform_shares_ : ndarrays of shape (2,)
+        How probabilities of heads and of their labels are corrected: 1 and 0 is not at all.
     loss_curve_ : list of float
         Of each iteration the mean of ``-log P(known heads | sentence)``, each before the step that
         it led to.
@@ -166,6 +175,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 2,
         warm_start: bool = False,
+        calibrate: bool = True,
         decoder: Literal["mbr", "max_marginal", "viterbi", "mst"] = "mbr",
         random_state: RandomSeed = None,
         max_tokens: int | None = None,
@@ -188,6 +198,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
+        self.calibrate = calibrate
         self.decoder = decoder
         self.random_state = random_state
         self.max_tokens = max_tokens
@@ -258,15 +269,18 @@ class BiaffineParser(NetworkLearner, ArcParser):
     def _score(self, batch, rung=0):
         if rung:
             return None
-        network, mask = self._kept()[2], self.weights_.label_mask
-        reading = read(network, batch)
-        labeller = partial(label, network, mask, reading, batch) if self._has_labels else None
-        scored = _score_reading(reading, batch, labeller)
+        reading = read(self._kept()[2], batch)
+        labeller = partial(self._label_read, reading, batch) if self._has_labels else None
+        scored = _score_reading(reading, batch, labeller)._replace(calibration=self._of_heads)
         return scored._replace(tags=reading.tags) if self.tags_.size else scored
 
-    def _label_arcs(self, batch, heads):
+    def _score_labels(self, batch, heads):
         network, mask = self._kept()[2], self.weights_.label_mask
-        return label(network, mask, read(network, batch), batch, heads)
+        return label_scores(network, mask, read(network, batch), batch.indptr, heads)
+
+    def _label_read(self, reading, batch, heads):
+        network, mask = self._kept()[2], self.weights_.label_mask
+        return label_scores(network, mask, reading, batch.indptr, heads).argmax(axis=1)
 
 
 def _score_reading(reading, batch, labeller):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.conditional import best_labels
+from sklearn_shag.conditional import mask_scores
 from sklearn_shag.network._layers import (
     SILENCE,
     embed,
@@ -168,22 +168,20 @@ def read(network, batch):
     return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def label(network, mask, reading, batch, heads):
-    """Label the arcs of whole trees over what was read."""
-    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
-        scores = label_scores(network, reading, batch.indptr, heads)
-    return best_labels(scores, heads, mask)
+def label_scores(network, mask, reading, indptr, heads):
+    """Score labels, (n_tokens, n_labels), of the arcs of whole trees over what was read.
 
-
-def label_scores(network, reading, indptr, heads):
-    """Score the labels, (n_tokens, n_labels), of the arcs of whole trees over what was read."""
+    Those that arcs of their kind cannot have, by the mask, are -inf.
+    """
     scores = np.empty_like(reading.label_heads, shape=(indptr[-1], network.sizes.n_labels))
-    for s, (begin, end) in enumerate(pairwise(indptr.tolist())):
-        rows = slice(begin + s, end + s + 1)
-        scores[begin:end], _ = score_labels(
-            network.parameters.labels,
-            reading.label_modifiers[rows],
-            reading.label_heads[rows],
-            (np.arange(1, end - begin + 1), heads[begin:end]),
-        )
-    return scores
+    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
+        for s, (begin, end) in enumerate(pairwise(indptr.tolist())):
+            rows = slice(begin + s, end + s + 1)
+            scores[begin:end], _ = score_labels(
+                network.parameters.labels,
+                reading.label_modifiers[rows],
+                reading.label_heads[rows],
+                (np.arange(1, end - begin + 1), heads[begin:end]),
+            )
+    scores = scores if np.isfinite(scores).all() else np.nan_to_num(scores)
+    return mask_scores(scores, heads, mask)

@@ -1,5 +1,12 @@
 """Charts: inside-outside sums, arc marginals, best trees and the values of given ones."""
 
+from sklearn_shag.parsing._calibration import (
+    LARGEST_SHARE,
+    LARGEST_TEMPERATURE,
+    MIN_SENTENCES,
+    CalibratedMixin,
+    learn_calibrations,
+)
 from sklearn_shag.parsing._chart import ChartResults, chart, over_chunks
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.parsing._losses import (

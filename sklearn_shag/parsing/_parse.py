@@ -33,6 +33,20 @@ SMALLEST_MARGINAL = 1e-12
 WITHOUT_MASS = ROUTES.index("none")
 
 
+class Calibration(NamedTuple):
+    """How the probabilities of the choices of a token, of heads or of labels, are corrected.
+
+    With temperature T and share e, p becomes ``(1 - e) p^(1/T) / Z + e / n``, where Z makes the
+    powers sum to 1 and n is the number of choices that are possible. The order of choices stays.
+    """
+
+    temperature: float
+    share: float
+
+
+EXACT = Calibration(1.0, 0.0)
+
+
 class Scored(NamedTuple):
     """What a parser knows of the sentences of a chunk, made before any chart is asked."""
 
@@ -41,6 +55,7 @@ class Scored(NamedTuple):
     label: Callable | None = None  # takes flat heads, returns the codes of the labels of their arcs
     tags: np.ndarray | None = None  # (n_tokens,), codes
     marginals: np.ndarray | None = None  # (n_arcs,), in place of grammar and potentials
+    calibration: Calibration = EXACT  # of marginals
     prune: float = 0.0  # of a grammar with refinements: below which marginal without them
 
 
@@ -97,6 +112,10 @@ def solve(score, want, batch):
         repair(marginals, factors)
     if batch.crossing is not None:
         forbid(marginals, batch.crossing)
+    if scored.calibration != EXACT:
+        lengths = np.diff(batch.indptr)
+        ends = np.concatenate([[0], np.cumsum(np.repeat(lengths + 1, lengths))])
+        calibrate(marginals, ends, *scored.calibration)
     return want(batch, scored, marginals)
 
 
@@ -299,6 +318,27 @@ def repair(marginals, factors):
                 total += row[h]
             for h in range(n):
                 row[h] /= total
+
+
+@table_kernel
+def calibrate(probabilities, ends, temperature, share):
+    """Correct the probabilities of each token in place, see Calibration; what is 0 stays 0.
+
+    Those of token t are ``probabilities[ends[t]:ends[t + 1]]``.
+    """
+    for t in range(ends.size - 1):
+        row = probabilities[ends[t] : ends[t + 1]]
+        largest, total, n_possible = 0.0, 0.0, 0
+        for k in range(row.size):
+            largest = max(largest, row[k])
+        for k in range(row.size):
+            if row[k] > 0:
+                row[k] = (row[k] / largest) ** (1 / temperature)
+                total += row[k]
+                n_possible += 1
+        for k in range(row.size):
+            if row[k] > 0:
+                row[k] = (1 - share) * row[k] / total + share / n_possible
 
 
 @table_kernel

@@ -15,8 +15,9 @@ from sklearn_shag.sequences._labels import (
     LabelCounts,
     check_label_counts,
     count_labels,
+    count_relations,
+    find_contexts,
     join_names,
-    label_arcs,
     merge_labels,
     tabulate_labels,
 )

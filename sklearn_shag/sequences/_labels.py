@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import RIGHT, Alphabet, arcs_of_heads
+from sklearn_shag.encoding import RIGHT, Alphabet, arcs_of_heads, places_of
 from sklearn_shag.utils._arrays import check_codes, check_positive, check_shapes
 from sklearn_shag.utils._typing import FloatArray, IntArray
 
 EITHER = 2  # the direction of arcs pooled over both
+EVERYTHING = np.iinfo(np.int64).max  # the number of what is known of all arcs
 
 # What an arc is looked up by, in turn: whether arcs are pooled over heads (but for the root symbol,
 # whose arcs have a relation of their own), over directions and over modifiers.
@@ -64,23 +65,25 @@ class LabelCounts(NamedTuple):
 
 
 class LabelTable(NamedTuple):
-    """The most frequent relation of arcs, by what is known of them.
+    """How frequent relations of arcs are, by what is known of them.
 
     Attributes
     ----------
     n_symbols : int
     contexts : int ndarray of shape (n_contexts,)
-        Numbers of contexts that were seen, ascending.
-    labels : int ndarray of shape (n_contexts,)
-        The most frequent relation in each.
-    default : int
-        That of all arcs.
+        Numbers of contexts that were seen, ascending; the last one, the largest number, is that of
+        all arcs.
+    begins : int ndarray of shape (n_contexts + 1,)
+        Where the relations of each begin, the most frequent one first, of equals the first.
+    labels : int ndarray of shape (n_cells,)
+    counts : ndarray of shape (n_cells,)
     """
 
     n_symbols: int
     contexts: IntArray
+    begins: IntArray
     labels: IntArray
-    default: int
+    counts: FloatArray
 
 
 def check_label_counts(counts, name, symbols, labels):
@@ -174,7 +177,7 @@ def add_up(shape, *rows):
 
 
 def tabulate_labels(counts, symbols):
-    """Find the most frequent relation in every context; of equals the first.
+    """Count the relations of every context.
 
     Parameters
     ----------
@@ -186,20 +189,21 @@ def tabulate_labels(counts, symbols):
     -------
     table : LabelTable
     """
-    arcs, n_symbols = counts[:3], symbols.size
-    contexts = np.concatenate([_number(n_symbols, *arcs, *pooled) for pooled in BACK_OFF])
-    rows = np.tile(counts.labels, len(BACK_OFF)), np.tile(counts.counts, len(BACK_OFF))
-    n_labels = counts.labels.max() + 1
-    cells, inverse = np.unique(contexts * n_labels + rows[0], return_inverse=True)
-    contexts, labels = np.divmod(cells, n_labels)
-    order = np.lexsort((-np.bincount(inverse, weights=rows[1]), contexts))
-    contexts, first = np.unique(contexts[order], return_index=True)
-    default = np.bincount(counts.labels, weights=counts.counts).argmax()
-    return LabelTable(n_symbols, contexts, labels[order][first], int(default))
+    arcs, n_symbols, n_pools = counts[:3], symbols.size, len(BACK_OFF) + 1
+    contexts = [_number(n_symbols, *arcs, *pooled) for pooled in BACK_OFF]
+    contexts = np.concatenate([*contexts, np.full(counts.labels.size, EVERYTHING)])
+    labels, n_labels = np.tile(counts.labels, n_pools), counts.labels.max() + 1
+    contexts, inverse = np.unique(contexts, return_inverse=True)
+    cells, inverse = np.unique(inverse * n_labels + labels, return_inverse=True)
+    sums = np.bincount(inverse, weights=np.tile(counts.counts, n_pools))
+    of_cells, labels = np.divmod(cells, n_labels)
+    order = np.lexsort((-sums, of_cells))
+    begins = np.searchsorted(of_cells, np.arange(contexts.size + 1))
+    return LabelTable(n_symbols, contexts, begins, labels[order], sums[order])
 
 
-def label_arcs(table, codes, heads, indptr):
-    """Look up the relation of every arc, from what is known of it to what is known of all arcs.
+def find_contexts(table, codes, heads, indptr):
+    """Look up the context of every arc, from what is known of it to what is known of all arcs.
 
     Parameters
     ----------
@@ -210,18 +214,28 @@ def label_arcs(table, codes, heads, indptr):
 
     Returns
     -------
-    labels : int ndarray of shape (n_tokens,)
+    places : int ndarray of shape (n_tokens,)
+        Among the contexts of the table.
     """
     arcs = _list_arcs(codes, heads, indptr, table.n_symbols)
-    labels = np.full(codes.size, table.default)
+    found_at = np.full(codes.size, table.contexts.size - 1)
     missing = np.arange(codes.size)
     for pooled in BACK_OFF:
         contexts = _number(table.n_symbols, *(part[missing] for part in arcs), *pooled)
         places = np.searchsorted(table.contexts, contexts)
-        found = table.contexts.take(places, mode="clip") == contexts
-        labels[missing[found]] = table.labels[places[found]]
+        found = table.contexts[places] == contexts
+        found_at[missing[found]] = places[found]
         missing = missing[~found]
-    return labels
+    return found_at
+
+
+def count_relations(table, places, n_labels):
+    """List how often arcs of contexts have each relation, (n_tokens, n_labels)."""
+    counts = np.zeros((places.size, n_labels))
+    begins, cells = places_of(table.begins, places)
+    rows = np.repeat(np.arange(places.size), np.diff(begins))
+    counts[rows, table.labels[cells]] = table.counts[cells]
+    return counts
 
 
 def _list_arcs(codes, heads, indptr, n_symbols):

@@ -195,7 +195,7 @@ class UnknownSymbolWarning(UserWarning):
     """
 
 
-def check_share(n_meaningless, n_tokens, symbols, known):
+def check_share(n_meaningless, n_tokens, symbols, known, column=None):
     """Warn of symbols that say nothing to a grammar, and refuse sentences without any others.
 
     Parameters
@@ -208,6 +208,8 @@ def check_share(n_meaningless, n_tokens, symbols, known):
         The symbols of each sentence.
     known : sequence of str
         What the grammar knows.
+    column : None or str, default=None
+        Which column they are of, if several are read.
 
     Raises
     ------
@@ -223,17 +225,18 @@ def check_share(n_meaningless, n_tokens, symbols, known):
             f"has no values. Tag the text first, or choose a column that has values."
         )
     known = [symbol for symbol in known if symbol != MISSING]
+    of_column = "" if column is None else f" in the column {column!r}"
     for symbol in known:
         del counts[symbol]
     if set(counts) == {MISSING}:
         problem = (
-            f"have the symbol {MISSING!r}, which stands for a missing value and says nothing to "
-            f"the grammar. Tag the text first, or choose a column that has values."
+            f"have the symbol {MISSING!r}{of_column}, which stands for a missing value and says "
+            f"nothing to the grammar. Tag the text first, or choose a column that has values."
         )
     else:
         examples = [f"{shorten(symbol)} ({count})" for symbol, count in counts.most_common()]
         problem = (
-            f"have symbols that say nothing to the grammar: {_join(examples)}. It knows "
+            f"have symbols{of_column} that say nothing to the grammar: {_join(examples)}. It knows "
             f"{_join(list(map(shorten, known)))}. Tag the text as the training trees were, or "
             f"choose the same columns."
         )
