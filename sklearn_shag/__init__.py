@@ -31,6 +31,7 @@ _MODULES = {
     "LexicalizedSHAG": "lexical._lexicalized",
     "MixtureSHAG": "induction._mixture",
     "ModelFileError": "model_files._archive",
+    "ParserPipeline": "ensembles._pipeline",
     "ProductSHAG": "ensembles._product",
     "RefinedSHAG": "learning._refined",
     "SpectralAutomaton": "automata._spectral",
@@ -38,6 +39,7 @@ _MODULES = {
     "SpectralSHAGCV": "learning._spectral_cv",
     "Tagger": "network._tagger",
     "load_model": "model_files._persistence",
+    "make_parser_pipeline": "ensembles._pipeline",
     "save_model": "model_files._persistence",
 }
 _FOLDERS = (
@@ -63,6 +65,8 @@ if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag.conditional._crf import CRFParser as CRFParser
     from sklearn_shag.conditional._tuned import ConditionalSHAG as ConditionalSHAG
     from sklearn_shag.ensembles._averaged import AveragedSHAG as AveragedSHAG
+    from sklearn_shag.ensembles._pipeline import ParserPipeline as ParserPipeline
+    from sklearn_shag.ensembles._pipeline import make_parser_pipeline as make_parser_pipeline
     from sklearn_shag.ensembles._product import ProductSHAG as ProductSHAG
     from sklearn_shag.induction._concave import ConcaveParser as ConcaveParser
     from sklearn_shag.induction._dmv import DMV as DMV

@@ -20,9 +20,9 @@ from sklearn_shag.parsing import (
     decode,
     find_impossible,
     kept_relations,
+    list_corrected,
     list_heads,
     list_log_partitions,
-    list_marginals,
     list_parts,
     make_trees,
     over_chunks,
@@ -147,8 +147,9 @@ class Parser(BaseEstimator, ABC):
         -----
         Theory, eq. 25. Marginals of signed operators may leave [0, 1]. They are clipped
         at 1e-12 from below and each row is divided by its sum; all decoders but "viterbi"
-        decode from exactly what is returned here. Where Z, the total mass of the trees of
-        a sentence, is zero, or it or a marginal is not finite, the grammar in
+        decode from these. What parsers with the parameter `calibrate` have learned of their
+        probabilities corrects them after that, so that trees stay as they are. Where Z, the total
+        mass of the trees of a sentence, is zero, or it or a marginal is not finite, the grammar in
         `fallback_operators_` is used.
 
         Z is a sum over projective trees. Where `allowed` leaves none but others, which is an
@@ -156,7 +157,7 @@ class Parser(BaseEstimator, ABC):
         forbids is set to 0, and each row is divided by its sum.
         """
         batch = self._batch(X, allowed)
-        task = partial(solve, self._score, list_marginals)
+        task = partial(solve, self._score, list_corrected)
         return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:

@@ -1,5 +1,6 @@
 """All estimators, each listed once: the tests that all must pass draw from here."""
 
+import copy
 import itertools
 from dataclasses import dataclass
 
@@ -199,6 +200,14 @@ def learned(model):
     if isinstance(model, dict):
         return {name: learned(value) for name, value in model.items()}
     return model
+
+
+def uncorrected(parser):
+    """A copy of a fitted parser whose probabilities are those of its model."""
+    parser = copy.copy(parser)
+    if hasattr(parser, "temperatures_"):
+        parser.temperatures_, parser.uniform_shares_ = np.ones(2), np.zeros(2)
+    return parser
 
 
 def assert_same_model(one, other):

@@ -76,7 +76,7 @@ def frozen(parsers, **options):
 
 @pytest.mark.parametrize("weights", [None, [1, 2, 0.5], np.array([5, 0, 5])])
 def test_marginals_are_the_mean_of_those_of_the_members(train, test, fitted, weights):
-    model = AveragedSHAG(members(), weights=weights).fit(train)
+    model = AveragedSHAG(members(), weights=weights, calibrate=False).fit(train)
     by_hand = np.ones(3) if weights is None else weights
     of_members = [parser.predict_marginals(test) for parser in fitted]
     for found, *parts in zip(model.predict_marginals(test), *of_members, strict=True):
@@ -123,7 +123,7 @@ def test_the_average_of_one_is_that_one(english, test, name):
 def test_a_member_of_weight_zero_is_not_asked(train, test, fitted, monkeypatch):
     asked = []
     monkeypatch.setattr(SpectralSHAG, "predict_marginals", lambda *_: asked.append(1))
-    model = AveragedSHAG(members(), weights=[3, 0, 0]).fit(train)
+    model = AveragedSHAG(members(), weights=[3, 0, 0], calibrate=False).fit(train)
     assert same(model.predict_marginals(test), fitted[0].predict_marginals(test))
     assert not asked
     model.named_estimators_["spectral"].predict_marginals(test)
@@ -131,7 +131,7 @@ def test_a_member_of_weight_zero_is_not_asked(train, test, fitted, monkeypatch):
 
 
 def test_weights_and_decoder_may_change_after_fit(train, test, fitted):
-    model = AveragedSHAG(members()).fit(train)
+    model = AveragedSHAG(members(), calibrate=False).fit(train)
     before = model.predict_marginals(test)
     model.set_params(weights=[0, 1, 0])
     assert same(model.predict_marginals(test), fitted[1].predict_marginals(test))
@@ -224,7 +224,7 @@ def test_members_may_read_other_columns(train, test):
     fine = make_pipeline(
         None, TokenFeature("xpos"), "passthrough", make_pipeline(SpectralSHAG(3, smoothing=5))
     )
-    model = AveragedSHAG([("coarse", coarse), ("fine", fine)]).fit(train)
+    model = AveragedSHAG([("coarse", coarse), ("fine", fine)], calibrate=False).fit(train)
     parts = []
     for feature, parser in [(coarse[0], coarse[1]), (fine[1], fine[3][0])]:
         alone = clone(parser).fit(clone(feature).fit_transform(train))
@@ -296,8 +296,9 @@ def test_weights_of_sentences_reach_the_parsers(train):
 
 
 def test_averages_of_averages(train, test, fitted):
-    inner = AveragedSHAG(members()[:2])
-    model = AveragedSHAG([("inner", inner), members()[2]], weights=[2, 1]).fit(train)
+    inner = AveragedSHAG(members()[:2], calibrate=False)
+    both = [("inner", inner), members()[2]]
+    model = AveragedSHAG(both, weights=[2, 1], calibrate=False).fit(train)
     for found, *parts in zip(
         *(each.predict_marginals(test) for each in (model, *fitted)), strict=True
     ):
@@ -313,7 +314,7 @@ def test_parameters_of_members_have_names():
     assert params["spectral"] is model.estimators[1][1]
     assert params["spectral__n_states"] == 3
     assert model.get_params(deep=False).keys() == {
-        *("estimators", "weights", "decoder", "max_tokens", "n_jobs", "verbose")
+        *("estimators", "weights", "calibrate", "decoder", "max_tokens", "n_jobs", "verbose")
     }
     model.set_params(spectral__n_states=5, single=SpectralSHAG(7), weights=[1, 1, 2])
     assert model.estimators[1][1].n_states == 5

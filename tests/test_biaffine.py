@@ -18,8 +18,10 @@ from tests.test_crf import hide
 
 def small(columns=("upos", "form"), **parameters):
     """A parser that is trained in a moment."""
-    settings = {"hidden_layer_sizes": [16], "max_iter": 4, "random_state": 0, **parameters}
-    return BiaffineParser(list(columns) if isinstance(columns, tuple) else columns, **settings)
+    settings = {"hidden_layer_sizes": [16], "max_iter": 4, "calibrate": False, "random_state": 0}
+    return BiaffineParser(
+        list(columns) if isinstance(columns, tuple) else columns, **settings | parameters
+    )
 
 
 @pytest.fixture

@@ -1,34 +1,26 @@
-"""Calibration of arc marginals: against scikit-learn, plain loops and a calibrated parser."""
+"""Probabilities that mean what they say: the correction, how it is learned, and what it leaves."""
+
+import copy
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.calibration import calibration_curve
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.frozen import FrozenEstimator
 
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
-from sklearn_shag.inspection import (
-    ArcCalibrationDisplay,
-    CalibrationBins,
-    expected_calibration_error,
-)
-from sklearn_shag.treebank import TokenFeature
-from tests.faults import not_refused
+from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, SpectralSHAG
+from sklearn_shag.encoding import encode_columns, forget_rare, list_values, make_columns
+from sklearn_shag.inspection import expected_calibration_error
+from sklearn_shag.parsing._calibration import Answers, learn_calibrations
+from sklearn_shag.parsing._parse import calibrate
+from tests.estimators import ESTIMATORS, same
+from tests.loops import over
 
-plt = pytest.importorskip("matplotlib.pyplot")
-plt.switch_backend("agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
+ATTRIBUTES = ("temperatures_", "uniform_shares_")
 
 
 @pytest.fixture(scope="module")
-def model(english):
-    return SpectralSHAG(4).fit(english[:200])
+def trees(english):
+    return english[:100]
 
 
 @pytest.fixture(scope="module")
@@ -36,173 +28,189 @@ def test(english):
     return english[200:300]
 
 
-def confidence_by_loop(test, marginals, heads):
-    right, probabilities = [], []
-    for tree, of_sentence, found in zip(test, marginals, heads, strict=True):
-        for m, head in enumerate(tree.heads):
-            if head != -1:
-                right.append(head == found[m])
-                probabilities.append(of_sentence[m, found[m]])
-    return np.array(right), np.array(probabilities)
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
 
 
-def ece_by_loop(right, probabilities, n_bins):
-    error = 0.0
-    for low in range(n_bins):
-        inside = (probabilities > low / n_bins) & (probabilities <= (low + 1) / n_bins)
-        if inside.any():
-            distance = abs(right[inside].mean() - probabilities[inside].mean())
-            error += inside.mean() * distance
-    return error
+def make_linear(**settings):
+    return CRFParser(["upos", "form"], n_features=2**14, random_state=0, **settings)
 
 
-def test_against_a_loop(model, test):
-    marginals, heads = model.predict_marginals(test), model.predict(test)
-    for n_bins in (1, 4, 10):
-        expected = ece_by_loop(*confidence_by_loop(test, marginals, heads), n_bins)
-        found = expected_calibration_error(test, marginals, heads, n_bins=n_bins)
-        assert_allclose(found, expected, rtol=1e-10, err_msg=f"{n_bins} bins")
-        assert 0.005 < found < 0.2
+def make_average(**settings):
+    members = [("linear", make_linear(**settings)), ("spectral", SpectralSHAG(2))]
+    return AveragedSHAG(members, **settings)
 
 
-@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
-def test_bins_are_those_of_scikit_learn(model, test, strategy):
-    marginals, heads = model.predict_marginals(test), model.predict(test)
-    right, probabilities = confidence_by_loop(test, marginals, heads)
-    accuracies, confidences = calibration_curve(right, probabilities, n_bins=7, strategy=strategy)
-    bins = ArcCalibrationDisplay.from_predictions(
-        test, marginals, heads, n_bins=7, strategy=strategy
-    ).bins
-    assert_allclose(bins.accuracies, accuracies, rtol=1e-12)
-    assert_allclose(bins.confidences, confidences, rtol=1e-12)
-    assert bins.counts.sum() == right.size
-    if strategy == "quantile":
-        assert np.ptp(bins.counts) < 0.2 * right.size
+@pytest.fixture(scope="module")
+def corrected(trees):
+    return {make: make().fit(trees) for make in (make_linear, make_average)}
 
 
-def test_most_probable_heads_stand_in(model, test):
-    marginals = model.predict_marginals(test)
-    heads = [part.argmax(axis=1) for part in marginals]
-    expected = ece_by_loop(*confidence_by_loop(test, marginals, heads), 10)
-    assert_allclose(expected_calibration_error(test, marginals), expected, rtol=1e-10)
-    assert any(np.any(a != b) for a, b in zip(heads, model.predict(test), strict=True))
-    assert expected != expected_calibration_error(test, marginals, model.predict(test))
+def by_hand(row, temperature, share):
+    powers = np.where(row > 0, row, 0) ** (1 / temperature)
+    return (1 - share) * powers / powers.sum() + share * (row > 0) / (row > 0).sum()
 
 
-def test_a_grammar_is_calibrated_on_its_own_trees(english):
-    """Its probabilities are the truth about trees that it draws. Squared, they claim too much."""
-    grammar = DeterministicSHAG(smoothing=1).fit(english)
-    trees = grammar.sample(1000, random_state=0)
-    marginals, heads = grammar.predict_marginals(trees), grammar.predict(trees)
-    squared = [part**2 / (part**2).sum(axis=1, keepdims=True) for part in marginals]
-    assert expected_calibration_error(trees, marginals, heads) < 0.01
-    assert expected_calibration_error(trees, squared, heads) > 0.04
+def test_the_correction_is_its_formula(rng):
+    sizes = rng.integers(1, 8, 50)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    given = rng.random(ends[-1]) * (rng.random(ends[-1]) < 0.7)
+    given[ends[:-1]] += 1e-9  # something is possible everywhere
+    for temperature, share in ((1.7, 0.1), (0.3, 0.0), (1.0, 0.5)):
+        found = given.copy()
+        calibrate(found, ends, temperature, share)
+        rows = zip(np.split(found, ends[1:-1]), np.split(given, ends[1:-1]), strict=True)
+        for after, before in rows:
+            assert_allclose(after, by_hand(before, temperature, share), rtol=1e-12)
+            assert_array_equal(np.argsort(after, kind="stable"), np.argsort(before, kind="stable"))
+            assert_allclose(after.sum(), 1)
 
 
-def test_perfect_and_wrong():
-    certain = [np.array([[0, 0, 1.0], [1.0, 0, 0]])]
-    assert expected_calibration_error([[2, 0]], certain) == 0.0
-    assert expected_calibration_error([[0, 1]], certain) == 1.0
-    assert expected_calibration_error([[2, -1]], certain) == 0.0
-    assert expected_calibration_error([[0, 1]], certain, [[0, 1]]) == 1.0  # they have probability 0
+def test_what_was_distorted_is_put_right(rng):
+    """Choices that were drawn from known probabilities find them again."""
+    n_tokens, n_choices, temperature, share = 40_000, 5, 0.6, 0.04
+    raw = rng.dirichlet(np.full(n_choices, 0.5), n_tokens)
+    truth = np.array([by_hand(row, 1 / temperature, share) for row in raw])
+    true = (truth.cumsum(axis=1) < rng.random((n_tokens, 1))).sum(axis=1)
+    true[::7] = -1
+    answers = Answers(raw.ravel(), np.full(n_tokens, n_choices), true, np.ones(n_tokens))
+    found = learn_calibrations([(answers, answers)])
+    assert_allclose(found["temperatures_"], 1 / temperature, rtol=0.03)
+    assert_allclose(found["uniform_shares_"], share, atol=0.01)
+    assert_array_equal(learn_calibrations([])["temperatures_"], 1)
+    unknown = answers._replace(true=np.full(n_tokens, -1))
+    assert_array_equal(learn_calibrations([(unknown, unknown)])["uniform_shares_"], 0)
 
 
-def test_edges_belong_to_the_lower_bin():
-    marginals = [np.array([[0, 0, 0.5, 0.5], [1.0, 0, 0, 0], [0.4, 0, 0.6, 0]])]
-    bins = ArcCalibrationDisplay.from_predictions([[2, 0, 2]], marginals, n_bins=2).bins
-    assert_allclose(bins.confidences, [0.5, 0.8])
-    assert bins.counts.tolist() == [1, 2]
+@over("make", [make_linear, make_average])
+def test_trees_stay(corrected, trees, test, make):
+    """Weights too; probabilities of heads and of labels alone are others."""
+    model, raw = copy.copy(corrected[make]), make(calibrate=False).fit(trees)
+    for decoder in ("mbr", "max_marginal", "mst"):
+        model.set_params(decoder=decoder)
+        raw.set_params(decoder=decoder)
+        assert same(model.predict(test), raw.predict(test))
+    assert same(model.predict_labels(test), raw.predict_labels(test))
+    assert not same(model.predict_marginals(test), raw.predict_marginals(test))
+    parts = zip(model.predict_marginals(test[:5]), raw.predict_marginals(test[:5]), strict=True)
+    for found, given in parts:
+        for after, before in zip(found, given, strict=True):
+            expected = by_hand(before, model.temperatures_[0], model.uniform_shares_[0])
+            assert_allclose(after, expected, rtol=1e-9)
+    if make is make_linear:
+        assert_array_equal(model.weights_.arcs, raw.weights_.arcs)
+    for name in ATTRIBUTES:
+        setattr(model, name, getattr(raw, name))
+    assert same(model.predict_marginals(test), raw.predict_marginals(test))
+    assert same(model.predict_label_proba(test), raw.predict_label_proba(test))
 
 
-def test_tokens_without_a_true_head_do_not_count(model, test):
-    rng = np.random.default_rng(0)
-    partial = [t.with_heads(np.where(rng.uniform(size=len(t)) < 0.5, -1, t.heads)) for t in test]
-    marginals, heads = model.predict_marginals(test), model.predict(test)
-    right, probabilities = confidence_by_loop(partial, marginals, heads)
-    assert right.size < 0.6 * sum(map(len, test))
-    found = expected_calibration_error(partial, marginals, heads)
-    assert_allclose(found, ece_by_loop(right, probabilities, 10), rtol=1e-10)
-    display = ArcCalibrationDisplay.from_estimator(model, partial)
-    assert_allclose(display.bins.expected_error, found, rtol=1e-12)
+def test_what_is_too_sure_learns_that_it_is(english, trees):
+    """A network that has gone over few trees too often."""
+    test = english[100:]
+    settings = {"hidden_layer_sizes": [32], "max_iter": 25, "random_state": 0}
+    raw = BiaffineParser(["upos", "form"], calibrate=False, **settings).fit(trees[:80])
+    model = BiaffineParser(["upos", "form"], **settings).fit(trees[:80])
+    assert model.temperatures_[0] > 1.1
+    before, after = (
+        expected_calibration_error(test, each.predict_marginals(test), each.predict(test))
+        for each in (raw, model)
+    )
+    assert after < 0.7 * before
 
 
-class TestDisplay:
-    def test_what_is_drawn(self, model, test):
-        display = ArcCalibrationDisplay.from_estimator(model, test, n_bins=5)
-        expected = ArcCalibrationDisplay.from_predictions(
-            test, model.predict_marginals(test), model.predict(test), n_bins=5
-        )
-        for one, other in zip(display.bins, expected.bins, strict=True):
-            assert_array_equal(one, other)
-        assert_array_equal(display.line_.get_xdata(), display.bins.confidences)
-        assert_array_equal(display.line_.get_ydata(), display.bins.accuracies)
-        places = np.column_stack([display.bins.confidences, display.bins.accuracies])
-        assert_allclose(display.points_.get_offsets(), places)
-        assert_array_equal(np.argsort(display.points_.get_sizes()), np.argsort(display.bins.counts))
-        assert display.figure_ is display.ax_.figure
-        labels = display.ax_.get_legend_handles_labels()[1]
-        error = f"ECE {display.bins.expected_error:.3f}"
-        assert labels == ["perfectly calibrated", f"SpectralSHAG ({error})"]
-        assert expected.ax_.get_legend_handles_labels()[1] == ["perfectly calibrated", error]
-
-    def test_several_on_the_same_axes(self, model, test, english):
-        one = ArcCalibrationDisplay.from_estimator(model, test, name="one")
-        other = DeterministicSHAG().fit(english[:200])
-        two = ArcCalibrationDisplay.from_estimator(other, test, name="two", ax=one.ax_)
-        assert two.ax_ is one.ax_
-        labels = one.ax_.get_legend_handles_labels()[1]
-        assert [label.split(" (")[0] for label in labels] == ["perfectly calibrated", "one", "two"]
-        assert_array_equal(one.plot().line_.get_xdata(), one.bins.confidences)
-
-    def test_pipelines(self, test, english):
-        pipeline = make_pipeline(TokenFeature("xpos"), DeterministicSHAG()).fit(english[:200])
-        display = ArcCalibrationDisplay.from_estimator(pipeline, test)
-        expected = ArcCalibrationDisplay.from_estimator(
-            pipeline[-1], pipeline[0].transform(test), [tree.heads for tree in test]
-        )
-        assert display.bins.expected_error == expected.bins.expected_error
-
-    def test_bins_by_hand(self):
-        bins = CalibrationBins(np.array([0.2, 0.9]), np.array([0.5, 0.8]), np.array([1, 3]))
-        assert bins.expected_error == pytest.approx((0.3 + 3 * 0.1) / 4)
-        assert ArcCalibrationDisplay(bins).plot().line_.get_xdata().size == 2
+def test_each_half_is_learned_as_if_there_were_no_other(trees):
+    """Encoded once, with what is rare in a half forgotten, as that half alone would be."""
+    names, indptr = ("upos", "form", "suffix.3"), np.cumsum([0, *map(len, trees)])
+    half = trees[::2]
+    whole = make_columns(list_values(names, trees, 2))
+    alone = make_columns(list_values(names, half, 2))
+    codes = encode_columns(whole, trees, indptr)
+    known = encode_columns(whole, half, np.cumsum([0, *map(len, half)]))
+    found = forget_rare(names, codes, known, 2)
+    expected = encode_columns(alone, trees, indptr)
+    for k in range(len(names)):
+        pairs = set(zip(found[:, k].tolist(), expected[:, k].tolist(), strict=True))
+        assert (0, 0) in pairs or names[k] == "upos"
+        assert len(pairs) == np.unique(found[:, k]).size == np.unique(expected[:, k]).size
 
 
-class TestErrors:
-    MARGINALS = (np.array([[0, 0, 1.0], [1.0, 0, 0]]),)
+def test_trees_that_are_set_aside_serve(trees, monkeypatch):
+    """Those of early stopping, and of many tokens some: then nothing is learned twice."""
+    fits = []
 
-    def test_values(self):
-        certain = self.MARGINALS
-        cases = [
-            (([[2, 0]], certain * 2), "y_true, marginals must hold the same number .* got 1, 2"),
-            (([], []), "at least one; got 0, 0"),
-            (([[2, 0, 2]], certain), r"y_true\[0\] holds 3 heads for a sentence of 2 tokens"),
-            (([[-1, -1]], certain), "No true head is known"),
-            (([[2, 0]], [np.eye(2)]), r"marginals\[0\] must be an array of shape .* got the shape"),
-            (([[2, 0]], [certain[0] * 2]), r"marginals\[0\] holds 0 to 2, but"),
-            (([[2, 0]], [certain[0] * np.nan]), r"marginals\[0\] holds nan to nan, but"),
-            (([[2, 0]], [-certain[0]]), r"marginals\[0\] holds -1 to -0, but"),
-        ]
-        assert not not_refused(cases, lambda given: expected_calibration_error(*given))
+    def learn(self, *args):
+        fits.append(self)
+        return original(self, *args)
 
-    def test_predictions(self):
-        with pytest.raises(ValueError, match=r"y_true, marginals, y_pred must hold .* got 1, 1, 2"):
-            expected_calibration_error([[2, 0]], self.MARGINALS, [[2, 0]] * 2)
-        with pytest.raises(ValueError, match=r"y_pred\[0\] has unknown heads"):
-            expected_calibration_error([[2, 0]], self.MARGINALS, [[2, -1]])
-        with pytest.raises(
-            TypeError, match="y_pred must be a list with those of each sentence, got"
-        ):
-            expected_calibration_error([[2, 0]], self.MARGINALS, 2)
+    original = CRFParser._learn
+    monkeypatch.setattr(CRFParser, "_learn", learn)
+    model = make_linear(early_stopping=True, validation_fraction=0.5).fit(trees)
+    assert model.temperatures_[0] != 1
+    assert len(fits) == 1
+    monkeypatch.setattr("sklearn_shag.conditional._base.MANY_TOKENS", 1000)
+    monkeypatch.setattr("sklearn_shag.conditional._base.SET_ASIDE", 0.2)
+    assert make_linear().fit(trees).temperatures_[0] != 1
+    assert len(fits) == 2
+    assert make_linear(calibrate=False).fit(trees).temperatures_[0] == 1
+    assert len(fits) == 3
 
-    def test_options(self, model, test):
-        cases = [({"n_bins": 0}, "n_bins"), ({"strategy": "equal"}, "strategy")]
-        given = [[2, 0]], self.MARGINALS
-        display = ArcCalibrationDisplay
-        assert not not_refused(cases, lambda o: expected_calibration_error(*given, **o))
-        assert not not_refused(cases, lambda o: display.from_predictions(*given, **o))
-        assert not not_refused(cases, lambda o: display.from_estimator(model, test[:2], **o))
 
-    def test_no_parser(self, test):
-        with pytest.raises(TypeError, match=r"must be a fitted parser .* got a LogisticRegression"):
-            ArcCalibrationDisplay.from_estimator(LogisticRegression(), test)
+def test_where_nothing_can_be_learned_nothing_is_corrected(trees, corrected):
+    for model in (make_linear(), make_average()):
+        assert_array_equal(model.fit(trees[:19]).temperatures_, 1)
+    frozen = [("linear", FrozenEstimator(corrected[make_linear])), ("spectral", SpectralSHAG(2))]
+    assert_array_equal(AveragedSHAG(frozen).fit(trees).temperatures_, 1)
+
+
+def test_warm_start_leaves_it(trees):
+    model = make_linear(warm_start=True).fit(trees)
+    before = [getattr(model, name) for name in ATTRIBUTES]
+    model.fit(trees[:50])
+    assert all(getattr(model, n) is b for n, b in zip(ATTRIBUTES, before, strict=True))
+    model.set_params(calibrate=False).fit(trees[:50])
+    assert_array_equal(model.temperatures_, 1)
+
+
+def test_the_order_of_sentences_is_nothing(trees, corrected):
+    for make, model in corrected.items():
+        other = make().fit(trees[::-1])
+        for name in ATTRIBUTES:
+            assert_array_equal(getattr(other, name), getattr(model, name))
+
+
+@over("name", sorted(set(ESTIMATORS) - {"network", "chain", "random trees"}))
+def test_probabilities_of_labels(english, name):
+    """They sum to 1, and the most probable one is the label."""
+    model, text = copy.deepcopy(ESTIMATORS[name]).fit(english[:60]), english[60:80]
+    if not model._has_labels:
+        with pytest.raises(ValueError, match="knows no relations"):
+            model.predict_label_proba(text)
+        return
+    parts = zip(
+        model.predict_label_proba(text, text),
+        model.predict_labels(text, text),
+        model.predict_label_proba(text),
+        model.predict_labels(text),
+        strict=True,
+    )
+    for probabilities, labels, of_predicted, predicted in parts:
+        assert probabilities.min() >= 0
+        assert_allclose(probabilities.sum(axis=1), 1)
+        assert_array_equal(model.labels_[probabilities.argmax(axis=1)], labels)
+        assert_array_equal(model.labels_[of_predicted.argmax(axis=1)], predicted)
+
+
+def test_probabilities_of_labels_are_shares(english):
+    """Of arcs between such symbols, counted by hand."""
+    model, tree = SpectralSHAG(2).fit(english), english[0]
+    found = model.predict_label_proba([tree], [tree])[0]
+    counts = np.zeros(model.labels_.size)
+    token = next(m for m, h in enumerate(tree.heads) if h > m + 1)
+    wanted = tree.symbols[token], tree.symbols[tree.heads[token] - 1]
+    for other in english:
+        for m, h in enumerate(other.heads):
+            if h > m + 1 and (other.symbols[m], other.symbols[h - 1]) == wanted:
+                counts[list(model.labels_).index(other.deprels[m])] += 1
+    assert_allclose(found[token], counts / counts.sum())

@@ -58,6 +58,8 @@ from sklearn_shag.utils import _parallel as _progress
 from tests.estimators import learned, parameters
 from tests.loops import over
 
+MODEL = ("--model", "spectral")
+SMALL_NETWORK = BiaffineParser(hidden_layer_sizes=[4], max_iter=1)
 COMMANDS = ["demo", "train", "parse", "suggest", "evaluate"]
 
 
@@ -70,6 +72,8 @@ def files(tmp_path_factory, english):
     write_conllu(english[80:110], folder / "packed.conllu.gz")
     model = make_pipeline(TokenFeature("upos"), SpectralSHAG(3)).fit(english[:80])
     save_model(model, folder / "model.npz")
+    linear = CRFParser(["upos"], n_features=2**12, random_state=0).fit(english[:80])
+    save_model(linear, folder / "linear.npz")
     write_conllu(model[-1].parse(english[80:110]), folder / "parsed.conllu")
     tagger = Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0)
     tagging = make_pipeline(tagger, DeterministicSHAG()).fit(english[:80])
@@ -203,9 +207,12 @@ class TestTrain:
     @pytest.mark.parametrize(
         ("options", "pipeline"),
         [
-            ([], make_pipeline(TokenFeature("upos"), SpectralSHAG())),
+            (["--model", "spectral"], make_pipeline(TokenFeature("upos"), SpectralSHAG())),
             (
-                ["--set", "n_states=2", "--set", "smoothing=1.5", "--n-jobs", "2"],
+                [
+                    *("--model", "spectral", "--set", "n_states=2", "--set", "smoothing=1.5"),
+                    *("--n-jobs", "2"),
+                ],
                 make_pipeline(TokenFeature("upos"), SpectralSHAG(2, smoothing=1.5, n_jobs=2)),
             ),
             (
@@ -283,7 +290,16 @@ class TestTrain:
                 BiaffineParser(["form", "suffix.2"], tags="xpos", random_state=0),
             ),
             (
-                ["--tags", "upos", "--set", "n_states=3", "--min-count", "4"],
+                [
+                    "--model",
+                    "spectral",
+                    "--tags",
+                    "upos",
+                    "--set",
+                    "n_states=3",
+                    "--min-count",
+                    "4",
+                ],
                 make_pipeline(Tagger("upos", min_count=4, random_state=0), SpectralSHAG(3)),
             ),
             (
@@ -360,10 +376,43 @@ class TestTrain:
     def test_compressed(self, run, train, tmp_path):
         packed = tmp_path / "train.conllu.gz"
         packed.write_bytes(gzip.compress(Path(train).read_bytes()))
-        run("train", packed, "-o", tmp_path / "a")
-        run("train", train, "-o", tmp_path / "b")
+        run("train", packed, "-o", tmp_path / "a", "--model", "spectral")
+        run("train", train, "-o", tmp_path / "b", "--model", "spectral")
         for a, b in zip(load_model(tmp_path / "a"), load_model(tmp_path / "b"), strict=True):
             assert_same_model(a, b)
+
+    @over("few", [True, False])
+    def test_the_best_model_is_the_default(self, run, monkeypatch, train, tmp_path, few):
+        """Of few trees an average; which it is, and why, is said."""
+        monkeypatch.setitem(_models.LEARNERS, "biaffine", SMALL_NETWORK)
+        monkeypatch.setattr(_models, "FEW", 1000 if few else 50)
+        path = tmp_path / "model.npz"
+        out = run("train", train, "-o", path, "--tags", "upos", "--seed", "3", "--max-iter", "1")
+        model, trees = load_model(path), read_conllu(train)
+        if few:
+            assert out.startswith("Taking --model ensemble: the most accurate one of less than")
+            assert list(model.named_estimators_) == ["network0", "network1", "network2", "linear"]
+            assert [p.random_state for p in model.estimators_[:3]] == [3, 4, 5]
+            linear = model.named_estimators_["linear"]
+            assert [step.random_state for step in (linear[0], linear[1])] == [3, 3]
+            assert linear[1].max_iter == 1
+            assert model.parse(trees[:1])[0].upos[0] in model.tags_
+        else:
+            assert out.startswith("Taking --model biaffine: the most accurate one that is trained")
+            assert (model.random_state, model.max_iter, model.tags) == (3, 1, "upos")
+        assert f"from {len(trees)} sentences" in out
+
+    def test_training_goes_on(self, run, fail, files, train, test, tmp_path):
+        out, old = tmp_path / "model.npz", files / "linear.npz"
+        run("train", test, "-o", out, "--continue", old, "--max-iter", "2", "--seed", "5")
+        expected = load_model(old).set_params(warm_start=True, max_iter=2, random_state=5)
+        expected.fit(read_conllu(test))
+        assert_same_model(load_model(out), expected.set_params(warm_start=False))
+        message = "goes on with a model as it is; leave out --model and --min-count."
+        wrong = (*MODEL, "--min-count", "2", "--continue", old)
+        assert message in fail("train", test, "-o", out, *wrong)
+        message = "holds SpectralSHAG, which cannot go on learning; em, crf and biaffine can."
+        assert message in fail("train", test, "-o", out, "--continue", files / "model.npz")
 
     @pytest.mark.parametrize(
         ("name", "learner"),
@@ -372,7 +421,7 @@ class TestTrain:
             ("single", DeterministicSHAG("single")),
             ("first", DeterministicSHAG("first")),
             ("sibling", DeterministicSHAG("sibling")),
-            ("em", EMSHAG(init="moments", max_iter=100)),
+            ("em", EMSHAG(init="moments", max_iter=100, random_state=0)),
         ],
         ids=str,
     )
@@ -403,7 +452,7 @@ class TestParse:
         assert {"nsubj", "root", "det"} < {label for tree in parsed for label in tree.deprels}
         bare = [tree.with_heads(tree.heads, ["_"] * len(tree)) for tree in parsed]
         write_conllu(bare, tmp_path / "bare.conllu")
-        run("train", tmp_path / "bare.conllu", "-o", tmp_path / "bare.npz")
+        run("train", tmp_path / "bare.conllu", "-o", tmp_path / "bare.npz", "--model", "spectral")
         run("parse", tmp_path / "bare.npz", test, "-o", tmp_path / "out.conllu")
         parsed = read_conllu(tmp_path / "out.conllu")
         assert {label for tree in parsed for label in tree.deprels} == {"dep", "root"}
@@ -914,7 +963,11 @@ class TestSeveralFiles:
         assert b"from 110 sentences in 2 files" in out
         assert err.startswith(f"sklearn_shag train: warning: {test} is among the 2 files")
         assert err.count("\n") == 1
-        status, _, err = finish(start("train", test, "-o", tmp_path / "m", stdout=subprocess.PIPE))
+        status, _, err = finish(
+            start(
+                "train", test, "-o", tmp_path / "m", "--model", "spectral", stdout=subprocess.PIPE
+            )
+        )
         assert (status, err) == (0, "")
 
 
@@ -926,8 +979,8 @@ class TestStandardStreams:
             assert run("parse", model, "-") == expected
             assert run("parse", model, test, "-o", "-") == expected
         feed(train)
-        run("train", "-", "-o", tmp_path / "a")
-        run("train", train, "-o", tmp_path / "b")
+        run("train", "-", "-o", tmp_path / "a", "--model", "spectral")
+        run("train", train, "-o", tmp_path / "b", "--model", "spectral")
         for a, b in zip(load_model(tmp_path / "a"), load_model(tmp_path / "b"), strict=True):
             assert_same_model(a, b)
         scores = run("evaluate", test, files / "parsed.conllu")
@@ -938,9 +991,9 @@ class TestStandardStreams:
 
     def test_all_in_one_pipe(self, train, test, run, tmp_path):
         """What `train` says goes to standard error where standard output is the model."""
-        run("train", train, "-o", tmp_path / "model.npz")
+        run("train", train, "-o", tmp_path / "model.npz", "--model", "spectral")
         expected = run("parse", tmp_path / "model.npz", test).encode()
-        learner = start("train", train, "-o", "-", stdout=subprocess.PIPE)
+        learner = start("train", train, "-o", "-", "--model", "spectral", stdout=subprocess.PIPE)
         parser = start("parse", "-", test, stdin=learner.stdout, stdout=subprocess.PIPE)
         learner.stdout.close()
         assert finish(parser) == (0, expected, "")
@@ -1000,7 +1053,7 @@ class TestOverwriting:
         for name in ("out", "m"):
             (tmp_path / name).write_bytes(b"old")
         run("parse", model, train, "-o", tmp_path / "out")
-        run("train", train, "-o", tmp_path / "m")
+        run("train", train, "-o", tmp_path / "m", "--model", "spectral")
         assert len(read_conllu(tmp_path / "out")) == 80
         assert load_model(tmp_path / "m")
 
@@ -1153,13 +1206,16 @@ class TestHelp:
             main([*filter(None, [command]), "--help"])
         examples = capsys.readouterr().out.split("\nexamples:\n")[1].rstrip("\n").splitlines()
         monkeypatch.chdir(tmp_path)
+        monkeypatch.setitem(_models.LEARNERS, "biaffine", SMALL_NETWORK)
         folder = tmp_path / "UD_English-EWT"
         folder.mkdir()
         for name, source in {
             "train.conllu": "xx_small-ud-train.conllu",
             "test.conllu": "xx_small-ud-test.conllu",
             "test.conllu.gz": "packed.conllu.gz",
+            "more.conllu": "xx_small-ud-test.conllu",
             "model.npz": "model.npz",
+            "linear.npz": "linear.npz",
             "tagging.npz": "tagging.npz",
             "tokens.txt": "tokens.txt",
             "parsed.conllu": "parsed.conllu",
@@ -1307,7 +1363,7 @@ class TestErrors:
         write_conllu([tree.with_heads(None) for tree in read_conllu(test)], bad)
         good = tmp_path / "good.conllu"
         write_conllu(read_conllu(test), good)
-        err = fail("train", good, bad, "-o", tmp_path / "out")
+        err = fail("train", good, bad, "-o", tmp_path / "out", *MODEL)
         assert f"error: {bad}: 30 of 30 sentences have no heads" in err
         assert "without heads" in fail("evaluate", bad, test)
         assert "without heads" in fail("evaluate", test, bad)
@@ -1317,7 +1373,7 @@ class TestErrors:
         trees = read_conllu(test)
         partial = [trees[0].with_heads([-1, *trees[0].heads[1:]]), *trees[1:]]
         write_conllu(partial, tmp_path / "partial.conllu")
-        err = fail("train", train, tmp_path / "partial.conllu", "-o", tmp_path / "out")
+        err = fail("train", train, tmp_path / "partial.conllu", "-o", tmp_path / "out", *MODEL)
         assert f"{tmp_path / 'partial.conllu'}: 1 of 30 sentences have words without heads" in err
         assert "parse --keep-heads" in err
         err = fail("evaluate", test, tmp_path / "partial.conllu")
@@ -1434,6 +1490,7 @@ class TestErrors:
     def test_bad_values(self, fail, train, tmp_path, options, message):
         out = tmp_path / "model.npz"
         out.write_bytes(b"old")
+        options = options if "--model" in options else [*MODEL, *options]
         assert message in fail("train", train, "-o", out, *options)
         assert out.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
@@ -1443,7 +1500,7 @@ class TestErrors:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(_models, "iter_conllu", interrupt)
-        assert main(["train", train, "-o", "m"]) == 130
+        assert main(["train", train, "-o", "m", "--model", "spectral"]) == 130
         assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
 
     def test_out_of_memory(self, fail, monkeypatch, train):
@@ -1504,7 +1561,7 @@ class TestErrors:
 
     def test_column_that_the_file_lacks_everywhere(self, fail, tmp_path):
         write_conllu([DependencyTree(["a", "b"], [2, 0])], tmp_path / "bare.conllu")
-        err = fail("train", tmp_path / "bare.conllu", "-o", tmp_path / "m")
+        err = fail("train", tmp_path / "bare.conllu", "-o", tmp_path / "m", "--model", "spectral")
         assert "All symbols of X (2 tokens) are '_'" in err
         assert "Tag the text first, or choose a column" in err
         assert not (tmp_path / "m").exists()

@@ -25,6 +25,7 @@ from sklearn_shag import (
     BaseSHAG,
     DeterministicSHAG,
     EMAutomaton,
+    ParserPipeline,
     SpectralAutomaton,
     SpectralSHAG,
 )
@@ -85,7 +86,7 @@ def test_every_public_estimator_is_tested():
     public = [getattr(p, name) for p in packages for name in getattr(p, "__all__", ())]
     estimators = {v for v in public if inspect.isclass(v) and issubclass(v, BaseEstimator)}
     tested = {type(model) for model in (ESTIMATORS | TRANSFORMERS).values()}
-    assert estimators == tested | {BaseSHAG} | OF_SEQUENCES
+    assert estimators == tested | {BaseSHAG, ParserPipeline} | OF_SEQUENCES
 
 
 # The checks of scikit-learn

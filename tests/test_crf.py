@@ -30,7 +30,7 @@ from tests import oracles
 from tests.estimators import assert_same_model, same
 from tests.faults import not_refused
 
-Small = partial(CRFParser, n_features=2**14, random_state=0)
+Small = partial(CRFParser, n_features=2**14, calibrate=False, random_state=0)
 CROSSING = [3, 4, 0, 3, 2]  # "on it" of "a hearing on it", behind the verb
 
 

@@ -439,7 +439,8 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     heads = np.concatenate([np.arange(n) for n in lengths])
     reading = read(network, Batch(codes, indptr))
     arcs, tags = reading.arcs, reading.tags
-    labels = label_scores(network, reading, indptr, heads)
+    every = np.ones((2, 7), dtype=bool)
+    labels = label_scores(network, every, reading, indptr, heads)
     assert arcs.dtype == np.float32
     assert labels.shape == (indptr[-1], 7)
     assert tags.max() < 5
@@ -450,7 +451,8 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
         expected = arcs[begin : begin + n * (n + 1)]
         of_sentence = read(network, Batch(codes[part], alone))
         assert_array_equal(of_sentence.arcs, expected)
-        assert_array_equal(label_scores(network, of_sentence, alone, heads[part]), labels[part])
+        again = label_scores(network, every, of_sentence, alone, heads[part])
+        assert_array_equal(again, labels[part])
         assert_array_equal(of_sentence.tags, tags[part])
         begin += n * (n + 1)
 
@@ -464,7 +466,8 @@ def test_prediction_is_what_is_trained(rng):
     scores, _ = forward(network, tokens, (rows, heads), SILENCE)
     reading = read(network, Batch(batch.codes, INDPTR))
     assert_allclose(reading.arcs, scores.arcs, rtol=1e-10)
-    labels = label_scores(network, reading, INDPTR, batch.heads)
+    every = np.ones((2, SIZES.n_labels), dtype=bool)
+    labels = label_scores(network, every, reading, INDPTR, batch.heads)
     assert_allclose(labels, scores.labels, rtol=1e-10)
     assert_array_equal(reading.tags, scores.tags[rows].argmax(axis=1))
 

@@ -303,6 +303,9 @@ def test_scores_are_counted_in_chunks(folder, english, capsys, monkeypatch, opti
         assert scores(chunk) == expected
 
 
+MODEL = ("--model", "spectral")
+
+
 @over("size", [1, 7, 1000])
 @over("options", [(), ("--set", "min_count=2")])
 def test_words_and_tags_are_counted_in_parts(folder, capsys, monkeypatch, size, options):
@@ -330,10 +333,12 @@ def test_training_on_a_pipe_with_a_name(folder, capsys, monkeypatch):
     os.mkfifo(folder / "pipe.conllu")
     writer = threading.Thread(target=(folder / "pipe.conllu").write_bytes, args=[text], daemon=True)
     writer.start()
-    assert main(["train", str(folder / "pipe.conllu"), "-o", str(folder / "piped.npz")]) == 0
+    assert (
+        main(["train", str(folder / "pipe.conllu"), "-o", str(folder / "piped.npz"), *MODEL]) == 0
+    )
     writer.join()
     assert "from 60 sentences" in capsys.readouterr().out
-    assert main(["train", str(folder / "in.conllu"), "-o", str(folder / "read.npz")]) == 0
+    assert main(["train", str(folder / "in.conllu"), "-o", str(folder / "read.npz"), *MODEL]) == 0
     assert (folder / "piped.npz").read_bytes() == (folder / "read.npz").read_bytes()
 
 
@@ -359,7 +364,9 @@ def test_training_files_that_lack_heads_are_counted(folder, english, capsys, nam
         heads = None if name == "no heads" else [-1, *trees[k].heads[1:]]
         trees[k] = trees[k].with_heads(heads)
     write_conllu(trees, folder / "lacking.conllu")
-    assert main(["train", str(folder / "lacking.conllu"), "-o", str(folder / "no.npz")]) == 1
+    assert (
+        main(["train", str(folder / "lacking.conllu"), "-o", str(folder / "no.npz"), *MODEL]) == 1
+    )
     path = folder / "lacking.conllu"
     assert f"error: {path}: 2 of 30 sentences have {name}" in capsys.readouterr().err
 

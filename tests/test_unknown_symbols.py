@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
+from sklearn_shag import BiaffineParser, CRFParser, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.inspection import inspect_marginals
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests.estimators import BLIND, ESTIMATORS
@@ -136,3 +136,44 @@ def test_the_documented_threshold_is_the_constant():
 
     share = f"{100 * _unknown.LARGEST_SHARE:.0f} %"
     assert share in inspect.getdoc(UnknownSymbolWarning)
+
+
+def test_one_column_with_tags_is_enough(english):
+    """A fifth of the tokens have no XPOS, but all have UPOS: nothing is amiss."""
+    trees = [
+        DependencyTree(
+            tree.forms,
+            tree.heads,
+            upos=tree.upos,
+            xpos=["_" if k % 5 == 0 else tag for k, tag in enumerate(tree.xpos)],
+            deprels=tree.deprels,
+        )
+        for tree in english[:60]
+    ]
+    both = CRFParser(["upos", "xpos"], n_features=2**12, random_state=0)
+    assert caught(lambda: both.fit(trees).score(trees)) == []
+    fine = CRFParser(["xpos", "form"], n_features=2**12, random_state=0)
+    (message, filename), *others = caught(lambda: fine.fit(trees))
+    assert not others
+    assert "have the symbol '_' in the column 'xpos', which stands for a missing" in message
+    assert filename == __file__
+
+
+def test_text_that_is_not_split(english):
+    """A word with letters on both sides of a space, or with a full stop at the end."""
+    model = BiaffineParser(["form", "suffix"], hidden_layer_sizes=[4], max_iter=1, random_state=0)
+    model.fit(english[:60])
+    for text, example in (
+        ([["The cat sat."]], "'the cat sat.'"),
+        ([["The", "cat", "sat."], ["It", "slept."], ["Yes", "."]], "'sat.'"),
+    ):
+        with pytest.warns(UserWarning, match="text is not split into tokens") as records:
+            model.parse(text)
+        (record,) = records
+        assert f"as in {example}. A token is a word or a punctuation mark" in str(record.message)
+    for fine in (english[60:], [["Mr.", "Smith", "sat", "."]], [["It", "sat."], ["Yes", "."]]):
+        assert caught(lambda fine=fine: model.parse(fine)) == []
+    spaced = [tree.with_heads(tree.heads) for tree in english[:60]]
+    spaced = [DependencyTree([f"{f} {f}" for f in tree.forms], tree.heads) for tree in spaced]
+    model.fit(spaced)  # a language that writes spaces within words
+    assert caught(lambda: model.parse([["Mm mm", "quux quux"]])) == []

@@ -151,33 +151,42 @@ def _add_train(commands):
     """Learn a model from CoNLL-U files.
 
     examples:
-      %(prog)s train.conllu -o model.npz --set n_states=6 --set smoothing=5
+      %(prog)s train.conllu -o model.npz
+      %(prog)s train.conllu -o model.npz --tags upos
       %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
-      %(prog)s train.conllu -o model.npz --model first
-      %(prog)s train.conllu -o model.npz --model crf
-      %(prog)s train.conllu -o model.npz --model biaffine --tags upos
+      %(prog)s train.conllu -o model.npz --model spectral --set n_states=6 --set smoothing=5
+      %(prog)s more.conllu -o better.npz --continue linear.npz --max-iter 3
     """
     parser = _command(commands, "train", "cli._models", _add_train)
     _add_files(parser, "file", "the treebank", nargs="+")
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
-    names = ["spectral", "em", "single", "first", "sibling", "words", "crf", "biaffine"]
-    help = """hidden states, from moments or by EM, a deterministic automaton, words (of the column
-    form) beside the symbols, a linear model of whole columns, or a network, the most accurate one
-    (default: %(default)s)"""
-    parser.add_argument("--model", choices=names, default="spectral", help=help)
-    help = """columns that make up the symbols, such as upos,xpos; not of crf and biaffine
+    names = ["spectral", "em", "refined", "single", "first", "sibling", "words", "crf", "biaffine"]
+    help = """hidden states, from moments or by EM, or of relations too, a deterministic automaton,
+    words (of the column form) beside the symbols, a linear model of whole columns, a network, or
+    the average of three networks and a linear model, the most accurate one (default: ensemble of
+    less than 1,000 trees, else biaffine; of --symbols spectral)"""
+    parser.add_argument("--model", choices=[*names, "ensemble"], help=help)
+    help = """go on with the training of an em, crf or biaffine model, with more trees for example
+    (default: a new model)"""
+    parser.add_argument("--continue", dest="continue_", metavar="MODEL", help=help)
+    help = """columns that make up the symbols, such as upos,xpos; not of crf, biaffine and ensemble
     (default: upos)"""
     parser.add_argument("--symbols", metavar="COLUMNS", help=help)
-    help = """columns that crf and biaffine read, such as upos,form,suffix
+    help = """columns that crf, biaffine and ensemble read, such as upos,form,suffix
     (default: all with values)"""
     parser.add_argument("--columns", metavar="COLUMNS", help=help)
     help = """tags to be learned from words alone, so that the model parses text without any: by
-    biaffine along with trees, for others by a tagger in front of them (default: tags are read)"""
+    networks along with trees, for others by a tagger in front of them (default: tags are read)"""
     parser.add_argument("--tags", choices=["upos", "xpos"], help=help)
     help = """replace symbols, or the words that crf, biaffine and taggers read, that were seen less
     often by one rare symbol (default: 1, of words 2)"""
     parser.add_argument("--min-count", type=int, metavar="N", help=help)
+    help = "what is drawn at random in training depends on it (default: %(default)s)"
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=help)
+    help = """how often models that learn in passes go over the trees
+    (default: that of the library, of em 100)"""
+    parser.add_argument("--max-iter", type=_count, metavar="N", help=help)
     help = """a parameter of the learner as the library names it, such as n_states=6, as often as
     wanted (default: those of the library)"""
     several = {"action": "append", "type": _setting, "default": []}

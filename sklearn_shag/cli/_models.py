@@ -6,14 +6,14 @@ import re
 import sys
 import warnings
 from collections import Counter
-from itertools import chain
+from itertools import chain, islice
 
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.cli._evaluate import CHUNK, find_sent_id, iter_sentences, require_some
 from sklearn_shag.conditional import CRFParser
+from sklearn_shag.ensembles import AveragedSHAG, make_parser_pipeline
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
 from sklearn_shag.lexical import LexicalizedSHAG
@@ -36,47 +36,106 @@ from sklearn_shag.utils._parallel import progress
 # Where counts of trees suffice, how many are counted at once, and how many stay in memory.
 PART, KEPT = 10_000, 20_000
 # Models of columns see more than symbols.
-OF_COLUMNS = ("crf", "biaffine")
+OF_COLUMNS = ("crf", "biaffine", "ensemble")
 LEARNERS = {
     "spectral": SpectralSHAG(),
     "em": EMSHAG(init="moments", max_iter=100),
-    "refined": RefinedSHAG(random_state=0),
+    "refined": RefinedSHAG(),
     "single": DeterministicSHAG("single"),
     "first": DeterministicSHAG("first"),
     "sibling": DeterministicSHAG("sibling"),
     "words": LexicalizedSHAG(),
-    "crf": CRFParser(random_state=0),
-    "biaffine": BiaffineParser(random_state=0),
+    "crf": CRFParser(),
+    "biaffine": BiaffineParser(),
 }
+N_NETWORKS = 3  # of an ensemble, beside a linear model
+FEW = 1000  # with less trees the average gains most, and takes no more than minutes
+
+
+def _choose_model(options, first):
+    """Say which model is best for what the files hold, as `doc/guide/which.inc` has it."""
+    if options.symbols is not None:
+        return "spectral", "the quickest one of symbols"
+    if len(first) < FEW:
+        return "ensemble", f"the most accurate one of less than {FEW:,} trees"
+    return (
+        "biaffine",
+        f"the most accurate one that is trained once, of {FEW:,} trees or more",
+    )
 
 
 def _make_model(options):
     """Make what is to be fitted on trees, not fitted, and name the learner in it."""
-    of_columns, settings = options.model in OF_COLUMNS, dict(options.set)
-    tagged = options.tags is not None and options.model != "biaffine"
-    if options.symbols is not None and (of_columns or tagged):
+    of_columns = options.model in OF_COLUMNS
+    in_front = options.tags is not None and options.model not in ("biaffine", "ensemble")
+    if options.symbols is not None and (of_columns or in_front):
         raise ValueError(
             f"--symbols {options.symbols} is for models that read tags as symbols; leave it out of "
             f"--tags, and give --columns to {' and '.join(OF_COLUMNS)}."
         )
-    counts = {} if options.min_count is None else {"min_count": options.min_count}
-    if of_columns:
-        settings |= counts
-    if options.columns not in (None, "auto"):
-        settings["columns"] = options.columns.split(",")
-    elif tagged and of_columns:  # what text without tags has then
-        settings["columns"] = [options.tags, "form", "suffix"]
-    if options.model == "biaffine" and options.tags is not None:
-        settings["tags"] = options.tags
-    learner = clone(LEARNERS[options.model]).set_params(n_jobs=options.n_jobs, **settings)
+    if options.model == "ensemble":
+        networks = [
+            (f"network{k}", _make_part("biaffine", options, options.seed + k)[0])
+            for k in range(N_NETWORKS)
+        ]
+        linear = "linear", _make_part("crf", options, options.seed)[0]
+        model = learner = AveragedSHAG([*networks, linear], n_jobs=options.n_jobs)
+    else:
+        model, learner = _make_part(options.model, options, options.seed)
+    learner.set_params(**dict(options.set))
     learner._validate_params()  # before anything is read
-    if tagged:
-        tagger = Tagger(options.tags, random_state=0, n_jobs=options.n_jobs, **counts)
-        return make_pipeline(tagger, learner), learner
-    if of_columns:
+    return model, learner
+
+
+def _make_part(name, options, seed):
+    """Make a model of one kind, and name the learner in it."""
+    counts = {} if options.min_count is None else {"min_count": options.min_count}
+    n_jobs = None if options.model == "ensemble" else options.n_jobs  # it has members to share out
+    learner = clone(LEARNERS[name]).set_params(n_jobs=n_jobs)
+    given = dict(counts) if name in OF_COLUMNS else {}
+    if "random_state" in learner.get_params():
+        given["random_state"] = seed
+    if options.columns not in (None, "auto"):
+        given["columns"] = options.columns.split(",")
+    elif options.tags is not None and name == "crf":  # what text without tags has then
+        given["columns"] = [options.tags, "form", "suffix"]
+    if options.max_iter is not None:
+        given["max_iter"] = options.max_iter
+    learner.set_params(**given)
+    if options.tags is not None and name == "biaffine":
+        return learner.set_params(tags=options.tags), learner
+    if options.tags is not None:
+        tagger = Tagger(options.tags, random_state=seed, n_jobs=n_jobs, **counts)
+        return make_parser_pipeline(tagger, learner), learner
+    if name in OF_COLUMNS:
         return learner, learner
     feature, *others = ("upos" if options.symbols is None else options.symbols).split(",")
-    return make_pipeline(TokenFeature(feature, others or None, **counts), learner), learner
+    return make_parser_pipeline(TokenFeature(feature, others or None, **counts), learner), learner
+
+
+def _load_model(options):
+    """Load a model that is to learn more, and name the learner in it."""
+    given = {name: getattr(options, name) for name in ("model", "symbols", "columns", "tags")}
+    given["min_count"] = options.min_count
+    wrong = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+    if wrong:
+        raise ValueError(
+            f"--continue goes on with a model as it is; leave out {' and '.join(wrong)}."
+        )
+    model = load_model(options.continue_)
+    learner = open_member(model).parser
+    names = learner.get_params(deep=False)
+    if "warm_start" not in names:
+        raise ValueError(
+            f"{options.continue_} holds {type(learner).__name__}, which cannot go on learning; "
+            f"em, crf and biaffine can."
+        )
+    settings = {"warm_start": True, "n_jobs": options.n_jobs, "random_state": options.seed}
+    if options.max_iter is not None:
+        settings["max_iter"] = options.max_iter
+    learner.set_params(**settings, **dict(options.set))
+    learner._validate_params()
+    return model, learner
 
 
 def train(options):
@@ -85,8 +144,8 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `file`, `output`, `model`, `symbols`, `columns`, `tags`, `min_count`, `set`, pairs of
-        a name and a value, and `n_jobs`.
+        With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `min_count`,
+        `seed`, `max_iter`, `set`, pairs of a name and a value, and `n_jobs`.
 
     Raises
     ------
@@ -98,23 +157,39 @@ def train(options):
     if options.output == STANDARD and sys.stdout.isatty():
         raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
-    model, learner = _make_model(options)
-    treebank = _Treebank(files, learner._needs_whole_trees is not None)
-    watched = [name for name in model.get_params() if name.endswith("__verbose")] or ["verbose"]
+    told = sys.stderr if options.output == STANDARD else sys.stdout
+    treebank, trees = _Treebank(files), None
+    if options.continue_ is not None:
+        model, learner = _load_model(options)
+    else:
+        if options.model is None:
+            trees = treebank.read()
+            first = list(islice(trees, FEW))
+            trees = chain(first, trees)
+            options.model, why = _choose_model(options, first)
+            print(f"Taking --model {options.model}: {why}", file=told)
+        model, learner = _make_model(options)
+    treebank.needs_heads = learner._needs_whole_trees is not None
+    params = model.get_params().items()
+    watched = [name for name, value in params if name.endswith("verbose") and value is not False]
     model.set_params(**dict.fromkeys(watched, verbosity()))
-    if options.tags is None and hasattr(learner, "_fit_parts"):
+    if options.continue_ is not None:
+        transform, learner = open_member(model)
+        learner.fit(transform(list(treebank.read()))).set_params(warm_start=False)
+    elif trees is None and options.tags is None and hasattr(learner, "_fit_parts"):
         _count(model, treebank)
     elif model is learner:  # what is made of trees stays, and not they
-        model.fit(treebank.read())
+        model.fit(trees or treebank.read())
     else:
-        model.fit(list(treebank.read()))
+        model.fit(list(trees or treebank.read()))
     model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
     output = printable(options.output)
     print(
-        f"Learned {learner} from {treebank.n_sentences} sentences{several}; saved to {output}",
-        file=sys.stderr if options.output == STANDARD else sys.stdout,
+        f"Learned {printable(' '.join(str(learner).split()), 200)} from {treebank.n_sentences} "
+        f"sentences{several}; saved to {output}",
+        file=told,
     )
 
 
@@ -174,8 +249,8 @@ class _Treebank:
     Few of them stay in memory instead, and so does what comes from a pipe, which can be read once.
     """
 
-    def __init__(self, files, needs_heads):
-        self.files, self.needs_heads = files, needs_heads
+    def __init__(self, files):
+        self.files, self.needs_heads = files, False
         self.n_sentences, self.kept = 0, []
         self.is_file = all(p != STANDARD and os.path.isfile(expand_user(p)) for p in files)
 

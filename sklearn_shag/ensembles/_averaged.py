@@ -1,6 +1,7 @@
 """Averages of parsers: marginals of several, of any kind, decoded together."""
 
 import warnings
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -13,15 +14,15 @@ from sklearn_shag.parsing import (
     MIN_SENTENCES,
     CalibratedMixin,
     Scored,
+    correct,
     learn_calibrations,
     solve,
 )
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions
-from sklearn_shag.utils._typing import ArrayLike, FloatArray
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray
 
 
 class AveragedSHAG(CalibratedMixin, Ensemble):
@@ -46,7 +47,7 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         half of the trees, and parse the other half, which doubles the time of `fit`. What members
         have for this parameter is not looked at, since an average of corrected probabilities is
         too modest. Nothing is learned of members that are frozen, or learn without heads, nor
-        from less than 20 sentences. Trees are the same, but with the decoder "max_marginal".
+        from less than 20 sentences. Trees are the same.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen from the averages: by the largest sum of their logarithms, or their
         largest sum, or as by "mbr" of all trees, with arcs that may cross. What members have for
@@ -142,16 +143,37 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     def _score(self, batch, rung=0):
         if rung:
             return None
-        averages, label, labelling = 0, None, self._labelling_member()
+        averages, label, tags = 0, None, None
+        labelling, tagging = self._labelling_member(), self._tagging_member()
         weights = self._member_weights(len(self.estimators_))
         for k in self._asked():
             # What crosses is seen to here, whatever the decoders of members.
             of_member = batch.of_member(k)._replace(crossing=None)
             score = open_member(self.estimators_[k]).parser._score
-            scored, marginals = solve(score, lambda *found: found[1:], of_member)
+            scored, marginals = solve(score, _take_corrected, of_member)
             averages = averages + weights[k] / weights.sum() * marginals
             label = scored.label if k == labelling else label
-        return Scored(marginals=averages, label=label, calibration=self._of_heads)
+            tags = scored.tags if k == tagging else tags
+        return Scored(marginals=averages, label=label, tags=tags, calibration=self._of_heads)
+
+    def _tagging_member(self):
+        """The place of the first member that has a weight and learned tags, None if none has."""
+        parsers = ((k, open_member(self.estimators_[k]).parser) for k in self._asked())
+        return next((int(k) for k, p in parsers if getattr(p, "tag_column_", None)), None)
+
+    @property
+    def tag_column_(self) -> str | None:
+        """The column of tags that the member has learned that tags: the first that has any."""
+        place = self._tagging_member()
+        return None if place is None else open_member(self.estimators_[place]).parser.tag_column_
+
+    @property
+    def tags_(self) -> ObjectArray:
+        """The tags that it knows."""
+        place = self._tagging_member()
+        if place is None:
+            return np.empty(0, dtype=object)
+        return open_member(self.estimators_[place]).parser.tags_
 
     def _label_proba(self, batch, heads):
         return self._correct_labels(super()._label_proba(batch, heads))
@@ -161,7 +183,7 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         counted = np.flatnonzero(weights)
         is_frozen = any(isinstance(v, FrozenEstimator) for v in self.get_params().values())
         knows_heads = y is not None or self._takes_heads_of_trees
-        if not self.calibrate or is_frozen or not knows_heads or counted.size < MIN_SENTENCES:
+        if not self.calibrate or is_frozen or not knows_heads:
             learned = super()._learn(estimators, sentences, y, sample_weight)
             return learned | learn_calibrations([])
         raw = [(name, _without_calibration(member)) for name, member in estimators]
@@ -171,23 +193,31 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     def _calibrate(self, estimators, sentences, y, weights, counted):
         """Learn to correct probabilities, on halves parsed by what is learned from the other."""
         _, heads = check_trees(sentences, y)
-        labels = object_array(list_labels(sentences, np.concatenate(heads), y))
-        # What is learned must not depend on how sentences were ordered.
         _, symbols = check_sentences(sentences)
-        order = sorted(counted, key=lambda s: (list(symbols[s]), heads[s].tolist(), weights[s]))
-        halves = np.array_split(np.random.default_rng(0).permutation(order), 2)
+        labels = list_labels(sentences, np.concatenate(heads), y)
+        # What is repeated must count as what weighs more, so equal sentences go together.
+        parts = zip(symbols, heads, labels, strict=True)
+        keys = [(tuple(symbols), heads.tolist(), list(labels)) for symbols, heads, labels in parts]
+        order = sorted(counted, key=keys.__getitem__)
+        is_new = [True] + [keys[s] != keys[before] for before, s in pairwise(order)]
+        firsts, group = np.array(order)[is_new], np.cumsum(is_new) - 1
+        if firsts.size < MIN_SENTENCES:
+            return learn_calibrations([])
+        summed = np.bincount(group, weights[order])
+        halves = np.array_split(np.random.default_rng(0).permutation(firsts.size), 2)
         answers = []
         for half, other in (halves, halves[::-1]):
+            own = np.sort(np.array(order)[np.isin(group, half)])
             model = clone(self).set_params(estimators=estimators, calibrate=False, verbose=0)
             with warnings.catch_warnings():  # those of the whole are enough
                 warnings.simplefilter("ignore")
-                of_half = None if y is None else [y[s] for s in half]
-                of_weights = None if (weights == 1).all() else weights[half]
-                model.fit([sentences[s] for s in half], of_half, of_weights)
-                batch = model._batch([sentences[s] for s in other])
-            true = np.concatenate([heads[s] for s in other])
-            of_other = encode_labels(labels[other], model.labels_)
-            answers.append(model._answer(batch, true, of_other, weights[other]))
+                of_own = None if y is None else [y[s] for s in own]
+                of_weights = None if (weights == 1).all() else weights[own]
+                model.fit([sentences[s] for s in own], of_own, of_weights)
+                batch = model._batch([sentences[s] for s in firsts[other]])
+            true = np.concatenate([heads[s] for s in firsts[other]])
+            of_other = encode_labels([labels[s] for s in firsts[other]], model.labels_)
+            answers.append(model._answer(batch, true, of_other, summed[other]))
         return learn_calibrations(answers)
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
@@ -216,6 +246,10 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
     def _asked(self):
         return np.flatnonzero(self._member_weights(len(self.estimators_)))
+
+
+def _take_corrected(batch, scored, marginals):
+    return scored, correct(batch, scored, marginals)
 
 
 def _without_calibration(member):

@@ -233,7 +233,7 @@ def _describe_model(model, key, contents, fitted):
     params |= dict.fromkeys(getattr(cls, "_unsaved_params", ()))
     if params.get("memory") is not None:
         raise TypeError("A pipeline with a memory, a folder of pickles, cannot be saved; set None.")
-    of_steps = fitted and cls is Pipeline
+    of_steps = fitted and issubclass(cls, Pipeline)
     described["params"] = {
         name: _describe(value, f"{key}/{name}", contents, of_steps)
         for name, value in params.items()
@@ -343,7 +343,7 @@ def _restore_model(description, key, source, fitted):
             estimator = _restore_model(description["estimator"], f"{key}/estimator", source, True)
             source.frozen[key] = FrozenEstimator(estimator)
         return source.frozen[_take(description, "key", str, key)]
-    of_steps = fitted and cls is Pipeline
+    of_steps = fitted and issubclass(cls, Pipeline)
     params = {
         name: _restore(value, f"{key}/{name}", source, of_steps)
         for name, value in _take(description, "params", dict, key).items()

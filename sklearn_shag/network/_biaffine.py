@@ -74,8 +74,8 @@ class BiaffineParser(NetworkLearner, ArcParser):
         with the probability 0.8 four in five are right. It is learned on trees that were not
         learned from: those set aside for `early_stopping`; of 100,000 tokens or more one sentence
         in 50; else those of each half of the trees, parsed by what is learned from the other
-        half, which doubles the time of `fit`. Trees are the same, but with the decoder
-        "max_marginal". Less than 20 sentences are too few; `warm_start` leaves it as it is.
+        half, which doubles the time of `fit`. Trees are the same. Less than 20 sentences are too
+        few; `warm_start` leaves it as it is.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), the largest probability, or as by

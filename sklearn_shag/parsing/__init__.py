@@ -19,9 +19,11 @@ from sklearn_shag.parsing._losses import (
 )
 from sklearn_shag.parsing._parse import (
     Scored,
+    correct,
     decode,
     find_impossible,
     head_probabilities,
+    list_corrected,
     list_heads,
     list_log_partitions,
     list_marginals,

@@ -55,7 +55,7 @@ class Scored(NamedTuple):
     label: Callable | None = None  # takes flat heads, returns the codes of the labels of their arcs
     tags: np.ndarray | None = None  # (n_tokens,), codes
     marginals: np.ndarray | None = None  # (n_arcs,), in place of grammar and potentials
-    calibration: Calibration = EXACT  # of marginals
+    calibration: Calibration = EXACT  # of marginals, once trees are found
     prune: float = 0.0  # of a grammar with refinements: below which marginal without them
 
 
@@ -112,10 +112,6 @@ def solve(score, want, batch):
         repair(marginals, factors)
     if batch.crossing is not None:
         forbid(marginals, batch.crossing)
-    if scored.calibration != EXACT:
-        lengths = np.diff(batch.indptr)
-        ends = np.concatenate([[0], np.cumsum(np.repeat(lengths + 1, lengths))])
-        calibrate(marginals, ends, *scored.calibration)
     return want(batch, scored, marginals)
 
 
@@ -201,6 +197,20 @@ def list_marginals(batch, _, marginals):
     lengths, ends = np.diff(batch.indptr).tolist(), arc_begins(batch.indptr).tolist()
     parts = map(marginals.__getitem__, map(slice, ends, ends[1:]))
     return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths, strict=True)]
+
+
+def correct(batch, scored, marginals):
+    """Correct marginals in place as the parser has learned to; and return them."""
+    if scored.calibration != EXACT:
+        lengths = np.diff(batch.indptr)
+        ends = np.concatenate([[0], np.cumsum(np.repeat(lengths + 1, lengths))])
+        calibrate(marginals, ends, *scored.calibration)
+    return marginals
+
+
+def list_corrected(batch, scored, marginals):
+    """List the marginals of each sentence, corrected."""
+    return list_marginals(batch, scored, correct(batch, scored, marginals))
 
 
 def list_log_partitions(score, batch):

@@ -1,0 +1,220 @@
+"""Pipelines that parse."""
+
+from typing import Any
+
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag._parser import Parser
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.utils._estimators import open_member
+from sklearn_shag.utils._typing import Allowed, FloatArray, ObjectArray
+
+
+class ParserPipeline(Pipeline):
+    """Pipeline that ends in a parser, and has its methods.
+
+    It is a :class:`~sklearn.pipeline.Pipeline` in all else. Sentences go through the steps before
+    the parser, so that what it parses has other symbols, or tags, than what it is given.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator) pairs
+        Transformers of sentences, such as :class:`~sklearn_shag.treebank.TokenFeature` and
+        :class:`~sklearn_shag.Tagger`, and a parser at the end.
+    transform_input : None or list of str, default=None
+        As for :class:`~sklearn.pipeline.Pipeline`.
+    memory : None, str or object with the joblib.Memory interface, default=None
+        Where fitted transformers are kept.
+    verbose : bool, default=False
+        Whether the time of each step is printed.
+
+    See Also
+    --------
+    make_parser_pipeline : Makes one without names of steps.
+
+    Examples
+    --------
+    >>> from sklearn_shag import ParserPipeline, SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.treebank import TokenFeature
+    >>> trees = load_english().data
+    >>> steps = [("feature", TokenFeature("upos", "xpos")), ("parser", SpectralSHAG(4))]
+    >>> model = ParserPipeline(steps).fit(trees)
+    >>> model.parse(trees[:1])[0].heads.tolist() == model.predict(trees[:1])[0].tolist()
+    True
+    """
+
+    def __init__(
+        self,
+        steps: list[tuple[str, Any]],
+        *,
+        transform_input: list[str] | None = None,
+        memory: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
+
+    def _validate_steps(self):
+        super()._validate_steps()
+        for name, step in self.steps[:-1]:
+            if isinstance(step, FeatureUnion):
+                raise TypeError(
+                    f"The step {name!r} is a FeatureUnion, which puts columns of numbers side by "
+                    f"side, but sentences are no such columns. To join columns of tokens give all "
+                    f'of them to one step: TokenFeature("upos", "xpos").'
+                )
+        parser = open_member(self.steps[-1][1]).parser
+        if not isinstance(parser, Parser):
+            raise TypeError(
+                f"The last step of a ParserPipeline must be a parser of this package, got a "
+                f"{type(parser).__name__}; for others there is sklearn.pipeline.Pipeline."
+            )
+
+    def _open(self, X):
+        check_is_fitted(self)
+        transform, parser = open_member(self)
+        return parser, transform(X)
+
+    def parse(
+        self, X: Sentences, *, allowed: Allowed | None = None, keep_heads: bool = False
+    ) -> list[DependencyTree]:
+        """Parse sentences into trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the first step takes them.
+        allowed : None or sequence of length n_sentences, default=None
+            Which arcs may be used, as for :meth:`SpectralSHAG.predict`.
+        keep_heads : bool, default=False
+            Whether heads that trees of X have are kept, as by :meth:`SpectralSHAG.parse`.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            As the parser makes them of what the steps before it make of X.
+        """
+        parser, X = self._open(X)
+        return parser.parse(X, allowed=allowed, keep_heads=keep_heads)
+
+    parse_iter = Parser.parse_iter
+
+    def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
+        """Compute how probable each token is as the head of each other.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the first step takes them.
+        allowed : None or sequence of length n_sentences, default=None
+            Which arcs may be used, as for :meth:`SpectralSHAG.predict`.
+
+        Returns
+        -------
+        marginals : object ndarray of shape (n_sentences,)
+            ``marginals[i]`` has the shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
+            probability that token m + 1 is the root, column h that token h is its head.
+        """
+        parser, X = self._open(X)
+        return parser.predict_marginals(X, allowed=allowed)
+
+    def predict_labels(
+        self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
+    ) -> ObjectArray:
+        """Label the arcs of predicted or given trees with their relations.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the first step takes them.
+        heads : None or sequence of length n_sentences, default=None
+            As for :meth:`SpectralSHAG.predict_labels`; None predicts them.
+        allowed : None or sequence of length n_sentences, default=None
+            Which arcs may be used, if heads are predicted.
+
+        Returns
+        -------
+        labels : object ndarray of shape (n_sentences,)
+            ``labels[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object.
+        """
+        parser, X = self._open(X)
+        return parser.predict_labels(X, heads, allowed=allowed)
+
+    def predict_label_proba(self, X: Sentences, heads: Heads | None = None) -> ObjectArray:
+        """Compute how probable each relation is for the arcs of predicted or given trees.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the first step takes them.
+        heads : None or sequence of length n_sentences, default=None
+            As for :meth:`SpectralSHAG.predict_labels`; None predicts them.
+
+        Returns
+        -------
+        probabilities : object ndarray of shape (n_sentences,)
+            ``probabilities[i]`` has the shape (n_tokens_i, n_labels).
+        """
+        parser, X = self._open(X)
+        return parser.predict_label_proba(X, heads)
+
+    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
+        """Compute the log probability of trees, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the first step takes them.
+        y : None or sequence of length n_sentences, default=None
+            Heads, -1 where they are not known; None takes those of the trees in X.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_sentences,)
+            In nats.
+        """
+        parser, X = self._open(X)
+        return parser.conditional_log_likelihood(X, y)
+
+
+def make_parser_pipeline(
+    *steps: Any, memory: Any = None, transform_input: list[str] | None = None, verbose: bool = False
+) -> ParserPipeline:
+    """Make a pipeline that parses of transformers of sentences and a parser.
+
+    Parameters
+    ----------
+    *steps : estimators
+        In their order. Each is named as its class in lower case, as by
+        :func:`~sklearn.pipeline.make_pipeline`.
+    memory : None, str or object with the joblib.Memory interface, default=None
+        Where fitted transformers are kept.
+    transform_input : None or list of str, default=None
+        As for :class:`~sklearn.pipeline.Pipeline`.
+    verbose : bool, default=False
+        Whether the time of each step is printed.
+
+    Returns
+    -------
+    pipeline : ParserPipeline
+        Not fitted.
+
+    See Also
+    --------
+    ParserPipeline : Its class, which takes names of steps.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAG, make_parser_pipeline
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.treebank import TokenFeature
+    >>> trees = load_english().data
+    >>> model = make_parser_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(4)).fit(trees)
+    >>> print(model.parse([trees[0]])[0])  # doctest: +ELLIPSIS
+    ,-- The ...
+    >>> model.predict_marginals(trees[:1])[0].shape == (len(trees[0]), len(trees[0]) + 1)
+    True
+    """
+    named = make_pipeline(*steps).steps
+    return ParserPipeline(named, memory=memory, transform_input=transform_input, verbose=verbose)

@@ -1,0 +1,91 @@
+"""Pipelines that parse: their methods are those of the parser, of what the steps before it make."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_union
+
+from sklearn_shag import (
+    CRFParser,
+    ParserPipeline,
+    SpectralSHAG,
+    Tagger,
+    load_model,
+    make_parser_pipeline,
+    save_model,
+)
+from sklearn_shag.inspection import least_certain_arcs
+from sklearn_shag.treebank import TokenFeature, allowed_arcs
+from tests.estimators import same
+
+
+@pytest.fixture(scope="module")
+def model(english):
+    return make_parser_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(3)).fit(english[:100])
+
+
+@pytest.fixture(scope="module")
+def test(english):
+    return english[100:120]
+
+
+def test_methods_are_those_of_the_parser(model, test):
+    feature, parser = model
+    text = feature.transform(test)
+    assert same(model.predict(test), parser.predict(text))
+    for method in (
+        "predict_marginals",
+        "predict_labels",
+        "predict_label_proba",
+        "conditional_log_likelihood",
+    ):
+        assert same(getattr(model, method)(test), getattr(parser, method)(text))
+    assert model.parse(test) == parser.parse(text) == list(model.parse_iter(iter(test)))
+    assert list(model.parse_iter(test, chunk_size=3)) == model.parse(test)
+    heads = [tree.heads for tree in test]
+    assert same(model.predict_labels(test, heads), parser.predict_labels(text, heads))
+    assert same(model.predict_label_proba(test, heads), parser.predict_label_proba(text, heads))
+    known = [tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in test]
+    given = {"allowed": allowed_arcs(known)}
+    assert same(model.predict_marginals(test, **given), parser.predict_marginals(text, **given))
+    assert same(model.predict_labels(test, **given), parser.predict_labels(text, **given))
+    assert model.parse(test, **given) == parser.parse(text, **given)
+    kept = model.parse(known, keep_heads=True)
+    assert [tree.heads[0] for tree in kept] == [tree.heads[0] for tree in test]
+    assert len(least_certain_arcs(model, known, 3).margins) == 3
+
+
+def test_it_is_a_pipeline(model, english, test, tmp_path):
+    """In searches, clones and files."""
+    assert isinstance(clone(model), ParserPipeline)
+    search = GridSearchCV(model, {"spectralshag__n_states": [1, 2]}, cv=2).fit(english[:60])
+    assert np.isfinite(search.best_score_)
+    assert isinstance(search.best_estimator_, ParserPipeline)
+    save_model(model, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert isinstance(loaded, ParserPipeline)
+    assert_array_equal(loaded.predict(test)[0], model.predict(test)[0])
+    assert loaded.parse(test) == model.parse(test)
+    named = ParserPipeline([("t", TokenFeature("xpos")), ("p", SpectralSHAG(2))]).fit(english[:50])
+    assert list(named.named_steps) == ["t", "p"]
+
+
+def test_a_tagger_writes_its_tags(english):
+    tagger = Tagger(hidden_layer_sizes=[4], max_iter=1, cv=2, random_state=0)
+    linear = CRFParser(["upos"], n_features=2**12, random_state=0)
+    model = make_parser_pipeline(tagger, linear).fit(english[:50])
+    (tree,) = model.parse([["Dogs", "bark"]])
+    assert tree.forms == ("Dogs", "bark")
+    assert set(tree.upos) <= set(model[0].tags_)
+
+
+def test_what_cannot_parse_is_refused(english):
+    union = make_union(TokenFeature("upos"), TokenFeature("xpos"))
+    with pytest.raises(TypeError, match="'featureunion' is a FeatureUnion, which puts"):
+        make_parser_pipeline(union, SpectralSHAG()).fit(english[:5])
+    with pytest.raises(TypeError, match="must be a parser of this package, got a TokenFeature"):
+        make_parser_pipeline(TokenFeature(), TokenFeature()).fit(english[:5])
+    with pytest.raises(ValueError, match="not fitted"):
+        make_parser_pipeline(TokenFeature(), SpectralSHAG()).parse(english[:5])
