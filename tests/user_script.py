@@ -33,6 +33,7 @@ from sklearn_shag import (
     LexicalizedSHAG,
     MixtureSHAG,
     ModelFileError,
+    ParserPipeline,
     ProductSHAG,
     RefinedSHAG,
     SpectralAutomaton,
@@ -40,6 +41,7 @@ from sklearn_shag import (
     SpectralSHAGCV,
     Tagger,
     load_model,
+    make_parser_pipeline,
     save_model,
 )
 from sklearn_shag.automata import HMM, NGrams
@@ -548,6 +550,12 @@ def use_scikit_learn(folder: Path) -> None:
     print(pipeline.score(test), uas_scorer(pipeline, test), exact_match_scorer(pipeline, test))
     save_model(pipeline, folder / "pipeline.npz")
     print(load_model(folder / "pipeline.npz").predict(test)[0])
+    parsing = make_parser_pipeline(TokenFeature("upos", "xpos"), SpectralSHAG(6)).fit(train)
+    assert_type(parsing, ParserPipeline)
+    assert_type(parsing.parse(test), list[DependencyTree])
+    assert_type(next(parsing.parse_iter(test)), DependencyTree)
+    assert_type(parsing.predict_label_proba(test), NDArray[np.object_])
+    assert_type(parsing.conditional_log_likelihood(test), NDArray[np.float64])
 
     feature = TokenFeature("xpos", joined_with=["feats.Number"], min_count=2, rare_symbol=None)
     assert_type(feature.fit(trees), TokenFeature)

@@ -1,6 +1,6 @@
 """Pipelines that parse."""
 
-from typing import Any
+from typing import Any, Self
 
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -54,6 +54,25 @@ class ParserPipeline(Pipeline):
         verbose: bool = False,
     ) -> None:
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
+
+    def fit(self, X: Sentences, y: Heads | None = None, **params: Any) -> Self:
+        """Fit the transformers, one after the other, and the parser.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the first step takes them.
+        y : None or sequence of length n_sentences, default=None
+            Heads, as the parser takes them; None takes those of the trees in X.
+        **params : dict
+            As for :class:`~sklearn.pipeline.Pipeline`.
+
+        Returns
+        -------
+        self : object
+            The fitted pipeline.
+        """
+        return super().fit(X, y, **params)
 
     def _validate_steps(self):
         super()._validate_steps()
