@@ -685,6 +685,30 @@ class TestSuggest:
             cells = [f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()]
             assert "\t".join(cells).replace("\tNone", "\t_") == line
 
+    def test_sentences_to_be_annotated(self, run, fail, model, partial, tmp_path):
+        """Those listed, with the tree that the parser gives them and the heads that they have."""
+        out, trees = tmp_path / "next.conllu", read_conllu(partial)
+        chosen = ("--by", "sentences", "-n", "3")
+        table = run("suggest", model, partial, *chosen)
+        assert run("suggest", model, partial, *chosen, "-o", out) == table
+        places = [int(line.split("\t")[1]) - 1 for line in table.splitlines()[1:]]
+        expected = load_model(model)[-1].parse([trees[s] for s in places], keep_heads=True)
+        write_conllu(expected, tmp_path / "expected.conllu")
+        assert out.read_bytes() == (tmp_path / "expected.conllu").read_bytes()
+        assert run("suggest", model, partial, *chosen, "-o", "-").encode() == out.read_bytes()
+        assert "--by sentences" in fail("suggest", model, partial, "-o", out)
+        assert "same file" in fail("suggest", model, partial, *chosen, "-o", partial)
+
+    def test_letters_are_not_escaped(self, run, tmp_path, model):
+        """But what a terminal acts on is, and both are read as they were."""
+        forms = ["Ä", "வணக்கம்", "a\u202eb\x9b"]
+        write_conllu([DependencyTree(forms, upos=["NOUN"] * 3)], tmp_path / "in.conllu")
+        out = run("suggest", model, tmp_path / "in.conllu", "--json", "-n", "3")
+        assert '"Ä"' in out
+        assert '"வணக்கம்"' in out
+        assert '"a\\u202eb\\u009b"' in out
+        assert {row["form"] for row in json.loads(out)["suggestions"]} == set(forms)
+
     def test_several_files_and_standard_input(self, run, feed, model, partial, tmp_path):
         trees = read_conllu(partial)
         bare = DependencyTree(["a", "b"], upos=["NOUN", "NOUN"])

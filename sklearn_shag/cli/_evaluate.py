@@ -15,7 +15,7 @@ from sklearn_shag.treebank import MISSING, DependencyTree, fill_unknown, iter_co
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
-from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._messages import escape_acting, printable, shorten
 
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95
@@ -53,6 +53,12 @@ def iter_sentences(files):
     for path in files:
         for number, tree in enumerate(iter_conllu(path), start=1):
             yield Sentence("<stdin>" if path == STANDARD else path, number, tree)
+
+
+def print_json(content):
+    """Print a JSON object; letters are themselves, and what a terminal acts on is escaped."""
+    lines = json.dumps(content, indent=2, ensure_ascii=False).split("\n")
+    print("\n".join(escape_acting(line, lambda sign: f"\\u{ord(sign):04x}") for line in lines))
 
 
 def find_sent_id(sentence):
@@ -104,7 +110,7 @@ def evaluate(options):
         parts.append(_count(*sides, options.by, ignore))
     report = _summarise(parts, options.gold, options.by, ignore)
     if options.json:
-        print(json.dumps({"gold": gold_files, "system": system_files, **report}, indent=2))
+        print_json({"gold": gold_files, "system": system_files, **report})
     else:
         _print(report)
 

@@ -237,6 +237,7 @@ def _add_suggest(commands):
       %(prog)s model.npz partial.conllu
       %(prog)s model.npz partial.conllu -n 100 --json
       %(prog)s model.npz partial.conllu --by sentences
+      %(prog)s model.npz partial.conllu --by sentences -n 50 -o next.conllu
     """
     parser = _command(commands, "suggest", "cli._models", _add_suggest)
     _add_model(parser)
@@ -246,6 +247,9 @@ def _add_suggest(commands):
     help = """words whose heads are in question, or sentences, by their expected share of wrong
     heads (default: %(default)s)"""
     parser.add_argument("--by", choices=["arcs", "sentences"], default="arcs", help=help)
+    help = """CoNLL-U to write, of --by sentences: those listed with their predicted trees, for
+    annotators (default: none is written)"""
+    parser.add_argument("-o", "--output", metavar="OUT", help=help)
     help = "print one JSON object (default: a table, with tabs between its columns)"
     parser.add_argument("--json", action="store_true", help=help)
     _add_n_jobs(parser, default="that of the model")

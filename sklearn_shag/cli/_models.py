@@ -1,6 +1,5 @@
 """The commands that make models, and tell what they are least sure of: train, suggest."""
 
-import json
 import os
 import re
 import sys
@@ -11,7 +10,13 @@ from itertools import chain, islice
 from sklearn.base import clone
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.cli._evaluate import CHUNK, find_sent_id, iter_sentences, require_some
+from sklearn_shag.cli._evaluate import (
+    CHUNK,
+    find_sent_id,
+    iter_sentences,
+    print_json,
+    require_some,
+)
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.ensembles import AveragedSHAG, make_parser_pipeline
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
@@ -23,13 +28,14 @@ from sklearn_shag.treebank import (
     MISSING,
     TokenFeature,
     UnknownSymbolWarning,
+    format_trees,
     iter_conllu,
     list_sources,
 )
 from sklearn_shag.utils._arrays import in_chunks, rows_of
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._io import STANDARD, check_target, expand_user
+from sklearn_shag.utils._io import STANDARD, check_target, expand_user, write_text
 from sklearn_shag.utils._messages import printable, warn
 from sklearn_shag.utils._parallel import progress
 
@@ -333,7 +339,7 @@ def suggest(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `file`, `number`, `by`, `json` and `n_jobs`.
+        With `model`, `file`, `number`, `by`, `output`, `json` and `n_jobs`.
 
     Raises
     ------
@@ -342,15 +348,20 @@ def suggest(options):
         the parser could predict has the known heads.
     """
     files = list_sources(options.file)
+    if options.output is not None:
+        if options.by != "sentences":
+            raise ValueError("-o is for whole sentences with their trees: --by sentences.")
+        check_output(options.output, [options.model, *files])
     transform, parser = open_parser(options, files)
     list_rows, doubt = {
-        "arcs": (_list_arcs, lambda row: row["margin"]),
-        "sentences": (_list_sentences, lambda row: -row["error_rate"]),
+        "arcs": (_list_arcs, lambda row: row[0]["margin"]),
+        "sentences": (_list_sentences, lambda row: -row[0]["error_rate"]),
     }[options.by]
 
     def list_part(part):
+        """Rows, each with its sentence as the parser sees it."""
         trees = transform([sentence.tree for sentence in part])
-        return list_rows(parser, trees, part, options.number)
+        return [(row, trees[s]) for s, row in list_rows(parser, trees, part, options.number)]
 
     rows, part = [], []
     for part in in_chunks(iter_sentences(files), CHUNK):
@@ -358,8 +369,14 @@ def suggest(options):
             rows = sorted([*rows, *list_part(part)], key=doubt)[: options.number]
     require_some(part, files)
     rows = rows or list_part(part)  # which says that nothing is in question
+    rows, trees = zip(*rows, strict=True)
+    if options.output is not None:
+        with write_text(options.output) as write:
+            write("".join(format_trees(parser.parse(trees, keep_heads=True))).encode())
+    if options.output == STANDARD:  # which has the trees
+        return
     if options.json:
-        print(json.dumps({"files": files, "by": options.by, "suggestions": rows}, indent=2))
+        print_json({"files": files, "by": options.by, "suggestions": rows})
         return
     print("\t".join(rows[0]))
     for row in rows:
@@ -369,16 +386,19 @@ def suggest(options):
 def _list_arcs(parser, trees, sentences, number):
     arcs = least_certain_arcs(parser, trees, number)
     return [
-        {
-            **_place(sentences[s]),
-            "token": token,
-            "form": sentences[s].tree.forms[token - 1],
-            "head": head,
-            "head_form": sentences[s].tree.forms[head - 1] if head else None,
-            "probability": probability,
-            "margin": margin,
-            "entropy": entropy,
-        }
+        (
+            s,
+            {
+                **_place(sentences[s]),
+                "token": token,
+                "form": sentences[s].tree.forms[token - 1],
+                "head": head,
+                "head_form": sentences[s].tree.forms[head - 1] if head else None,
+                "probability": probability,
+                "margin": margin,
+                "entropy": entropy,
+            },
+        )
         for s, token, head, probability, margin, entropy in rows_of(arcs)
     ]
 
@@ -386,13 +406,16 @@ def _list_arcs(parser, trees, sentences, number):
 def _list_sentences(parser, trees, sentences, number):
     found = least_certain_sentences(parser, trees, number)
     return [
-        {
-            **_place(sentences[s]),
-            "unknown_heads": n_unknown,
-            "expected_errors": errors,
-            "error_rate": rate,
-            "text": " ".join(sentences[s].tree.forms),
-        }
+        (
+            s,
+            {
+                **_place(sentences[s]),
+                "unknown_heads": n_unknown,
+                "expected_errors": errors,
+                "error_rate": rate,
+                "text": " ".join(sentences[s].tree.forms),
+            },
+        )
         for s, n_unknown, errors, rate in rows_of(found)
     ]
 

@@ -48,8 +48,13 @@ def printable(text, max_length=500):
     '01234 ... 56789'
     """
     # Cut twice: escapes take time and room, and there may be megabytes.
-    text = _ACTING.sub(_escape, _cut(str(text), max_length))
+    text = escape_acting(_cut(str(text), max_length), _escape)
     return _cut(text, max_length)
+
+
+def escape_acting(text, escape):
+    """Escape each sign that a terminal acts on, as a function of it says."""
+    return _ACTING.sub(lambda match: escape(match[0]), text)
 
 
 def shorten(value):
@@ -81,8 +86,8 @@ def _cut(text, max_length):
     return text[: kept - kept // 2] + _DOTS + text[-(kept // 2) :]
 
 
-def _escape(match):
-    return match[0].encode("unicode_escape").decode()
+def _escape(sign):
+    return sign.encode("unicode_escape").decode()
 
 
 # What lies between the user's call and the place that warns.
