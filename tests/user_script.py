@@ -155,9 +155,13 @@ from sklearn_shag.sequences import (
 from sklearn_shag.treebank import (
     ConlluError,
     DependencyTree,
+    EmptyNode,
+    MultiwordToken,
     TokenFeature,
     UnknownSymbolWarning,
     allowed_arcs,
+    from_spacy,
+    from_token_list,
     heads,
     is_projective,
     iter_conllu,
@@ -166,6 +170,9 @@ from sklearn_shag.treebank import (
     read_conllu,
     read_horizontal,
     remove_punctuation,
+    to_dataframe,
+    to_spacy,
+    to_token_list,
     write_conllu,
 )
 
@@ -178,6 +185,16 @@ CONLLU = """\
 def read_and_write(folder: Path) -> None:
     """Trees, from files and to files."""
     trees = read_conllu(io.StringIO(CONLLU))
+    tree = DependencyTree.from_conllu(trees[0].to_conllu())
+    assert_type(tree, DependencyTree)
+    assert_type(tree.sent_id, str | None)
+    assert_type(tree.comments, tuple[str, ...])
+    assert_type(tree.multiword_tokens, tuple[MultiwordToken, ...])
+    assert_type(tree.empty_nodes, tuple[EmptyNode, ...])
+    assert_type(tree.to_dict()["form"], Any)
+    assert_type(from_token_list(to_token_list(tree)), DependencyTree)
+    print(to_dataframe, from_spacy, to_spacy, tree.misc, tree.deps)
+    print(tree.with_sent_id("a").with_text("b").with_comments(["# c"]).with_deps(tree.deps))
     assert_type(trees, list[DependencyTree])
     path = folder / "trees.conllu"
     write_conllu((tree for tree in trees), path)

@@ -35,7 +35,10 @@ _SYMBOLS = {
     Number: "Convert numbers that stand for tags: [str(symbol) for symbol in sentence].",
     list | tuple | np.ndarray: "This is one level of nesting too many, or pairs of words and tags "
     "or of tags and heads: X[i] is the tags of a sentence, and y[i] its heads.",
-    object: "Take the tag of a token, such as token.pos_ of spaCy.",
+    dict: "If it is a token of the library conllu, sklearn_shag.treebank.from_token_list(sentence) "
+    "makes a tree of it.",
+    object: "Take the tag of a token, such as token.pos_ of spaCy; or let "
+    "sklearn_shag.treebank.from_spacy(doc) make trees.",
 }
 
 

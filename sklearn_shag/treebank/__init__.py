@@ -26,8 +26,16 @@ from sklearn_shag.treebank._conllu import (
     read_conllu,
     write_conllu,
 )
+from sklearn_shag.treebank._conversions import (
+    from_spacy,
+    from_token_list,
+    to_dataframe,
+    to_spacy,
+    to_token_list,
+)
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph
 from sklearn_shag.treebank._horizontal import HORIZONTAL, iter_horizontal, read_horizontal
+from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
@@ -55,9 +63,13 @@ from sklearn_shag.treebank._tree import (
 __all__ = [
     "ConlluError",
     "DependencyTree",
+    "EmptyNode",
+    "MultiwordToken",
     "TokenFeature",
     "UnknownSymbolWarning",
     "allowed_arcs",
+    "from_spacy",
+    "from_token_list",
     "heads",
     "is_projective",
     "iter_conllu",
@@ -66,5 +78,8 @@ __all__ = [
     "read_conllu",
     "read_horizontal",
     "remove_punctuation",
+    "to_dataframe",
+    "to_spacy",
+    "to_token_list",
     "write_conllu",
 ]

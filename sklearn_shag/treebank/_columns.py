@@ -145,18 +145,19 @@ def check_column(name, values, n_tokens):
 
 
 def check_misc(name, values, n_tokens):
-    """Check values for the column MISC, one a token, and return them as a tuple."""
+    """Check values for the column MISC, one a token or None, and return them as a tuple."""
     if not isinstance(name, str) or not re.fullmatch(r"[^\s|=]+", name):
         raise ValueError(
             f"name={shorten(name)} is none for MISC: no spaces, '=' or '|', as in 'Gloss'"
         )
-    column = check_column(name, as_tuple(name, values), n_tokens)
+    values = tuple(as_tuple(name, values))
+    column = check_column(name, [MISSING if v is None else v for v in values], n_tokens)
     for token, value in enumerate(column, start=1):
         if "|" in value:
             raise ValueError(
                 f"{name} has {shorten(value)} for token {token}: in MISC '|' stands between values"
             )
-    return column
+    return values
 
 
 def check_heads(heads, forms):

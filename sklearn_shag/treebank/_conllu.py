@@ -21,7 +21,7 @@ from sklearn_shag.treebank._pieces import (
     iter_trees,
 )
 from sklearn_shag.treebank._sources import ConlluError, guess_format, list_sources
-from sklearn_shag.treebank._tree import DependencyTree, format_columns, make_tree, replace_heads
+from sklearn_shag.treebank._tree import DependencyTree, make_tree
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
 from sklearn_shag.utils._io import write_text
@@ -393,7 +393,4 @@ def format_trees(trees):
                 f"{shorten(tree)}. The method parse of an estimator gives trees, and "
                 f"tree.with_heads(heads) puts heads of yours into one."
             )
-        text = tree._source
-        if text is None or tree._reparsed:
-            text = replace_heads(text or format_columns(tree), tree.heads, tree.deprels)
-        yield f"{text}\n\n"
+        yield tree.to_conllu()

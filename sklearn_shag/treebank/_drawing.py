@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from sklearn_shag.utils._heads import UNKNOWN, follow_heads, is_projective
-from sklearn_shag.utils._messages import printable
+from sklearn_shag.utils._messages import import_optional, printable
 
 _INDENT = 4  # columns of text for each level of depth: the width of "`-- "
 
@@ -262,10 +262,4 @@ def new_graph(kind, **attributes):
     ImportError
         If networkx is not installed.
     """
-    try:
-        import networkx
-    except ImportError:
-        raise ImportError(
-            "to_networkx needs networkx: pip install 'sklearn-shag[graph]'."
-        ) from None
-    return getattr(networkx, kind)(**attributes)
+    return getattr(import_optional("networkx", "graph", "to_networkx"), kind)(**attributes)

@@ -1,11 +1,14 @@
 """Sentences with dependency trees, which do not change, and what is made of them."""
 
+import io
+import re
 from collections.abc import Collection, Iterable, Sequence
-from itertools import combinations, repeat
+from itertools import combinations
 from numbers import Integral
 from typing import Any, Never, NoReturn, Self, TypeAlias
 
 import numpy as np
+from conllu.parser import DEFAULT_FIELDS
 
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
@@ -17,15 +20,27 @@ from sklearn_shag.treebank._columns import (
     check_misc,
     check_strings,
     get_feature,
-    unspecified_relation,
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
+from sklearn_shag.treebank._lines import (
+    EmptyNode,
+    Lines,
+    MultiwordToken,
+    edit_words,
+    format_columns,
+    name_comment,
+    put_together,
+    replace_heads,
+    replace_misc,
+    take_apart,
+)
 from sklearn_shag.utils._arrays import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
 
 _WRITTEN = [attribute for attribute in ATTRIBUTES.values() if attribute != "symbols"]  # in files
+_LINE_ENDS = re.compile(r"[\n\r]")
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
 
@@ -256,15 +271,16 @@ class DependencyTree:
             return self
         return _change(self, symbols=check_strings("symbols", symbols, len(self)))
 
-    def with_misc(self, name: str, values: Sequence[str]) -> "DependencyTree":
+    def with_misc(self, name: str, values: Sequence[str | None]) -> "DependencyTree":
         """Make a tree of the same sentence with more in the column MISC of its file.
 
         Parameters
         ----------
         name : str
             That of the values.
-        values : sequence of str, length n_tokens
-            :func:`write_conllu` adds ``name=value`` to MISC, in place of what it has of this name.
+        values : sequence of str or None, length n_tokens
+            :func:`write_conllu` adds ``name=value`` to MISC, in place of what it has of this name;
+            of None nothing.
 
         Returns
         -------
@@ -284,8 +300,334 @@ class DependencyTree:
         1   Bark  _  _  _  _  0  root  _  Checked=Yes
         """
         values = check_misc(name, values, len(self))
-        source = _replace_misc(self._source or format_columns(self), name, values)
+        source = replace_misc(self._source or format_columns(self), name, values)
         return _change(self, _source=source, _reparsed=self._reparsed or self._source is None)
+
+    def to_conllu(self) -> str:
+        """Write the sentence as CoNLL-U.
+
+        Returns
+        -------
+        text : str
+            What :func:`write_conllu` writes, with the blank line at its end.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> print(DependencyTree(["Dogs", "bark"], [2, 0]).to_conllu(), end="")
+        1   Dogs  _  _  _  _  2  dep   _  _
+        2   bark  _  _  _  _  0  root  _  _
+        <BLANKLINE>
+        """
+        text = self._source
+        if text is None or self._reparsed:
+            text = replace_heads(text or format_columns(self), self.heads, self.deprels)
+        return f"{text}\n\n"
+
+    @classmethod
+    def from_conllu(cls, text: str) -> "DependencyTree":
+        """Read a sentence that is written in CoNLL-U.
+
+        Parameters
+        ----------
+        text : str
+            One sentence.
+
+        Returns
+        -------
+        tree : DependencyTree
+            It keeps all that its lines have.
+
+        Raises
+        ------
+        ConlluError
+            If it is not valid.
+        ValueError
+            If there is not just one sentence.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> tree = DependencyTree(["Dogs", "bark"], [2, 0], deprels=["nsubj", "root"])
+        >>> DependencyTree.from_conllu(tree.to_conllu()).heads
+        array([2, 0])
+        """
+        from sklearn_shag.treebank._conllu import read_conllu  # which makes trees
+
+        found = read_conllu(io.StringIO(text))
+        if len(found) != 1:
+            raise ValueError(f"text holds {len(found)} sentences, not one: read_conllu reads many.")
+        return found[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """List all that CoNLL-U has of the sentence, in values that JSON can hold.
+
+        Returns
+        -------
+        content : dict
+            Comments, sent_id and text (None if there is none); form, lemma, upos, xpos, feats, head
+            (None where it is not known), deprel, deps and misc, each a list with a value for each
+            token; and multiword_tokens and empty_nodes, lists of dict.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> content = DependencyTree(["Dogs", "bark"], [2, 0]).to_dict()
+        >>> content["form"], content["head"]
+        (['Dogs', 'bark'], [2, 0])
+        """
+        lines = self._lines()
+        columns = map(list, zip(*lines.words, strict=True))
+        content = dict(zip(DEFAULT_FIELDS[1:], list(columns)[1:], strict=True))
+        content["head"] = [None if head == MISSING else int(head) for head in content["head"]]
+        names = DEFAULT_FIELDS[1:]
+        nodes = [
+            {"after": after, **dict(zip(names, cells, strict=True))}
+            for after, cells in lines.empty_nodes
+        ]
+        return {
+            "comments": lines.comments,
+            "sent_id": self.sent_id,
+            "text": self.text,
+            **content,
+            "multiword_tokens": [token._asdict() for token in lines.multiword_tokens],
+            "empty_nodes": nodes,
+        }
+
+    def _lines(self) -> Lines:
+        return take_apart(self.to_conllu().rstrip("\n"))
+
+    def _with_lines(self, **parts: Any) -> "DependencyTree":
+        source = put_together(self._lines()._replace(**parts))
+        return _change(self, _source=source, _reparsed=False)
+
+    @property
+    def comments(self) -> tuple[str, ...]:
+        """The comments of the sentence, each with its "#"."""
+        return tuple(self._lines().comments)
+
+    @property
+    def sent_id(self) -> str | None:
+        """What the comment "# sent_id = ..." says, None without it."""
+        return self._comment("sent_id")
+
+    @property
+    def text(self) -> str | None:
+        """What the comment "# text = ..." says, None without it."""
+        return self._comment("text")
+
+    @property
+    def misc(self) -> tuple[str, ...]:
+        """The column MISC, "_" where it is empty."""
+        return tuple(cells[9] for cells in self._lines().words)
+
+    @property
+    def deps(self) -> tuple[str, ...]:
+        """The column DEPS, the enhanced graph, "_" where it is empty."""
+        return tuple(cells[8] for cells in self._lines().words)
+
+    @property
+    def multiword_tokens(self) -> tuple[MultiwordToken, ...]:
+        """The tokens of the text that are made of several words."""
+        return tuple(self._lines().multiword_tokens)
+
+    @property
+    def empty_nodes(self) -> tuple[EmptyNode, ...]:
+        """The words that the text leaves out."""
+        return tuple(self._lines().empty_nodes)
+
+    def _comment(self, wanted: str) -> str | None:
+        named = map(name_comment, self._lines().comments)
+        return next((value for name, value in named if name == wanted), None)
+
+    def with_comments(self, comments: Sequence[str]) -> "DependencyTree":
+        """Make a tree of the same sentence with other comments.
+
+        Parameters
+        ----------
+        comments : sequence of str
+            Each a line that begins with "#".
+
+        Returns
+        -------
+        tree : DependencyTree
+            A new one, which equals this one; this one stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If one does not begin with "#", or has several lines.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> DependencyTree(["Bark"], [0]).with_comments(["# checked"]).comments
+        ('# checked',)
+        """
+        comments = list(as_list(comments, "comments", "a sequence of str"))
+        for comment in comments:
+            is_line = isinstance(comment, str) and comment.startswith("#")
+            if not is_line or comment != _LINE_ENDS.sub("", comment):
+                raise ValueError(
+                    f"A comment is a line that begins with '#', got {shorten(comment)}."
+                )
+        return self._with_lines(comments=comments)
+
+    def with_sent_id(self, sent_id: str) -> "DependencyTree":
+        """Make a tree of the same sentence with another name, the comment "# sent_id = ...".
+
+        Parameters
+        ----------
+        sent_id : str
+            Its new name.
+
+        Returns
+        -------
+        tree : DependencyTree
+            A new one, which equals this one; this one stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If it has several lines.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> DependencyTree(["Bark"], [0]).with_sent_id("dogs-1").sent_id
+        'dogs-1'
+        """
+        return self._with_comment("sent_id", sent_id)
+
+    def with_text(self, text: str) -> "DependencyTree":
+        """Make a tree of the same sentence with another text, the comment "# text = ...".
+
+        Parameters
+        ----------
+        text : str
+            What its words are of.
+
+        Returns
+        -------
+        tree : DependencyTree
+            A new one, which equals this one; this one stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If it has several lines.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> DependencyTree(["Bark", "!"], [0, 1]).with_text("Bark!").text
+        'Bark!'
+        """
+        return self._with_comment("text", text)
+
+    def _with_comment(self, name: str, value: str) -> "DependencyTree":
+        before, line = list(self.comments), f"# {name} = {value}"
+        places = [k for k, comment in enumerate(before) if name_comment(comment)[0] == name]
+        if not places:
+            return self.with_comments([*before, line])
+        return self.with_comments([*before[: places[0]], line, *before[places[0] + 1 :]])
+
+    def with_deps(self, deps: Sequence[str]) -> "DependencyTree":
+        """Make a tree of the same sentence with another enhanced graph.
+
+        Parameters
+        ----------
+        deps : sequence of str, length n_tokens
+            The column DEPS, such as "2:nsubj|5:nsubj"; "_" where it is empty.
+
+        Returns
+        -------
+        tree : DependencyTree
+            A new one, which equals this one; this one stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If `deps` has another length than the sentence, or CoNLL-U cannot hold it.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree
+        >>> DependencyTree(["Dogs", "bark"], [2, 0]).with_deps(["2:nsubj", "0:root"]).deps
+        ('2:nsubj', '0:root')
+        """
+        deps = check_column("deps", deps, len(self))
+        words = [[*w[:8], own, w[9]] for w, own in zip(self._lines().words, deps, strict=True)]
+        return self._with_lines(words=words)
+
+    def with_multiword_tokens(self, tokens: Sequence[MultiwordToken]) -> "DependencyTree":
+        """Make a tree of the same sentence with other tokens of several words.
+
+        Parameters
+        ----------
+        tokens : sequence of MultiwordToken
+            In the order of the text.
+
+        Returns
+        -------
+        tree : DependencyTree
+            A new one, which equals this one; this one stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If one is not of at least one word of the sentence, or two have a word in common.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree, MultiwordToken
+        >>> tree = DependencyTree(["à", "le"]).with_multiword_tokens([MultiwordToken(1, 2, "au")])
+        >>> tree.multiword_tokens
+        (MultiwordToken(first=1, last=2, form='au', misc='_'),)
+        """
+        end = 0
+        for token in tokens:
+            if not end < token.first <= token.last <= len(self):
+                raise ValueError(
+                    f"{token} must be of words from {end + 1} to {len(self)}, in their order."
+                )
+            check_column("form and misc", [token.form, token.misc], 2)
+            end = token.last
+        return self._with_lines(multiword_tokens=list(tokens))
+
+    def with_empty_nodes(self, nodes: Sequence[EmptyNode]) -> "DependencyTree":
+        """Make a tree of the same sentence with other words that the text leaves out.
+
+        Parameters
+        ----------
+        nodes : sequence of EmptyNode
+            Those behind the same word in their order.
+
+        Returns
+        -------
+        tree : DependencyTree
+            A new one, which equals this one; this one stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If one stands behind no word of the sentence, or CoNLL-U cannot hold its columns.
+
+        Examples
+        --------
+        >>> from sklearn_shag.treebank import DependencyTree, EmptyNode
+        >>> node = EmptyNode(1, ("ate", "eat", "VERB", "_", "_", "_", "_", "_", "_"))
+        >>> print(DependencyTree(["Sue", "fish"]).with_empty_nodes([node]).to_conllu(), end="")
+        1    Sue   _    _     _  _  _  _  _  _
+        1.1  ate   eat  VERB  _  _  _  _  _  _
+        2    fish  _    _     _  _  _  _  _  _
+        <BLANKLINE>
+        """
+        for node in nodes:
+            if not 0 <= node.after <= len(self):
+                raise ValueError(f"{node} must stand behind a word from 0 to {len(self)}.")
+            check_column("columns", node.columns, 9)
+        return self._with_lines(empty_nodes=list(nodes))
 
     def children(self, token: int) -> tuple[int, ...]:
         """List the modifiers of a token.
@@ -578,6 +920,10 @@ class DependencyTree:
         """Draw the tree with arcs above the words, for notebooks."""
         return self.to_svg()
 
+    def _repr_html_(self) -> str:
+        """Do so for notebooks that show HTML alone; what is wide can be scrolled."""
+        return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
+
     def __setattr__(self, name: str, value: Never) -> NoReturn:
         raise AttributeError(
             f"a DependencyTree is immutable: {name!r} cannot be set; with_heads and with_symbols "
@@ -737,7 +1083,7 @@ def with_tags(tree, name, tags):
             cells = line.split("\t")
             return "\t".join([*cells[:place], tag, *cells[place + 1 :]])
 
-        changes["_source"] = _edit_words(tree._source, tags, edit)
+        changes["_source"] = edit_words(tree._source, tags, edit)
     return _change(tree, **changes)
 
 
@@ -794,65 +1140,6 @@ def _ascend(heads, token):
     while way[-1] and (head := int(heads[way[-1] - 1])) != UNKNOWN:
         way.append(head)
     return way
-
-
-def format_columns(tree):
-    """Make the lines of a tree from its columns, without heads."""
-    missing = (MISSING,) * len(tree)
-    columns = [tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.feats, *[None] * 4]
-    ids = map(str, range(1, len(tree) + 1))
-    rows = zip(ids, *(column or missing for column in columns), strict=True)
-    return "\n".join(map("\t".join, rows))
-
-
-def replace_heads(text, heads, deprels):
-    """Replace HEAD and DEPREL of the words, and drop DEPS.
-
-    Parameters
-    ----------
-    text : str
-        The lines of a sentence.
-    heads : int ndarray of shape (n_tokens,) or None
-    deprels : sequence of str, length n_tokens, or None
-
-    Returns
-    -------
-    text : str
-    """
-    if heads is None:
-        rows = repeat(f"{MISSING}\t{MISSING}")
-    else:
-        heads = heads.tolist()
-        names = [MISSING if head == UNKNOWN else str(head) for head in heads]
-        rows = map("\t".join, zip(names, deprels or map(unspecified_relation, heads), strict=True))
-
-    def edit(line, row):
-        kept, _, _, _, misc = line.rsplit("\t", 4)
-        return f"{kept}\t{row}\t{MISSING}\t{misc}"
-
-    return _edit_words(text, rows, edit)
-
-
-def _replace_misc(text, name, values):
-    """Give each word ``name=value`` in MISC, in place of what it has there of that name."""
-
-    def replace(line, value):
-        others, _, misc = line.rpartition("\t")
-        items = [] if misc == MISSING else misc.split("|")
-        kept = [item for item in items if not item.startswith(f"{name}=")]
-        return f"{others}\t{'|'.join([*kept, f'{name}={value}'])}"
-
-    return _edit_words(text, values, replace)
-
-
-def _edit_words(text, values, edit):
-    """Change the lines of the words of a sentence: each by its own value."""
-    lines, values = text.split("\n"), iter(values)
-    for k, line in enumerate(lines):
-        # The ID of a comment, a range or an empty node is no number.
-        if line.partition("\t")[0].isdecimal():
-            lines[k] = edit(line, next(values))
-    return "\n".join(lines)
 
 
 # X of an estimator

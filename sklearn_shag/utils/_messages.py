@@ -1,5 +1,6 @@
 """What users gave, as messages show it, and warnings that point at the user's line."""
 
+import importlib
 import re
 import sys
 import warnings
@@ -88,6 +89,32 @@ def _cut(text, max_length):
 
 def _escape(sign):
     return sign.encode("unicode_escape").decode()
+
+
+def import_optional(name, extra, purpose):
+    """Import a library that not everybody needs.
+
+    Parameters
+    ----------
+    name : str
+    extra : str
+        The extra of this package that installs it.
+    purpose : str
+        What needs it, for the message.
+
+    Returns
+    -------
+    module : module
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ImportError(f"{purpose} needs {name}: pip install 'sklearn-shag[{extra}]'.") from None
 
 
 # What lies between the user's call and the place that warns.

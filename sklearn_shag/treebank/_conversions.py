@@ -1,0 +1,263 @@
+"""Sentences in the forms that other libraries have for them: pandas, conllu, spaCy."""
+
+import io
+from collections.abc import Iterable
+from typing import Any
+
+import conllu
+from conllu.parser import DEFAULT_FIELDS
+from conllu.serializer import serialize_field
+
+from sklearn_shag.treebank._columns import MISSING
+from sklearn_shag.treebank._conllu import read_conllu
+from sklearn_shag.treebank._tree import DependencyTree, require_trees
+from sklearn_shag.utils._arrays import as_list
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._messages import import_optional
+
+
+def to_dataframe(trees: Iterable[DependencyTree]) -> Any:
+    """Make a table of trees, with a row for each token.
+
+    Parameters
+    ----------
+    trees : iterable of DependencyTree
+        With heads or without.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        The columns are sentence, the place of the tree from 0 on, sent_id, id, the position of the
+        token from 1 on, and the others of CoNLL-U: form, lemma, upos, xpos, feats, head (whole
+        numbers, missing where they are not known), deprel, deps and misc.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    TypeError
+        If `trees` holds anything but trees.
+
+    See Also
+    --------
+    DependencyTree.to_dict : One sentence, with its comments.
+
+    Examples
+    --------
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.treebank import to_dataframe
+    >>> table = to_dataframe(load_english().data)
+    >>> table.groupby("upos").size().nlargest(2)
+    upos
+    NOUN     899
+    PUNCT    607
+    dtype: int64
+    """
+    pd = import_optional("pandas", "frame", "to_dataframe")
+    trees = as_list(trees, "trees", "a sequence of trees", " Of one tree make a list: [tree].")
+    require_trees(trees, "trees", "columns are")
+    rows = []
+    for place, tree in enumerate(trees):
+        content = tree.to_dict()
+        columns = (content[name] for name in DEFAULT_FIELDS[1:])
+        for token, cells in enumerate(zip(*columns, strict=True), start=1):
+            rows.append((place, content["sent_id"], token, *cells))
+    table = pd.DataFrame(rows, columns=["sentence", "sent_id", *DEFAULT_FIELDS])
+    return table.astype({"head": "Int64"})
+
+
+def to_token_list(tree: DependencyTree) -> conllu.TokenList:
+    """Make what the library conllu has for a sentence.
+
+    Parameters
+    ----------
+    tree : DependencyTree
+        With all that it keeps of its file.
+
+    Returns
+    -------
+    tokens : conllu.TokenList
+        Its ``serialize()`` gives the same lines back, but for comments within a sentence, which
+        come to its beginning.
+
+    See Also
+    --------
+    from_token_list : The inverse.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import DependencyTree, to_token_list
+    >>> tokens = to_token_list(DependencyTree(["Dogs", "bark"], [2, 0]))
+    >>> tokens[0]["form"], tokens[0]["head"]
+    ('Dogs', 2)
+    """
+    # What conllu has for these drops comments without "=", and what follows a second "=".
+    metadata = {"__fallback__": lambda key, value: (key, value)}
+    parsers = {"metadata_parsers": metadata, "field_parsers": {"feats": _split, "misc": _split}}
+    return conllu.parse(tree.to_conllu(), fields=DEFAULT_FIELDS, **parsers)[0]
+
+
+def _split(cells, place):
+    """Make a dictionary of FEATS or MISC; they stay as they are where it would lose something."""
+    if cells[place] == MISSING:
+        return None
+    parts = (item.partition("=") for item in cells[place].split("|"))
+    found = {name: value for name, _, value in parts}
+    return found if serialize_field(found) == cells[place] else cells[place]
+
+
+def from_token_list(tokens: conllu.TokenList) -> DependencyTree:
+    """Make a tree of what the library conllu has for a sentence.
+
+    Parameters
+    ----------
+    tokens : conllu.TokenList
+        A sentence.
+
+    Returns
+    -------
+    tree : DependencyTree
+        It keeps comments, multiword tokens, empty nodes and MISC.
+
+    Raises
+    ------
+    ConlluError
+        If it is no valid sentence.
+
+    See Also
+    --------
+    to_token_list : The inverse.
+
+    Examples
+    --------
+    >>> import conllu
+    >>> from sklearn_shag.treebank import from_token_list
+    >>> (tokens,) = conllu.parse("1\\tBark\\tbark\\tVERB\\t_\\t_\\t0\\troot\\t_\\t_\\n\\n")
+    >>> from_token_list(tokens)
+    DependencyTree('Bark', heads=[0])
+    """
+    (tree,) = read_conllu(io.StringIO(tokens.serialize()))
+    return tree
+
+
+def from_spacy(doc: Any) -> list[DependencyTree]:
+    """Make trees of the sentences of a document of spaCy.
+
+    Parameters
+    ----------
+    doc : spacy.tokens.Doc
+        With the borders of sentences.
+
+    Returns
+    -------
+    trees : list of DependencyTree
+        With lemmas, tags, morphological features, heads and relations as far as the document has
+        them, the text, and ``SpaceAfter=No`` in MISC. Tokens that are spaces are left out where
+        nothing hangs on them.
+
+    Raises
+    ------
+    ValueError
+        If the document has no borders of sentences.
+
+    See Also
+    --------
+    to_spacy : The inverse.
+
+    Examples
+    --------
+    >>> import spacy  # doctest: +SKIP
+    >>> from sklearn_shag.treebank import from_spacy
+    >>> trees = from_spacy(spacy.load("en_core_web_sm")("Dogs bark."))  # doctest: +SKIP
+    """
+    return [_from_span(span) for span in doc.sents]
+
+
+def _from_span(span):
+    tokens = [token for token in span if not (token.is_space and not any(token.children))]
+    position = {token.i: place for place, token in enumerate(tokens, start=1)}
+    has = span.doc.has_annotation
+    columns = {
+        "lemmas": [t.lemma_ or MISSING for t in tokens] if has("LEMMA") else None,
+        "upos": [t.pos_ or MISSING for t in tokens] if has("POS") else None,
+        "xpos": [t.tag_ or MISSING for t in tokens] if has("TAG") else None,
+        "feats": [str(t.morph) or MISSING for t in tokens] if has("MORPH") else None,
+    }
+    heads = None
+    if has("DEP"):
+        heads = [0 if t.head.i == t.i else position[t.head.i] for t in tokens]
+        names = ["root" if h == 0 else t.dep_ for t, h in zip(tokens, heads, strict=True)]
+        columns["deprels"] = [name or MISSING for name in names]
+    tree = DependencyTree([t.text for t in tokens], heads, **columns)
+    spaces = [None if t.whitespace_ else "No" for t in tokens]
+    if any(spaces):
+        tree = tree.with_misc("SpaceAfter", spaces)
+    return tree.with_text(" ".join(span.text.split()))
+
+
+def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
+    """Make a document of spaCy, of trees one after the other.
+
+    Parameters
+    ----------
+    trees : iterable of DependencyTree
+        Whole, or all without heads.
+    vocab : None or spacy.vocab.Vocab, default=None
+        That of the document; None makes a new one.
+
+    Returns
+    -------
+    doc : spacy.tokens.Doc
+        With words, spaces (by ``SpaceAfter=No``), lemmas, tags, features, heads and relations as
+        far as all trees have them. It cannot hold comments, multiword tokens, empty nodes, enhanced
+        graphs and the rest of MISC.
+
+    Raises
+    ------
+    ImportError
+        If spaCy is not installed.
+    ValueError
+        If some heads of a tree are not known.
+
+    See Also
+    --------
+    from_spacy : The inverse.
+
+    Examples
+    --------
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.treebank import to_spacy
+    >>> doc = to_spacy(load_english().data)  # doctest: +SKIP
+    """
+    spacy = import_optional("spacy", "spacy", "to_spacy")
+    trees = as_list(trees, "trees", "a sequence of trees", " Of one tree make a list: [tree].")
+    require_trees(trees, "trees", "columns are")
+    columns = {"words": "forms", "lemmas": "lemmas", "pos": "upos", "tags": "xpos"}
+    columns |= {"morphs": "feats", "deps": "deprels"}
+    given = {
+        name: [value for tree in trees for value in getattr(tree, attribute)]
+        for name, attribute in columns.items()
+        if all(getattr(tree, attribute) for tree in trees)
+    }
+    empty = {name: ["" if v == MISSING else v for v in values] for name, values in given.items()}
+    empty["words"] = given["words"]
+    empty["spaces"] = ["SpaceAfter=No" not in misc for tree in trees for misc in tree.misc]
+    begins, start = [], 0
+    if all(tree.heads is not None for tree in trees):
+        empty["heads"] = heads = []
+    for place, tree in enumerate(trees):
+        begins += [True] + [False] * (len(tree) - 1)
+        if "heads" in empty:
+            if UNKNOWN in tree.heads:
+                raise ValueError(
+                    f"trees[{place}] has heads that are not known, which spaCy cannot hold. Parse "
+                    f"it, or take all of them away with with_heads(None)."
+                )
+            heads += [start + (h - 1 if h else k) for k, h in enumerate(tree.heads.tolist())]
+        start += len(tree)
+    if "heads" in empty:
+        empty.setdefault("deps", [""] * start)
+    else:
+        empty["sent_starts"] = begins
+    vocab = spacy.vocab.Vocab() if vocab is None else vocab
+    return spacy.tokens.Doc(vocab, **empty)

@@ -1,0 +1,198 @@
+"""All that CoNLL-U has of a sentence: it is there, can be set, and survives other libraries."""
+
+import io
+import json
+
+import conllu
+import pytest
+from numpy.testing import assert_array_equal
+
+from sklearn_shag import DeterministicSHAG
+from sklearn_shag.treebank import (
+    DependencyTree,
+    EmptyNode,
+    MultiwordToken,
+    from_spacy,
+    from_token_list,
+    read_conllu,
+    to_dataframe,
+    to_spacy,
+    to_token_list,
+    write_conllu,
+)
+from sklearn_shag.treebank._lines import put_together, take_apart
+from tests.loops import over
+
+TEXT = """# sent_id = weekly-1
+# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC
+# a remark
+# text = Vámonos al mar = sol
+0.1	Nosotros	nosotros	PRON	_	_	_	_	2:nsubj	_
+1-2	Vámonos	_	_	_	_	_	_	_	Typo=Yes
+1	Vamos	ir	VERB	V	Mood=Imp|Number=Plur	0	root	0:root	_
+2	nos	nosotros	PRON	P	Case=Acc	1	obj	1:obj	A=b=c|D
+3-4	al	_	_	_	_	_	_	_	_
+3	a	a	ADP	_	_	5	case	5:case	_
+4	el	el	DET	_	_	5	det	5:det	_
+5	mar	mar	NOUN	_	_	1	obl	1:obl:a	SpaceAfter=No
+5.1	e	_	_	_	_	_	_	1:dep	X=Y
+5.2	f	_	_	_	_	_	_	1:dep	_
+
+"""
+
+
+@pytest.fixture
+def tree():
+    return DependencyTree.from_conllu(TEXT)
+
+
+def test_everything_is_there(tree):
+    assert tree.to_conllu() == TEXT
+    assert tree.sent_id == "weekly-1"
+    assert tree.text == "Vámonos al mar = sol"
+    assert tree.comments == tuple(TEXT.split("\n")[:4])
+    assert tree.misc == ("_", "A=b=c|D", "_", "_", "SpaceAfter=No")
+    assert tree.deps == ("0:root", "1:obj", "5:case", "5:det", "1:obl:a")
+    ranges = [MultiwordToken(1, 2, "Vámonos", "Typo=Yes"), MultiwordToken(3, 4, "al")]
+    assert list(tree.multiword_tokens) == ranges
+    assert [node.after for node in tree.empty_nodes] == [0, 5, 5]
+    assert tree.empty_nodes[1].columns == ("e", *"______", "1:dep", "X=Y")
+    bare = DependencyTree(["Bark"])
+    assert (bare.sent_id, bare.text, bare.comments, bare.empty_nodes) == (None, None, (), ())
+    assert (bare.misc, bare.deps, bare.multiword_tokens) == (("_",), ("_",), ())
+
+
+def test_everything_can_be_set(tree):
+    """Each setter gives what its attribute has; together they make the whole of a bare sentence."""
+    made = DependencyTree(
+        tree.forms,
+        tree.heads,
+        lemmas=tree.lemmas,
+        upos=tree.upos,
+        xpos=tree.xpos,
+        feats=tree.feats,
+        deprels=tree.deprels,
+    )
+    made = made.with_comments(tree.comments).with_deps(tree.deps)
+    made = made.with_multiword_tokens(tree.multiword_tokens).with_empty_nodes(tree.empty_nodes)
+    made = made.with_misc("A", [None, "b=c", None, None, None])
+    made = made.with_misc("SpaceAfter", [*[None] * 4, "No"])
+    assert made.to_conllu() == TEXT.replace("A=b=c|D", "A=b=c")
+    assert made == tree
+    other = tree.with_sent_id("x").with_text("y")
+    assert (other.sent_id, other.text) == ("x", "y")
+    assert other.comments == ("# sent_id = x", *tree.comments[1:3], "# text = y")
+    assert other.with_sent_id("weekly-1").with_text(tree.text).to_conllu() == TEXT
+    assert DependencyTree(["Bark"]).with_text("Bark").comments == ("# text = Bark",)
+    assert tree.with_misc("SpaceAfter", [None] * 5).misc[4] == "_"
+    assert tree.to_conllu() == TEXT  # and it has not changed
+
+
+def test_other_heads_have_no_enhanced_graph(tree):
+    moved = tree.with_heads([2, 0, 5, 5, 2])
+    assert moved.deps == ("_",) * 5
+    assert moved.comments == tree.comments
+    assert moved.with_deps(["0:root"] * 5).deps == ("0:root",) * 5
+    assert_array_equal(DependencyTree.from_conllu(moved.to_conllu()).heads, moved.heads)
+
+
+@over(
+    ("change", "message"),
+    [
+        (lambda t: t.with_comments(["no sign"]), "begins with '#', got 'no sign'"),
+        (lambda t: t.with_comments(["# a\n# b"]), "A comment is a line"),
+        (lambda t: t.with_sent_id("a\nb"), "A comment is a line"),
+        (lambda t: t.with_deps(["0:root"]), "deps"),
+        (lambda t: t.with_deps(["a\tb"] * 5), "CoNLL-U can hold neither"),
+        (lambda t: t.with_multiword_tokens([MultiwordToken(2, 6, "x")]), "from 1 to 5"),
+        (
+            lambda t: t.with_multiword_tokens(
+                [MultiwordToken(1, 2, "x"), MultiwordToken(2, 3, "y")]
+            ),
+            "from 3 to 5",
+        ),
+        (lambda t: t.with_multiword_tokens([MultiwordToken(1, 2, "x\ty")]), "CoNLL-U can hold"),
+        (lambda t: t.with_empty_nodes([EmptyNode(6, ("_",) * 9)]), "behind a word from 0 to 5"),
+        (lambda t: t.with_empty_nodes([EmptyNode(1, ("_",) * 8)]), "columns"),
+        (lambda t: t.with_misc("A", [None, "b|c", None, None, None]), "stands between values"),
+        (lambda t: DependencyTree.from_conllu(TEXT * 2), "holds 2 sentences, not one"),
+        (lambda t: DependencyTree.from_conllu(""), "holds 0 sentences"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        change(DependencyTree.from_conllu(TEXT))
+
+
+def test_files_are_taken_apart_and_put_together(english):
+    for tree in [*english, DependencyTree.from_conllu(TEXT)]:
+        text = tree.to_conllu()
+        assert put_together(take_apart(text.rstrip("\n"))) + "\n\n" == text
+        assert DependencyTree.from_conllu(text) == tree
+
+
+def test_as_a_dictionary_and_a_table(tree, english):
+    content = json.loads(json.dumps(tree.to_dict()))
+    assert content["head"] == [0, 1, 5, 5, 1]
+    assert content["misc"] == list(tree.misc)
+    assert content["multiword_tokens"][0] == {"first": 1, "last": 2, "form": "Vámonos"} | {
+        "misc": "Typo=Yes"
+    }
+    assert content["empty_nodes"][1]["deps"] == "1:dep"
+    partial = tree.with_heads([0, -1, -1, -1, -1])
+    assert partial.to_dict()["head"] == [0, None, None, None, None]
+    pytest.importorskip("pandas")
+    table = to_dataframe([partial, *english])
+    assert len(table) == 5 + sum(map(len, english))
+    assert table["head"].isna().sum() == 4
+    first = table[table["sentence"] == 0]
+    assert list(first["form"]) == list(tree.forms)
+    assert set(first["sent_id"]) == {"weekly-1"}
+    assert list(first["id"]) == [1, 2, 3, 4, 5]
+    with pytest.raises(TypeError, match=r"trees\[0\] is a list"):
+        to_dataframe([["Dogs"]])
+
+
+def test_through_conllu(tree, english):
+    for each in [tree, *english]:
+        tokens = to_token_list(each)
+        assert tokens.serialize() == each.to_conllu()
+        assert from_token_list(tokens) == each
+        assert from_token_list(tokens).to_conllu() == each.to_conllu()
+    (tokens,) = conllu.parse(TEXT)
+    assert from_token_list(tokens) == tree
+    with pytest.raises(TypeError, match=r"from_token_list\(sentence\) makes a tree of it"):
+        DeterministicSHAG().fit([tokens])
+
+
+def test_through_spacy(english):
+    """Words, spaces, lemmas, tags, features, trees; what is lost is the rest."""
+    pytest.importorskip("spacy")
+    found = from_spacy(to_spacy(english))
+    assert len(found) == len(english)
+    for one, other in zip(found, english, strict=True):
+        assert one.forms == other.forms
+        assert (one.lemmas, one.upos, one.xpos) == (other.lemmas, other.upos, other.xpos)
+        assert one.deprels == other.deprels
+        assert_array_equal(one.heads, other.heads)
+        assert [set(a.split("|")) for a in one.feats] == [set(b.split("|")) for b in other.feats]
+        assert one.misc == tuple(
+            "SpaceAfter=No" if "SpaceAfter=No" in m else "_" for m in other.misc
+        )
+        assert one.text == other.text or other.text is None
+    bare = from_spacy(to_spacy([DependencyTree(["Dogs", "bark"]), DependencyTree(["Yes"])]))
+    assert [tree.forms for tree in bare] == [("Dogs", "bark"), ("Yes",)]
+    assert bare[0].heads is None
+    with pytest.raises(ValueError, match=r"trees\[0\] has heads that are not known"):
+        to_spacy([english[0].with_heads([-1] * len(english[0]))])
+
+
+def test_in_notebooks(tree):
+    assert tree._repr_html_() == f'<div style="overflow-x: auto">{tree.to_svg()}</div>'
+
+
+def test_written_as_before(tree, english):
+    file = io.StringIO()
+    write_conllu([tree, *english], file)
+    assert file.getvalue() == "".join(each.to_conllu() for each in [tree, *english])
+    assert read_conllu(io.StringIO(file.getvalue())) == [tree, *english]
