@@ -203,6 +203,14 @@ def printed_scores(out):
     }
 
 
+def assert_valid(path):
+    """What is parsed passes the official validator, as far as it speaks of all languages."""
+    validator = pytest.importorskip("udtools.validator", reason="needs udtools")
+    report = io.StringIO()
+    state = validator.Validator(lang="en", level=2, output=report).validate_files([str(path)])
+    assert state.passed(), report.getvalue()
+
+
 class TestTrain:
     @pytest.mark.parametrize(
         ("options", "pipeline"),
@@ -344,12 +352,19 @@ class TestTrain:
             if isinstance(model, Pipeline):
                 expected = model[:-1].transform(expected)
                 model = model[-1]
-            write_conllu(model.parse(expected), tmp_path / "expected.conllu")
+            # Lines count from 1, and each second one is empty.
+            named = [
+                tree.with_sent_id(f"tokens-{2 * k + 1}").with_text(" ".join(tree.forms))
+                for k, tree in enumerate(model.parse(expected))
+            ]
+            write_conllu(named, tmp_path / "expected.conllu")
             assert out.read_bytes() == (tmp_path / "expected.conllu").read_bytes()
+            assert_valid(out)
             assert all(tree.heads is not None and "_" not in tree.upos for tree in parsed)
             assert all("_" not in tree.deprels for tree in parsed)
             assert [tree.forms for tree in parsed] == [tree.forms for tree in trees]
-            assert run("parse", path, gold) == out.read_text(encoding="utf-8")
+            of_file = [line for line in out.read_text().splitlines(True) if line[0] != "#"]
+            assert run("parse", path, gold) == "".join(of_file)
         message = fail("parse", path, test, "--input", "horizontal")
         assert f"{test}:3: the line holds a tab, as in CoNLL-U" in message
         assert "--input horizontal" in fail("parse", path, tokens)
@@ -442,6 +457,7 @@ class TestParse:
             for column in ("forms", "lemmas", "upos", "xpos", "feats"):
                 assert getattr(tree, column) == getattr(old, column)
         assert [path.name for path in tmp_path.iterdir()] == ["out.conllu"]
+        assert_valid(tmp_path / "out.conllu")
 
     def test_writes_relations(self, run, model, test, files, tmp_path):
         """Those that the model has learned, and if it has learned none, unspecified ones."""

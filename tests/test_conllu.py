@@ -482,13 +482,11 @@ class TestRoundTrip:
 # newdoc id = one
 # sent_id = 1
 # text = I don't\ttab
-0.1 _ _ PRON _ _ _ _ 3:nsubj Copy=yes
 1 I I PRON PRP Case=Nom|Number=Sing 0 root _ _
 2-3 don't _ _ _ _ _ _ _ SpaceAfter=No
 2 do do AUX VBP _ 1 dep _ _
 # inside
 3 n't not PART RB _ 2 dep _ _
-3.1 x x _ _ _ _ _ 4:dep _
 4 know know VERB VB _ 2 dep _ Gloss=a|Ref=b
 
 # sent_id = 2
@@ -552,7 +550,7 @@ class TestRoundTrip:
             changed = tree.with_misc("Confidence", values).with_heads([0, 1, 2, 2])
         changed = pickle.loads(pickle.dumps(changed.with_symbols(list("abcd"))))
         written = write([changed]).splitlines()
-        assert written[4].split("\t")[6:] == ["0", "root", "_", "Confidence=0.1"]
+        assert written[3].split("\t")[6:] == ["0", "root", "_", "Confidence=0.1"]
         assert written[-2].split("\t")[6:] == ["2", "dep", "_", "Gloss=a|Ref=b|Confidence=0.4"]
         assert changed.heads.tolist() == [0, 1, 2, 2]
 
@@ -798,11 +796,12 @@ class TestTreebanks:
             with open(path, encoding="utf-8", newline="") as file:
                 assert write(read_conllu(path)) == file.read(), path
 
-    def test_same_heads_change_nothing_but_deps(self, treebank_paths):
+    def test_same_heads_change_nothing_but_enhanced_graphs(self, treebank_paths):
         for path in [path for path in treebank_paths if "-dev." in path.name]:
             trees = read_conllu(path)
             text = write([tree.with_heads(tree.heads, tree.deprels) for tree in trees])
             old_lines = path.read_text(encoding="utf-8").split("\n")
+            old_lines = [line for line in old_lines if not re.match(r"\d+\.", line)]
             for old, new in zip(old_lines, text.split("\n"), strict=True):
                 columns = old.split("\t")
                 if columns[0].isdigit():

@@ -92,6 +92,8 @@ def test_other_heads_have_no_enhanced_graph(tree):
     moved = tree.with_heads([2, 0, 5, 5, 2])
     assert moved.deps == ("_",) * 5
     assert moved.comments == tree.comments
+    assert moved.multiword_tokens == tree.multiword_tokens
+    assert moved.empty_nodes == ()
     assert moved.with_deps(["0:root"] * 5).deps == ("0:root",) * 5
     assert_array_equal(DependencyTree.from_conllu(moved.to_conllu()).heads, moved.heads)
 

@@ -4,6 +4,7 @@ import os
 import warnings
 from contextlib import closing
 from itertools import chain, islice
+from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
@@ -51,12 +52,14 @@ class PieceParser(NamedTuple):
             sentences = list(piece.sentences(self.form, MAX_SENTENCE_BYTES))
             results = self._parse_sentences(piece.path, sentences)
         texts, errors = [], []
-        for (_, text, tree), result in zip(sentences, results, strict=True):
+        for (line, text, tree), result in zip(sentences, results, strict=True):
             if isinstance(result, ConlluError):
                 errors.append(result)
                 if not self.skips:
                     break
                 result = self._unparsed(text, tree)
+            if result and self.form == HORIZONTAL:
+                result = _name_sentence(piece.path, line, tree) + result
             texts.append(result)
         shown = [(each.category, str(each.message)) for each in warned]
         return ParsedPiece(b"".join(texts), len(texts), errors, shown, piece.n_read)
@@ -153,6 +156,12 @@ def parse(options):
             require_some([], files)
     if n_skipped:
         warn(f"{n_skipped} of {n_sentences} sentences were passed on without a parse", UserWarning)
+
+
+def _name_sentence(path, line, tree):
+    """The comments that each sentence must have; it is named by its file and line."""
+    name = "stdin" if path == STANDARD else Path(path).name.partition(".")[0]
+    return f"# sent_id = {name}-{line}\n# text = {' '.join(tree.forms)}\n".encode()
 
 
 def _parse_pieces(work, pieces):

@@ -190,8 +190,8 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
     """Write sentences to a CoNLL-U file.
 
     A tree that was read from a file is written exactly as it was there. If its heads were replaced
-    (:meth:`DependencyTree.with_heads`), the words get new values of HEAD and DEPREL and lose their
-    DEPS, since the enhanced graph belongs to the old heads; comments, multiword tokens, empty nodes
+    (:meth:`DependencyTree.with_heads`), the words get new values of HEAD and DEPREL, and DEPS and
+    empty nodes go, since the enhanced graph belongs to the old heads; comments, multiword tokens
     and MISC stay, and :meth:`DependencyTree.with_misc` adds to MISC. A tree built in Python is
     written from its columns, with "_" for those that it does not have; a head that is not known
     (-1) is "_" as well. Heads without relations are written with `root` and, elsewhere, Universal

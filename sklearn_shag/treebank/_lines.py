@@ -1,10 +1,13 @@
 """The lines of a sentence in CoNLL-U: taken apart, changed, and put together again."""
 
+import re
 from itertools import repeat
 from typing import NamedTuple
 
 from sklearn_shag.treebank._columns import MISSING, unspecified_relation
 from sklearn_shag.utils._heads import UNKNOWN
+
+_EMPTY_NODE = re.compile(r"\n\d+\.\d+\t[^\n]*")
 
 
 class MultiwordToken(NamedTuple):
@@ -126,7 +129,7 @@ def format_columns(tree):
 
 
 def replace_heads(text, heads, deprels):
-    """Replace HEAD and DEPREL of the words, and drop DEPS.
+    """Replace HEAD and DEPREL of the words, and drop the enhanced graph: DEPS and empty nodes.
 
     Parameters
     ----------
@@ -150,7 +153,7 @@ def replace_heads(text, heads, deprels):
         kept, _, _, _, misc = line.rsplit("\t", 4)
         return f"{kept}\t{row}\t{MISSING}\t{misc}"
 
-    return edit_words(text, rows, edit)
+    return _EMPTY_NODE.sub("", f"\n{edit_words(text, rows, edit)}")[1:]
 
 
 def replace_misc(text, name, values):

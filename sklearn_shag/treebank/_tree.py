@@ -214,8 +214,9 @@ class DependencyTree:
     ) -> "DependencyTree":
         """Make a tree of the same sentence with other heads.
 
-        Everything else stays, also the comments, multiword tokens, empty nodes and MISC values of
-        the file that the tree was read from.
+        Everything else stays, also the comments, multiword tokens and MISC values of the file that
+        the tree was read from; but the enhanced graph, DEPS and empty nodes, belongs to the old
+        heads and goes.
 
         Parameters
         ----------
