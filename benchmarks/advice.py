@@ -9,8 +9,8 @@ or 1,000 training trees, drawn at random with three seeds, and from all of them,
 tags     gold UPOS alone
 columns  all gold columns
 words    forms alone
-partial  gold UPOS, or all columns, of 300 trees and of up to 2,000 further sentences, in which 5,000
-         heads are known, drawn at random
+partial  gold UPOS, or all columns, of 300 trees and of up to 2,000 further sentences, in which
+         5,000 heads are known, drawn at random
 
 An average is one of three networks and a CRFParser, which reads the tags of a Tagger where there
 are none. Scores are those of test sets in percent, punctuation included, relations without
@@ -144,9 +144,9 @@ def tabulate(rows, reads):
         parser = "BiaffineParser" if row["parser"].startswith("network") else row["parser"]
         place = row["treebank"].removeprefix("UD_"), row["trees"]
         found.setdefault(place, {}).setdefault(parser, []).append(row["UAS"])
-    table = []
+    table, parsers = [], dict.fromkeys(parser for scores in found.values() for parser in scores)
     for (treebank, n_trees), scores in found.items():
-        means = {parser: f"{np.mean(values):.1f}" for parser, values in scores.items()}
+        means = {p: f"{np.mean(scores[p]):.1f}" if p in scores else "--" for p in parsers}
         table.append({"treebank": treebank, "trees": n_trees, **means})
     return sorted(table, key=lambda row: (row["treebank"], N_TREES.index(row["trees"])))
 

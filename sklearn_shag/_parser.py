@@ -409,6 +409,7 @@ class Parser(BaseEstimator, ABC):
         trees : list of DependencyTree
             The trees of X with predicted heads and, if the training trees had any, relations, and
             tags if these were learned; for a plain sequence a tree whose forms are what is in it.
+            None of no sentences.
 
         Raises
         ------
@@ -424,6 +425,9 @@ class Parser(BaseEstimator, ABC):
         >>> model.parse([["DET", "NOUN", "VERB"]])[0]
         DependencyTree('DET NOUN VERB', heads=[2, 3, 0])
         """
+        if hasattr(X, "__len__") and not len(X):  # of nothing
+            self._check_ready()
+            return []
         sentences, _ = check_sentences(X)
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed, self._projective)

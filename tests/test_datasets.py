@@ -1,6 +1,7 @@
 """The bundled treebank, generated treebanks, and treebanks downloaded from a local server."""
 
 import contextlib
+import functools
 import gc
 import hashlib
 import http.server
@@ -28,7 +29,7 @@ from sklearn_shag.datasets import (
     make_treebank,
 )
 from sklearn_shag.operators import Operators
-from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu
+from sklearn_shag.treebank import ConlluError, DependencyTree, read_conllu, write_conllu
 from tests.loops import over
 
 LEFT, RIGHT = 0, 1
@@ -542,6 +543,20 @@ class TestFolderThatIsThere:
         put(tmp_path / "UD_Test-Tiny", train="1\tbroken\n\n")
         with pytest.raises(ConlluError, match=r"te_tiny-ud-train\.conllu:1: 10 columns"):
             fetch_treebank("UD_Test-Tiny", data_home=tmp_path)
+
+    def test_compressed_files(self, tmp_path, english):
+        """Read as everywhere; where a file is there unpacked too, that alone."""
+        folder = tmp_path / "UD_Test-Tiny"
+        folder.mkdir()
+        write_conllu(english[:3], folder / "te_tiny-ud-train.conllu.gz")
+        write_conllu(english[3:5], folder / "te_tiny-ud-test.conllu.gz")
+        fetch = functools.partial(
+            fetch_treebank, "UD_Test-Tiny", data_home=tmp_path, download_if_missing=False
+        )
+        found = fetch()
+        assert (found.train, found.dev, found.test) == (english[:3], [], english[3:5])
+        write_conllu(english[:1], folder / "te_tiny-ud-train.conllu")
+        assert fetch().train == english[:1]
 
     def test_missing(self, tmp_path):
         (tmp_path / "UD_Test-Tiny").mkdir()

@@ -57,6 +57,16 @@ def test_methods_are_those_of_the_parser(model, test):
     assert len(least_certain_arcs(model, known, 3).margins) == 3
 
 
+def test_of_nothing_there_are_no_trees(model):
+    """But nothing is predicted of it, or learned."""
+    assert model.parse([]) == model[-1].parse(()) == list(model.parse_iter([])) == []
+    for call in (model.predict, model[-1].predict, model[-1].fit, model[-1].score):
+        with pytest.raises(ValueError, match=r"no sentences|at least one"):
+            call([])
+    with pytest.raises(ValueError, match="not fitted"):
+        SpectralSHAG().parse([])
+
+
 def test_it_is_a_pipeline(model, english, test, tmp_path):
     """In searches, clones and files."""
     assert isinstance(clone(model), ParserPipeline)

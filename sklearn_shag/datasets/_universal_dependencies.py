@@ -189,7 +189,7 @@ def fetch_treebank(
     home = get_data_home(data_home)
     released = home / f"ud-treebanks-v{version or DEFAULT_VERSION}" / name
     folders = [released] if version else [home / name, released]
-    folder = next((folder for folder in folders if any(folder.glob("*.conllu"))), None)
+    folder = next((folder for folder in folders if _list_files(folder)), None)
     if folder is None:
         if not download_if_missing:
             looked_in = " and ".join(map(str, folders))
@@ -203,12 +203,19 @@ def fetch_treebank(
     splits = {
         split: [
             tree
-            for path in sorted(folder.glob(f"*-ud-{split}.conllu"))
+            for path in _list_files(folder, f"-ud-{split}")
             for tree in read_conllu(path, symbols=symbols, max_bytes=max_bytes)
         ]
         for split in SPLITS
     }
     return FetchedTreebank(**splits, name=name, folder=folder)
+
+
+def _list_files(folder, end=""):
+    """The files of a folder, sorted; of one that is there unpacked too, that alone."""
+    packed = {path.stem: path for path in folder.glob(f"*{end}.conllu.gz")}
+    unpacked = {path.name: path for path in folder.glob(f"*{end}.conllu")}
+    return [path for _, path in sorted((packed | unpacked).items())]
 
 
 def _is_like(value, pattern):

@@ -114,6 +114,8 @@ class ParserPipeline(Pipeline):
         trees : list of DependencyTree
             As the parser makes them of what the steps before it make of X.
         """
+        if hasattr(X, "__len__") and not len(X):  # no step has anything to do
+            return open_member(self).parser.parse(X)
         parser, X = self._open(X)
         return parser.parse(X, allowed=allowed, keep_heads=keep_heads)
 
