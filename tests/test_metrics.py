@@ -1,6 +1,7 @@
 """Attachment scores against naive counting and against the official evaluation of UD."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -501,6 +502,7 @@ class TestOfficialEvaluation:
         file = io.StringIO()
         write_conllu(DeterministicSHAG().fit(gold).parse(gold), file)
         old, new = MULTIWORD.splitlines(), file.getvalue().splitlines()
+        old = [line for line in old if not re.match(r"\d+\.", line)]  # empty nodes go
         assert len(old) == len(new)
         for before, after in zip(old, new, strict=True):
             if before[:1].isdigit() and before.split("\t")[0].isdigit():
