@@ -23,7 +23,7 @@ MISTAKES = [
     Mistake(f"{TRAIN} -n 4", usage(r"-n")),
     Mistake(f"{TRAIN} --set n_states", usage(r"--set", r"'n_states'", r"NAME=VALUE")),
     Mistake(f"{TRAIN} --set", usage(r"--set", r"expected one argument")),
-    Mistake(f"{TRAIN} --set n-states=4", stops(r"'n-states'", r"'n_states'")),
+    Mistake(f"{TRAIN} --model spectral --set n-states=4", stops(r"'n-states'", r"'n_states'")),
     Mistake(f"{TRAIN} --set n_states=eight", stops(r"n_states", r"'eight'", r"int")),
     Mistake(f"{TRAIN} --set n_states=2.5", stops(r"n_states", r"2\.5", r"int")),
     Mistake(f"{TRAIN} --set n_states=-4", stops(r"n_states", r"-4")),
@@ -40,17 +40,22 @@ MISTAKES = [
     Mistake(f"{TRAIN} --symbols 'upos, xpos'", stops(r"' xpos'", r"upos, xpos")),
     Mistake("train no_xpos.conllu -o new.npz --symbols xpos", stops(r"'_'", r"tag")),
     Mistake("train untagged.conllu -o new.npz", stops(r"'_'", r"tag")),
-    Mistake("train half_tagged.conllu -o new.npz", prints_warning(r"\d ?%", r"'_'")),
+    Mistake(
+        "train half_tagged.conllu -o new.npz --model spectral", prints_warning(r"\d ?%", r"'_'")
+    ),
     Mistake(
         "train no_xpos.conllu -o new.npz --symbols upos,xpos", prints_warning(r"'_'", r"xpos|part")
     ),
     Mistake(f"{TRAIN} --min-count 0", stops(r"min.count", r"\[1, inf\)")),
     Mistake(f"{TRAIN} --min-count two", usage(r"--min-count", r"'two'")),
-    Mistake(f"{TRAIN} --min-count 1000000", stops(r"min.count", r"symbol")),
+    Mistake(f"{TRAIN} --model spectral --min-count 1000000", stops(r"min.count", r"symbol")),
     Mistake(f"{TRAIN} --n-jobs 0", stops(r"n.jobs", r"0")),
     Mistake(f"{TRAIN} --n-jobs two", usage(r"--n-jobs", r"'two'")),
     Mistake("parse model.npz test.conllu --n-jobs 0", stops(r"n.jobs", r"0")),
-    Mistake("train partial.conllu -o new.npz", stops(r"partial.conllu", r"--keep-heads")),
+    Mistake(
+        "train partial.conllu -o new.npz --model spectral",
+        stops(r"partial.conllu", r"--keep-heads"),
+    ),
     Mistake(
         "evaluate train.conllu partial.conllu", stops(r"sentence 1 of partial", r"without heads")
     ),

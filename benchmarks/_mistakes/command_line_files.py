@@ -15,7 +15,7 @@ def refused(name, *words):
 MISTAKES = [
     Mistake("train missing.conllu -o new.npz", stops(r"missing\.conllu", r"no (such )?file")),
     Mistake("train nothing -o new.npz", stops(r"nothing", r"no .*\.conllu")),
-    Mistake("train treebank -o new.npz", prints_warning(r"en-ud-test", r"scores")),
+    Mistake("train treebank -o new.npz --model single", prints_warning(r"en-ud-test", r"scores")),
     Mistake("train 'treebank/*.conllu' -o new.npz", prints_warning(r"en-ud-test", r"scores")),
     Mistake("train 'treebank/*-train.conllu' -o new.npz", prints(SAVED)),
     Mistake("train train.conllu test.conllu -o new.npz", prints(r"70 sentences")),

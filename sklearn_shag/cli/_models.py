@@ -62,6 +62,10 @@ def _choose_model(options, first):
     """Say which model is best for what the files hold, as `doc/guide/which.inc` has it."""
     if options.symbols is not None:
         return "spectral", "the quickest one of symbols"
+    network, grammar = (LEARNERS[name].get_params() for name in ("biaffine", "spectral"))
+    own = [name for name, _ in options.set if name in grammar.keys() - network.keys()]
+    if own:
+        return "spectral", f"it has the parameter {own[0]}"
     if len(first) < FEW:
         return "ensemble", f"the most accurate one of less than {FEW:,} trees"
     return (
@@ -274,7 +278,7 @@ class _Treebank:
 
     def read(self):
         """Read them once."""
-        self.n_sentences = 0
+        self.n_sentences = n_without = 0
         with progress("Reading", len(self.files), "files", verbosity()) as advance:
             for path in self.files:
                 trees = iter_conllu(path)  # of any size
@@ -282,9 +286,12 @@ class _Treebank:
                     if self.needs_heads and _lacks(tree):
                         _refuse(path, Counter(map(_lacks, chain([tree], trees))), n_read)
                     self.n_sentences += 1
+                    n_without += tree.heads is None
                     yield tree
                 advance()
         require_some(self.n_sentences, self.files)
+        if n_without == self.n_sentences:
+            _refuse(" and ".join(self.files), Counter({"no heads": n_without}), 0)
 
 
 def _lacks(tree):
