@@ -18,6 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn_shag import (
     EMSHAG,
     AveragedSHAG,
+    BiaffineParser,
     ConditionalSHAG,
     CRFParser,
     DeterministicSHAG,
@@ -44,6 +45,13 @@ def make_models():
         "conditional EM": ConditionalSHAG(em),
         "CRF, tags": CRFParser(["symbol"], random_state=0),
         "CRF": CRFParser(random_state=0),
+        "network": BiaffineParser(random_state=0),
+        "average": AveragedSHAG(
+            [
+                ("network", BiaffineParser(random_state=0)),
+                ("linear", CRFParser(random_state=0)),
+            ]
+        ),
     }
 
 
