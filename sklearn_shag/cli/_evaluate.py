@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import warnings
 from collections import defaultdict
 from itertools import chain, compress, product, zip_longest
@@ -61,15 +60,9 @@ def print_json(content):
     print("\n".join(escape_acting(line, lambda sign: f"\\u{ord(sign):04x}") for line in lines))
 
 
-def find_sent_id(sentence):
-    """Find the name that a sentence has in its comments; None without one."""
-    comment = re.search(r"^# *sent_id *= *(.+)$", sentence.tree._source or "", flags=re.MULTILINE)
-    return comment[1].strip() if comment else None
-
-
 def describe(sentence):
     """Say where a sentence stands."""
-    sent_id = find_sent_id(sentence)
+    sent_id = sentence.tree.sent_id
     name = f" (sent_id {sent_id})" if sent_id else ""
     return f"sentence {sentence.number} of {sentence.path}{name}"
 

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn_shag._parser import Parser
 from sklearn_shag.cli._evaluate import (
     CHUNK,
-    find_sent_id,
     iter_sentences,
     print_json,
     require_some,
@@ -184,7 +183,7 @@ def train(options):
     watched = [name for name, value in params if name.endswith("verbose") and value is not False]
     model.set_params(**dict.fromkeys(watched, verbosity()))
     if options.continue_ is not None:
-        transform, learner = open_member(model)
+        transform = open_member(model).transform
         learner.fit(transform(list(treebank.read()))).set_params(warm_start=False)
     elif trees is None and options.tags is None and hasattr(learner, "_fit_parts"):
         _count(model, treebank)
@@ -428,7 +427,7 @@ def _list_sentences(parser, trees, sentences, number):
 
 
 def _place(sentence):
-    sent_id = find_sent_id(sentence)
+    sent_id = sentence.tree.sent_id
     return {"file": sentence.path, "sentence": sentence.number, "sent_id": sent_id}
 
 

@@ -149,7 +149,7 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         for k in self._asked():
             # What crosses is seen to here, whatever the decoders of members.
             of_member = batch.of_member(k)._replace(crossing=None)
-            score = open_member(self.estimators_[k]).parser._score
+            score = self._parser_at(k)._score
             scored, marginals = solve(score, _take_corrected, of_member)
             averages = averages + weights[k] / weights.sum() * marginals
             label = scored.label if k == labelling else label
@@ -158,14 +158,14 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
     def _tagging_member(self):
         """The place of the first member that has a weight and learned tags, None if none has."""
-        parsers = ((k, open_member(self.estimators_[k]).parser) for k in self._asked())
-        return next((int(k) for k, p in parsers if getattr(p, "tag_column_", None)), None)
+        asked = self._asked().tolist()
+        return next((k for k in asked if getattr(self._parser_at(k), "tag_column_", None)), None)
 
     @property
     def tag_column_(self) -> str | None:
         """The column of tags that the member has learned that tags: the first that has any."""
         place = self._tagging_member()
-        return None if place is None else open_member(self.estimators_[place]).parser.tag_column_
+        return None if place is None else self._parser_at(place).tag_column_
 
     @property
     def tags_(self) -> ObjectArray:
@@ -173,7 +173,7 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         place = self._tagging_member()
         if place is None:
             return np.empty(0, dtype=object)
-        return open_member(self.estimators_[place]).parser.tags_
+        return self._parser_at(place).tags_
 
     def _label_proba(self, batch, heads):
         return self._correct_labels(super()._label_proba(batch, heads))

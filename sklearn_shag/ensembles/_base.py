@@ -132,7 +132,7 @@ class Ensemble(ComposedParser):
         place = self._labelling_member()
         if place is None:
             return np.empty(0, dtype=object)
-        return open_member(self.estimators_[place]).parser.labels_
+        return self._parser_at(place).labels_
 
     @property
     def _needs_whole_trees(self):
@@ -228,13 +228,15 @@ class Ensemble(ComposedParser):
 
     def _label_arcs(self, batch, heads):
         place = self._labelling_member()
-        parser = open_member(self.estimators_[place]).parser
-        return parser._label_arcs(batch.of_member(place), heads)
+        return self._parser_at(place)._label_arcs(batch.of_member(place), heads)
 
     def _label_proba(self, batch, heads):
         place = self._labelling_member()
-        parser = open_member(self.estimators_[place]).parser
-        return parser._label_proba(batch.of_member(place), heads)
+        return self._parser_at(place)._label_proba(batch.of_member(place), heads)
+
+    def _parser_at(self, place):
+        """The fitted parser of a member, without what is around it."""
+        return open_member(self.estimators_[place]).parser
 
     def _labelling_member(self):
         """The place of the first member that has a weight and knows labels, None if none does."""

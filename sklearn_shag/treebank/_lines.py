@@ -119,6 +119,12 @@ def name_comment(line):
     return (name.strip(), value.strip()) if equals else (None, None)
 
 
+def find_comment(comments, wanted):
+    """Look up the value of the first comment of a name; None if there is none."""
+    named = map(name_comment, comments)
+    return next((value for name, value in named if name == wanted), None) or None
+
+
 def format_columns(tree):
     """Make the lines of a tree from its columns, without heads."""
     missing = (MISSING,) * len(tree)

@@ -27,6 +27,7 @@ from sklearn_shag.treebank._lines import (
     Lines,
     MultiwordToken,
     edit_words,
+    find_comment,
     format_columns,
     name_comment,
     put_together,
@@ -377,19 +378,18 @@ class DependencyTree:
         >>> content["form"], content["head"]
         (['Dogs', 'bark'], [2, 0])
         """
-        lines = self._lines()
-        columns = map(list, zip(*lines.words, strict=True))
-        content = dict(zip(DEFAULT_FIELDS[1:], list(columns)[1:], strict=True))
+        lines, (_, *names) = self._lines(), DEFAULT_FIELDS
+        _, *columns = map(list, zip(*lines.words, strict=True))
+        content = dict(zip(names, columns, strict=True))
         content["head"] = [None if head == MISSING else int(head) for head in content["head"]]
-        names = DEFAULT_FIELDS[1:]
         nodes = [
             {"after": after, **dict(zip(names, cells, strict=True))}
             for after, cells in lines.empty_nodes
         ]
         return {
             "comments": lines.comments,
-            "sent_id": self.sent_id,
-            "text": self.text,
+            "sent_id": find_comment(lines.comments, "sent_id"),
+            "text": find_comment(lines.comments, "text"),
             **content,
             "multiword_tokens": [token._asdict() for token in lines.multiword_tokens],
             "empty_nodes": nodes,
@@ -410,12 +410,12 @@ class DependencyTree:
     @property
     def sent_id(self) -> str | None:
         """What the comment "# sent_id = ..." says, None without it."""
-        return self._comment("sent_id")
+        return find_comment(self._lines().comments, "sent_id")
 
     @property
     def text(self) -> str | None:
         """What the comment "# text = ..." says, None without it."""
-        return self._comment("text")
+        return find_comment(self._lines().comments, "text")
 
     @property
     def misc(self) -> tuple[str, ...]:
@@ -436,10 +436,6 @@ class DependencyTree:
     def empty_nodes(self) -> tuple[EmptyNode, ...]:
         """The words that the text leaves out."""
         return tuple(self._lines().empty_nodes)
-
-    def _comment(self, wanted: str) -> str | None:
-        named = map(name_comment, self._lines().comments)
-        return next((value for name, value in named if name == wanted), None)
 
     def with_comments(self, comments: Sequence[str]) -> "DependencyTree":
         """Make a tree of the same sentence with other comments.
@@ -468,7 +464,7 @@ class DependencyTree:
         comments = list(as_list(comments, "comments", "a sequence of str"))
         for comment in comments:
             is_line = isinstance(comment, str) and comment.startswith("#")
-            if not is_line or comment != _LINE_ENDS.sub("", comment):
+            if not is_line or _LINE_ENDS.search(comment):
                 raise ValueError(
                     f"A comment is a line that begins with '#', got {shorten(comment)}."
                 )
