@@ -16,7 +16,10 @@ MISTAKES = [
     Mistake("train missing.conllu -o new.npz", stops(r"missing\.conllu", r"no (such )?file")),
     Mistake("train nothing -o new.npz", stops(r"nothing", r"no .*\.conllu")),
     Mistake("train treebank -o new.npz --model single", prints_warning(r"en-ud-test", r"scores")),
-    Mistake("train 'treebank/*.conllu' -o new.npz", prints_warning(r"en-ud-test", r"scores")),
+    Mistake(
+        "train 'treebank/*.conllu' -o new.npz --model single",
+        prints_warning(r"en-ud-test", r"scores"),
+    ),
     Mistake("train 'treebank/*-train.conllu' -o new.npz", prints(SAVED)),
     Mistake("train train.conllu test.conllu -o new.npz", prints(r"70 sentences")),
     Mistake("train '~/test.conllu' -o new.npz", prints(r"10 sentences")),
