@@ -17,7 +17,7 @@ MISTAKES = [
     Mistake("train nothing -o new.npz", stops(r"nothing", r"no .*\.conllu")),
     Mistake("train treebank -o new.npz --model single", prints_warning(r"en-ud-test", r"scores")),
     Mistake(
-        "train 'treebank/*.conllu' -o new.npz --model single --model single",
+        "train 'treebank/*.conllu' -o new.npz --model single",
         prints_warning(r"en-ud-test", r"scores"),
     ),
     Mistake("train 'treebank/*-train.conllu' -o new.npz", prints(SAVED)),
