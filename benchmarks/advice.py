@@ -14,9 +14,10 @@ partial  gold UPOS, or all columns, of 300 trees and of up to 2,000 further sent
 
 An average is one of three networks and a CRFParser, which reads the tags of a Tagger where there
 are none. Scores are those of test sets in percent, punctuation included, relations without
-subtypes; seconds are CPU time of `fit`, without what calibration costs, which changes no tree. What the file of results holds is not measured again: a run
-that was interrupted goes on, and a parser that has changed is measured anew if its rows are deleted
-from the file. The tables have the attachment score of each parser, and that of the best one.
+subtypes; seconds are CPU time of `fit`, without what calibration costs, which changes no tree.
+What the file of results holds is not measured again: a run that was interrupted goes on, and a
+parser that has changed is measured anew if its rows are deleted from the file. The tables have the
+attachment score of each parser, and that of the best one.
 """
 
 import argparse

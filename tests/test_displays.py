@@ -312,6 +312,22 @@ class TestAutomaton:
         assert {f"{i}\n{p:.2f}" for i, p in enumerate(dfa.states.stop_probabilities)} <= texts
         assert any(text.startswith("0: after (none)") for text in texts)
 
+    def test_layers(self):
+        """States by their distance from the initial one; those that nothing leads to are not there.
+
+        The arrows are 0 -> 1 -> 3 -> 0, 0 -> 2, and 4 -> 1.
+        """
+        dfa = random_dfa(5, 1)
+        sources, targets = np.array([0, 0, 1, 3, 4]), np.array([1, 2, 3, 0, 1])
+        symbols = np.array(list("abcde"), dtype=object)
+        moves = DFATransitions(sources, symbols, targets, np.ones(5, dtype=int), np.full(5, 0.5))
+        display = AutomatonDisplay(dfa._replace(transitions=moves)).plot()
+        places = {state: circle.get_center() for state, circle in display.states_.items()}
+        assert sorted(places) == [0, 1, 2, 3]
+        assert set(display.labels_) == {(0, 1), (0, 2), (1, 3), (3, 0)}
+        assert places[0][0] < places[1][0] == places[2][0] < places[3][0]
+        assert any("probability to stop" in text.get_text() for text in display.ax_.texts)
+
     def test_threshold(self):
         dfa = random_dfa(3, 5)
         drawn = [len(AutomatonDisplay(dfa).plot(min_probability=p).labels_) for p in (0, 0.1, 1)]
@@ -326,7 +342,9 @@ class TestAutomaton:
         labels = list(display.labels_.values())
         extents = boxes(display.ax_.texts)
         assert lies_within(extents, display.figure_)
-        assert not overlaps(boxes(labels) + [c.get_window_extent() for c in display.states_])
+        assert not overlaps(
+            boxes(labels) + [c.get_window_extent() for c in display.states_.values()]
+        )
         # All other texts but those in the circles, too.
         assert not overlaps(extents)
         assert min(text.get_fontsize() for text in display.ax_.texts) >= 7
@@ -343,8 +361,9 @@ class TestAutomaton:
         )
         display = AutomatonDisplay(dfa).plot()
         display.figure_.canvas.draw()
-        centres = [np.array(circle.get_center()) for circle in display.states_]
-        curves = [p for p in display.ax_.patches if p not in display.states_][1:]
+        circles = list(display.states_.values())
+        centres = {state: np.array(c.get_center()) for state, c in display.states_.items()}
+        curves = [p for p in display.ax_.patches if p not in circles][1:]
         middles = set()
         for pair, curve in zip(display.labels_, curves, strict=True):
             path = curve.get_path().vertices[:3]  # in front of the arrow's head
@@ -353,7 +372,7 @@ class TestAutomaton:
                 for t in np.linspace(0, 1, 31)
             ]
             middles.add(tuple(points[15].round(2)))
-            for state, centre in enumerate(centres):
+            for state, centre in centres.items():
                 if state not in pair:
                     assert min(np.linalg.norm(points - centre, axis=1)) > 0.27
         assert len(middles) == 90

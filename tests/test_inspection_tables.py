@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter, defaultdict
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -22,12 +23,17 @@ from sklearn_shag import (
 )
 from sklearn_shag.inspection import (
     ArcTable,
+    AutomatonRanks,
+    CalibrationBins,
+    DFAStates,
+    DFATransitions,
+    approximate_dfa,
     arc_table,
     automaton_gains,
     automaton_ranks,
     top_modifiers,
 )
-from sklearn_shag.inspection._grammars import table_text
+from sklearn_shag.inspection._tables import table_text
 from sklearn_shag.metrics import attachment_breakdown
 from sklearn_shag.operators import Operators, change_basis
 from sklearn_shag.treebank import DependencyTree, TokenFeature
@@ -280,3 +286,49 @@ def test_tables_as_text():
         f"NOUN   left        NOUN               0.500  {'1.000 1.000 1.000 1.000 1.000 ...':>38}",
         "X      right       X                    nan  10.000 10.000 10.000 10.000 10.000 ...",
     ]
+
+
+class TestForms:
+    """A table as what notebooks and pandas show."""
+
+    def table(self, n_rows):
+        values = np.arange(n_rows) / 8
+        names = np.array([f"<b{k}>&" for k in range(n_rows)], dtype=object)
+        several = np.outer(values, np.ones(7))
+        return AutomatonRanks(names, np.full(n_rows, "left"), values, values, several)
+
+    @pytest.mark.parametrize(("n_rows", "n_shown"), [(0, 0), (3, 3), (60, 60), (61, 60)])
+    def test_html(self, n_rows, n_shown):
+        table = self.table(n_rows)
+        html = table._repr_html_()
+        body = html.partition("</table>")[0] + "</table>"
+        rows = ElementTree.fromstring(body).findall("tr")
+        assert [cell.text for cell in rows[0]] == list(table._fields)
+        assert len(rows) == n_shown + 1
+        # The same cells as in the text, with letters that HTML reads as its own.
+        for row, line in zip(rows[1:], str(table).split("\n")[1:], strict=False):
+            assert " ".join(cell.text for cell in row).split() == line.split()
+        assert ("The first 60 of 61 rows" in html) == (n_rows > n_shown)
+
+    def test_dataframe(self):
+        pandas = pytest.importorskip("pandas")
+        table = self.table(4)
+        frame = table.to_dataframe()
+        assert isinstance(frame, pandas.DataFrame)
+        assert list(frame.columns) == list(table._fields)
+        assert frame["counts"].dtype == float
+        for name, column in zip(table._fields, table, strict=True):
+            np.testing.assert_array_equal(np.array(frame[name].tolist()), column)
+
+    @pytest.mark.parametrize("table", [DFAStates, DFATransitions, CalibrationBins])
+    def test_of_other_columns(self, table):
+        columns = [np.arange(2)] * len(table._fields)
+        assert table(*columns)._repr_html_().count("<tr>") == 3
+        assert str(table(*columns)).count("\n") == 2
+
+    def test_dfa(self, english):
+        model = DeterministicSHAG("sibling").fit(english)
+        dfa = approximate_dfa(model, "NOUN", "left", english)
+        html = dfa._repr_html_()
+        assert html.startswith("<p>NOUN, left")
+        assert html.count("<tr>") == len(dfa.states.visits) + len(dfa.transitions.counts) + 2

@@ -11,11 +11,11 @@ from sklearn_shag.inspection._confidence import (
 )
 from sklearn_shag.inspection._dfa import (
     ApproximateDFA,
-    AutomatonDisplay,
     DFAStates,
     DFATransitions,
     approximate_dfa,
 )
+from sklearn_shag.inspection._dfa_display import AutomatonDisplay
 from sklearn_shag.inspection._distances import AttachmentByDistanceDisplay, AttachmentCounts
 from sklearn_shag.inspection._grammars import (
     ArcTable,

@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads, check_sentences, check_trees, describe_sentence
 from sklearn_shag.inspection._display import make_axes
-from sklearn_shag.inspection._grammars import known_tokens, largest_first, table_text
+from sklearn_shag.inspection._grammars import known_tokens
+from sklearn_shag.inspection._tables import largest_first, table_html, table_text, to_dataframe
 from sklearn_shag.parsing import find_impossible, head_probabilities
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs, list_known_heads
 from sklearn_shag.utils._arrays import as_list
@@ -61,6 +62,10 @@ class CalibrationBins(NamedTuple):
     confidences: FloatArray
     accuracies: FloatArray
     counts: IntArray
+
+    __str__ = table_text
+    _repr_html_ = table_html
+    to_dataframe = to_dataframe
 
     @property
     def expected_error(self) -> float:
@@ -458,6 +463,8 @@ class UncertainArcs(NamedTuple):
     entropies: FloatArray
 
     __str__ = table_text
+    _repr_html_ = table_html
+    to_dataframe = to_dataframe
 
 
 class UncertainSentences(NamedTuple):
@@ -498,6 +505,8 @@ class UncertainSentences(NamedTuple):
     error_rates: FloatArray
 
     __str__ = table_text
+    _repr_html_ = table_html
+    to_dataframe = to_dataframe
 
 
 @validate_params(_N_ROWS)

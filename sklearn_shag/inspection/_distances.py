@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn_shag.encoding import check_heads, check_sentences, encode_trees
 from sklearn_shag.inspection._display import cut, make_axes
 from sklearn_shag.inspection._grammars import ROOT_NAME, known_tokens, positions, predict_heads
+from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
 
@@ -50,6 +51,10 @@ class AttachmentCounts(NamedTuple):
     right: IntArray
     true: IntArray
     predicted: IntArray
+
+    __str__ = table_text
+    _repr_html_ = table_html
+    to_dataframe = to_dataframe
 
     @property
     def precision(self) -> FloatArray:

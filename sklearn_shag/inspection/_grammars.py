@@ -1,4 +1,4 @@
-"""Tables of a grammar; before them what the folder asks of estimators, and tables as text."""
+"""Tables of a grammar; before them what the folder asks of estimators."""
 
 from numbers import Integral
 from typing import NamedTuple
@@ -16,17 +16,17 @@ from sklearn_shag.encoding import (
     pair_of,
     split_pair,
 )
+from sklearn_shag.inspection._tables import largest_first, table_html, table_text, to_dataframe
 from sklearn_shag.operators import Operators, pair_automaton
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
-from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray, StrArray
 
 ROOT_NAME = "<root>"
 DIRECTIONS = ("left", "right")  # in the order of their codes
-_SHOWN = 5  # of the values of a column that has several in each row
 
 
 def open_grammar(estimator):
@@ -99,41 +99,6 @@ def predict_heads(estimator, sentences, name="estimator"):
     return check_heads(sentences, estimator.predict(sentences), f"{name}.predict(X)")
 
 
-def largest_first(table, values, n=None):
-    """Sort the rows of a table, a NamedTuple of columns, by their values, and take the first n."""
-    rows = np.argsort(-values, kind="stable")[:n]
-    return type(table)(*(column[rows] for column in table))
-
-
-def table_text(table):
-    """Draw a table, a NamedTuple of columns of equal length, with one line a row.
-
-    Parameters
-    ----------
-    table : NamedTuple of ndarrays
-
-    Returns
-    -------
-    text : str
-        Names left, numbers right; floats with three digits after the point, and of a
-        two-dimensional column the first five.
-    """
-    columns = []
-    for name, values in zip(table._fields, table, strict=True):
-        cells = [name, *map(_cell, values)]
-        width = max(map(len, cells))
-        pad = str.rjust if values.dtype.kind in "iuf" else str.ljust
-        columns.append([pad(cell, width) for cell in cells])
-    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
-
-
-def _cell(value):
-    if isinstance(value, np.ndarray):
-        dots = " ..." if value.size > _SHOWN else ""
-        return " ".join(map(_cell, value[:_SHOWN])) + dots
-    return f"{value:.3f}" if isinstance(value, float) else printable(value, max_length=None)
-
-
 class ArcTable(NamedTuple):
     """Arcs from heads to modifiers, in columns.
 
@@ -175,6 +140,8 @@ class ArcTable(NamedTuple):
     counts: FloatArray
 
     __str__ = table_text
+    _repr_html_ = table_html
+    to_dataframe = to_dataframe
 
 
 def arc_table(estimator: BaseEstimator) -> ArcTable:
@@ -374,6 +341,8 @@ class AutomatonRanks(NamedTuple):
     singular_values: FloatArray
 
     __str__ = table_text
+    _repr_html_ = table_html
+    to_dataframe = to_dataframe
 
 
 def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
@@ -580,6 +549,8 @@ class AutomatonGains(NamedTuple):
     gains: IntArray
 
     __str__ = table_text
+    _repr_html_ = table_html
+    to_dataframe = to_dataframe
 
 
 def automaton_gains(

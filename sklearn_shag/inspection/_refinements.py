@@ -12,8 +12,8 @@ from sklearn_shag.inspection._grammars import (
     ROOT_NAME,
     head_code,
     open_grammar,
-    table_text,
 )
+from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
 from sklearn_shag.operators import RefinedGrammar, count_refinements, extend, refined_automaton
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, ObjectArray, StrArray
@@ -67,6 +67,8 @@ class RefinementTable(NamedTuple):
     ratios: FloatArray
 
     __str__ = table_text
+    _repr_html_ = table_html
+    to_dataframe = to_dataframe
 
 
 def top_refinements(

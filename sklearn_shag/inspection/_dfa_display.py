@@ -1,0 +1,313 @@
+"""Deterministic automata as pictures."""
+
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_shag.automata import SymbolSequences
+from sklearn_shag.inspection._dfa import (
+    ApproximateDFA,
+    approximate_dfa,
+    name_automaton,
+    name_prefixes,
+)
+from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
+from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.utils._arrays import rows_of
+from sklearn_shag.utils._param_validation import Interval, validate_params
+
+_RADIUS, _SPACE, _ROW, _BORDER, _LINE = 0.27, 2.2, 1.6, 1.2, 0.13  # inches
+_FONT = 7
+# How arrows may be bent, relative to their length, the best first. To the same side of their ways,
+# so two between the same states do not meet; a single one may be straight, or bent to either side.
+_BENDS = (0.12, 0.22, 0.32, 0.05, 0.42, 0.52)
+_BENDS_OF_ONE = (0.0, *(side * bend for bend in (0.12, 0.22, 0.32, 0.42, 0.52) for side in (1, -1)))
+_MAX_ROWS = 4  # of a layer; what is over makes another one
+# Where along an arrow its label may stand; the first is best.
+_PLACES = (0.4, 0.5, 0.33, 0.6, 0.27, 0.67, 0.2, 0.75, 0.45, 0.55, 0.3, 0.64, 0.24, 0.71, 0.16, 0.8)
+_DISTANCES = (0.85, 1.0, 0.7, 1.15)  # inches, of the label of a loop
+_SHOWN = 3  # symbols at an arrow
+
+
+class AutomatonDisplay:
+    """Deterministic automaton near that of a head and a direction, or of sequences.
+
+    It is recommended to make it by :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    dfa : ApproximateDFA
+        What :func:`approximate_dfa` returns.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Set by :meth:`plot`.
+    figure_ : matplotlib.figure.Figure
+        Set by :meth:`plot`.
+    states_ : dict of int to matplotlib.patches.Circle
+        A circle for each state that is drawn. Set by :meth:`plot`.
+    labels_ : dict of (int, int) to matplotlib.text.Text
+        What stands at the arrow from one state to another, for each arrow. Set by :meth:`plot`.
+
+    See Also
+    --------
+    approximate_dfa : How the automaton is made.
+
+    Examples
+    --------
+    >>> from sklearn_shag import SpectralSHAG
+    >>> from sklearn_shag.datasets import load_english
+    >>> from sklearn_shag.inspection import AutomatonDisplay
+    >>> trees = load_english().data
+    >>> model = SpectralSHAG(9).fit(trees)
+    >>> display = AutomatonDisplay.from_estimator(model, "NOUN", "left", trees, n_clusters=3)
+    >>> display.labels_[2, 1].get_text()
+    'ADP 0.31'
+    """
+
+    ax_: Any
+    figure_: Any
+    states_: dict[int, Any]
+    labels_: dict[tuple[int, int], Any]
+
+    def __init__(self, dfa: ApproximateDFA) -> None:
+        self.dfa = dfa
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        head: str | None,
+        direction: Literal["left", "right"] | None,
+        X: Sentences | SymbolSequences,
+        y: Heads | None = None,
+        *,
+        n_clusters: int = 10,
+        min_count: int = 10,
+        min_probability: float = 0.05,
+        ax: Any = None,
+    ) -> Self:
+        """Approximate an automaton by a deterministic one and draw it.
+
+        Parameters
+        ----------
+        estimator : estimator
+            As for :func:`approximate_dfa`: a grammar, or a model of sequences.
+        head : str or None
+            A symbol that it knows; None of a model of sequences.
+        direction : {"left", "right"} or None
+            Which of its automata.
+        X : sequence of length n_sentences
+            As for :func:`approximate_dfa`.
+        y : None or sequence of length n_sentences, default=None
+            The heads; None takes those of the trees in X.
+        n_clusters : int, default=10
+            At most so many clusters of prefixes.
+        min_count : int, default=10
+            Prefixes of fewer sequences are not clustered.
+        min_probability : float in [0, 1], default=0.05
+            As for :meth:`plot`.
+        ax : None or matplotlib axes, default=None
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : AutomatonDisplay
+            Drawn, with what it was drawn from.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError, TypeError, ValueError
+            As :func:`approximate_dfa`.
+        """
+        clusters = {"n_clusters": n_clusters, "min_count": min_count}
+        dfa = approximate_dfa(estimator, head, direction, X, y, **clusters)
+        return cls(dfa).plot(ax=ax, min_probability=min_probability)
+
+    @validate_params({"min_probability": [Interval(Real, 0, 1, closed="both")]})
+    def plot(self, ax: Any = None, *, min_probability: float = 0.05) -> Self:
+        """Draw states in layers, from the initial one on the left to those the most arrows away.
+
+        A state shows its number and its probability to stop, by which it is filled. An arrow shows
+        the symbols that lead from one state to the other, with their probabilities, the three most
+        probable ones, and how many more there are. Below stands of which prefixes states were made.
+        States that no drawn arrows lead to are left out.
+
+        Parameters
+        ----------
+        ax : None or matplotlib axes, default=None
+            Where to draw; everything is scaled to its size. None makes a figure that is as
+            large as the automaton needs.
+        min_probability : float in [0, 1], default=0.05
+            Transitions that are rarer are not drawn.
+
+        Returns
+        -------
+        display : AutomatonDisplay
+            Itself.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `min_probability` is out of range.
+        """
+        plt = import_pyplot(self)
+        labels = self._labels(min_probability)
+        layers = _layers(labels)
+        n_rows = max(map(len, layers))
+        n_states = sum(map(len, layers))
+        space, row_space = np.array([_SPACE, _ROW]) * max(1.0, 0.85 + 0.1 * len(labels) / n_states)
+        width = max(space * (len(layers) - 1) + 2 * _BORDER, 4.8)
+        height = row_space * (n_rows - 1) + 2 * _BORDER
+        below = _LINE * 1.3 * (n_states + 1)
+        self.ax_, scale = make_canvas(plt, ax, width, height + below + 0.15)
+        self.figure_ = self.ax_.figure
+        left = (width - space * (len(layers) - 1)) / 2
+        centres = {
+            state: np.array(
+                [left + space * k, below + height / 2 + row_space * (len(layer) - 1) / 2]
+            )
+            - [0.0, row_space * row]
+            for k, layer in enumerate(layers)
+            for row, state in enumerate(layer)
+        }
+        self._draw_states(plt, centres, scale)
+        lowest = {layer[-1] for layer in layers if len(layer) > 1}
+        self._draw_arrows(labels, centres, lowest, scale)
+        self._describe(width / 2, below + height + 0.15, min_probability, scale)
+        return self
+
+    def _draw_states(self, plt, centres, scale):
+        self.states_ = {}
+        stops = self.dfa.states.stop_probabilities
+        for state, centre in centres.items():
+            stop = stops[state]
+            color = plt.get_cmap("Blues")(0.7 * stop)  # dark enough to read black on it
+            style = {"facecolor": color, "edgecolor": "black", "linewidth": scale, "zorder": 3}
+            self.states_[state] = self.ax_.add_patch(plt.Circle(centre, _RADIUS, **style))
+            text = {"ha": "center", "va": "center", "fontsize": 8 * scale, "zorder": 4}
+            self.ax_.text(*centre, f"{state}\n{stop:.2f}", **text)
+
+    def _draw_arrows(self, labels, centres, lowest, scale):
+        from matplotlib.patches import FancyArrowPatch
+
+        style = {"arrowstyle": "-|>", "color": "#8a8f98", "linewidth": scale}
+        style["mutation_scale"] = 9 * scale
+        start = centres[0] + 2.4 * _RADIUS * np.array([-1.0, 0.0])
+        self.ax_.add_patch(FancyArrowPatch(start, centres[0] - [_RADIUS, 0.0], **style))
+        taken = [(*(centre - _RADIUS), *(centre + _RADIUS)) for centre in centres.values()]
+        self.labels_ = {}
+        for (source, target), lines in labels.items():
+            if source not in centres:
+                continue
+            if source == target:
+                path, places = _loop(centres[source], -1.0 if source in lowest else 1.0)
+            else:
+                others = [centres[state] for state in centres if state not in (source, target)]
+                bends = _BENDS if (target, source) in labels else _BENDS_OF_ONE
+                path, places = _curve(centres[source], centres[target], others, bends)
+            self.ax_.add_patch(FancyArrowPatch(path=path, **style))
+            size = [max(text_width(line, _FONT) for line in lines) + 0.04, _LINE * len(lines)]
+            place, box = _free_place(places, np.array(size), taken)
+            taken.append(box)
+            text = {"ha": "center", "va": "center", "fontsize": _FONT * scale, "zorder": 5}
+            text["bbox"] = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0}
+            self.labels_[source, target] = self.ax_.text(
+                *place, "\n".join(lines), parse_math=False, linespacing=1.0, **text
+            )
+
+    def _labels(self, min_probability):
+        """The lines of text at each arrow."""
+        found = {}
+        for source, symbol, target, _, probability in rows_of(self.dfa.transitions):
+            if probability >= min_probability:
+                line = f"{cut(symbol, 14)} {probability:.2f}"
+                found.setdefault((source, target), []).append(line)
+        return {
+            pair: lines if len(lines) <= _SHOWN else [*lines[:_SHOWN], f"+{len(lines) - _SHOWN}"]
+            for pair, lines in found.items()
+        }
+
+    def _describe(self, middle, top, min_probability, scale):
+        dfa = self.dfa
+        name = name_automaton(dfa.head, dfa.direction)
+        title = (
+            f"{name}: transitions with p >= {min_probability:g}\n"
+            f"In a state: its number, and the probability to stop there"
+        )
+        style = {"fontsize": 8 * scale, "parse_math": False, "va": "top"}
+        self.ax_.text(middle, top - 0.1, title, ha="center", **style)
+        for row, state in enumerate(sorted(self.states_)):
+            height = _LINE * 1.3 * (len(self.states_) - row + 0.5)
+            line = cut(f"{state}: after {name_prefixes(dfa.states.prefixes[state])}", 60)
+            self.ax_.text(0.15, height, line, **style)
+
+
+def _layers(arrows):
+    """Lists of states, those fewer arrows away from the initial one first, ordered by where from.
+
+    Parameters
+    ----------
+    arrows : iterable of (source, target)
+        Of equal sources the first target comes first.
+    """
+    layers, last, seen = [], [0], {0}
+    while last:
+        layers += [last[k : k + _MAX_ROWS] for k in range(0, len(last), _MAX_ROWS)]
+        reached = dict.fromkeys(
+            target for state in last for source, target in arrows if source == state
+        )
+        last = [state for state in reached if state not in seen]
+        seen.update(last)
+    return layers
+
+
+def _curve(start, end, others, bends):
+    """An arrow between two states, bent as little as it misses others, and points for its label."""
+    from matplotlib.path import Path
+
+    along = end - start
+    for bend in bends:
+        control = (start + end) / 2 + bend * np.array([along[1], -along[0]])
+        points = _on_curve(start, control, end, np.linspace(0, 1, 33))
+        distances = np.linalg.norm(points[:, None] - np.reshape(others, (-1, 2)), axis=-1)
+        if distances.min(initial=np.inf) > 1.2 * _RADIUS:
+            break
+    first, last = (
+        point + _RADIUS * (control - point) / np.linalg.norm(control - point)
+        for point in (start, end)
+    )
+    path = Path([first, control, last], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
+    return path, _on_curve(first, control, last, np.array(_PLACES))
+
+
+def _on_curve(start, control, end, t):
+    t = t[:, None]
+    return (1 - t) ** 2 * start + 2 * t * (1 - t) * control + t**2 * end
+
+
+def _loop(centre, up):
+    """An arrow from a state to itself, above it or, if `up` is -1, below, and points beyond it."""
+    from matplotlib.path import Path
+
+    outwards = np.array([0.0, up])
+    across = np.array([-outwards[1], outwards[0]])
+    sides = [(outwards + side * across) / np.hypot(1, side) for side in (0.6, -0.6)]
+    near, far = ([centre + r * side for side in sides] for r in (_RADIUS, 3.2 * _RADIUS))
+    path = Path([near[0], *far, near[1]], [Path.MOVETO, *[Path.CURVE4] * 3])
+    return path, centre + np.array(_DISTANCES)[:, None] * outwards
+
+
+def _free_place(places, size, taken):
+    """The first of some places where a box overlaps the least with those that are there."""
+    boxes = np.concatenate([places - size / 2, places + size / 2], axis=1)
+    others = np.array(taken)
+    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    best = int(np.argmin(np.prod(np.clip(high - low, 0.0, None), axis=-1).sum(axis=1)))
+    return places[best], tuple(boxes[best])

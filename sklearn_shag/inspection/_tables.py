@@ -1,0 +1,88 @@
+"""Tables, which are NamedTuples of columns of equal length: as text, for notebooks, for pandas."""
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from sklearn_shag.utils._messages import import_optional, printable
+
+_SHOWN = 5  # of the values of a column that has several in each row
+_LONGEST = 80  # cell of anything but text or numbers
+_N_ROWS = 60  # that a notebook shows
+
+
+def largest_first(table, values, n=None):
+    """Sort the rows of a table by their values, and take the first n."""
+    rows = np.argsort(-values, kind="stable")[:n]
+    return type(table)(*(column[rows] for column in table))
+
+
+def table_text(table):
+    """Draw a table with one line a row.
+
+    Parameters
+    ----------
+    table : NamedTuple of ndarrays
+
+    Returns
+    -------
+    text : str
+        Names left, numbers right; floats with three digits after the point, and of a
+        two-dimensional column the first five.
+    """
+    columns = []
+    for name, values in zip(table._fields, table, strict=True):
+        cells = [name, *map(_cell, values)]
+        width = max(map(len, cells))
+        pad = str.rjust if _is_number(values) else str.ljust
+        columns.append([pad(cell, width) for cell in cells])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+
+def table_html(table):
+    """Draw the first rows of a table for notebooks."""
+    sides = ["right" if _is_number(values) else "left" for values in table]
+    n_rows = len(table[0])
+    rows = [[("th", name) for name in table._fields]]
+    rows += [[("td", _cell(values[k])) for values in table] for k in range(min(n_rows, _N_ROWS))]
+    lines = []
+    for row in rows:
+        cells = (
+            f'<{kind} style="text-align: {side}">{escape(text)}</{kind}>'
+            for (kind, text), side in zip(row, sides, strict=True)
+        )
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    rest = f"<p>The first {_N_ROWS:,} of {n_rows:,} rows.</p>" if n_rows > _N_ROWS else ""
+    return f"<table>{''.join(lines)}</table>{rest}"
+
+
+def to_dataframe(self) -> Any:
+    """Make a pandas table of it.
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        With the same columns; a cell of a two-dimensional one is an array.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    """
+    pd = import_optional("pandas", "frame", "to_dataframe")
+    columns = zip(self._fields, self, strict=True)
+    return pd.DataFrame({name: v if v.ndim == 1 else list(v) for name, v in columns})
+
+
+def _is_number(values):
+    return values.dtype.kind in "iuf"
+
+
+def _cell(value):
+    if isinstance(value, np.ndarray):
+        dots = " ..." if value.size > _SHOWN else ""
+        return " ".join(map(_cell, value[:_SHOWN])) + dots
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return printable(value, max_length=None if isinstance(value, str) else _LONGEST)
