@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from sklearn_shag import CRFParser, load_model, save_model
-from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearWeights
+from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearTrainer, LinearWeights
 from sklearn_shag.metrics import labeled_attachment_score
 from sklearn_shag.parsing import tree_loss
 from sklearn_shag.treebank import (
@@ -539,8 +539,8 @@ def test_sizes(trees, test, n_features, batch_size):
 
 
 def test_steps_out_of_range_are_an_error(trees):
-    parser = Small(learning_rate=1e38)
-    with pytest.raises(ValueError, match=r"Lower learning_rate=1e\+"):
+    parser = Small(learning_rate_init=1e38)
+    with pytest.raises(ValueError, match=r"Lower learning_rate_init=1e\+"):
         parser.fit(trees)
     assert not hasattr(parser, "weights_")
 
@@ -555,9 +555,69 @@ def test_large_weights_are_learned_with(trees, test):
     assert Small().fit(trees, sample_weight=1e12).score(test) > 0.6
 
 
-@pytest.mark.parametrize("learning_rate", [1e-99, 1e6])
-def test_other_steps_are_learned_with(trees, test, learning_rate):
-    parser = Small(learning_rate=learning_rate).fit(trees)
+def test_penalty(trees, monkeypatch):
+    """Weights are smaller, those of the fewest features most; averages are those of all steps."""
+    sizes = [np.square(Small(alpha=a).fit(trees).weights_.arcs).sum() for a in (0, 0.01, 0.1, 1e9)]
+    assert sizes[0] > sizes[1] > sizes[2] > 100 * sizes[3]
+
+    seen = []
+    learn, shrink = LinearTrainer.learn, LinearTrainer._shrink
+
+    def record(trainer, batch):
+        loss = learn(trainer, batch)
+        seen.append(trainer.weights.values[:, 0].copy())
+        return loss
+
+    def compare(trainer, n_due):
+        values, squares, _ = (part.copy() for part in trainer.weights)
+        shrink(trainer, n_due)
+        # The minimum of half alpha times its square and of the distance to the value, by the rate.
+        rate = 0.05 * n_due / np.sqrt(squares.astype(float))
+        np.testing.assert_allclose(trainer.weights.values, values / (1 + 0.1 * rate), rtol=1e-5)
+
+    monkeypatch.setattr(LinearTrainer, "learn", record)
+    monkeypatch.setattr(LinearTrainer, "_shrink", compare)
+    unlabelled = [DependencyTree(tree.forms, tree.heads, upos=tree.upos) for tree in trees]
+    parser = Small(alpha=0.1, calibrate=False).fit(unlabelled)
+    np.testing.assert_allclose(parser.weights_.arcs[:, 0], np.mean(seen, axis=0), atol=1e-5)
+
+
+def test_top_features(trees, test):
+    parser = Small().fit(trees)
+    # All features of a single arc add up to its score.
+    for tree in test[:10]:
+        modifier = int(np.argmax(abs(tree.heads - np.arange(1, len(tree) + 1))))
+        head = tree.heads[modifier]
+        only = np.full(len(tree), -1)
+        only[modifier] = head
+        features = parser.top_features([tree.with_heads(None)], [only], n_features=None)
+        total = sum(each.weight * each.count for each in features)
+        assert total == pytest.approx(parser.score_arcs([tree])[0][modifier, head], abs=1e-4)
+        assert all("," not in each.values for each in features)  # one token between at a time
+
+    # They are those that explain names, where no tokens are between.
+    pair = DependencyTree(["The", "tide"], [2, 0], upos=["DET", "NOUN"])
+    explained = parser.explain(pair, 1, head=2, rival=0, n_features=None)
+    expected = {(each.template, each.values, each.weight) for each in explained}
+    found = parser.top_features([pair], [[2, -1]], n_features=None)
+    assert {tuple(each)[:3] for each in found} <= expected
+    assert [each.weight for each in found] == sorted((e.weight for e in found), reverse=True)
+    assert found[:3] == parser.top_features([pair], [[2, -1]], n_features=3)
+
+    # Counts are of arcs; relations have weights of their own.
+    feature = parser.top_features(trees, label="det", n_features=1)[0]
+    assert "DET" in feature.values
+    n_times = sum(tree.symbols.count("DET") for tree in trees)
+    assert 0 < feature.count <= n_times
+    with pytest.raises(ValueError, match="label='article' is none of the relations"):
+        parser.top_features(trees, label="article")
+    with pytest.raises(ValueError, match="heads"):
+        parser.top_features([tree.with_heads(None) for tree in trees])
+
+
+@pytest.mark.parametrize("rate", [1e-99, 1e6])
+def test_other_steps_are_learned_with(trees, test, rate):
+    parser = Small(learning_rate_init=rate).fit(trees)
     assert np.isfinite(parser.loss_curve_).all()
     marginals = parser.predict_marginals(test)
     assert all(np.allclose(part.sum(axis=1), 1.0) for part in marginals)

@@ -218,7 +218,7 @@ def test_whole_numbers_that_no_machine_word_holds(trees, name, parameter, value)
 
 
 @compiled
-@over(("name", "parameter"), [("CRF", "learning_rate"), ("network", "learning_rate_init")])
+@over(("name", "parameter"), [("CRF", "learning_rate_init"), ("network", "learning_rate_init")])
 def test_steps_that_leave_the_range_of_numbers(trees, name, parameter):
     model = clone(SUITE[name]).set_params(n_jobs=2, **{parameter: 10**299})
     with pytest.raises(ValueError, match=f"left the range of numbers.*Lower {parameter}=1000"):
@@ -230,7 +230,7 @@ def test_steps_that_leave_the_range_of_numbers(trees, name, parameter):
     [
         ("lexicalized", "backoff"),
         ("lexicalized", "min_count"),
-        ("CRF", "learning_rate"),
+        ("CRF", "learning_rate_init"),
         ("network", "learning_rate_init"),
         ("EM from moments", "n_states"),
         ("EM from moments", "max_iter"),

@@ -52,7 +52,7 @@ from sklearn_shag.datasets import (
     make_sequences,
     make_treebank,
 )
-from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureWeight, LinearWeights
+from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureUse, FeatureWeight, LinearWeights
 from sklearn_shag.inspection import (
     ApproximateDFA,
     ArcCalibrationDisplay,
@@ -445,6 +445,7 @@ def train_on_what_is_asked() -> None:
     assert_type(parser.n_lifted_, int)
     features = parser.explain(trees[0], 1, head=2, rival=0, n_features=3)
     assert_type(features, list[FeatureWeight])
+    assert_type(parser.top_features(trees, label=None, n_features=3), list[FeatureUse])
     assert_type(parser.score_arcs(trees[:2]), NDArray[np.object_])
     network = BiaffineParser("auto", hidden_layer_sizes=(8,), tags=None, max_iter=1)
     assert_type(network.fit(trees), BiaffineParser)

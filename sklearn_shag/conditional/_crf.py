@@ -13,6 +13,8 @@ from sklearn_shag.encoding import (
     Columns,
     all_arcs,
     arcs_of_heads,
+    check_heads,
+    check_sentences,
     choose_columns,
     collect_labels,
     encode_columns,
@@ -21,6 +23,7 @@ from sklearn_shag.encoding import (
 )
 from sklearn_shag.features import (
     DEFAULT_TEMPLATES,
+    FeatureUse,
     FeatureWeight,
     LinearTrainer,
     LinearWeights,
@@ -29,6 +32,7 @@ from sklearn_shag.features import (
     compile_templates,
     labels_to_learn,
     score_arcs,
+    top_features,
     trees_to_learn,
 )
 from sklearn_shag.parsing import score_by_arcs
@@ -74,8 +78,11 @@ class CRFParser(ArcParser):
         How often training goes over the sentences.
     n_features : int, default=2**21
         Number of weights of arcs. Features share one where their hashes collide.
-    learning_rate : float, default=0.05
-        Of AdaGrad.
+    learning_rate_init : float, default=0.05
+        Of AdaGrad, before it is divided by the roots of sums of squared gradients.
+    alpha : float, default=0.0
+        Strength of the L2 penalty, beside the summed loss of a batch. As weights are averaged over
+        few passes, it hardly changes the trees.
     batch_size : int, default=100
         About how many tokens a step of AdaGrad sees.
     min_count : int, default=2
@@ -179,11 +186,14 @@ class CRFParser(ArcParser):
         "templates": [None, list, tuple],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_features": [Interval(Integral, 8, 2**31, closed="both")],
-        "learning_rate": [Interval(Real, 0, LARGEST, closed="right")],
+        "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
+        "alpha": [Interval(Real, 0, LARGEST, closed="both")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
+
+    _renamed_params = {"learning_rate": "learning_rate_init"}  # in files of earlier versions
 
     templates_: tuple[str, ...]
     weights_: LinearWeights
@@ -195,7 +205,8 @@ class CRFParser(ArcParser):
         templates: Sequence[str] | None = None,
         max_iter: int = 3,
         n_features: int = 2**21,
-        learning_rate: float = 0.05,
+        learning_rate_init: float = 0.05,
+        alpha: float = 0.0,
         batch_size: int = 100,
         min_count: int = 2,
         nonprojective: Literal["lift", "drop"] = "lift",
@@ -214,7 +225,8 @@ class CRFParser(ArcParser):
         self.templates = templates
         self.max_iter = max_iter
         self.n_features = n_features
-        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
+        self.alpha = alpha
         self.batch_size = batch_size
         self.min_count = min_count
         self.nonprojective = nonprojective
@@ -293,16 +305,20 @@ class CRFParser(ArcParser):
     def _learn(self, start, examples, chosen, validate, rng):
         """Learn weights of arcs, and then those of labels."""
         (arcs, of_labels, mask), templates = start.weights, start.templates
-        rate = float(self.learning_rate)
+        rate, alpha = float(self.learning_rate_init), float(self.alpha)
         with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
             passes = {"max_iter": self.max_iter, "batch_size": self.batch_size, "rng": rng}
-            passes |= {"advice": f"learning_rate={self.learning_rate}", "advance": advance}
+            passes |= {
+                "advice": f"learning_rate_init={self.learning_rate_init}",
+                "advance": advance,
+            }
             run = partial(run_passes, examples=examples, chosen=chosen, **passes)
-            trainer = LinearTrainer(arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn)
+            trainer = LinearTrainer(arcs, templates, rate, alpha, SMALLEST_OF_ARCS, trees_to_learn)
             arcs, history = run(trainer, validate=validate, patience=self.n_iter_no_change)
             if of_labels.size:
                 trainer = LinearTrainer(
-                    of_labels, templates, FASTER * rate, SMALLEST_OF_LABELS, labels_to_learn
+                    *(of_labels, templates, FASTER * rate, alpha),
+                    *(SMALLEST_OF_LABELS, labels_to_learn),
                 )
                 of_labels, _ = run(trainer)
         return LinearWeights(arcs, of_labels, mask), {"templates_": templates.texts, **history}
@@ -399,6 +415,65 @@ class CRFParser(ArcParser):
             self.weights_.arcs, templates, columns, batch.codes, modifier, head, rival
         )
         return features[:n_features]
+
+    def top_features(
+        self,
+        X: Sentences,
+        y: Heads | None = None,
+        *,
+        label: str | None = None,
+        n_features: int | None = 10,
+    ) -> list[FeatureUse]:
+        """List the features that speak most for the arcs of trees, or for a label of them.
+
+        Weights belong to hashes, so features have names only where they are seen.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : None or sequence of length n_sentences, default=None
+            The heads, -1 where they are not known; None takes those of the trees in X.
+        label : None or str, default=None
+            One of `labels_`; None for the weights of arcs themselves.
+        n_features : None or int, default=10
+            How many features are wanted, None for all.
+
+        Returns
+        -------
+        features : list of FeatureUse
+            The largest weights first, named tuples of a template, its values, the weight, and how
+            often the arcs of X have it.
+
+        Raises
+        ------
+        ValueError
+            If X is not valid, or the label is none of `labels_`.
+
+        Examples
+        --------
+        >>> from sklearn_shag import CRFParser
+        >>> from sklearn_shag.datasets import load_english
+        >>> trees = load_english().data
+        >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
+        >>> for feature in parser.top_features(trees, label="det", n_features=2):
+        ...     print(feature.values, feature.count)
+        m.upos=DET left 465
+        h-1.upos=DET m.upos=DET left 300
+        """
+        self._check_ready()
+        sentences, _ = check_sentences(X)
+        batch, heads = self._batch(sentences), check_heads(sentences, y, partial=True)
+        if label is None:
+            weights = self.weights_.arcs[:, 0]
+        elif label in self.labels_:
+            weights = self.weights_.labels[:, np.flatnonzero(self.labels_ == label)[0]]
+        else:
+            known = ", ".join(self.labels_) or "none, since the trees of training had none"
+            raise ValueError(f"label={label!r} is none of the relations learned: {known}.")
+        columns, templates = self._kept()
+        arcs = arcs_of_heads(batch.indptr, heads)
+        return top_features(weights, templates, columns, batch, arcs, n_features)
 
 
 class Start(NamedTuple):

@@ -1,6 +1,7 @@
 """Features of tokens and arcs: columns, templates, and hashed weights that learn."""
 
 from sklearn_shag.features._hashing import (
+    FeatureUse,
     FeatureWeight,
     LinearTrainer,
     LinearWeights,
@@ -8,8 +9,9 @@ from sklearn_shag.features._hashing import (
     compare_heads,
     labels_to_learn,
     score_arcs,
+    top_features,
     trees_to_learn,
 )
 from sklearn_shag.features._templates import DEFAULT_TEMPLATES, Templates, compile_templates
 
-__all__ = ["DEFAULT_TEMPLATES", "FeatureWeight", "LinearWeights"]
+__all__ = ["DEFAULT_TEMPLATES", "FeatureUse", "FeatureWeight", "LinearWeights"]

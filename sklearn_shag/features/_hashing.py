@@ -1,5 +1,6 @@
 """Training of linear models of arcs: AdaGrad on small batches, with averaged weights."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -256,6 +257,90 @@ class FeatureWeight(NamedTuple):
     rival_weight: float
 
 
+class FeatureUse(NamedTuple):
+    """A feature of arcs, its weight, and how often it is there.
+
+    Of features that share a weight, since their hashes are equal, it is the first one seen.
+
+    Attributes
+    ----------
+    template : str
+        With "distance" behind it where that counts too.
+    values : str
+        As in :class:`FeatureWeight`; of tokens between head and modifier a single one.
+    weight : float
+        What it adds to the score of an arc, or of a label of it.
+    count : int
+        How often arcs have it, or another one with the same weight.
+
+    See Also
+    --------
+    sklearn_shag.CRFParser.top_features : Lists them.
+
+    Examples
+    --------
+    >>> from sklearn_shag import CRFParser
+    >>> from sklearn_shag.datasets import load_english
+    >>> trees = load_english().data
+    >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
+    >>> feature, *_ = parser.top_features(trees, label="det")
+    >>> feature.values
+    'm.upos=DET left'
+    """
+
+    template: str
+    values: str
+    weight: float
+    count: int
+
+
+def top_features(weights, templates, columns, batch, arcs, n_features):
+    """List the features of some arcs with the largest weights.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_features,)
+    templates : Templates
+    columns : Columns
+    batch : Batch
+    arcs : Arcs
+    n_features : None or int
+        How many, at most.
+
+    Returns
+    -------
+    features : list of FeatureUse
+    """
+    space, n_of_arcs = new_space(templates, longest(batch), 1), templates.n_of_arcs
+    found = []
+    for s, (begin, end) in enumerate(pairwise(batch.indptr)):
+        hash_tokens(batch.codes, begin, end - begin, templates.atoms, space.hashes)
+        for a in range(arcs.begins[s], arcs.begins[s + 1]):
+            if arcs.heads[a] < 0:  # not known
+                continue
+            n = list_features(space, n_of_arcs, arcs.heads[a], arcs.modifiers[a], weights.size)
+            places = space.places[:n].copy()
+            found.append((places, np.full(n, a), np.arange(n), np.full(n, s)))
+    places, *where = map(np.concatenate, zip(*found, strict=True))
+    places, first, counts = np.unique(places, return_index=True, return_counts=True)
+    order = np.argsort(-weights[places], kind="stable")[:n_features]
+    features = []
+    for place, count, k in zip(places[order], counts[order], first[order], strict=True):
+        a, rank, s = (column[k] for column in where)
+        codes = batch.codes[batch.indptr[s] : batch.indptr[s + 1]]
+        head, modifier = arcs.heads[a], arcs.modifiers[a]
+        n_between = max(abs(head - modifier) - 1, 1)
+        over = rank - 2 * n_of_arcs  # features with tokens between, each with two for each of them
+        row, between = rank, None
+        if over >= 0:
+            t, (token, near) = over // (2 * n_between), divmod(over % (2 * n_between), 2)
+            row, between = 2 * (n_of_arcs + t) + near, min(head, modifier) + 1 + token
+        text = _describe(templates, columns, codes, modifier, head, between)[row]
+        template = templates.texts[row // 2] + (" distance" if row % 2 else "")
+        features.append(FeatureUse(template, text, float(weights[place]), int(count)))
+    return features
+
+
 def compare_heads(weights, templates, columns, codes, modifier, head, rival):
     """Compare the features of two arcs to a token.
 
@@ -306,8 +391,8 @@ def _weigh(weights, templates, codes, modifier, head):
     return np.concatenate([found[: 2 * n_of_arcs], between.sum(axis=1).ravel()])
 
 
-def _describe(templates, columns, codes, modifier, head):
-    """Say what each feature of an arc is."""
+def _describe(templates, columns, codes, modifier, head, between=None):
+    """Say what each feature of an arc is, with all tokens between its ends or one of them."""
     direction = "right" if modifier > head else "left"
     distance = f"{direction} {bucket_of(abs(modifier - head))}"
     texts = []
@@ -320,6 +405,7 @@ def _describe(templates, columns, codes, modifier, head):
             places = [(head if side == HEAD else modifier) + offset]
             if side == BETWEEN:
                 places = range(min(head, modifier) + 1, max(head, modifier))
+                places = places if between is None else [between]
             names = [name_of(columns, codes, place, column) for place in places]
             values.append(f"{part}={','.join(names)}")
         texts += [" ".join([*values, direction]), " ".join([*values, distance])]
@@ -328,6 +414,9 @@ def _describe(templates, columns, codes, modifier, head):
 
 # AdaGrad divides by the root of the sum of this and all squared gradients so far.
 FIRST_SQUARE = 0.1
+# The penalty moves all weights, a batch only those of its features. So it waits until steps are due
+# that are more than this share of those before.
+DUE = 0.1
 
 
 class LinearTrainer:
@@ -339,6 +428,8 @@ class LinearTrainer:
         Weights, which are not changed.
     templates : Templates
     learning_rate : float
+    alpha : float
+        Half of it times the sum of squared weights is added to the loss of each batch.
     smallest : float
         Entries of gradients that are nearer to 0 are skipped: soon most of them are.
     to_learn : callable
@@ -346,13 +437,13 @@ class LinearTrainer:
         (n_arcs, n_classes), and returns a loss and its gradient.
     """
 
-    def __init__(self, start, templates, learning_rate, smallest, to_learn):
-        self.templates, self.learning_rate, self.smallest = templates, learning_rate, smallest
-        self.to_learn = to_learn
+    def __init__(self, start, templates, learning_rate, alpha, smallest, to_learn):
+        self.templates, self.smallest, self.to_learn = templates, smallest, to_learn
+        self.learning_rate, self.alpha = learning_rate, alpha
         squares = np.full(start.shape, FIRST_SQUARE, dtype=np.float32)
         sums = np.zeros(start.shape, dtype=np.float32)
         self.weights = Weights(start.astype(np.float32), squares, sums)
-        self.n_steps = 0
+        self.n_steps = self.n_penalized = 0
 
     def learn(self, batch):
         """Take a step along the gradient of the loss of a batch, and return the loss before."""
@@ -364,8 +455,20 @@ class LinearTrainer:
             *(self.smallest, self.learning_rate, float(self.n_steps), self.weights),
             new_space(templates, longest(batch), values.shape[1]),
         )
+        n_due = self.n_steps + 1 - self.n_penalized
+        if self.alpha and n_due > DUE * self.n_penalized:
+            self._shrink(n_due)
         self.n_steps += 1
         return loss
+
+    def _shrink(self, n_due):
+        """Take the proximal step of the penalty, that of some steps at once."""
+        self.n_penalized += n_due
+        values, squares, sums = self.weights
+        rates = np.float32(n_due * self.learning_rate * self.alpha) / np.sqrt(squares)
+        step = values - values / (1 + rates)
+        values -= step
+        sums -= np.float32(self.n_steps) * step
 
     def is_finite(self):
         """Tell whether nothing has left the range of numbers."""

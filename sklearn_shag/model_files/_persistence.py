@@ -348,6 +348,9 @@ def _restore_model(description, key, source, fitted):
         name: _restore(value, f"{key}/{name}", source, of_steps)
         for name, value in _take(description, "params", dict, key).items()
     }
+    for old, new in getattr(cls, "_renamed_params", {}).items():
+        if old in params:
+            params[new] = params.pop(old)
     for unsaved in ("memory", *getattr(cls, "_unsaved_params", ())):
         if params.get(unsaved) is not None:
             raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
