@@ -596,13 +596,17 @@ def test_top_features(trees, test):
         assert all("," not in each.values for each in features)  # one token between at a time
 
     # They are those that explain names, where no tokens are between.
-    pair = DependencyTree(["The", "tide"], [2, 0], upos=["DET", "NOUN"])
-    explained = parser.explain(pair, 1, head=2, rival=0, n_features=None)
+    tree = test[0]
+    modifier = 1 + int(np.flatnonzero(abs(tree.heads - np.arange(1, len(tree) + 1)) == 1)[0])
+    only = np.where(np.arange(1, len(tree) + 1) == modifier, tree.heads, -1)
+    head = int(tree.heads[modifier - 1])
+    rival = next(h for h in range(len(tree) + 1) if h not in (head, modifier))
+    explained = parser.explain(tree, modifier, head=head, rival=rival, n_features=None)
     expected = {(each.template, each.values, each.weight) for each in explained}
-    found = parser.top_features([pair], [[2, -1]], n_features=None)
+    found = parser.top_features([tree], [only], n_features=None)
     assert {tuple(each)[:3] for each in found} <= expected
     assert [each.weight for each in found] == sorted((e.weight for e in found), reverse=True)
-    assert found[:3] == parser.top_features([pair], [[2, -1]], n_features=3)
+    assert found[:3] == parser.top_features([tree], [only], n_features=3)
 
     # Counts are of arcs; relations have weights of their own.
     feature = parser.top_features(trees, label="det", n_features=1)[0]
