@@ -36,6 +36,7 @@ templates_path = ["_templates"]
 # Tables of sphinx-gallery's running times would load scripts from other hosts.
 exclude_patterns = ["_build", "sg_execution_times.rst", "*/sg_execution_times.rst"]
 html_math_renderer = "mathml"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_theme = "pydata_sphinx_theme"

@@ -141,9 +141,10 @@ def feed(monkeypatch):
 def assert_one_line(err, command):
     assert err.count("\n") == 1, err
     assert err.endswith("\n")
-    assert err.startswith(f"sklearn_shag {command}: error: ")
+    prog = "python -m sklearn_shag" if err.startswith("python") else "sklearn-shag"
+    assert err.startswith(f"{prog} {command}: error: ")
     assert "Errno" not in err
-    assert len(err) > len(f"sklearn_shag {command}: error: \n") + 10
+    assert len(err) > len(f"{prog} {command}: error: \n") + 10
     assert "Traceback" not in err
 
 
@@ -917,7 +918,7 @@ class TestEvaluate:
         status, out, err = finish(process)
         assert status == 0
         assert printed_scores(out.decode())["UAS"] == 100.0
-        assert err == f"sklearn_shag evaluate: warning: {test} is compared with itself\n"
+        assert err == f"python -m sklearn_shag evaluate: warning: {test} is compared with itself\n"
 
     @pytest.mark.parametrize(
         ("tag", "message"),
@@ -1001,7 +1002,7 @@ class TestSeveralFiles:
         status, out, err = finish(process)
         assert status == 0
         assert b"from 110 sentences in 2 files" in out
-        assert err.startswith(f"sklearn_shag train: warning: {test} is among the 2 files")
+        assert err.startswith(f"python -m sklearn_shag train: warning: {test} is among the 2 files")
         assert err.count("\n") == 1
         status, _, err = finish(
             start(
@@ -1115,8 +1116,8 @@ class TestWarnings:
         monkeypatch.setattr(_models, "iter_conllu", read)
         assert main(["train", train, "-o", str(tmp_path / "m"), "--model", "single"]) == 0
         assert capsys.readouterr().err == (
-            "sklearn_shag train: warning: line 1 goes on\n"
-            "sklearn_shag train: warning: line 2 goes on\n"
+            "sklearn-shag train: warning: line 1 goes on\n"
+            "sklearn-shag train: warning: line 2 goes on\n"
         )
         with pytest.warns(UserWarning, match="shown as usual"):
             warnings.warn("shown as usual", UserWarning, stacklevel=1)
@@ -1541,7 +1542,7 @@ class TestErrors:
 
         monkeypatch.setattr(_models, "iter_conllu", interrupt)
         assert main(["train", train, "-o", "m", "--model", "spectral"]) == 130
-        assert capsys.readouterr().err == "sklearn_shag train: interrupted\n"
+        assert capsys.readouterr().err == "sklearn-shag train: interrupted\n"
 
     def test_out_of_memory(self, fail, monkeypatch, train):
         def fill(files):

@@ -457,7 +457,7 @@ def test_in_pipes(folder, workers):
         process.send_signal(signal.SIGINT)
         found += process.stdout.read()
         assert process.wait(timeout=60) == 130
-        assert process.stderr.read() == b"sklearn_shag parse: interrupted\n"
+        assert process.stderr.read() == b"sklearn-shag parse: interrupted\n"
     assert found.endswith(b"\n\n")
     assert len(read_conllu(io.StringIO(found.decode()))) > 100
 

@@ -24,7 +24,7 @@ def main(argv=None, prog="sklearn-shag"):
     argv : None or list of str, default=None
         Arguments after the program's name; None takes those of the process.
     prog : str, default="sklearn-shag"
-        The program's name in help and usage.
+        The program's name in help, usage and messages.
 
     Returns
     -------
@@ -32,11 +32,11 @@ def main(argv=None, prog="sklearn-shag"):
         0, or 1 after one line on standard error that says what is wrong. Wrong usage exits with 2,
         an interruption gives 130.
     """
-    program = "sklearn_shag"
+    program = prog
     try:
         try:
             options = _parser(prog).parse_args(argv)
-            program = f"sklearn_shag {options.command}"
+            program = f"{prog} {options.command}"
             with _few_collections(), _short_warnings(program):
                 # Numerical libraries are imported here, and not for --help or a wrong option.
                 module = import_module(f"sklearn_shag.{options.module}")

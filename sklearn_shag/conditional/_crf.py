@@ -458,8 +458,8 @@ class CRFParser(ArcParser):
         >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
         >>> for feature in parser.top_features(trees, label="det", n_features=2):
         ...     print(feature.values, feature.count)
-        m.upos=DET left 465
-        h-1.upos=DET m.upos=DET left 300
+        m.upos=DET left 612
+        h.upos=NOUN m.upos=DET left 604
         """
         self._check_ready()
         sentences, _ = check_sentences(X)

@@ -15,6 +15,7 @@ from sklearn_shag.utils._typing import BoolArray, SingleArray
 # The shortest distance of each bucket but the first.
 BUCKETS = (2, 3, 4, 5, 6, 8, 11, 16, 26)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+_ALL_PLACES = 2**32  # with so many each feature has its own, as good as always
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
@@ -260,7 +261,7 @@ class FeatureWeight(NamedTuple):
 class FeatureUse(NamedTuple):
     """A feature of arcs, its weight, and how often it is there.
 
-    Of features that share a weight, since their hashes are equal, it is the first one seen.
+    Of features that share a weight, since their hashes collide, it is the most frequent one.
 
     Attributes
     ----------
@@ -271,7 +272,7 @@ class FeatureUse(NamedTuple):
     weight : float
         What it adds to the score of an arc, or of a label of it.
     count : int
-        How often arcs have it, or another one with the same weight.
+        How often arcs have it.
 
     See Also
     --------
@@ -318,15 +319,20 @@ def top_features(weights, templates, columns, batch, arcs, n_features):
         for a in range(arcs.begins[s], arcs.begins[s + 1]):
             if arcs.heads[a] < 0:  # not known
                 continue
-            n = list_features(space, n_of_arcs, arcs.heads[a], arcs.modifiers[a], weights.size)
-            places = space.places[:n].copy()
-            found.append((places, np.full(n, a), np.arange(n), np.full(n, s)))
-    places, *where = map(np.concatenate, zip(*found, strict=True))
-    places, first, counts = np.unique(places, return_index=True, return_counts=True)
-    order = np.argsort(-weights[places], kind="stable")[:n_features]
+            arc = arcs.heads[a], arcs.modifiers[a]
+            n = list_features(space, n_of_arcs, *arc, _ALL_PLACES)
+            keys = space.places[:n].copy()
+            list_features(space, n_of_arcs, *arc, weights.size)
+            found.append((keys, space.places[:n].copy(), *np.broadcast_arrays(a, np.arange(n), s)))
+    keys, *where = map(np.concatenate, zip(*found, strict=True))
+    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    places = where[0][first]
+    order = np.lexsort((-counts, -weights[places]))
+    _, of_places = np.unique(places[order], return_index=True)
+    order = order[np.sort(of_places)][:n_features]
     features = []
-    for place, count, k in zip(places[order], counts[order], first[order], strict=True):
-        a, rank, s = (column[k] for column in where)
+    for count, k in zip(counts[order], first[order], strict=True):
+        place, a, rank, s = (column[k] for column in where)
         codes = batch.codes[batch.indptr[s] : batch.indptr[s + 1]]
         head, modifier = arcs.heads[a], arcs.modifiers[a]
         n_between = max(abs(head - modifier) - 1, 1)
