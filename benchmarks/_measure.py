@@ -172,12 +172,14 @@ class Report:
         The name of the script.
     path : None or path-like
         The JSON file; None takes ``benchmarks/results/<script>.json``.
+    **kept
+        What the file holds beside the tables.
     """
 
-    def __init__(self, script, path=None):
+    def __init__(self, script, path=None, **kept):
         self.path = Path(path or RESULTS / f"{script}.json")
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.content = {"script": script, "machine": describe_machine(), "tables": {}}
+        self.content = {"script": script, "machine": describe_machine(), "tables": {}, **kept}
         self.add(
             "machine",
             [{"what": key, "is": str(value)} for key, value in self.content["machine"].items()],

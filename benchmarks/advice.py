@@ -179,10 +179,9 @@ def main():
         for name, reads, n_trees, seed in wanted
         if (name, reads, n_trees, seed) not in done
     ]
-    report = Report("advice", arguments.output)
+    report = Report("advice", arguments.output, runs=rows)
     for found in Parallel(arguments.n_jobs, return_as="generator_unordered")(tasks):
         rows += found
-        report.content["runs"] = rows  # beside the tables
         report.add(found[0]["reads"], tabulate(rows, found[0]["reads"]))
     for reads in {row["reads"] for row in rows}:
         report.add(reads, tabulate(rows, reads))

@@ -7,7 +7,7 @@ from sklearn_shag.datasets import load_english
 
 IMPORTS = """
 import io, os, pickle, re
-import joblib
+import conllu, joblib
 import numpy as np
 from pathlib import Path
 from sklearn.base import clone
@@ -25,7 +25,7 @@ from sklearn.model_selection import (
     learning_curve, train_test_split, validation_curve
 )
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn_shag import *

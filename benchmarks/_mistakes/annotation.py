@@ -40,6 +40,13 @@ MISTAKES = [
     ),
     Mistake("suggest model.npz no_heads.conllu", prints(r"sentence\tsent_id\ttoken.*\t0\.\d{4}")),
     Mistake("suggest model.npz partial.conllu --by sentences", prints(r"error_rate")),
+    Mistake(
+        "suggest model.npz no_heads.conllu --by sentences -n 2 -o next.conllu",
+        prints(check="open('next.conllu').read().count('\\n\\n') == 2"),
+    ),
+    Mistake(
+        "suggest model.npz no_heads.conllu -o next.conllu", stops(r"-o is for", r"--by sentences")
+    ),
     Mistake("suggest model.npz test.conllu", stops(r"all heads", r"known", r"in a file _")),
     Mistake("suggest model.npz", usage(r"FILE")),
     Mistake("suggest no_heads.conllu model.npz", stops(r"no_heads\.conllu", r"model")),

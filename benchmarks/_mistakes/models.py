@@ -5,6 +5,18 @@ from _mistakes._replay import Mistake, raises, works
 NOT_A_MODEL = (r"is not a saved model",)
 
 MISTAKES = [
+    Mistake(
+        "make_pipeline(TokenFeature('xpos'), model).fit(trees).parse(trees)",
+        raises(AttributeError, r"'Pipeline' object has no attribute 'parse'", by="line"),
+    ),
+    Mistake(
+        "make_parser_pipeline(TokenFeature('xpos'), model).fit(trees).parse(trees)",
+        works("len(result) == 60"),
+    ),
+    Mistake(
+        "make_parser_pipeline(FeatureUnion([('a', TokenFeature('upos'))]), model).fit(trees)",
+        raises(TypeError, r"FeatureUnion", r"TokenFeature\(.upos., .xpos.\)"),
+    ),
     Mistake("load_model('missing.npz')", raises(OSError, r"missing\.npz", r"no (such )?file")),
     Mistake("load_model('model')", raises(OSError, r"model", r"no (such )?file")),
     Mistake("load_model('treebank')", raises(OSError, r"treebank", r"folder|directory")),

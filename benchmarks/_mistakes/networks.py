@@ -8,6 +8,30 @@ TRAIN = "train train.conllu -o new.npz --model biaffine"
 FEW = "trees[:20]"
 
 MISTAKES = [
+    Mistake("CRFParser(learning_rate=0.1)", raises(TypeError, r"learning_rate", by="line")),
+    Mistake("CRFParser(alpha=-1).fit(trees)", raises(ValueError, r"'alpha'", r"\[0")),
+    Mistake(
+        "CRFParser(max_iter=1).fit(trees).top_features(raw)",
+        raises(ValueError, r"X\[0\] has no heads"),
+        before="raw = [tree.with_heads(None) for tree in trees]",
+    ),
+    Mistake(
+        "CRFParser(max_iter=1).fit(trees).top_features(trees, label='subject')",
+        raises(ValueError, r"'subject'", r"nsubj"),
+    ),
+    Mistake("CRFParser(calibrate='yes').fit(trees)", raises(ValueError, r"'calibrate'", r"bool")),
+    Mistake("model.predict_label_proba(tags)", works("len(result) == 60")),
+    Mistake(
+        "DeterministicSHAG().fit(tags, y).predict_label_proba(tags)",
+        raises(ValueError, r"no relations", r"deprels"),
+    ),
+    # A fifth of the tokens have no XPOS, and all of them UPOS.
+    Mistake(
+        "CRFParser(max_iter=1).fit(fifth).predict(fifth)",
+        works("len(result) == 60"),
+        before="fifth = [DependencyTree.from_conllu("
+        "re.sub(r'(?m)^(\\d*5(\\t[^\\t]*){3}\\t)[^\\t]*', r'\\1_', tree.to_conllu())) for tree in trees]",
+    ),
     Mistake(f"BiaffineParser(100).fit({FEW})", raises(ValueError, r"'columns'", r"'auto'")),
     Mistake(
         f"BiaffineParser('upos').fit({FEW})", raises(ValueError, r"'columns'", r"'auto'", r"list")

@@ -5,6 +5,14 @@ from _mistakes._replay import Mistake, raises, works
 FLAT = (r"y\[0\]", r"whole numbers")
 
 MISTAKES = [
+    Mistake(
+        "model.parse(conllu.parse(open('test.conllu').read()))",
+        raises(TypeError, r"library conllu", r"from_token_list"),
+    ),
+    Mistake("DependencyTree.from_conllu(open('test.conllu').read())", raises(ValueError, r"10")),
+    Mistake("trees[0].sent_id", works("isinstance(result, str)")),
+    Mistake("trees[0].with_sent_id('1\\n2')", raises(ValueError, r"sent_id", r"line")),
+    Mistake("to_dataframe(trees[0])", raises(TypeError, r"\[tree\]")),
     Mistake("SpectralSHAG().fit(tags)", raises(ValueError, r"X\[0\] has no heads", r"as y")),
     Mistake(
         "SpectralSHAG().fit([tree.with_heads(None) for tree in trees])",

@@ -1,11 +1,16 @@
 """Grammars of words: no words, other words than meant, parameters that others have."""
 
-from _mistakes._replay import Mistake, raises, stops, usage, works
+from _mistakes._replay import Mistake, raises, stops, usage, warns, works
 
 NO_WORDS = (r"X\[0\]", r"needs words", r"DependencyTrees", r"read_conllu")
 TRAIN = "train train.conllu -o new.npz --model words"
 
 MISTAKES = [
+    Mistake(
+        "BiaffineParser(max_iter=1, tags='upos').fit(trees).parse([['The cat sat.']] * 5)",
+        warns(r"token", r"split", warning="UserWarning"),
+    ),
+    Mistake("model.parse([])", works("result == []")),
     Mistake("LexicalizedSHAG().fit(tags, y)", raises(TypeError, *NO_WORDS)),
     Mistake("LexicalizedSHAG().fit(words, y)", raises(TypeError, *NO_WORDS)),
     Mistake("LexicalizedSHAG().fit(trees).predict(tags)", raises(TypeError, *NO_WORDS)),
