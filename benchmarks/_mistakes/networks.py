@@ -30,7 +30,8 @@ MISTAKES = [
         "CRFParser(max_iter=1).fit(fifth).predict(fifth)",
         works("len(result) == 60"),
         before="fifth = [DependencyTree.from_conllu("
-        "re.sub(r'(?m)^(\\d*5(\\t[^\\t]*){3}\\t)[^\\t]*', r'\\1_', tree.to_conllu())) for tree in trees]",
+        "re.sub(r'(?m)^(\\d*5(\\t[^\\t]*){3}\\t)[^\\t]*', r'\\1_', tree.to_conllu())"
+        ") for tree in trees]",
     ),
     Mistake(f"BiaffineParser(100).fit({FEW})", raises(ValueError, r"'columns'", r"'auto'")),
     Mistake(
