@@ -1,15 +1,17 @@
 """Features of tokens and arcs: columns, templates, and hashed weights that learn."""
 
-from sklearn_shag.features._hashing import (
+from sklearn_shag.features._explanations import (
     FeatureUse,
     FeatureWeight,
+    compare_heads,
+    top_features,
+)
+from sklearn_shag.features._hashing import (
     LinearTrainer,
     LinearWeights,
     check_linear_weights,
-    compare_heads,
     labels_to_learn,
     score_arcs,
-    top_features,
     trees_to_learn,
 )
 from sklearn_shag.features._templates import DEFAULT_TEMPLATES, Templates, compile_templates

@@ -1,12 +1,11 @@
 """Training of linear models of arcs: AdaGrad on small batches, with averaged weights."""
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import OUTSIDE, ROOT, all_arcs, arcs_of_heads, name_of
-from sklearn_shag.features._templates import BETWEEN, BIAS, HEAD, MODIFIER
+from sklearn_shag.encoding import OUTSIDE, ROOT, all_arcs, arcs_of_heads
+from sklearn_shag.features._templates import BETWEEN, HEAD, MODIFIER
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._arrays import check_shapes
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
@@ -15,7 +14,6 @@ from sklearn_shag.utils._typing import BoolArray, SingleArray
 # The shortest distance of each bucket but the first.
 BUCKETS = (2, 3, 4, 5, 6, 8, 11, 16, 26)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
-_ALL_PLACES = 2**32  # with so many each feature has its own, as good as always
 _MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
@@ -216,206 +214,6 @@ def take_step(
                     step = rate * slope / np.sqrt(squares[place, c])
                     values[place, c] -= step
                     sums[place, c] -= number * step
-
-
-class FeatureWeight(NamedTuple):
-    """What a feature adds to the score of an arc, and to that of its rival.
-
-    The score of an arc is the sum of the weights of all its features.
-
-    Attributes
-    ----------
-    template : str
-        With "distance" behind it where that counts too.
-    values : str
-        What the feature of the arc is: ``"h.upos=NOUN m.upos=DET left 2"`` is a noun that heads a
-        determiner left of it, at the distance of two tokens.
-    weight : float
-        What it adds to the score of the arc.
-    rival_values, rival_weight : str, float
-        The same of the rival.
-
-    See Also
-    --------
-    sklearn_shag.CRFParser.explain : Lists them.
-
-    Examples
-    --------
-    >>> from sklearn_shag import CRFParser
-    >>> from sklearn_shag.datasets import load_english
-    >>> trees = load_english().data
-    >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
-    >>> features = parser.explain(trees[0], 1, n_features=None)
-    >>> others = [f.template for f in features if not f.values.startswith("h.")]
-    >>> sorted(others[:2])
-    ['bias distance', 'm.upos distance']
-    """
-
-    template: str
-    values: str
-    weight: float
-    rival_values: str
-    rival_weight: float
-
-
-class FeatureUse(NamedTuple):
-    """A feature of arcs, its weight, and how often it is there.
-
-    Of features that share a weight, since their hashes collide, it is the most frequent one.
-
-    Attributes
-    ----------
-    template : str
-        With "distance" behind it where that counts too.
-    values : str
-        As in :class:`FeatureWeight`; of tokens between head and modifier a single one.
-    weight : float
-        What it adds to the score of an arc, or of a label of it.
-    count : int
-        How often arcs have it.
-
-    See Also
-    --------
-    sklearn_shag.CRFParser.top_features : Lists them.
-
-    Examples
-    --------
-    >>> from sklearn_shag import CRFParser
-    >>> from sklearn_shag.datasets import load_english
-    >>> trees = load_english().data
-    >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
-    >>> feature, *_ = parser.top_features(trees, label="det")
-    >>> feature.values
-    'm.upos=DET left'
-    """
-
-    template: str
-    values: str
-    weight: float
-    count: int
-
-
-def top_features(weights, templates, columns, batch, arcs, n_features):
-    """List the features of some arcs with the largest weights.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_features,)
-    templates : Templates
-    columns : Columns
-    batch : Batch
-    arcs : Arcs
-    n_features : None or int
-        How many, at most.
-
-    Returns
-    -------
-    features : list of FeatureUse
-    """
-    space, n_of_arcs = new_space(templates, longest(batch), 1), templates.n_of_arcs
-    found = []
-    for s, (begin, end) in enumerate(pairwise(batch.indptr)):
-        hash_tokens(batch.codes, begin, end - begin, templates.atoms, space.hashes)
-        for a in range(arcs.begins[s], arcs.begins[s + 1]):
-            if arcs.heads[a] < 0:  # not known
-                continue
-            arc = arcs.heads[a], arcs.modifiers[a]
-            n = list_features(space, n_of_arcs, *arc, _ALL_PLACES)
-            keys = space.places[:n].copy()
-            list_features(space, n_of_arcs, *arc, weights.size)
-            found.append((keys, space.places[:n].copy(), *np.broadcast_arrays(a, np.arange(n), s)))
-    keys, *where = map(np.concatenate, zip(*found, strict=True))
-    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
-    places = where[0][first]
-    order = np.lexsort((-counts, -weights[places]))
-    _, of_places = np.unique(places[order], return_index=True)
-    order = order[np.sort(of_places)][:n_features]
-    features = []
-    for count, k in zip(counts[order], first[order], strict=True):
-        place, a, rank, s = (column[k] for column in where)
-        codes = batch.codes[batch.indptr[s] : batch.indptr[s + 1]]
-        head, modifier = arcs.heads[a], arcs.modifiers[a]
-        n_between = max(abs(head - modifier) - 1, 1)
-        over = rank - 2 * n_of_arcs  # features with tokens between, each with two for each of them
-        row, between = rank, None
-        if over >= 0:
-            t, (token, near) = over // (2 * n_between), divmod(over % (2 * n_between), 2)
-            row, between = 2 * (n_of_arcs + t) + near, min(head, modifier) + 1 + token
-        text = _describe(templates, columns, codes, modifier, head, between)[row]
-        template = templates.texts[row // 2] + (" distance" if row % 2 else "")
-        features.append(FeatureUse(template, text, float(weights[place]), int(count)))
-    return features
-
-
-def compare_heads(weights, templates, columns, codes, modifier, head, rival):
-    """Compare the features of two arcs to a token.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_features, 1)
-    templates : Templates
-    columns : Columns
-    codes : ndarray of shape (n_tokens, n_columns)
-        Of one sentence.
-    modifier, head, rival : int
-
-    Returns
-    -------
-    features : list of FeatureWeight
-        Those that tell the arcs apart most come first.
-    """
-    sides = [
-        (
-            _describe(templates, columns, codes, modifier, h),
-            _weigh(weights[:, 0], templates, codes, modifier, h),
-        )
-        for h in (head, rival)
-    ]
-    (values, of_arc), (rival_values, of_rival) = sides
-    features = [
-        FeatureWeight(*each)
-        for each in zip(
-            [text + suffix for text in templates.texts for suffix in ("", " distance")],
-            values,
-            of_arc.tolist(),
-            rival_values,
-            of_rival.tolist(),
-            strict=True,
-        )
-    ]
-    return sorted(features, key=lambda each: -abs(each.weight - each.rival_weight))
-
-
-def _weigh(weights, templates, codes, modifier, head):
-    """The weight of each feature; of those with values between the sum over tokens there."""
-    space, n_of_arcs = new_space(templates, len(codes), 1), templates.n_of_arcs
-    hash_tokens(codes, 0, len(codes), templates.atoms, space.hashes)
-    n = list_features(space, n_of_arcs, head, modifier, weights.size)
-    found = weights[space.places[:n]].astype(float)
-    n_between = abs(modifier - head) - 1
-    between = found[2 * n_of_arcs :].reshape(len(templates.texts) - n_of_arcs, n_between, 2)
-    return np.concatenate([found[: 2 * n_of_arcs], between.sum(axis=1).ravel()])
-
-
-def _describe(templates, columns, codes, modifier, head, between=None):
-    """Say what each feature of an arc is, with all tokens between its ends or one of them."""
-    direction = "right" if modifier > head else "left"
-    distance = f"{direction} {bucket_of(abs(modifier - head))}"
-    texts = []
-    for t, template in enumerate(templates.texts):
-        parts = [] if template == BIAS else template.split()
-        values = []
-        for part, (_, side, offset, column) in zip(
-            parts, templates.atoms[templates.atoms[:, 0] == t], strict=True
-        ):
-            places = [(head if side == HEAD else modifier) + offset]
-            if side == BETWEEN:
-                places = range(min(head, modifier) + 1, max(head, modifier))
-                places = places if between is None else [between]
-            names = [name_of(columns, codes, place, column) for place in places]
-            values.append(f"{part}={','.join(names)}")
-        texts += [" ".join([*values, direction]), " ".join([*values, distance])]
-    return texts
 
 
 # AdaGrad divides by the root of the sum of this and all squared gradients so far.
