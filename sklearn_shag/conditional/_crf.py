@@ -313,14 +313,11 @@ class CRFParser(ArcParser):
                 "advance": advance,
             }
             run = partial(run_passes, examples=examples, chosen=chosen, **passes)
-            trainer = LinearTrainer(arcs, templates, rate, alpha, SMALLEST_OF_ARCS, trees_to_learn)
+            trainer = LinearTrainer(arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn, alpha)
             arcs, history = run(trainer, validate=validate, patience=self.n_iter_no_change)
             if of_labels.size:
-                trainer = LinearTrainer(
-                    *(of_labels, templates, FASTER * rate, alpha),
-                    *(SMALLEST_OF_LABELS, labels_to_learn),
-                )
-                of_labels, _ = run(trainer)
+                settings = FASTER * rate, SMALLEST_OF_LABELS, labels_to_learn, alpha
+                of_labels, _ = run(LinearTrainer(of_labels, templates, *settings))
         return LinearWeights(arcs, of_labels, mask), {"templates_": templates.texts, **history}
 
     def _kept(self):

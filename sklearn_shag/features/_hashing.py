@@ -232,16 +232,16 @@ class LinearTrainer:
         Weights, which are not changed.
     templates : Templates
     learning_rate : float
-    alpha : float
-        Half of it times the sum of squared weights is added to the loss of each batch.
     smallest : float
         Entries of gradients that are nearer to 0 are skipped: soon most of them are.
     to_learn : callable
         Takes a batch of Examples, and returns Arcs and a function that takes their scores,
         (n_arcs, n_classes), and returns a loss and its gradient.
+    alpha : float, default=0.0
+        Half of it times the sum of squared weights is added to the loss of each batch.
     """
 
-    def __init__(self, start, templates, learning_rate, alpha, smallest, to_learn):
+    def __init__(self, start, templates, learning_rate, smallest, to_learn, alpha=0.0):
         self.templates, self.smallest, self.to_learn = templates, smallest, to_learn
         self.learning_rate, self.alpha = learning_rate, alpha
         squares = np.full(start.shape, FIRST_SQUARE, dtype=np.float32)
