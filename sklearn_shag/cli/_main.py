@@ -164,8 +164,8 @@ def _add_train(commands):
     names = ["spectral", "em", "refined", "single", "first", "sibling", "words", "crf", "biaffine"]
     help = """hidden states, from moments or by EM, or of relations too, a deterministic automaton,
     words (of the column form) beside the symbols, a linear model of whole columns, a network, or
-    the average of three networks and a linear model, the most accurate one (default: ensemble of
-    less than 1,000 trees, else biaffine; of --symbols spectral)"""
+    the average of three networks and a linear model, the most accurate one (default: ensemble; of
+    --symbols spectral)"""
     parser.add_argument("--model", choices=[*names, "ensemble"], help=help)
     help = """go on with the training of an em, crf or biaffine model, with more trees for example
     (default: a new model)"""

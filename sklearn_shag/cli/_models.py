@@ -5,7 +5,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from itertools import chain, islice
+from itertools import chain
 
 from sklearn.base import clone
 
@@ -54,23 +54,20 @@ LEARNERS = {
     "biaffine": BiaffineParser(),
 }
 N_NETWORKS = 3  # of an ensemble, beside a linear model
-FEW = 1000  # with less trees the average gains most, and takes no more than minutes
 
 
-def _choose_model(options, first):
-    """Say which model is best for what the files hold, as `doc/guide/which.inc` has it."""
+def _choose_model(options):
+    """Say which model is best: of trees of any number and with any columns the same one.
+
+    `doc/guide/choosing.rst` has the figures.
+    """
     if options.symbols is not None:
         return "spectral", "the quickest one of symbols"
     network, grammar = (LEARNERS[name].get_params() for name in ("biaffine", "spectral"))
     own = [name for name, _ in options.set if name in grammar.keys() - network.keys()]
     if own:
         return "spectral", f"it has the parameter {own[0]}"
-    if len(first) < FEW:
-        return "ensemble", f"the most accurate one of less than {FEW:,} trees"
-    return (
-        "biaffine",
-        f"the most accurate one that is trained once, of {FEW:,} trees or more",
-    )
+    return "ensemble", "the most accurate one; biaffine learns in a fourth of the time"
 
 
 def _make_model(options):
@@ -167,15 +164,12 @@ def train(options):
         raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
     told = sys.stderr if options.output == STANDARD else sys.stdout
-    treebank, trees = _Treebank(files), None
+    treebank = _Treebank(files)
     if options.continue_ is not None:
         model, learner = _load_model(options)
     else:
         if options.model is None:
-            trees = treebank.read()
-            first = list(islice(trees, FEW))
-            trees = chain(first, trees)
-            options.model, why = _choose_model(options, first)
+            options.model, why = _choose_model(options)
             print(f"Taking --model {options.model}: {why}", file=told)
         model, learner = _make_model(options)
     treebank.needs_heads = learner._needs_whole_trees is not None
@@ -185,12 +179,12 @@ def train(options):
     if options.continue_ is not None:
         transform = open_member(model).transform
         learner.fit(transform(list(treebank.read()))).set_params(warm_start=False)
-    elif trees is None and options.tags is None and hasattr(learner, "_fit_parts"):
+    elif options.tags is None and hasattr(learner, "_fit_parts"):
         _count(model, treebank)
     elif model is learner:  # what is made of trees stays, and not they
-        model.fit(trees or treebank.read())
+        model.fit(treebank.read())
     else:
-        model.fit(list(trees or treebank.read()))
+        model.fit(list(treebank.read()))
     model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
