@@ -79,8 +79,10 @@ def _decorate(function, options):
     from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
     from sklearn_shag.utils._kernel_cache import KernelCache
 
-    # No face for C: nobody there calls kernels.
-    made = njit(**{"nogil": True, "no_cfunc_wrapper": True, **options})(function)
+    # No face for C: nobody there calls kernels. Divisions by zero are as in arrays: to look for them
+    # number by number would keep loops from being vectorised.
+    usual = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
+    made = njit(**usual | options)(function)
     if not config.DISABLE_JIT and "no_cpython_wrapper" not in options:
         with suppress(OSError):  # a function without a file has no cache
             made._cache = KernelCache(function)
