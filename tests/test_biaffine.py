@@ -309,7 +309,7 @@ def test_tags_are_learned_along(english, test):
         tags="upos", hidden_layer_sizes=[32], batch_size=100, max_iter=12, random_state=0
     ).fit(english[:300])
     assert parser.columns_[:4] == ("form", "prefix.1", "prefix.2", "prefix.3")
-    assert parser.columns_[-1] == "shape"
+    assert parser.columns_[-2:] == ("shape", "letters")
     untagged = [DependencyTree(tree.forms) for tree in test]
     tags = parser.predict_tags(untagged)
     right = [np.array(tree.upos) == its_tags for tree, its_tags in zip(test, tags, strict=True)]

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.conditional import Examples
-from sklearn_shag.encoding import ROOT, UNKNOWN, Batch, take_sentences
+from sklearn_shag.encoding import ROOT, UNKNOWN, Batch, Codes, Spellings, take_sentences
 from sklearn_shag.network._layers import (
     SILENCE,
     Noise,
@@ -51,9 +51,12 @@ from tests.oracles import projective_trees
 # Four sentences, one of a single token and one beyond the last bucket of distances.
 INDPTR = np.array([0, 3, 4, 28, 33])
 BEGINS = INDPTR + np.arange(5)
-GROUPS = (Group((0, 2), (6, 5), 1.0, 0.3, width=5), Group((1,), (9,), 0.5, 0.5, width=5))
+OF_VALUES = (Group((0, 2), (6, 5), 1.0, 0.3, width=5), Group((1,), (9,), 0.5, 0.5, width=5))
+GROUPS = (*OF_VALUES, Group((3,), (4,), 0.5, 0.1, width=3, spelled=True))
+# Of no word, of one with three n-grams, of which two are the same row, and of one with five.
+SPELLINGS = Spellings(np.array([0, 0, 0, 0, 3, 8]), np.array([2, 0, 2, 0, 1, 2, 3, 1], np.uint16))
 GIVEN = Group((1,), (9,), 0.3, 0.2, width=2, fixed=True)
-SIZES = Sizes((*GROUPS, GIVEN), (3, 2), 4, 3, arc=4, label=3)
+SIZES = Sizes((*GROUPS, GIVEN), (3, 2), 4, (3, 2), arc=4, label=3)
 # Without what was learned elsewhere.
 LEARNED = SIZES._replace(groups=GROUPS)
 
@@ -89,16 +92,16 @@ def empty_like(weights):
 def examples(rng, heads=None):
     """Sentences with labels and tags, some of which are not known."""
     n = INDPTR[-1]
-    codes = np.stack([rng.integers(0, high, n) for high in (6, 9, 5)], axis=1)
+    codes = np.stack([rng.integers(0, high, n) for high in (6, 9, 5, 5)], axis=1)
     if heads is None:
         chain = [np.arange(size) for size in np.diff(INDPTR)]
         heads = np.concatenate(chain)
     return Examples(
-        codes.astype(np.int32),
+        Codes(codes.astype(np.int32), SPELLINGS),
         INDPTR,
         heads,
         rng.integers(-1, 4, n),
-        rng.integers(-1, 3, n),
+        np.stack([rng.integers(-1, high, n) for high in SIZES.n_tags], axis=1),
         np.array([1.0, 2.0, 0.5, 1.0]),
     )
 
@@ -115,17 +118,23 @@ def partial_heads(rng):
 
 
 def test_embeddings(rng):
-    tables = [rng.normal(size=(sum(group.n_codes), 5)) for group in GROUPS]
-    tokens = Tokens(examples(rng).codes, INDPTR)
-    d_x = rng.normal(size=(33, 10))
+    tables = [rng.normal(size=(sum(group.n_codes), group.width)) for group in GROUPS]
+    codes = examples(rng).codes
+    tokens = Tokens(codes.columns, INDPTR, codes.spellings)
+    d_x = rng.normal(size=(33, 13))
+    kept = d_x.copy()
     x, rows = embed(tables, GROUPS, tokens)
-    first, second, third = tokens.codes[7]
+    first, second, third, _ = tokens.codes[7]
     assert_array_equal(x[7, :5], tables[0][first] + tables[0][6 + third])
-    assert_array_equal(x[7, 5:], tables[1][second])
+    assert_array_equal(x[7, 5:10], tables[1][second])
+    words = tokens.codes[:, 3]
+    assert_array_equal(x[words < 3, 10:], 0)
+    expected = (2 * tables[2][2] + tables[2][0]) / np.sqrt(3)
+    assert_allclose(x[words == 3, 10:], expected[None].repeat((words == 3).sum(), axis=0))
     d_tables = [np.full_like(table, np.nan) for table in tables]
     embed_backward(rows, d_x, d_tables)
     for table, d_table in zip(tables, d_tables, strict=True):
-        assert_derivative(lambda: (embed(tables, GROUPS, tokens)[0] * d_x).sum(), table, d_table)
+        assert_derivative(lambda: (embed(tables, GROUPS, tokens)[0] * kept).sum(), table, d_table)
 
 
 def test_linear_maps(rng):
@@ -260,7 +269,7 @@ def test_the_whole_network(rng, noisy):
 
 
 @pytest.mark.parametrize("partial", [False, True], ids=["whole trees", "partial heads"])
-@pytest.mark.parametrize(("n_labels", "n_tags"), [(4, 3), (0, 0)])
+@pytest.mark.parametrize(("n_labels", "n_tags"), [(4, (3, 2)), (0, ())])
 def test_the_loss_of_trees_labels_and_tags(rng, partial, n_labels, n_tags):
     sizes = SIZES._replace(n_labels=n_labels, n_tags=n_tags)
     flat, network = double_network(sizes, rng)
@@ -268,7 +277,7 @@ def test_the_loss_of_trees_labels_and_tags(rng, partial, n_labels, n_tags):
     batch = take_sentences(batch, np.array([0, 1, 3]))  # the short ones
     if not n_labels:
         nothing = np.full(batch.heads.size, -1)
-        batch = batch._replace(labels=nothing, tags=nothing)
+        batch = batch._replace(labels=nothing, tags=batch.tags[:, :0])
 
     def loss(d_flat):
         losses = learn_batch(
@@ -284,10 +293,11 @@ def test_the_loss_of_trees_labels_and_tags(rng, partial, n_labels, n_tags):
 def test_the_loss_by_enumeration(rng):
     """Of a sentence of three tokens of which one head, one label and one tag are known."""
     _, network = double_network(SIZES, rng)
-    codes = examples(rng).codes[:3]
+    codes = examples(rng).codes
+    codes = codes._replace(columns=codes.columns[:3])
     nothing = np.full(3, -1)
-    heads, labels, tags = nothing.copy(), nothing.copy(), nothing.copy()
-    heads[1], labels[1], tags[2] = 3, 2, 1
+    heads, labels, tags = nothing.copy(), nothing.copy(), np.full((3, 2), -1)
+    heads[1], labels[1], tags[2] = 3, 2, (1, 0)
     labels[0] = 0  # of an arc that is not known
     indptr = np.array([0, 3])
     batch = Examples(codes, indptr, heads, labels, tags, np.array([2.0]))
@@ -301,7 +311,8 @@ def test_the_loss_by_enumeration(rng):
     expected = (
         -np.log(known / sum(values.values())),
         -np.log(np.exp(scores.labels[0, 2]) / np.exp(scores.labels[0]).sum()),
-        -np.log(np.exp(scores.tags[3, 1]) / np.exp(scores.tags[3]).sum()),
+        -np.log(np.exp(scores.tags[3, 1]) / np.exp(scores.tags[3, :3]).sum())
+        - np.log(np.exp(scores.tags[3, 3]) / np.exp(scores.tags[3, 3:]).sum()),
     )
     assert_allclose(losses, 2 * np.array(expected), rtol=1e-10)
 
@@ -313,7 +324,8 @@ def trees_of(n):
 def test_nothing_known_teaches_nothing(rng):
     _, network = double_network(SIZES, rng)
     nothing = np.full(INDPTR[-1], -1)
-    batch = examples(rng, nothing)._replace(labels=nothing, tags=nothing)
+    batch = examples(rng, nothing)
+    batch = batch._replace(labels=nothing, tags=np.full_like(batch.tags, -1))
     d_flat = np.full(count_parameters(SIZES), np.nan)
     losses = learn_batch(network, batch, SILENCE, view_parameters(SIZES, d_flat), batch.indptr[-1])
     assert_allclose(losses, 0, atol=1e-12)
@@ -326,7 +338,7 @@ def test_nothing_known_teaches_nothing(rng):
 def test_noise_replaces_values_but_never_roots(rng):
     codes = np.full((4000, 3), 5, dtype=np.int32)
     tokens = with_roots(codes, np.array([0, 1000, 4000]))
-    noisy = Noise(0.1, rng).replace(tokens, GROUPS)
+    noisy = Noise(0.1, rng).replace(tokens, OF_VALUES)
     assert_array_equal(noisy.codes[noisy.are_roots()], ROOT)
     replaced = noisy.codes[~noisy.are_roots()] == UNKNOWN
     assert_allclose(replaced.mean(axis=0), [0.3, 0.5, 0.3], atol=0.03)
@@ -354,6 +366,7 @@ def trainer(rng, **options):
 
 def test_training_lowers_the_loss(rng):
     learner, batch = trainer(rng, n_steps=200), examples(rng)
+    batch.tags[:, 1] = -1  # both columns are more than so small a network can learn by heart
     groups = [group._replace(replaced=0.0) for group in GROUPS]
     learner.network = learner.network._replace(sizes=LEARNED._replace(groups=groups))
     learner.loss_shown = slice(None)  # each of the three
@@ -415,7 +428,7 @@ def test_long_gradients_are_shortened(rng):
 def test_the_penalty_pulls_towards_zero(rng):
     nothing = np.full(INDPTR[-1], -1)
     learner, batch = trainer(rng, alpha=2.0), examples(rng, nothing)
-    learner.learn(batch._replace(labels=nothing, tags=nothing))
+    learner.learn(batch._replace(labels=nothing, tags=np.full_like(batch.tags, -1)))
     start = initial_parameters(LEARNED, np.random.default_rng(0))
     assert_allclose(learner.gradient, start * 2 / INDPTR[-1], rtol=1e-5, atol=1e-7)
 
@@ -430,14 +443,14 @@ def test_a_start_is_not_changed(rng):
 
 def test_a_sentence_alone_is_as_in_a_text(rng):
     """To the last bit, in single precision and with sizes as in use."""
-    sizes = Sizes(tuple(group._replace(width=64) for group in GROUPS), (100, 100), 7, 5)
+    sizes = Sizes(tuple(group._replace(width=64) for group in GROUPS), (100, 100), 7, (5, 3))
     flat = initial_parameters(sizes, rng)
     network = make_network(sizes, flat)
     lengths = rng.integers(1, 60, 150)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    codes = np.stack([rng.integers(0, high, indptr[-1]) for high in (6, 9, 5)], axis=1)
+    codes = np.stack([rng.integers(0, high, indptr[-1]) for high in (6, 9, 5, 5)], axis=1)
     heads = np.concatenate([np.arange(n) for n in lengths])
-    reading = read(network, Batch(codes, indptr))
+    reading = read(network, Batch(Codes(codes, SPELLINGS), indptr))
     arcs, tags = reading.arcs, reading.tags
     every = np.ones((2, 7), dtype=bool)
     labels = label_scores(network, every, reading, indptr, heads)
@@ -449,7 +462,7 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     for s, n in enumerate(lengths):
         part, alone = slice(indptr[s], indptr[s + 1]), np.array([0, n])
         expected = arcs[begin : begin + n * (n + 1)]
-        of_sentence = read(network, Batch(codes[part], alone))
+        of_sentence = read(network, Batch(Codes(codes[part], SPELLINGS), alone))
         assert_array_equal(of_sentence.arcs, expected)
         again = label_scores(network, every, of_sentence, alone, heads[part])
         assert_array_equal(again, labels[part])
@@ -469,7 +482,8 @@ def test_prediction_is_what_is_trained(rng):
     every = np.ones((2, SIZES.n_labels), dtype=bool)
     labels = label_scores(network, every, reading, INDPTR, batch.heads)
     assert_allclose(labels, scores.labels, rtol=1e-10)
-    assert_array_equal(reading.tags, scores.tags[rows].argmax(axis=1))
+    for k, columns in enumerate((slice(0, 3), slice(3, 5))):
+        assert_array_equal(reading.tags[:, k], scores.tags[rows, columns].argmax(axis=1))
 
 
 # Parameters
@@ -485,7 +499,7 @@ def test_parameters_are_views_of_all_of_a_vector():
 
 
 def test_where_parameters_start(rng):
-    sizes = Sizes((Group((0,), (4000,), 0.3, 0.2),), (100,), 40, 17)
+    sizes = Sizes((Group((0,), (4000,), 0.3, 0.2),), (100,), 40, (17, 600))
     parameters = view_parameters(sizes, initial_parameters(sizes, rng))
     (layer,) = parameters.layers
     assert_array_equal(layer.bias, np.repeat([0, 1, 0], 200))
@@ -497,7 +511,8 @@ def test_where_parameters_start(rng):
         np.sqrt(2 / 250): weight[:, 200:],
         0.02: labels.tensor,
         np.sqrt(2 / 140): labels.linear,
-        np.sqrt(2 / 217): parameters.tags.weight,
+        np.sqrt(2 / 217): parameters.tags.weight[:, :17],
+        np.sqrt(2 / 800): parameters.tags.weight[:, 17:],
     }
     for deviation, array in deviations.items():
         assert_allclose(array.std(), deviation, rtol=0.05)

@@ -41,7 +41,8 @@ def trees(english):
 @pytest.fixture(scope="module")
 def fitted(english):
     settings = {"hidden_layer_sizes": [32], "batch_size": 100, "max_iter": 12}
-    return small(columns=("form", "prefix", "suffix", "shape"), **settings).fit(english[:300])
+    columns = ("form", "prefix", "suffix", "shape", "letters")
+    return small(columns=columns, **settings).fit(english[:300])
 
 
 # What is learned
@@ -68,7 +69,7 @@ def test_the_loss_is_that_of_tags(trees):
 def test_the_gradient_of_tags_alone(arc):
     """By finite differences, in double precision; where no head is known, arcs are free."""
     rng = np.random.default_rng(0)
-    sizes = Sizes(GROUPS, (3, 2), 0, 3, arc=arc, label=3)
+    sizes = Sizes(GROUPS, (3, 2), 0, (3, 2), arc=arc, label=3)
     batch = examples(rng)
     unknown = np.full(batch.heads.size, -1)
     batch = batch._replace(heads=unknown, labels=unknown)
@@ -90,7 +91,7 @@ def test_the_gradient_of_tags_alone(arc):
 
 def test_a_network_without_arcs_is_smaller():
     vocabulary = {"form": ["a", "b"]}
-    with_arcs, without = (list_sizes(vocabulary, [4], n, 3) for n in (0, None))
+    with_arcs, without = (list_sizes(vocabulary, [4], n, (3,)) for n in (0, None))
     assert (with_arcs.arc, without.arc) == (100, 0)
     assert count_parameters(without) < count_parameters(with_arcs) - 2 * 100 * 8
 
@@ -179,7 +180,7 @@ def test_trees_keep_all_but_tags(fitted, english):
 def test_symbols_are_predicted_tags_where_they_were_those_tags():
     tree = DependencyTree(["a", "b"], upos=["X", "Y"])
     for symbols in (("A", "a"), ("Z", "z"), ("X", "Y")):
-        tagged = with_tags(tree.with_symbols(symbols), "upos", ["N", "V"])
+        tagged = with_tags(tree.with_symbols(symbols), {"upos": ["N", "V"]})
         assert tagged.upos == ("N", "V")
         assert tagged.symbols == (("N", "V") if symbols == ("X", "Y") else symbols)
 

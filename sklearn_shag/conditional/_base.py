@@ -179,15 +179,13 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         examples = examples._replace(codes=codes)
         return self._learn_from(start, examples, half, None, rng), examples
 
-    def _check_unchanged(self, **before):
-        """Check that parameters which training cannot go on without are those of the last fit."""
-        for name, value in before.items():
-            given = getattr(self, name)
-            if (tuple(given) if isinstance(value, tuple) else given) != value:
-                raise ValueError(
-                    f"warm_start continues a fit with {name}={value!r}, but now {name}={given!r}. "
-                    f"Leave it as it was."
-                )
+    def _check_unchanged(self, name, before, now):
+        """Check that a parameter which training cannot go on without is that of the last fit."""
+        if now != before:
+            raise ValueError(
+                f"warm_start continues a fit with {name}={before!r}, but now {name}={now!r}. Leave "
+                f"it as it was."
+            )
 
     def _encode_tags(self, trees, start):
         """Encode the tags that are learned along; None if there are none."""

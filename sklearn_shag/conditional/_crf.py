@@ -282,7 +282,7 @@ class CRFParser(ArcParser):
 
     def _start(self, trees, chosen, rng):
         if self.warm_start and hasattr(self, "weights_"):
-            self._check_unchanged(n_features=self.weights_.arcs.shape[0])
+            self._check_unchanged("n_features", self.weights_.arcs.shape[0], self.n_features)
             columns, templates = self._kept()
             return Start(columns, self.vocabulary_, templates, self.labels_, self.weights_)
         sentences = [trees.sentences[s] for s in chosen]

@@ -17,7 +17,7 @@ class Examples(NamedTuple):
     indptr: np.ndarray  # (n_sentences + 1,)
     heads: np.ndarray  # (n_tokens,), -1 where they are not known
     labels: np.ndarray  # (n_tokens,), the same, of tokens with a known head
-    tags: np.ndarray | None  # (n_tokens,), the same
+    tags: np.ndarray | None  # (n_tokens, n_columns), the same
     weights: np.ndarray  # (n_sentences,)
 
 

@@ -17,12 +17,14 @@ from sklearn_shag.encoding._batch import (
 from sklearn_shag.encoding._columns import (
     AFFIXES,
     FIRST,
+    LETTERS,
     OF_WORDS,
     OUTSIDE,
     ROOT,
     TAGS,
     UNKNOWN,
     VECTOR,
+    Codes,
     Columns,
     check_name,
     choose_columns,
@@ -33,6 +35,7 @@ from sklearn_shag.encoding._columns import (
     name_of,
     split_features,
 )
+from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, mix
 from sklearn_shag.encoding._sentences import (
     EncodedTrees,
     check_allowed,

@@ -11,7 +11,8 @@ from sklearn_shag.utils._heads import UNKNOWN
 class Batch(NamedTuple):
     """Sentences that are to be parsed; the tokens of sentence s are ``indptr[s]:indptr[s + 1]``."""
 
-    codes: np.ndarray | tuple  # (n_tokens,) or (n_tokens, n_columns); for several members one each
+    # (n_tokens,), (n_tokens, n_columns) or Codes; for several members one of these each
+    codes: np.ndarray | tuple
     indptr: np.ndarray  # (n_sentences + 1,)
     sentences: list | None = None  # as they were given; not of a part
     allowed: list | None = None  # which arcs a chart may use, (N, N + 1) of each; None for all
@@ -40,7 +41,8 @@ def take_sentences(record, chosen):
 # (No function in the one above: it would be garbage of the kind that is collected seldom.)
 def _take(part, indptr, chosen, places):
     if isinstance(part, tuple):
-        return tuple(_take(each, indptr, chosen, places) for each in part)
+        taken = (_take(each, indptr, chosen, places) for each in part)
+        return part._make(taken) if hasattr(part, "_make") else tuple(taken)
     if isinstance(part, list):
         return [part[s] for s in chosen]
     if not isinstance(part, np.ndarray) or not part.ndim:

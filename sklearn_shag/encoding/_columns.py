@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding._letters import Spellings, spell
 from sklearn_shag.treebank import (
     ATTRIBUTES,
     MISSING,
@@ -31,6 +32,8 @@ LONGEST_SHAPE = 12
 VECTOR = "vector"
 # What words alone tell. Where nothing else is read, tokens of plain sequences are words.
 OF_WORDS = ("form", *AFFIXES, "shape")
+# The n-grams of forms, all of them, for networks alone: their codes are places among spellings.
+LETTERS = "letters"
 # "For now ." has no features, a line may be the word "_", and neither is a reason to refuse a text:
 # features, or words, are missing from longer ones.
 LONGEST_SILENCE = 20
@@ -62,6 +65,13 @@ class Columns(NamedTuple):
     readers: list
 
 
+class Codes(NamedTuple):
+    """Codes of columns, one of which is LETTERS."""
+
+    columns: np.ndarray  # (n_tokens, n_columns)
+    spellings: Spellings  # of no word those below FIRST
+
+
 class Reader(NamedTuple):
     """How a column is read: from which one of a file, and what its values are made into."""
 
@@ -88,7 +98,7 @@ def make_columns(vocabulary):
     return Columns(tuple(vocabulary), code_of, list(map(_make_reader, vocabulary)))
 
 
-def choose_columns(columns, sentences):
+def choose_columns(columns, sentences, letters=False):
     """Say which columns a parser reads.
 
     Parameters
@@ -96,6 +106,8 @@ def choose_columns(columns, sentences):
     columns : "auto" or sequence of str
     sentences : list
         Of training.
+    letters : bool, default=False
+        Whether it can read letters.
 
     Returns
     -------
@@ -112,7 +124,8 @@ def choose_columns(columns, sentences):
     beside_tags = any(name in TAGS for name in columns)
     names = []
     for name in columns:
-        check_name(name)
+        if not (letters and name == LETTERS):
+            check_name(name)
         kind, _, length = name.partition(".")
         lengths = AFFIXES[kind][0 if beside_tags else 1] if kind in AFFIXES and not length else ()
         names += [f"{kind}.{n}" for n in lengths] or [name]
@@ -165,7 +178,7 @@ def check_name(name, parameter="columns"):
         raise ValueError(
             f"{parameter}: {name!r} is no column of tokens that a parser can read. Choose from "
             f"{', '.join(TAGS)}, feats, feats.Case and the like, form, lemma, prefix, suffix, "
-            f"shape; prefix.2 has two letters."
+            f"shape, and letters for a network; prefix.2 has two letters."
         )
 
 
@@ -229,7 +242,7 @@ def _read_source(source, sentences):
 def _make_reader(name):
     """Say from which column of a file a column is made, and how."""
     kind, _, detail = name.partition(".")
-    if kind == "form":
+    if kind in ("form", LETTERS):
         return Reader("form", lambda forms: list(map(str.lower, forms)))
     if kind == "prefix":
         end = int(detail)
@@ -308,7 +321,7 @@ def list_values(names, sentences, min_count):
         counts = Counter()
         for value, count in zip(values, np.bincount(places).tolist(), strict=True):
             counts[value] += count
-        least = _least(name, min_count)
+        least = np.inf if name == LETTERS else _least(name, min_count)
         vocabulary[name] = sorted(value for value, count in counts.items() if count >= least)
     return vocabulary
 
@@ -324,7 +337,8 @@ def encode_columns(columns, sentences, indptr):
 
     Returns
     -------
-    codes : int ndarray of shape (n_tokens, n_columns)
+    codes : int ndarray of shape (n_tokens, n_columns), or Codes
+        The latter if LETTERS is among the columns.
 
     Raises
     ------
@@ -340,10 +354,13 @@ def encode_columns(columns, sentences, indptr):
     UserWarning
         If most sentences have tokens that look like text that was not split.
     """
-    n_tokens, encoded, tags = int(indptr[-1]), [], []
+    n_tokens, encoded, tags, spellings = int(indptr[-1]), [], [], None
     rows = zip(*columns, _read_columns(columns.names, columns.readers, sentences), strict=True)
     for name, code_of, (source, _), (values, places, says_something) in rows:
-        of_values = [code_of.get(value, UNKNOWN) for value in values]
+        if name == LETTERS:
+            of_values, spellings = range(FIRST, FIRST + len(values)), spell(values, FIRST)
+        else:
+            of_values = [code_of.get(value, UNKNOWN) for value in values]
         if name == VECTOR:  # who has learned vectors may have kept capitals, or not
             pairs = zip(of_values, values, strict=True)
             of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
@@ -369,11 +386,12 @@ def encode_columns(columns, sentences, indptr):
         check_share(untagged.sum(), n_tokens, symbols, list(code_of), name)
     if n_tokens <= FEW_TOKENS:
         rows = [list(map(of_values.__getitem__, places)) for of_values, places in encoded]
-        return np.array(rows, dtype=np.int32).T.copy()
-    codes = np.empty((n_tokens, len(encoded)), dtype=np.int32)
-    for k, (of_values, places) in enumerate(encoded):
-        codes[:, k] = np.array(of_values, dtype=np.int32)[places]
-    return codes
+        codes = np.array(rows, dtype=np.int32).T.copy()
+    else:
+        codes = np.empty((n_tokens, len(encoded)), dtype=np.int32)
+        for k, (of_values, places) in enumerate(encoded):
+            codes[:, k] = np.array(of_values, dtype=np.int32)[places]
+    return codes if spellings is None else Codes(codes, spellings)
 
 
 def forget_rare(names, codes, known, min_count):
@@ -382,17 +400,20 @@ def forget_rare(names, codes, known, min_count):
     Parameters
     ----------
     names : tuple of str
-    codes, known : int ndarrays of shape (n_tokens, n_columns)
+    codes, known : int ndarrays of shape (n_tokens, n_columns), or Codes
     min_count : int
         As for :func:`list_values`.
 
     Returns
     -------
-    codes : int ndarray of shape (n_tokens, n_columns)
+    codes : int ndarray of shape (n_tokens, n_columns), or Codes
     """
+    if isinstance(codes, Codes):
+        columns = forget_rare(names, codes.columns, known.columns, min_count)
+        return codes._replace(columns=columns)
     codes = codes.copy()
     for k, name in enumerate(names):
-        if name != VECTOR:  # these were learned elsewhere
+        if name not in (VECTOR, LETTERS):  # of these all are known
             counts = np.bincount(known[:, k], minlength=codes[:, k].max() + 1)
             codes[counts[codes[:, k]] < _least(name, min_count), k] = UNKNOWN
     return codes

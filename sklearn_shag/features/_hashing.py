@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import OUTSIDE, ROOT, all_arcs, arcs_of_heads
+from sklearn_shag.encoding import GOLDEN, OUTSIDE, ROOT, all_arcs, arcs_of_heads, mix
 from sklearn_shag.features._templates import BETWEEN, HEAD, MODIFIER
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._arrays import check_shapes
@@ -13,8 +13,6 @@ from sklearn_shag.utils._typing import BoolArray, SingleArray
 
 # The shortest distance of each bucket but the first.
 BUCKETS = (2, 3, 4, 5, 6, 8, 11, 16, 26)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
-_MULTIPLIERS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 class LinearWeights(NamedTuple):
@@ -86,14 +84,6 @@ def new_space(templates, longest, n_classes):
 
 
 @inlined_kernel
-def _mix(x):
-    """Hash a number so that each bit depends on all (the last steps of SplitMix64)."""
-    x = (x ^ (x >> np.uint64(30))) * _MULTIPLIERS[0]
-    x = (x ^ (x >> np.uint64(27))) * _MULTIPLIERS[1]
-    return x ^ (x >> np.uint64(31))
-
-
-@inlined_kernel
 def _code_at(codes, begin, n_tokens, position, column):
     if position == 0:
         return ROOT
@@ -107,14 +97,14 @@ def hash_tokens(codes, begin, n_tokens, atoms, hashes):
     """Hash what each token of a sentence brings to the features of arcs, template by template."""
     for position in range(n_tokens + 1):
         for t in range(hashes.shape[2]):
-            hashes[HEAD, position, t] = _mix(np.uint64(t + 1) * _GOLDEN)
+            hashes[HEAD, position, t] = mix(np.uint64(t + 1) * GOLDEN)
             hashes[MODIFIER, position, t] = hashes[BETWEEN, position, t] = np.uint64(0)
     for a in range(atoms.shape[0]):
         t, side, offset, column = atoms[a, 0], atoms[a, 1], atoms[a, 2], atoms[a, 3]
-        seed = _mix(np.uint64(a + 1))
+        seed = mix(np.uint64(a + 1))
         for position in range(n_tokens + 1):
             code = _code_at(codes, begin, n_tokens, position + offset, column)
-            hashes[side, position, t] ^= _mix(seed + np.uint64(code) * _GOLDEN)
+            hashes[side, position, t] ^= mix(seed + np.uint64(code) * GOLDEN)
 
 
 @inlined_kernel
@@ -145,8 +135,8 @@ def list_features(space, n_of_arcs, head, modifier, n_features):
     """List the places of the features of an arc in `space`; return how many there are."""
     hashes, places, n = space.hashes, space.places, 0
     direction, bucket = np.int64(modifier > head), _bucket(abs(modifier - head))
-    alone = _mix(np.uint64(direction + 1))
-    near = _mix(np.uint64(2 * bucket + direction + 3))
+    alone = mix(np.uint64(direction + 1))
+    near = mix(np.uint64(2 * bucket + direction + 3))
     for t in range(n_of_arcs):
         key = hashes[HEAD, head, t] ^ hashes[MODIFIER, modifier, t]
         places[n] = _place(key ^ alone, n_features)

@@ -14,13 +14,19 @@ from sklearn.pipeline import Pipeline
 
 from sklearn_shag.automata import NGrams, SequenceModel, check_ngrams
 from sklearn_shag.conditional import ConditionalSHAG, CRFParser
-from sklearn_shag.encoding import AFFIXES, RIGHT, VECTOR, check_name
+from sklearn_shag.encoding import AFFIXES, LETTERS, RIGHT, VECTOR, check_name
 from sklearn_shag.ensembles import ComposedParser
 from sklearn_shag.features import LinearWeights, check_linear_weights
 from sklearn_shag.learning import OperatorMixin, RefinedSHAG, SpectralSHAGCV
 from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
 from sklearn_shag.model_files._archive import ModelFileError
-from sklearn_shag.network import NetworkLearner, NetworkWeights, Tagger, check_network_weights
+from sklearn_shag.network import (
+    LEARNED,
+    NetworkLearner,
+    NetworkWeights,
+    Tagger,
+    check_network_weights,
+)
 from sklearn_shag.operators import (
     Operators,
     RefinedOperators,
@@ -60,6 +66,10 @@ def _learned(model):
 
 
 _IN_COLUMNS = re.compile(r"[^\t\n\r]+")  # values that CoNLL-U can hold
+_FORM_AND_TAG = re.compile(r"[^\t\n\r]+\t[^\t\n\r]*")
+_SCRIPT = re.compile(  # of an edit
+    r"whole\t[^\t\n\r]+|(?:kept|lower)(?:\t[0-9]{1,9}\t[^\t\n\r]*){2}", flags=re.ASCII
+)
 _LARGEST_DOUBLE = float(np.finfo(float).max)  # numpy's cannot be compared with all whole numbers
 # Of numbers that are in no record, where an estimator has the attribute: the shape, in which None
 # is any size, and what they may be.
@@ -160,9 +170,8 @@ def check_model(model, key, max_bytes):
         if isinstance(numbers, np.ndarray | int | float):
             check_shape(numbers, shape_of(model), f"{key}/{name}")
             check_range(numbers, low, high, f"{key}/{name}")
-    for name in ("labels_", "tags_"):
-        if not all(map(_IN_COLUMNS.fullmatch, getattr(model, name, ()))):
-            raise ModelFileError(f"{key}/{name} holds values that have a tab or line end")
+    if not all(map(_IN_COLUMNS.fullmatch, getattr(model, "labels_", ()))):
+        raise ModelFileError(f"{key}/labels_ holds values that have a tab or line end")
     for kind, check in CHECKS.items():
         if isinstance(model, kind):
             check(model, key)
@@ -192,7 +201,8 @@ def _check_vocabulary(model, key):
     if not names:
         raise ModelFileError(f"{key}/vocabulary_ names no columns")
     for name in names:
-        check_name(name, f"{key}/vocabulary_")
+        if not (isinstance(model, NetworkLearner) and name == LETTERS):
+            check_name(name, f"{key}/vocabulary_")
         kind, _, length = name.partition(".")
         if kind in AFFIXES and not 0 < len(length) < 4:
             raise ModelFileError(f"{key}/vocabulary_ has {name!r} without a length, or a long one")
@@ -205,12 +215,20 @@ def _check_vocabulary(model, key):
 
 def _check_network(model, key):
     _check_vocabulary(model, key)
-    has_tags = model.tag_column_ in ("upos", "xpos")
-    if has_tags != bool(model.tags_.size) or not (has_tags or model.tag_column_ is None):
-        raise ModelFileError(f"{key}/tags_ are not those of its tag_column_, {model.tag_column_!r}")
+    for name, values in model.tag_values_.items():
+        pattern = _SCRIPT if name == "lemma" else _IN_COLUMNS
+        is_known = name in LEARNED and values and values == sorted(set(values))
+        if not (is_known and all(map(pattern.fullmatch, values))):
+            raise ModelFileError(f"{key}/tag_values_ has no values of {name!r}, or wrong ones")
     model._kept()  # what is made of these before the first sentence
-    if isinstance(model, Tagger) and not model.tags_.size:
-        raise ModelFileError(f"{key}/tags_ holds no tags")
+    if isinstance(model, Tagger):
+        lemmas = model.lemmas_
+        if not (model.tag_values_ and all(map(_FORM_AND_TAG.fullmatch, lemmas))):
+            raise ModelFileError(f"{key} holds no tags, or lemmas of what is no form with its tag")
+        if not all(map(_IN_COLUMNS.fullmatch, lemmas.values())):
+            raise ModelFileError(f"{key}/lemmas_ holds values that have a tab or line end")
+    elif model.tagger_ is not None and not isinstance(model.tagger_, Tagger):
+        raise ModelFileError(f"{key}/tagger_ is no Tagger")
 
 
 def _check_linear(model, key):

@@ -7,5 +7,6 @@ from sklearn_shag.network._biaffine import BiaffineParser
 from sklearn_shag.network._estimators import NetworkLearner
 from sklearn_shag.network._parameters import NetworkWeights, check_network_weights
 from sklearn_shag.network._tagger import Tagger
+from sklearn_shag.network._tags import LEARNED
 
 __all__ = ["NetworkWeights"]

@@ -1,15 +1,19 @@
 """A network that scores arcs, trained for the probability of trees."""
 
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
+from inspect import signature
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from sklearn_shag.conditional import ArcParser
-from sklearn_shag.encoding import collect_labels, encode_labels
-from sklearn_shag.network._estimators import NetworkLearner, Start, read_tags
+from sklearn_shag.encoding import collect_labels
+from sklearn_shag.network._estimators import NetworkLearner, Start
 from sklearn_shag.network._network import label_scores, make_network, read
+from sklearn_shag.network._tagger import Tagger
+from sklearn_shag.network._tags import LEARNED, collect_tags, encode_tags, read_tags
 from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import StrOptions, fit_context
@@ -35,13 +39,13 @@ class BiaffineParser(NetworkLearner, ArcParser):
         of tags that are there, and of symbols if these are the tags, or forms for want of tags.
     labels : bool, default=True
         Whether relations are learned.
-    dropout : float, default=0.1
+    dropout : float, default=0.2
         How often an entry of a layer is 0 in training.
     batch_size : "auto" or int, default="auto"
         About how many tokens a step sees, a root for each sentence included. "auto" takes 300 of
         less than 10,000 training tokens, 500 of less than 100,000, else 1000.
     max_iter : None or int, default=None
-        How often training goes over the sentences. None takes 20, 10 or 8 by the same limits.
+        How often training goes over the sentences. None takes 20, 16 or 8 by the same limits.
     learning_rate_init : float, default=5e-3
         Of Adam, after some first steps; from there it falls to a fiftieth.
     alpha : float, default=0.0
@@ -152,18 +156,20 @@ class BiaffineParser(NetworkLearner, ArcParser):
     _parameter_constraints = {
         **NetworkLearner._parameter_constraints,
         **ArcParser._parameter_constraints,
-        "tags": [None, StrOptions({"upos", "xpos"})],
+        "tags": [None, StrOptions(set(LEARNED)), list, tuple],
         "labels": ["boolean"],
     }
+
+    tagger_: Tagger | None = None
 
     def __init__(
         self,
         columns: Literal["auto"] | Sequence[str] = "auto",
         *,
         hidden_layer_sizes: Sequence[int] = (100, 100),
-        tags: Literal["upos", "xpos"] | None = None,
+        tags: str | Sequence[str] | None = None,
         labels: bool = True,
-        dropout: float = 0.1,
+        dropout: float = 0.2,
         batch_size: Literal["auto"] | int = "auto",
         max_iter: int | None = None,
         learning_rate_init: float = 5e-3,
@@ -243,21 +249,40 @@ class BiaffineParser(NetworkLearner, ArcParser):
             If sentences are left out since no projective tree with one root has their heads.
         """
         self._check_sizes()
-        return self._fit(X, y, sample_weight)
+        fitted = copy(self)._fit(X, y, sample_weight)  # of two fits both count, or none does
+        if len(self._list_tag_columns()) < 2:
+            fitted.tagger_ = None
+        elif not (self.warm_start and hasattr(self, "weights_")):
+            fitted.tagger_ = self._make_tagger().fit(X, sample_weight=sample_weight)
+        vars(self).update(vars(fitted))
+        return self
+
+    def _make_tagger(self):
+        """Make what learns several columns: along with trees these would lose points."""
+        given = self.get_params(deep=False)
+        shared = given.keys() & signature(Tagger).parameters.keys() - {"columns", "tags"}
+        columns = {} if self.columns == "auto" else {"columns": self.columns}
+        return Tagger(self._list_tag_columns(), **columns, **{name: given[name] for name in shared})
 
     def _start(self, trees, chosen, rng):
         if self.warm_start and hasattr(self, "weights_"):
             columns, sizes, _ = self._kept()
-            self._check_unchanged(hidden_layer_sizes=sizes.hidden, tags=self.tag_column_)
-            parts = self.vocabulary_, self.labels_, self.tags_, sizes
+            layers = tuple(self.hidden_layer_sizes)
+            self._check_unchanged("hidden_layer_sizes", sizes.hidden, layers)
+            learner = self if self.tagger_ is None else self.tagger_
+            self._check_unchanged("tags", tuple(learner.tag_values_), self._list_tag_columns())
+            parts = self.vocabulary_, self.labels_, self.tag_values_, sizes
             return Start(columns, *parts, *self.weights_[1:])
         sentences = [trees.sentences[s] for s in chosen]
         labels = [trees.labels[s] for s in chosen] if self.labels else []
-        tags = [read_tags(self.tags, sentence) for sentence in sentences]
-        return self._new_start(sentences, collect_labels(labels), collect_labels(tags), rng)
+        columns = self._list_tag_columns()[:1]
+        tags = [read_tags(columns, sentence) for sentence in sentences]
+        tag_values = collect_tags(columns, tags, self.min_count)
+        return self._new_start(sentences, collect_labels(labels), tag_values, rng)
 
     def _encode_tags(self, trees, start):
-        return encode_labels([read_tags(self.tags, s) for s in trees.sentences], start.tags)
+        tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]
+        return encode_tags(start.tag_values, tags, trees.heads.size)
 
     def _score_learned(self, start, values, batch):
         network = make_network(start.sizes, values, start.vectors)
@@ -272,7 +297,18 @@ class BiaffineParser(NetworkLearner, ArcParser):
         reading = read(self._kept()[2], batch)
         labeller = partial(self._label_read, reading, batch) if self._has_labels else None
         scored = _score_reading(reading, batch, labeller)._replace(calibration=self._of_heads)
-        return scored._replace(tags=reading.tags) if self.tags_.size else scored
+        return scored._replace(tags=reading.tags[:, 0]) if self.tag_values_ else scored
+
+    def _predict_columns(self, X):
+        return (
+            super()._predict_columns(X)
+            if self.tagger_ is None
+            else self.tagger_._predict_columns(X)
+        )
+
+    def _predict_parts(self, sentences, allowed):
+        heads, labels, tags = super()._predict_parts(sentences, allowed)
+        return heads, labels, tags if self.tagger_ is None else self._predict_columns(sentences)
 
     def _score_labels(self, batch, heads):
         network, mask = self._kept()[2], self.weights_.label_mask

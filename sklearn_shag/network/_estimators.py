@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn_shag._parser import look_up
 from sklearn_shag.conditional import run_passes
 from sklearn_shag.encoding import (
+    LETTERS,
     OF_WORDS,
     TAGS,
     VECTOR,
@@ -27,9 +28,10 @@ from sklearn_shag.network._parameters import (
     list_sizes,
     tabulate_embeddings,
 )
+from sklearn_shag.network._tags import LEARNED
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import list_heads, over_chunks
-from sklearn_shag.treebank import MISSING, Sentences
+from sklearn_shag.treebank import Sentences
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread, progress
@@ -37,7 +39,7 @@ from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, 
 from sklearn_shag.utils._typing import ObjectArray
 
 # What to do with how many training tokens: tokens of a batch, and passes.
-SCHEDULE = ((10_000, 300, 20), (100_000, 500, 10), (np.inf, 1000, 8))
+SCHEDULE = ((10_000, 300, 20), (100_000, 500, 16), (np.inf, 1000, 8))
 
 
 class Start(NamedTuple):
@@ -46,7 +48,7 @@ class Start(NamedTuple):
     columns: Columns
     vocabulary: dict
     labels: np.ndarray | None  # None if arcs are not scored
-    tags: np.ndarray
+    tag_values: dict  # of each column that is learned
     sizes: Sizes
     values: np.ndarray
     label_mask: np.ndarray
@@ -57,8 +59,8 @@ class NetworkLearner(BaseEstimator):
     """Estimator with a network that reads columns of tokens, and may learn their tags.
 
     A subclass has the parameters below, `tags`, `n_jobs` and `verbose`, and learns `vocabulary_`,
-    `tags_`, `tag_column_` and `weights_`, if arcs are scored also `labels_`. Its `_batch` checks
-    and encodes sentences.
+    `tag_values_` and `weights_`, if arcs are scored also `labels_`. Its `_batch` checks and encodes
+    sentences.
     """
 
     _parameter_constraints = {
@@ -81,11 +83,31 @@ class NetworkLearner(BaseEstimator):
     _loss_shown = 0
 
     vocabulary_: dict[str, list[str]]
-    tags_: ObjectArray
-    tag_column_: str | None
+    tag_values_: dict[str, list[str]]
     loss_curve_: list[float]
     n_iter_: int
     weights_: NetworkWeights
+
+    @property
+    def tag_column_(self) -> str | None:
+        """The column of tags that is learned, the first of several; None without any."""
+        return next(iter(self.tag_values_), None)
+
+    @property
+    def tags_(self) -> ObjectArray:
+        """The known tags of that column, sorted; empty if none are learned."""
+        return np.array(next(iter(self.tag_values_.values()), []), dtype=object)
+
+    def _list_tag_columns(self):
+        """The columns to be learned, by the parameter `tags`."""
+        tags = () if self.tags is None else self.tags
+        columns = (tags,) if isinstance(tags, str) else tuple(tags)
+        if len(set(columns)) < len(columns) or not (set(columns) <= set(LEARNED)):
+            raise ValueError(
+                f"tags must name columns to be learned, none twice: {', '.join(LEARNED)}; got "
+                f"{shorten(self.tags)}."
+            )
+        return columns
 
     def _check_sizes(self):
         sizes = self.hidden_layer_sizes
@@ -97,39 +119,36 @@ class NetworkLearner(BaseEstimator):
                 f"one, got {shorten(sizes)}."
             )
 
-    def _new_start(self, sentences, labels, tags, rng):
+    def _new_start(self, sentences, labels, tag_values, rng):
         """Begin with what sentences hold, with relations, None without arcs, and tags to learn."""
         names = split_features(self._choose_columns(sentences), sentences)
-        if self.tags is not None and not tags.size:
-            raise ValueError(
-                f"tags={self.tags!r} is to be learned, but no tree of X has values in that column."
-            )
         vocabulary = list_values(names, sentences, self.min_count)
         vectors = np.zeros((0, 0), dtype=np.float32)
         if self.embeddings is not None:
             vocabulary[VECTOR], vectors = tabulate_embeddings(self.embeddings)
         n_labels = None if labels is None else labels.size
-        sizes = list_sizes(
-            vocabulary, self.hidden_layer_sizes, n_labels, tags.size, vectors.shape[1]
-        )
+        n_tags, n_dimensions = map(len, tag_values.values()), vectors.shape[1]
+        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, n_labels, n_tags, n_dimensions)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
         mask = np.zeros((2, n_labels or 0), dtype=bool)
-        parts = labels, tags, sizes, values, mask, vectors
+        parts = labels, tag_values, sizes, values, mask, vectors
         return Start(make_columns(vocabulary), vocabulary, *parts)
 
     def _choose_columns(self, sentences):
         """Say which columns are read."""
         columns = self.columns
-        if self.tags is not None:
+        learned = self._list_tag_columns()
+        if learned:
             if isinstance(columns, str):
-                columns = OF_WORDS
-            read = [name for name in columns if name in TAGS or str(name).startswith("feats")]
+                columns = (*OF_WORDS, LETTERS)
+            not_read = (*TAGS, "feats", *learned)
+            read = [name for name in columns if str(name).partition(".")[0] in not_read]
             if read:
                 raise ValueError(
                     f"tags={self.tags!r} is to be learned from words alone, but columns names "
                     f"{', '.join(read)}. Leave tags and features out of columns, or tags=None."
                 )
-        return choose_columns(columns, sentences)
+        return choose_columns(columns, sentences, letters=True)
 
     def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
         """Go over chosen examples; return weights, and the other attributes that were learned."""
@@ -162,56 +181,69 @@ class NetworkLearner(BaseEstimator):
         weights = NetworkWeights(
             np.array(start.sizes.hidden), values, start.label_mask, start.vectors
         )
-        return weights, {"tags_": start.tags, "tag_column_": self.tags, **history}
+        return weights, {"tag_values_": start.tag_values, **history}
 
     def _kept(self):
         """What is known of columns, and the network."""
         labels = getattr(self, "labels_", None)
-        return keep(self, (self.vocabulary_, labels, self.tags_, self.weights_), _prepare)
+        return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _prepare)
 
     def _encode(self, sentences, symbols, indptr):
         return encode_columns(self._kept()[0], sentences, indptr)
 
-    def predict_tags(self, X: Sentences) -> ObjectArray:
+    def predict_tags(self, X: Sentences, column: str | None = None) -> ObjectArray:
         """Tag sentences.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             ``X[i]`` is a DependencyTree, whose tags are not looked at, or a sequence of words.
+        column : None or str, default=None
+            Which of the columns that were learned; None is the first one.
 
         Returns
         -------
         tags : object ndarray of shape (n_sentences,)
-            ``tags[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object: one of `tags_`
-            for each token.
+            ``tags[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object: a value of the
+            column for each token, one of `tags_` if it is the first.
 
         Raises
         ------
         ValueError
-            If no tags were learned.
+            If no tags were learned, or not those of this column.
         """
-        batch = self._batch(X)
-        if not self.tags_.size:
+        found = self._predict_columns(X)
+        if not found:
             raise ValueError(
                 f"This {type(self).__name__} has learned no tags. Fit it with tags="
                 f'"upos" or "xpos".'
             )
+        column = next(iter(found)) if column is None else column
+        if column not in found:
+            raise ValueError(
+                f"This {type(self).__name__} has learned the columns {', '.join(found)}, and not "
+                f"{shorten(column)}."
+            )
+        return found[column]
+
+    def _predict_columns(self, X):
+        """The values of all columns that were learned, by name, of each sentence."""
+        batch = self._batch(X)
+        if not self.tag_values_:
+            return {}
         codes = over_chunks(self._tag_batch, batch, self.n_jobs, self.verbose)
-        return look_up(self.tags_, codes)
+        return {
+            name: look_up(np.array(values, dtype=object), [part[:, k] for part in codes])
+            for k, (name, values) in enumerate(self.tag_values_.items())
+        }
 
     def _tag_batch(self, batch):
         return list_heads(batch, None, read(self._kept()[2], batch).tags)
 
 
-def read_tags(name, sentence):
-    """List the tags to be learned of a sentence, ``_`` where there are none."""
-    values = getattr(sentence, name, None) if name else None
-    return (MISSING,) * len(sentence) if values is None else values
-
-
-def _prepare(vocabulary, labels, tags, weights):
+def _prepare(vocabulary, labels, tag_values, weights):
     n_labels = None if labels is None else labels.size
     hidden, n_dimensions = weights.hidden_layer_sizes, weights.vectors.shape[1]
-    sizes = list_sizes(vocabulary, hidden, n_labels, tags.size, n_dimensions)
+    n_tags = map(len, tag_values.values())
+    sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions)
     return make_columns(vocabulary), sizes, make_network(sizes, weights.values, weights.vectors)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import ROOT, UNKNOWN, arc_begins
+from sklearn_shag.encoding import ROOT, UNKNOWN, Codes, Spellings, arc_begins
 from sklearn_shag.network._parameters import BUCKETS, N_BUCKETS
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
@@ -22,6 +22,7 @@ class Tokens(NamedTuple):
 
     codes: np.ndarray  # (n_rows, n_columns)
     begins: np.ndarray  # (n_sentences + 1,)
+    spellings: Spellings | None = None  # if letters are read
 
     def are_roots(self):
         """Tell which rows are roots."""
@@ -31,10 +32,11 @@ class Tokens(NamedTuple):
 
 
 def with_roots(codes, indptr):
-    """Put the root before each sentence of codes, (n_tokens, n_columns)."""
+    """Put the root before each sentence of codes: (n_tokens, n_columns), or Codes."""
+    codes, spellings = codes if isinstance(codes, Codes) else (codes, None)
     begins = indptr + np.arange(indptr.size)
     shape = begins[-1], codes.shape[1]
-    tokens = Tokens(np.full(shape, ROOT, dtype=np.int32), begins)
+    tokens = Tokens(np.full(shape, ROOT, dtype=np.int32), begins, spellings)
     tokens.codes[~tokens.are_roots()] = codes
     return tokens
 
@@ -76,9 +78,14 @@ def embed(tables, groups, tokens):
     rows, end = [], 0
     for table, group in zip(tables, groups, strict=True):
         begin, end = end, end + table.shape[1]
-        offsets = np.cumsum([0, *group.n_codes[:-1]])
-        rows.append(tokens.codes.take(group.columns, axis=1) + offsets)
-        _add_up(table, rows[-1], x[:, begin:end])
+        codes = tokens.codes.take(group.columns, axis=1)
+        if group.spelled:
+            spellings = tokens.spellings
+            rows.append((codes[:, 0], spellings.begins, spellings.rows))
+            _add_up_letters(table, *rows[-1], x[:, begin:end])
+        else:
+            rows.append(codes + np.cumsum([0, *group.n_codes[:-1]]))
+            _add_up(table, rows[-1], x[:, begin:end])
     return x, rows
 
 
@@ -90,7 +97,10 @@ def embed_backward(rows, d_x, d_tables):
     ):
         if d_table.size:
             d_table.fill(0)
-            _add_to_rows(of_group, d_part, d_table)
+            if isinstance(of_group, tuple):
+                _add_to_letters(*of_group, d_part, d_table)
+            else:
+                _add_to_rows(of_group, d_part, d_table)
 
 
 @table_kernel
@@ -109,6 +119,33 @@ def _add_to_rows(rows, d_x, d_table):
     for i in range(rows.shape[0]):
         for k in range(rows.shape[1]):
             row = rows[i, k]
+            for d in range(d_x.shape[1]):
+                d_table[row, d] += d_x[i, d]
+
+
+@table_kernel
+def _add_up_letters(table, words, begins, rows, x):
+    """Of each word the sum of the vectors of its n-grams, over the square root of their number."""
+    for i in range(words.size):
+        begin, end = begins[words[i]], begins[words[i] + 1]
+        for d in range(x.shape[1]):
+            x[i, d] = 0
+        for k in range(begin, end):
+            row = rows[k]
+            for d in range(x.shape[1]):
+                x[i, d] += table[row, d]
+        for d in range(x.shape[1]):
+            x[i, d] /= np.sqrt(max(end - begin, 1))
+
+
+@table_kernel
+def _add_to_letters(words, begins, rows, d_x, d_table):
+    for i in range(words.size):
+        begin, end = begins[words[i]], begins[words[i] + 1]
+        for d in range(d_x.shape[1]):
+            d_x[i, d] /= np.sqrt(max(end - begin, 1))
+        for k in range(begin, end):
+            row = rows[k]
             for d in range(d_x.shape[1]):
                 d_table[row, d] += d_x[i, d]
 

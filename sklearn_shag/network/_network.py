@@ -1,6 +1,6 @@
 """The network: scores of arcs, labels and tags from columns of tokens, and the derivatives."""
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +42,7 @@ class Scores(NamedTuple):
 
     arcs: np.ndarray  # (n_arcs,), in the layout of marginals
     labels: np.ndarray  # (n_given, n_labels), of the arcs that were given
-    tags: np.ndarray  # (n_rows, n_tags), roots included
+    tags: np.ndarray  # (n_rows, n_tags), of all columns side by side, roots included
 
 
 class Vectors(NamedTuple):
@@ -133,7 +133,7 @@ class Reading(NamedTuple):
     arcs: np.ndarray  # (n_arcs,), scores in the layout of marginals
     label_modifiers: np.ndarray  # (n_rows, label)
     label_heads: np.ndarray  # (n_rows, label), the root first in each sentence
-    tags: np.ndarray  # (n_tokens,), the best ones; none if it knows no tags
+    tags: np.ndarray  # (n_tokens, n_columns), the best ones of each column that was learned
 
 
 def read(network, batch):
@@ -150,22 +150,29 @@ def read(network, batch):
     reading : Reading
     """
     parameters, found, cuts = network.parameters, [], [0]
-    ends = batch.indptr + np.arange(batch.indptr.size)
+    whole = with_roots(batch.codes, batch.indptr)
+    ends = whole.begins
     if ends[-1] > PART:
         cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART))).tolist()
     # Weights of any size give trees: scores beyond the range are the largest, or say nothing.
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
         for first, last in pairwise([*cuts, batch.indptr.size - 1]):
-            indptr = batch.indptr[first : last + 1]
-            tokens = with_roots(batch.codes[indptr[0] : indptr[-1]], indptr - indptr[0])
-            begins = tokens.begins
+            begins = ends[first : last + 1] - ends[first]
+            tokens = whole._replace(codes=whole.codes[ends[first] : ends[last]], begins=begins)
             vectors, _ = encode(network, tokens, SILENCE, begins)
             both = vectors.heads, vectors.modifiers
             arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)
             tags, _ = linear(parameters.tags, vectors.encoded, begins)
-            tags = tags.argmax(axis=1)[~tokens.are_roots()] if tags.size else np.arange(0)
-            found.append(Reading(arcs, vectors.label_modifiers, vectors.label_heads, tags))
+            best = [tags[:, columns].argmax(axis=1) for columns in tag_slices(network.sizes)]
+            best = np.array(best, dtype=np.int64).T.reshape(len(tags), -1)[~tokens.are_roots()]
+            found.append(Reading(arcs, vectors.label_modifiers, vectors.label_heads, best))
     return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def tag_slices(sizes):
+    """Where the tags of each column are among all."""
+    ends = accumulate(sizes.n_tags)
+    return [slice(end - n, end) for end, n in zip(ends, sizes.n_tags, strict=True)]
 
 
 def label_scores(network, mask, reading, indptr, heads):

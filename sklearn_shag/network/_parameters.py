@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_shag.encoding import FIRST, TAGS, VECTOR
+from sklearn_shag.encoding import FIRST, LETTERS, N_ROWS, TAGS, VECTOR
 from sklearn_shag.utils._arrays import check_range, check_shape, is_collection
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import BoolArray, IntArray
@@ -29,6 +29,7 @@ class Group(NamedTuple):
     replaced: float  # how often a value becomes unknown, in training
     width: int = EMBEDDED
     fixed: bool = False  # whether the embeddings were learned elsewhere, and are no parameters
+    spelled: bool = False  # whether they are those of n-grams, of which each word has several
 
 
 class Sizes(NamedTuple):
@@ -37,7 +38,7 @@ class Sizes(NamedTuple):
     groups: tuple
     hidden: tuple  # units per direction of each recurrent layer
     n_labels: int
-    n_tags: int
+    n_tags: tuple  # of each column that is learned
     arc: int = ARC
     label: int = LABEL
 
@@ -109,7 +110,7 @@ class Parameters(NamedTuple):
     vectors: Linear  # of arcs for heads and modifiers, of labels for modifiers and heads
     arcs: ArcWeights
     labels: LabelWeights
-    tags: Linear
+    tags: Linear  # those of all columns side by side
 
 
 def parameter_shapes(sizes):
@@ -128,7 +129,7 @@ def parameter_shapes(sizes):
         Linear((width, 2 * (arc + label)), (2 * (arc + label),)),
         ArcWeights((arc, arc), (arc,), (arc, N_BUCKETS), (arc, N_BUCKETS)),
         LabelWeights((label**2, sizes.n_labels), (2 * label, sizes.n_labels), (sizes.n_labels,)),
-        Linear((width, sizes.n_tags), (sizes.n_tags,)),
+        Linear((width, sum(sizes.n_tags)), (sum(sizes.n_tags),)),
     )
 
 
@@ -188,14 +189,15 @@ def initial_parameters(sizes, rng):
     if label:
         draw(parameters.labels.tensor, LABEL_DEVIATION)
         glorot(parameters.labels.linear, 2 * label, sizes.n_labels)
-    glorot(parameters.tags.weight, *parameters.tags.weight.shape)
+    for part in np.split(parameters.tags.weight, np.cumsum(sizes.n_tags)[:-1], axis=1):
+        glorot(part, *part.shape)
     return flat
 
 
 # By the kinds of columns in a group: the standard deviation of its embeddings at first, and how
 # often a value is replaced in training. Affixes are groups of their own where there are no tags.
 TAG_GROUP, WORD_GROUP = (1.0, 0.02), (0.3, 0.2)
-FORM_GROUP, AFFIX_GROUP = (0.3, 0.3), (0.5, 0.05)
+FORM_GROUP, AFFIX_GROUP, LETTER_GROUP = (0.3, 0.3), (0.5, 0.05), (0.5, 0.05)
 # Of vectors that were learned elsewhere the standard deviation is made that.
 VECTOR_GROUP = (0.3, 0.2)
 
@@ -211,7 +213,8 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0):
         Units per direction of each recurrent layer.
     n_labels : int or None
         None if arcs are not scored either.
-    n_tags : int
+    n_tags : sequence of int
+        Of each column that is learned.
     n_dimensions : int, default=0
         Of the vectors of words that were learned elsewhere.
 
@@ -223,15 +226,16 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0):
     members = {}
     for k, (name, values) in enumerate(vocabulary.items()):
         group = _group_of(name, tagged)
-        members.setdefault(group, []).append((k, FIRST + len(values)))
+        n_codes = N_ROWS if name == LETTERS else FIRST + len(values)
+        members.setdefault(group, []).append((k, n_codes))
     groups = [
-        Group(*zip(*of_group, strict=True), *settings)
-        for (_, settings), of_group in members.items()
+        Group(*zip(*of_group, strict=True), *settings, spelled=kind == LETTERS)
+        for (kind, settings), of_group in members.items()
     ]
     if VECTOR in vocabulary:  # a group of its own, and the last one
         groups[-1] = groups[-1]._replace(width=n_dimensions, fixed=True)
     arc = 0 if n_labels is None else ARC
-    return Sizes(tuple(groups), tuple(map(int, hidden)), n_labels or 0, n_tags, arc=arc)
+    return Sizes(tuple(groups), tuple(map(int, hidden)), n_labels or 0, tuple(n_tags), arc=arc)
 
 
 def _group_of(name, tagged):
@@ -241,6 +245,8 @@ def _group_of(name, tagged):
         return "tags", TAG_GROUP
     if kind == VECTOR:
         return "vectors", VECTOR_GROUP
+    if kind == LETTERS:
+        return LETTERS, LETTER_GROUP
     if tagged:
         return "words", WORD_GROUP
     if kind in ("form", "lemma"):
@@ -248,7 +254,7 @@ def _group_of(name, tagged):
     return "suffixes" if kind == "suffix" else "prefixes", AFFIX_GROUP
 
 
-def check_network_weights(weights, name, vocabulary, tags, labels=None):
+def check_network_weights(weights, name, vocabulary, tag_values, labels=None):
     """Check that all parameters are where sizes say; a tagger has no labels."""
     n_labels = None if labels is None else labels.size
     n_codes = FIRST + len(vocabulary[VECTOR]) if VECTOR in vocabulary else 0
@@ -258,7 +264,8 @@ def check_network_weights(weights, name, vocabulary, tags, labels=None):
     check_range(hidden, 1, np.inf, f"{name}.hidden_layer_sizes")
     if not hidden.size:
         raise ValueError(f"{name}.hidden_layer_sizes holds no layers.")
-    sizes = list_sizes(vocabulary, hidden, n_labels, tags.size, n_dimensions)
+    n_tags = map(len, tag_values.values())
+    sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions)
     check_shape(weights.values, (count_parameters(sizes),), f"{name}.values")
     check_shape(weights.label_mask, (2, n_labels or 0), f"{name}.label_mask")
 

@@ -1,7 +1,7 @@
 """The network without arcs: a transformer that tags words, for parsers that see tags."""
 
 from collections.abc import Sequence
-from itertools import repeat
+from itertools import chain
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -12,15 +12,30 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag._parser import Parser
 from sklearn_shag.conditional import Examples
 from sklearn_shag.encoding import (
+    LETTERS,
     OF_WORDS,
     Batch,
     check_sentences,
-    collect_labels,
     encode_columns,
-    encode_labels,
 )
-from sklearn_shag.network._estimators import NetworkLearner, read_tags
-from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
+from sklearn_shag.network._estimators import NetworkLearner
+from sklearn_shag.network._tags import (
+    LEARNED,
+    choose_lemmas,
+    collect_lemmas,
+    collect_tags,
+    encode_tags,
+    read_tags,
+)
+from sklearn_shag.treebank import (
+    ATTRIBUTES,
+    MISSING,
+    DependencyTree,
+    Sentences,
+    TreeTransformer,
+    with_tags,
+)
+from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
@@ -36,11 +51,11 @@ class Tagger(TreeTransformer, NetworkLearner):
     ----------
     tags : {"upos", "xpos"}, default="upos"
         The column to be learned.
-    columns : sequence of str, default=("form", "prefix", "suffix", "shape")
+    columns : sequence of str, default=("form", "prefix", "suffix", "shape", "letters")
         What is read of each token, as for :class:`BiaffineParser`, but neither tags nor features.
     hidden_layer_sizes : sequence of int, default=(100, 100)
         Of each recurrent layer the number of units per direction.
-    dropout : float, default=0.1
+    dropout : float, default=0.2
         How often an entry of a layer is 0 in training.
     batch_size : "auto" or int, default="auto"
         About how many tokens a step sees, as for :class:`BiaffineParser`.
@@ -109,7 +124,7 @@ class Tagger(TreeTransformer, NetworkLearner):
 
     _parameter_constraints = {
         **NetworkLearner._parameter_constraints,
-        "tags": [StrOptions({"upos", "xpos"})],
+        "tags": [StrOptions(set(LEARNED)), list, tuple],
         "cv": ["cv_object"],
         "n_jobs": Parser._parameter_constraints["n_jobs"],
         "verbose": ["verbose"],
@@ -117,15 +132,16 @@ class Tagger(TreeTransformer, NetworkLearner):
 
     _loss_shown = 2
 
-    tag_column_: str
+    # Of models that were saved before lemmas could be learned.
+    lemmas_: dict[str, str] = {}
 
     def __init__(
         self,
-        tags: Literal["upos", "xpos"] = "upos",
-        columns: Sequence[str] = OF_WORDS,
+        tags: str | Sequence[str] = "upos",
+        columns: Sequence[str] = (*OF_WORDS, LETTERS),
         *,
         hidden_layer_sizes: Sequence[int] = (100, 100),
-        dropout: float = 0.1,
+        dropout: float = 0.2,
         batch_size: Literal["auto"] | int = "auto",
         max_iter: int | None = None,
         learning_rate_init: float = 5e-3,
@@ -180,18 +196,20 @@ class Tagger(TreeTransformer, NetworkLearner):
             If forms are no strings.
         """
         self._check_sizes()
+        columns = self._list_tag_columns()
         sentences, _ = check_sentences(X)
         weights = check_sample_weight(sample_weight, sentences)
         known = [
             (sentence, tags, weight)
             for sentence, weight in zip(sentences, weights.tolist(), strict=True)
-            if weight and set(tags := read_tags(self.tags, sentence)) != {MISSING}
+            if weight and set(chain(*(tags := read_tags(columns, sentence)))) != {MISSING}
         ]
         # What is learned must not depend on how the sentences were ordered, to the last bit.
         known.sort(key=lambda each: (each[0].forms, each[0].lemmas or (), *each[1:]))
         sentences, tags, weights = zip(*known, strict=True) if known else ((), (), ())
         rng = check_random_state(self.random_state)
-        start = self._new_start(sentences, None, collect_labels(tags), rng)
+        tag_values = collect_tags(columns, tags, self.min_count)
+        start = self._new_start(sentences, None, tag_values, rng)
         indptr = np.cumsum([0, *map(len, sentences)])
         unknown = np.full(indptr[-1], -1)
         examples = Examples(
@@ -199,12 +217,16 @@ class Tagger(TreeTransformer, NetworkLearner):
             indptr,
             unknown,
             unknown,
-            encode_labels(tags, start.tags),
+            encode_tags(tag_values, tags, indptr[-1]),
             np.array(weights),
         )
+        lemmas = {}
+        if "lemma" in columns:
+            lemmas = collect_lemmas(columns, sentences, tags, weights)
         weights, learned = self._train(start, examples, np.arange(len(sentences)), rng)
         del learned["validation_scores_"]  # no sentences were set aside
-        vars(self).update(vocabulary_=start.vocabulary, weights_=weights, **learned)
+        learned |= {"vocabulary_": start.vocabulary, "lemmas_": lemmas}
+        vars(self).update(weights_=weights, **learned)
         return self
 
     @fit_context
@@ -303,8 +325,12 @@ class Tagger(TreeTransformer, NetworkLearner):
         """
         check_is_fitted(self)
         sentences, _ = check_sentences(X)
-        tags = self.predict_tags(sentences)
-        return list(map(_with_symbols, sentences, repeat(self.tag_column_), map(tuple, tags)))
+        found = self._predict_columns(sentences)
+        rows = zip(*(map(tuple, of_column) for of_column in found.values()), strict=True)
+        return [
+            _with_symbols(sentence, dict(zip(found, row, strict=True)))
+            for sentence, row in zip(sentences, rows, strict=True)
+        ]
 
     def score(
         self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None
@@ -334,15 +360,35 @@ class Tagger(TreeTransformer, NetworkLearner):
         sentences, _ = check_sentences(X)
         weights = check_sample_weight(sample_weight, sentences)
         weights = np.repeat(weights, list(map(len, sentences)))
-        true = np.concatenate([np.array(read_tags(self.tag_column_, s), object) for s in sentences])
-        weights = weights * (true != MISSING)
+        found, is_known, is_right = self._predict_columns(sentences), False, True
+        for name, of_sentences in found.items():
+            given = [getattr(sentence, ATTRIBUTES[name], None) for sentence in sentences]
+            pairs = zip(sentences, given, strict=True)
+            true = [v for s, own in pairs for v in ([MISSING] * len(s) if own is None else own)]
+            known = (np.array(true, dtype=object) != MISSING) | (name == "feats")
+            is_known = is_known | known
+            is_right = is_right & (~known | (np.concatenate(of_sentences) == true))
+        weights = weights * is_known
         if not weights.any():
             raise ValueError(
-                f"X has no known tags in the column {self.tag_column_!r} to compare with, or its "
+                f"X has no known tags in the column {' or '.join(found)} to compare with, or its "
                 f"sentences weigh nothing."
             )
-        right = np.concatenate(self.predict_tags(sentences)) == true
-        return float(weights @ right / weights.sum())
+        return float(weights @ is_right / weights.sum())
+
+    def _predict_columns(self, X):
+        found = super()._predict_columns(X)
+        if "lemma" in found:
+            sentences, words = check_sentences(X)
+            forms = [getattr(s, "forms", w) for s, w in zip(sentences, words, strict=True)]
+            first = next(iter(found.values()))
+            found["lemma"] = object_array(
+                [
+                    np.array(choose_lemmas(tuple(found), self.lemmas_, *row), dtype=object)
+                    for row in zip(forms, first, found["lemma"], strict=True)
+                ]
+            )
+        return found
 
     def _batch(self, X):
         check_is_fitted(self)
@@ -358,6 +404,6 @@ def _tag_fold(tagger, train, weights, test, name):
         raise ValueError(f"Of X without {name}, which is to be tagged: {error}") from error
 
 
-def _with_symbols(sentence, name, tags):
+def _with_symbols(sentence, tags):
     tree = sentence if isinstance(sentence, DependencyTree) else DependencyTree(sentence)
-    return with_tags(tree, name, tags).with_symbols(tags)
+    return with_tags(tree, tags).with_symbols(next(iter(tags.values())))

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_shag.conditional import cut_into_batches
 from sklearn_shag.encoding import take_sentences
 from sklearn_shag.network._layers import Noise, with_roots
-from sklearn_shag.network._network import Scores, backward, forward, make_network
+from sklearn_shag.network._network import Scores, backward, forward, make_network, tag_slices
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._parallel import delayed, run_parallel
@@ -42,12 +42,14 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
         arcs = scores.arcs.astype(np.float64)
         losses, d_arcs = arc_losses(batch.indptr, arcs, batch.heads, batch.weights)
     label_loss, d_labels = cross_entropy(scores.labels, batch.labels[labelled], of_tokens[labelled])
-    tagged = np.flatnonzero(batch.tags >= 0)
-    tag_loss, d_tagged = cross_entropy(
-        scores.tags[rows[tagged]], batch.tags[tagged], of_tokens[tagged]
-    )
-    d_tags = np.zeros_like(scores.tags)
-    d_tags[rows[tagged]] = d_tagged
+    tag_loss, d_tags = 0.0, np.zeros_like(scores.tags)
+    for columns, tags in zip(tag_slices(network.sizes), batch.tags.T, strict=True):
+        tagged = np.flatnonzero(tags >= 0)
+        of_column = scores.tags[rows[tagged], columns]
+        loss, d_tags[rows[tagged], columns] = cross_entropy(
+            of_column, tags[tagged], of_tokens[tagged]
+        )
+        tag_loss += loss
     dtype = scores.arcs.dtype
     d_scores = Scores(
         (d_arcs / n_tokens).astype(dtype), (d_labels / n_tokens).astype(dtype), d_tags / n_tokens

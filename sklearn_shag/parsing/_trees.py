@@ -1,6 +1,6 @@
 """Heads that trees keep or can have: made projective, kept by `parse`, put into trees."""
 
-from itertools import compress, repeat
+from itertools import compress
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -233,7 +233,7 @@ def make_trees(sentences, heads, labels, tags):
         Trees, or sequences of symbols, which become the forms of trees.
     heads : sequence of int ndarrays of shape (n_tokens_i,)
     labels : iterable of sequences of str of length n_tokens_i, or None
-    tags : dict
+    tags : dict of sequences of sequences of str
         By the name of their column, of each sentence.
 
     Returns
@@ -246,9 +246,9 @@ def make_trees(sentences, heads, labels, tags):
         else DependencyTree(sentence, its_heads, deprels=its_labels)
         for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)
     ]
-    for name, of_sentences in tags.items():
-        trees = list(map(with_tags, trees, repeat(name), of_sentences))
-    return trees
+    rows = zip(*tags.values(), strict=True)
+    tagged = (dict(zip(tags, row, strict=True)) for row in rows)
+    return list(map(with_tags, trees, tagged)) if tags else trees
 
 
 def _known_heads(sentence):

@@ -1049,15 +1049,14 @@ def fill_unknown(trees):
     ]
 
 
-def with_tags(tree, name, tags):
-    """Make a tree of the same sentence with other tags.
+def with_tags(tree, tags):
+    """Make a tree of the same sentence with other tags, features or lemmas.
 
     Parameters
     ----------
     tree : DependencyTree
-    name : {"upos", "xpos"}
-        Their column.
-    tags : sequence of str, length n_tokens
+    tags : dict of str to sequence of str, length n_tokens
+        By the names of their columns: "upos", "xpos", "feats" and "lemma".
 
     Returns
     -------
@@ -1066,21 +1065,25 @@ def with_tags(tree, name, tags):
         tree without UPOS, which stand for it, give way to that. All else stays, as with
         :meth:`DependencyTree.with_heads`.
     """
-    tags = check_column(name, tags, len(tree))
-    changes = {name: tags}
-    old = getattr(tree, name)
-    if old is None and name == "upos":
-        old = tree.forms
-    if tree.symbols == old:
-        changes["symbols"] = tags
+    changes = {
+        ATTRIBUTES[name]: check_column(ATTRIBUTES[name], values, len(tree))
+        for name, values in tags.items()
+    }
+    places = [1 + _WRITTEN.index(attribute) for attribute in changes]  # after the ID
+    rows = zip(*changes.values(), strict=True)
+    for name in filter(changes.get, ("xpos", "upos")):
+        old = getattr(tree, name)
+        if tree.symbols == (tree.forms if old is None and name == "upos" else old):
+            changes["symbols"] = changes[name]
     if tree._source is not None:
-        place = 1 + _WRITTEN.index(name)  # after the ID
 
-        def edit(line, tag):
+        def edit(line, row):
             cells = line.split("\t")
-            return "\t".join([*cells[:place], tag, *cells[place + 1 :]])
+            for place, value in zip(places, row, strict=True):
+                cells[place] = value
+            return "\t".join(cells)
 
-        changes["_source"] = edit_words(tree._source, tags, edit)
+        changes["_source"] = edit_words(tree._source, rows, edit)
     return _change(tree, **changes)
 
 

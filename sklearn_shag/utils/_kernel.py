@@ -79,7 +79,7 @@ def _decorate(function, options):
     from sklearn_shag.utils import _simd_compiled  # noqa: F401 (numba learns of vectors)
     from sklearn_shag.utils._kernel_cache import KernelCache
 
-    # No face for C: nobody there calls kernels. Divisions by zero are as in arrays: to look for them
+    # No face for C: nobody there calls kernels. Division by zero is as in arrays: to look for it
     # number by number would keep loops from being vectorised.
     usual = {"nogil": True, "no_cfunc_wrapper": True, "error_model": "numpy"}
     made = njit(**usual | options)(function)

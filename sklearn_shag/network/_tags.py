@@ -1,0 +1,196 @@
+"""What networks say of each token: tags, features, and lemmas as edits of forms."""
+
+from collections import Counter
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+import numpy as np
+
+from sklearn_shag.encoding import encode_labels
+from sklearn_shag.treebank import ATTRIBUTES, MISSING
+
+# Columns that can be learned.
+LEARNED = ("upos", "xpos", "feats", "lemma")
+KEPT, LOWERED, WHOLE = "kept", "lower", "whole"
+
+
+@lru_cache(maxsize=2**17)
+def edit_script(form, lemma):
+    """Say what makes a lemma of a form: how many letters go at each end, and what comes there.
+
+    The longest part that both have in common stays, of the form as it is or in lower case.
+
+    Parameters
+    ----------
+    form, lemma : str
+
+    Returns
+    -------
+    script : str
+        Its parts have tabs between them, which neither forms nor lemmas hold.
+    """
+    found = []
+    for case, source in ((LOWERED, form.lower()), (KEPT, form)):
+        common = SequenceMatcher(None, source, lemma, autojunk=False).find_longest_match()
+        n_behind = len(source) - common.a - common.size
+        added = lemma[: common.b], lemma[common.b + common.size :]
+        script = [case, str(common.a), added[0], str(n_behind), added[1]]
+        found.append((common.size, "\t".join(script)))
+    size, script = max(found, key=lambda each: each[0])  # the first of two
+    return script if size else f"{WHOLE}\t{lemma}"
+
+
+def apply_script(script, form):
+    """Make a lemma of a form; None if there are too few letters to take away.
+
+    Parameters
+    ----------
+    script : str
+        From :func:`edit_script`.
+    form : str
+
+    Returns
+    -------
+    lemma : str or None
+    """
+    case, *edits = script.split("\t")
+    if case == WHOLE:
+        return edits[0]
+    source = form.lower() if case == LOWERED else form
+    begin, end = int(edits[0]), len(source) - int(edits[2])
+    return edits[1] + source[begin:end] + edits[3] if begin < end else None
+
+
+def read_tags(columns, sentence):
+    """List what is to be learned of a sentence.
+
+    Parameters
+    ----------
+    columns : iterable of str
+    sentence : DependencyTree or sequence of str
+
+    Returns
+    -------
+    tags : tuple of tuples of str
+        Of each column; of lemmas the edit scripts. ``_`` where there are none.
+    """
+    return tuple(_read_column(name, sentence) for name in columns)
+
+
+def _read_column(name, sentence):
+    values = getattr(sentence, ATTRIBUTES[name], None)
+    if values is None:
+        return (MISSING,) * len(sentence)
+    if name == "lemma":
+        pairs = zip(sentence.forms, values, strict=True)
+        return tuple(MISSING if own == MISSING else edit_script(form, own) for form, own in pairs)
+    return tuple(values)
+
+
+def collect_tags(columns, tags, min_count):
+    """List the values of each column that are to be learned.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    tags : list
+        Of each sentence, from :func:`read_tags`.
+    min_count : int
+        How often an edit script must be seen.
+
+    Returns
+    -------
+    values : dict of list of str
+        Sorted. That a token has no features is one; of others ``_`` is none.
+
+    Raises
+    ------
+    ValueError
+        If a column has no values.
+    """
+    values = {}
+    for k, name in enumerate(columns):
+        counts = Counter(value for of_sentence in tags for value in of_sentence[k])
+        if not counts.keys() - {MISSING}:
+            raise ValueError(
+                f"tags: the column {name!r} is to be learned, but no tree of X has values in it."
+            )
+        least = min_count if name == "lemma" else 1
+        known = {value for value, count in counts.items() if count >= least}
+        known = known if name == "feats" else known - {MISSING}
+        values[name] = sorted(known or counts.keys() - {MISSING})
+    return values
+
+
+def encode_tags(values, tags, n_tokens):
+    """Replace tags by their codes, -1 where they are not known.
+
+    Parameters
+    ----------
+    values : dict of list of str
+    tags : list
+        Of each sentence, from :func:`read_tags` with the same columns.
+    n_tokens : int
+        Of all sentences.
+
+    Returns
+    -------
+    codes : int ndarray of shape (n_tokens, n_columns)
+    """
+    codes = np.empty((n_tokens, len(values)), dtype=np.int64)
+    for k, known in enumerate(values.values()):
+        codes[:, k] = encode_labels([of_sentence[k] for of_sentence in tags], known)
+    return codes
+
+
+def collect_lemmas(columns, sentences, tags, weights):
+    """List the lemma that each form has most often beside each value of the first column.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Of which one is "lemma".
+    sentences : list of DependencyTree
+    tags : list
+        Of each of them, from :func:`read_tags`.
+    weights : sequence of float
+        How often each counts.
+
+    Returns
+    -------
+    lemmas : dict of str to str
+        By the form, a tab and the value; by the form and a tab if "lemma" is the first column.
+    """
+    counts = {}
+    for sentence, of_sentence, weight in zip(sentences, tags, weights, strict=True):
+        for form, tag, lemma in _rows(columns, sentence.forms, of_sentence[0], sentence.lemmas):
+            if lemma != MISSING:
+                own = counts.setdefault(f"{form}\t{tag}", Counter())
+                own[lemma] += weight
+    return {key: min(own, key=lambda lemma: (-own[lemma], lemma)) for key, own in counts.items()}
+
+
+def choose_lemmas(columns, lemmas, forms, tags, scripts):
+    """Look lemmas up; those that are not known are made by edit scripts.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    lemmas : dict of str to str
+        From :func:`collect_lemmas` with these columns.
+    forms, tags, scripts : sequences of str of length n_tokens
+        Tags are values of the first column. A script that does not apply leaves its form.
+
+    Returns
+    -------
+    lemmas : list of str
+    """
+    return [
+        lemmas.get(f"{form}\t{tag}") or apply_script(script, form) or form
+        for form, tag, script in _rows(columns, forms, tags, scripts)
+    ]
+
+
+def _rows(columns, forms, tags, others):
+    tags = [""] * len(forms) if columns[0] == "lemma" else tags
+    return zip(forms, tags, (MISSING,) * len(forms) if others is None else others, strict=True)

@@ -1,0 +1,190 @@
+"""Several columns at once: tags, features, and lemmas by a table and by edits of forms."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from sklearn_shag import BiaffineParser, Tagger, load_model, save_model
+from sklearn_shag.network._tags import (
+    apply_script,
+    choose_lemmas,
+    collect_lemmas,
+    edit_script,
+    read_tags,
+)
+from sklearn_shag.treebank import DependencyTree
+from tests.estimators import assert_same_model
+from tests.faults import not_refused
+
+COLUMNS = ("upos", "xpos", "feats", "lemma")
+WORDS = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1)
+
+
+def small(tags=COLUMNS, **parameters):
+    settings = {"hidden_layer_sizes": [8], "max_iter": 3, "random_state": 0, "cv": 2}
+    return Tagger(tags, ("form", "suffix", "letters"), **(settings | parameters))
+
+
+@pytest.fixture(scope="module")
+def fitted(english):
+    return small(hidden_layer_sizes=[32], batch_size=100, max_iter=10).fit(english[:300])
+
+
+@pytest.fixture(scope="module")
+def parser(english):
+    settings = {"hidden_layer_sizes": [16], "max_iter": 3, "calibrate": False, "random_state": 0}
+    return BiaffineParser(tags=COLUMNS, **settings).fit(english[:200])
+
+
+# Edits
+
+
+@given(WORDS, WORDS)
+def test_scripts_make_the_lemma_of_the_form(form, lemma):
+    assert apply_script(edit_script(form, lemma), form) == lemma
+
+
+def test_scripts_say_how_many_letters_go_and_which_come():
+    cases = {
+        ("dogs", "dog"): "lower\t0\t\t1\t",
+        ("Dogs", "dog"): "lower\t0\t\t1\t",
+        ("The", "the"): "lower\t0\t\t0\t",
+        ("Paris", "Paris"): "kept\t0\t\t0\t",
+        ("cities", "city"): "lower\t0\t\t3\ty",
+        ("gegangen", "gehen"): "lower\t0\t\t6\then",
+        ("unseen", "seen"): "lower\t2\t\t0\t",
+        ("was", "be"): "whole\tbe",
+    }
+    assert {pair: edit_script(*pair) for pair in cases} == cases
+    assert apply_script("lower\t0\t\t3\ty", "Parties") == "party"
+    assert apply_script("lower\t0\t\t3\ty", "the") is None  # nothing would be left
+    assert apply_script("whole\tbe", "x") == "be"
+
+
+def test_lemmas_that_are_known_come_first():
+    trees = [
+        DependencyTree(["saw", "saw"], upos=["NOUN", "VERB"], lemmas=["saw", "see"]),
+        DependencyTree(["saw", "is"], upos=["VERB", "AUX"], lemmas=["see", "_"]),
+        DependencyTree(["saw", "mats"], upos=["VERB", "NOUN"], lemmas=["saw", "mat"]),
+        DependencyTree(["saw"], upos=["NOUN"]),
+    ]
+    columns = ("upos", "lemma")
+    tags = [read_tags(columns, tree) for tree in trees]
+    assert tags[0][1] == ("lower\t0\t\t0\t", "lower\t0\t\t2\tee")
+    assert tags[3][1] == ("_",)
+    lemmas = collect_lemmas(columns, trees, tags, [1, 1, 1, 1])
+    assert lemmas == {"saw\tNOUN": "saw", "saw\tVERB": "see", "mats\tNOUN": "mat"}
+    weighted = collect_lemmas(columns, trees, tags, [1, 1, 5, 1])
+    assert weighted["saw\tVERB"] == "saw"
+    script = "lower\t0\t\t1\t"
+    found = choose_lemmas(columns, lemmas, ["saw", "Cats", "a"], ["VERB", "NOUN", "X"], [script] * 3)
+    assert found == ["see", "cat", "a"]  # the last has too few letters for the script
+    alone = collect_lemmas(("lemma",), trees, [each[1:] for each in tags], [1, 1, 1, 1])
+    assert alone == {"saw\t": "saw", "mats\t": "mat"}  # of two that are as frequent the first
+    assert choose_lemmas(("lemma",), alone, ["mats"], [script], [script]) == ["mat"]
+
+
+# Taggers
+
+
+def test_each_column_is_learned(fitted, english):
+    test = english[300:]
+    assert tuple(fitted.tag_values_) == COLUMNS
+    assert (fitted.tag_column_, fitted.tags_.tolist()) == ("upos", fitted.tag_values_["upos"])
+    assert "_" in fitted.tag_values_["feats"]  # to have no features is to have known ones
+    assert "_" not in fitted.tag_values_["xpos"]
+    seen = Counter(edit_script(*p) for t in english[:300] for p in zip(t.forms, t.lemmas))
+    assert fitted.tag_values_["lemma"] == sorted(each for each, n in seen.items() if n > 1)
+    right = {}
+    for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
+        found = np.concatenate(fitted.predict_tags(test, column=name))
+        right[name] = found == [value for tree in test for value in getattr(tree, attribute)]
+    shares = {name: each.mean() for name, each in right.items()}
+    assert min(shares.values()) > 0.75, shares
+    assert_array_equal(fitted.predict_tags(test[:1])[0], fitted.predict_tags(test[:1], "upos")[0])
+    assert fitted.score(test) == np.all(list(right.values()), axis=0).mean()
+
+
+def test_trees_get_all_columns(fitted):
+    (tree,) = fitted.transform([["The", "windows", "."]])
+    for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
+        assert getattr(tree, attribute) == tuple(fitted.predict_tags([tree], name)[0])
+    assert tree.symbols == tree.upos
+    assert tree.lemmas[0] == "the"
+    assert tree.forms == ("The", "windows", ".")
+    again = DependencyTree.from_conllu(tree.to_conllu())
+    assert again.lemmas == tree.lemmas
+
+
+def test_columns_that_are_partly_known(english):
+    """Unknown values teach nothing and are not scored; features that are not there are known."""
+    tree = english[0]
+    part = DependencyTree(tree.forms, upos=tree.upos, lemmas=["_", *tree.lemmas[1:]])
+    model = small(("upos", "lemma")).fit([part, *english[1:60]])
+    assert model.score([part]) == model.score([part.with_heads(None)])
+    with pytest.raises(ValueError, match="the column 'xpos' is to be learned, but no tree"):
+        small(("upos", "xpos")).fit([part])
+    with pytest.raises(ValueError, match="no known tags in the column upos or lemma"):
+        model.score([DependencyTree(tree.forms)])
+
+
+def test_what_is_wrong_with_columns_is_said(english, fitted):
+    trees = english[:20]
+    cases = [
+        (("upos", "upos"), "none twice"),
+        (("deprel",), "must name columns to be learned"),
+        (["upos", "form"], "must name columns to be learned"),
+        ((1,), "must name columns to be learned"),
+    ]
+    assert not not_refused(cases, lambda tags: small(tags).fit(trees))
+    with pytest.raises(ValueError, match="has learned the columns upos, xpos, feats, lemma, and"):
+        fitted.predict_tags(trees, column="deprel")
+    with pytest.raises(ValueError, match="is to be learned from words alone, but columns names le"):
+        Tagger(("upos", "lemma"), ("form", "lemma")).fit(trees)
+
+
+def test_a_list_of_one_column_is_that_column(english):
+    assert_same_model(small("upos").fit(english[:40]), small(["upos"]).fit(english[:40]))
+
+
+def test_files_hold_all_columns(fitted, tmp_path):
+    save_model(fitted, tmp_path / "tagger.npz")
+    again = load_model(tmp_path / "tagger.npz")
+    assert again.lemmas_ == fitted.lemmas_
+    text = [["She", "closes", "the", "shutters", "."]]
+    assert again.transform(text) == fitted.transform(text)
+
+
+# Parsers
+
+
+def test_other_columns_cost_the_trees_nothing(parser, english):
+    """They are learned by a tagger of its own, so that trees are those of the first alone."""
+    first = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:200])
+    assert_array_equal(first.weights_.values, parser.weights_.values)
+    assert (first.tagger_, tuple(parser.tagger_.tag_values_)) == (None, COLUMNS)
+    parsed = parser.parse(english[200:220])
+    for tree, other in zip(parsed, first.parse(english[200:220]), strict=True):
+        assert_array_equal(tree.heads, other.heads)
+    for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
+        found = parser.predict_tags(english[200:220], column=name)
+        assert [getattr(tree, attribute) for tree in parsed] == list(map(tuple, found))
+
+
+def test_training_goes_on_without_the_tagger(parser, english):
+    again = BiaffineParser(**parser.get_params() | {"warm_start": True, "max_iter": 1})
+    vars(again).update({name: v for name, v in vars(parser).items() if name.endswith("_")})
+    assert again.fit(english[:50]).tagger_ is parser.tagger_
+    with pytest.raises(ValueError, match="warm_start continues a fit with tags="):
+        again.set_params(tags="upos").fit(english[:50])
+
+
+def test_files_hold_the_tagger(parser, tmp_path):
+    save_model(parser, tmp_path / "parser.npz")
+    again = load_model(tmp_path / "parser.npz")
+    text = [["She", "closes", "the", "shutters", "."]]
+    assert again.parse(text)[0].to_conllu() == parser.parse(text)[0].to_conllu()
