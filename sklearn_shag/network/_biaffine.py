@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.special import softmax
 
 from sklearn_shag.conditional import ArcParser
 from sklearn_shag.encoding import collect_labels, encode_labels
 from sklearn_shag.network._estimators import NetworkLearner, Start, read_tags
-from sklearn_shag.network._network import label_scores, make_network, read
+from sklearn_shag.network._network import label_scores, make_network, read, tag_scores
 from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import StrOptions, fit_context
@@ -261,7 +262,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
 
     def _score_learned(self, start, values, batch):
         network = make_network(start.sizes, values, start.vectors)
-        return _score_reading(read(network, batch), batch, None)
+        return _score_reading(read(network, batch), batch)
 
     def _learn(self, start, examples, chosen, validate, rng):
         return self._train(start, examples, chosen, rng, validate, self.n_iter_no_change)
@@ -270,19 +271,23 @@ class BiaffineParser(NetworkLearner, ArcParser):
         if rung:
             return None
         reading = read(self._kept()[2], batch)
-        labeller = partial(self._label_read, reading, batch) if self._has_labels else None
-        scored = _score_reading(reading, batch, labeller)._replace(calibration=self._of_heads)
-        return scored._replace(tags=reading.tags) if self.tags_.size else scored
+        labellers = self._labellers(batch, reading=reading)
+        scored = _score_reading(reading, batch, *labellers)._replace(calibration=self._of_heads)
+        if not self.tags_.size:
+            return scored
+        tag_proba = partial(self._tag_proba, reading, batch)
+        return scored._replace(tags=lambda: reading.tags, tag_proba=tag_proba)
 
-    def _score_labels(self, batch, heads):
+    def _score_labels(self, batch, heads, reading=None):
         network, mask = self._kept()[2], self.weights_.label_mask
-        return label_scores(network, mask, read(network, batch), batch.indptr, heads)
+        reading = read(network, batch) if reading is None else reading
+        return label_scores(network, mask, reading, batch.indptr, heads)
 
-    def _label_read(self, reading, batch, heads):
-        network, mask = self._kept()[2], self.weights_.label_mask
-        return label_scores(network, mask, reading, batch.indptr, heads).argmax(axis=1)
+    def _tag_proba(self, reading, batch):
+        scores = tag_scores(self._kept()[2], reading, batch.indptr)
+        return softmax(scores.astype(np.float64), axis=1)
 
 
-def _score_reading(reading, batch, labeller):
+def _score_reading(reading, batch, *labellers):
     arcs = reading.arcs if np.isfinite(reading.arcs).all() else np.nan_to_num(reading.arcs)
-    return score_by_arcs(batch.indptr, arcs.astype(np.float64), labeller)
+    return score_by_arcs(batch.indptr, arcs.astype(np.float64), *labellers)

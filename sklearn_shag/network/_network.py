@@ -134,6 +134,7 @@ class Reading(NamedTuple):
     label_modifiers: np.ndarray  # (n_rows, label)
     label_heads: np.ndarray  # (n_rows, label), the root first in each sentence
     tags: np.ndarray  # (n_tokens,), the best ones; none if it knows no tags
+    encoded: np.ndarray  # (n_rows, n_hidden), what tags are told from
 
 
 def read(network, batch):
@@ -164,7 +165,8 @@ def read(network, batch):
             arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)
             tags, _ = linear(parameters.tags, vectors.encoded, begins)
             tags = tags.argmax(axis=1)[~tokens.are_roots()] if tags.size else np.arange(0)
-            found.append(Reading(arcs, vectors.label_modifiers, vectors.label_heads, tags))
+            of_labels = vectors.label_modifiers, vectors.label_heads
+            found.append(Reading(arcs, *of_labels, tags, vectors.encoded))
     return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
 
 
@@ -185,3 +187,11 @@ def label_scores(network, mask, reading, indptr, heads):
             )
     scores = scores if np.isfinite(scores).all() else np.nan_to_num(scores)
     return mask_scores(scores, heads, mask)
+
+
+def tag_scores(network, reading, indptr):
+    """Score all tags, (n_tokens, n_tags), of what was read."""
+    begins = indptr + np.arange(indptr.size)
+    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
+        scores, _ = linear(network.parameters.tags, reading.encoded, begins)
+    return np.nan_to_num(np.delete(scores, begins[:-1], axis=0))
