@@ -33,6 +33,7 @@ from sklearn_shag.network._network import (
     label_scores,
     make_network,
     read,
+    tag_scores,
 )
 from sklearn_shag.network._parameters import (
     ArcWeights,
@@ -439,11 +440,13 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     heads = np.concatenate([np.arange(n) for n in lengths])
     reading = read(network, Batch(codes, indptr))
     arcs, tags = reading.arcs, reading.tags
+    of_tags = tag_scores(network, reading, indptr)
     every = np.ones((2, 7), dtype=bool)
     labels = label_scores(network, every, reading, indptr, heads)
     assert arcs.dtype == np.float32
     assert labels.shape == (indptr[-1], 7)
     assert tags.max() < 5
+    assert_array_equal(of_tags.argmax(axis=1), tags)
     assert min(np.unique(labels.argmax(axis=1)).size, np.unique(tags).size) > 1
     begin = 0
     for s, n in enumerate(lengths):
@@ -454,6 +457,7 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
         again = label_scores(network, every, of_sentence, alone, heads[part])
         assert_array_equal(again, labels[part])
         assert_array_equal(of_sentence.tags, tags[part])
+        assert_array_equal(tag_scores(network, of_sentence, alone), of_tags[part])
         begin += n * (n + 1)
 
 
@@ -470,6 +474,7 @@ def test_prediction_is_what_is_trained(rng):
     labels = label_scores(network, every, reading, INDPTR, batch.heads)
     assert_allclose(labels, scores.labels, rtol=1e-10)
     assert_array_equal(reading.tags, scores.tags[rows].argmax(axis=1))
+    assert_allclose(tag_scores(network, reading, INDPTR), scores.tags[rows], rtol=1e-10)
 
 
 # Parameters
