@@ -39,6 +39,7 @@ from tests.estimators import (
     parameters,
     repeat,
     same,
+    without_relations,
 )
 from tests.loops import over
 
@@ -243,8 +244,10 @@ WEIGHTS = [None, [1, 2, 0.5, 3], [0, 1, 1, 0]]
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_labels_are_those_of_the_mean_of_logarithms(test, knowing, weights):
-    model, shares = frozen(knowing, weights=weights), weights or [1] * 4
+def test_labels_are_those_of_the_mean_of_logarithms(train, test, knowing, weights):
+    """Over those that know some."""
+    bare, shares = SpectralSHAG(2).fit(list(map(without_relations, train))), weights or [1] * 4
+    model = frozen([bare, *knowing], weights=weights and [2, *weights])
     asked = [k for k, share in enumerate(shares) if share]
     names = [knowing[k].labels_.tolist() for k in asked]
     parts = [knowing[k].predict_label_proba(test, test) for k in asked]
