@@ -152,7 +152,7 @@ class DummyParser(Parser):
             else:
                 of_sentence = _score_chain(self.strategy, stop - start)
             arcs.append(of_sentence.ravel())
-        return score_by_arcs(batch.indptr, np.concatenate(arcs), None)
+        return score_by_arcs(batch.indptr, np.concatenate(arcs))
 
 
 def _score_chain(strategy, n_tokens):

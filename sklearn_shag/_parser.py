@@ -250,9 +250,13 @@ class Parser(BaseEstimator, ABC):
         table = keep(self, (self.label_counts_, self.symbols_), tabulate_labels)
         return table, find_contexts(table, batch.codes, heads, batch.indptr)
 
-    def _labeller(self, batch):
-        """Say how to label given arcs of a chunk; None if no relations are known."""
-        return partial(self._label_arcs, batch) if self._has_labels else None
+    def _labellers(self, batch, **read):
+        """Say how to label given arcs of a chunk: `label` and `label_proba` of Scored, if any.
+
+        What a parser has read of the chunk, they need not read again.
+        """
+        both = (self._label_arcs, self._label_proba) if self._has_labels else ()
+        return [partial(label, batch, **read) for label in both]
 
     @property
     def _has_labels(self):

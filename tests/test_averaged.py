@@ -20,11 +20,15 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_shag import (
     EMSHAG,
     AveragedSHAG,
+    BiaffineParser,
+    CRFParser,
     DeterministicSHAG,
     SpectralSHAG,
+    Tagger,
     load_model,
     save_model,
 )
+from sklearn_shag.network import _biaffine
 from sklearn_shag.parsing import Scored
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests import oracles
@@ -35,6 +39,7 @@ from tests.estimators import (
     parameters,
     repeat,
     same,
+    without_relations,
 )
 from tests.loops import over
 
@@ -203,6 +208,210 @@ def test_a_member_without_mass_adds_nothing_to_a_mixture(fitted):
 @pytest.mark.parametrize("method", ["sample", "log_likelihood", "score_samples", "partial_fit"])
 def test_what_a_mixture_of_trees_has_not(method):
     assert not hasattr(AveragedSHAG(members()), method)
+
+
+# Labels and tags
+
+
+@pytest.fixture(scope="module")
+def knowing(english):
+    """Networks, which know other labels and tags, a linear model and a grammar."""
+    settings = {"hidden_layer_sizes": [8], "max_iter": 6, "tags": "upos", "calibrate": False}
+    few = [tree for tree in english[:150] if "ADV" not in tree.symbols]
+    return [
+        BiaffineParser(random_state=0, **settings).fit(english[:100]),
+        BiaffineParser(random_state=1, **settings).fit(few),
+        CRFParser(["upos", "form"], n_features=2**14, random_state=0).fit(english[:80]),
+        SpectralSHAG(2).fit(few),
+    ]
+
+
+def average_of_logs(names, parts, weights):
+    """Of each part one row of the probabilities of its names; names, and probabilities."""
+    union = sorted(set().union(*names))
+    products = []
+    for name in union:
+        of_name = [
+            row[known.index(name)] if name in known else 0.0
+            for known, row in zip(names, parts, strict=True)
+        ]
+        product = np.prod(np.maximum(of_name, 1e-6) ** (np.array(weights) / np.sum(weights)))
+        products.append(product if any(of_name) else 0.0)
+    return union, np.array(products) / np.sum(products)
+
+
+WEIGHTS = [None, [1, 2, 0.5, 3], [0, 1, 1, 0]]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_labels_are_those_of_the_mean_of_logarithms(train, test, knowing, weights):
+    """Over those that know some."""
+    bare, shares = SpectralSHAG(2).fit(list(map(without_relations, train))), weights or [1] * 4
+    model = frozen([bare, *knowing], weights=weights and [2, *weights])
+    asked = [k for k, share in enumerate(shares) if share]
+    names = [knowing[k].labels_.tolist() for k in asked]
+    parts = [knowing[k].predict_label_proba(test, test) for k in asked]
+    found, labels = model.predict_label_proba(test, test), model.predict_labels(test, test)
+    assert len(set(map(tuple, names))) > 1
+    for s, of_sentence in enumerate(found):
+        for token, row in enumerate(of_sentence):
+            of_token = [part[s][token] for part in parts]
+            union, expected = average_of_logs(names, of_token, [shares[k] for k in asked])
+            assert_allclose(row, expected, rtol=1e-10)
+            assert labels[s][token] == union[expected.argmax()]
+    assert model.labels_.tolist() == union
+    assert found[0].dtype == np.float64
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_parse_says_the_same_of_labels_and_tags(test, knowing, weights):
+    model, shares = frozen(knowing, weights=weights), weights or [1] * 4
+    heads, labels = model.predict(test), model.predict_labels(test)
+    assert same(labels, model.predict_labels(test, heads))
+    best = [model.labels_[p.argmax(axis=1)] for p in model.predict_label_proba(test)]
+    parsed = model.parse(test)
+    assert [list(tree.deprels) for tree in parsed] == [each.tolist() for each in labels]
+    assert [each.tolist() for each in best] == [each.tolist() for each in labels]
+    asked = [k for k in (0, 1) if shares[k]]
+    names = [knowing[k].tags_.tolist() for k in asked]
+    parts = [knowing[k]._score(knowing[k]._batch(test)).tag_proba() for k in asked]
+    expected = []
+    for of_token in zip(*parts, strict=True):
+        union, average = average_of_logs(names, of_token, [shares[k] for k in asked])
+        expected.append(union[average.argmax()])
+    assert [tag for tree in parsed for tag in tree.upos] == expected
+    assert model.tags_.tolist() == union
+    assert model.tag_column_ == "upos"
+
+
+def test_labels_and_tags_of_one_and_of_equal_members(test, knowing):
+    network, *_, grammar = knowing
+    expected = [tree.with_heads(None) for tree in network.parse(test)]
+    assert any(tree.upos != given.upos for tree, given in zip(expected, test, strict=True))
+    for members, weights in (
+        ([network], None),
+        ([*knowing[1:3], network, grammar], [0, 0, 0.2, 0]),
+        ([network] * 3, [1, 2, 5]),
+    ):
+        model = frozen(members, weights=weights)
+        assert same(model.predict_labels(test, test), network.predict_labels(test, test))
+        found = model.predict_label_proba(test, test)
+        for one, other in zip(found, network.predict_label_proba(test, test), strict=True):
+            # What is less than 1e-6 counts as much only where there are several.
+            assert_allclose(one, other, rtol=1e-12, atol=1e-4 if len(members) == 3 else 0)
+        parsed = model.parse(test)
+        assert [tree.upos for tree in parsed] == [tree.upos for tree in expected]
+        assert_array_equal(model.labels_, network.labels_)
+        assert_array_equal(model.tags_, network.tags_)
+
+
+def test_the_order_of_members_is_nothing(test, knowing):
+    one, other = frozen(knowing, weights=[1, 2, 3, 4]), frozen(knowing[::-1], weights=[4, 3, 2, 1])
+    both = (model.predict_label_proba(test, test) for model in (one, other))
+    for found, expected in zip(*both, strict=True):
+        assert_allclose(found, expected, rtol=1e-10)
+    assert one.parse(test) == other.parse(test)
+
+
+def test_what_one_member_does_not_know_others_may_say(english):
+    """Those with more weight, where all are sure."""
+    sure, other = (
+        FrozenEstimator(
+            DeterministicSHAG().fit([["A"]] * n, [DependencyTree(["A"], [0], deprels=[label])] * n)
+        )
+        for n, label in ((3, "x"), (1, "y"))
+    )
+    for weights, label in (([1.1, 1], "x"), ([1, 1.1], "y")):
+        model = AveragedSHAG([("one", sure), ("two", other)], weights=weights).fit([["A"]], [[0]])
+        assert model.labels_.tolist() == ["x", "y"]
+        assert model.predict_labels([["A"]])[0].tolist() == [label]
+    bare = FrozenEstimator(DeterministicSHAG().fit([["A"]], [[0]]))
+    model = AveragedSHAG([("bare", bare), ("one", sure)]).fit([["A"]], [[0]])
+    assert model.predict_label_proba([["A"]])[0].tolist() == [[1]]
+    assert model.set_params(weights=[1, 0]).labels_.size == 0
+    assert model.parse([["A"]])[0].deprels is None
+
+
+def test_what_no_member_thinks_possible_stays_so(test, knowing):
+    """Nothing but roots is a root, also after a correction."""
+    model = frozen(knowing[:3])
+    model.temperatures_, model.uniform_shares_ = np.array([1, 2.0]), np.array([0, 0.1])
+    for tree, found in zip(test, model.predict_label_proba(test, test), strict=True):
+        of_roots = found[:, model.labels_.tolist().index("root")]
+        assert_array_equal(of_roots > 0, tree.heads == 0)
+        assert_allclose(found.sum(axis=1), 1)
+
+
+def test_members_that_learned_another_column_have_no_say_in_tags(test, knowing):
+    network, linear = knowing[0], knowing[2]
+    other = clone(network).set_params(tags="xpos", max_iter=1).fit(test)
+    expected = [tree.upos for tree in network.parse(test)]
+    for members in ([network, other], [linear, network, other], [frozen([network, other]), other]):
+        model = frozen(members)
+        assert model.tag_column_ == "upos"
+        assert_array_equal(model.tags_, network.tags_)
+        assert [tree.upos for tree in model.parse(test)] == expected
+    assert frozen([linear]).tag_column_ is None
+    assert frozen([linear]).tags_.size == 0
+    tagged = make_pipeline(Tagger(max_iter=1, random_state=0), SpectralSHAG(2)).fit(test)
+    assert frozen([tagged]).tag_column_ is None
+
+
+def test_networks_read_sentences_once(test, knowing, monkeypatch):
+    """For marginals, labels and tags; probabilities of tags are for averages that parse."""
+    n_read, asked, read, proba = [], [], _biaffine.read, _biaffine._tag_proba
+
+    def count(network, batch, **options):
+        n_read.append(batch.indptr[-1])
+        return read(network, batch, **options)
+
+    monkeypatch.setattr(_biaffine, "read", count)
+    monkeypatch.setattr(_biaffine, "_tag_proba", lambda *args: asked.append(args) or proba(*args))
+    n_tokens = sum(map(len, test))
+    knowing[0].parse(test)
+    assert sum(n_read) == n_tokens
+    model = frozen(knowing)
+    model.predict(test)
+    assert not asked
+    assert sum(n_read) == 3 * n_tokens
+    model.parse(test)
+    assert asked
+    assert sum(n_read) == 5 * n_tokens
+
+
+# Seeds
+
+
+def test_of_seeds(train, test):
+    linear = CRFParser(["upos"], n_features=2**12, max_iter=2, calibrate=False)
+    model = AveragedSHAG.of_seeds(linear, 2, random_state=5, calibrate=False, decoder="mst")
+    assert (linear.random_state, model.decoder, model.calibrate) == (None, "mst", False)
+    members = [(f"seed{k}", clone(linear).set_params(random_state=5 + k)) for k in range(2)]
+    assert parameters(model) == parameters(AveragedSHAG(members, calibrate=False, decoder="mst"))
+    one, other = model.fit(train).estimators_
+    assert not same(one.predict_marginals(test), other.predict_marginals(test))
+    names = [name for name, _ in AveragedSHAG.of_seeds(linear).estimators]
+    assert names == ["seed0", "seed1", "seed2"]
+
+
+def test_of_seeds_sets_all_of_a_pipeline():
+    inner = AveragedSHAG([("linear", CRFParser(random_state=7)), ("grammar", SpectralSHAG())])
+    pipeline = make_pipeline(Tagger(), inner)
+    for k, (_, member) in enumerate(AveragedSHAG.of_seeds(pipeline).estimators):
+        seeds = {n: v for n, v in member.get_params().items() if n.endswith("random_state")}
+        assert seeds == {"tagger__random_state": k, "averagedshag__linear__random_state": k}
+    assert pipeline[0].random_state is None
+
+
+def test_of_seeds_refuses_what_has_none(train):
+    spectral = SpectralSHAG(2)
+    for estimator in (spectral, FrozenEstimator(CRFParser())):
+        with pytest.raises(ValueError, match="has no random_state: copies of it would be the same"):
+            AveragedSHAG.of_seeds(estimator)
+    with pytest.raises(ValueError, match="n_estimators == 0, must be >= 1"):
+        AveragedSHAG.of_seeds(CRFParser(), 0)
+    with pytest.raises(TypeError, match="random_state must be an instance of int"):
+        AveragedSHAG.of_seeds(CRFParser(), random_state=None)
 
 
 # Members of all kinds

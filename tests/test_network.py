@@ -450,23 +450,25 @@ def test_a_sentence_alone_is_as_in_a_text(rng):
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     codes = np.stack([rng.integers(0, high, indptr[-1]) for high in (6, 9, 5, 5)], axis=1)
     heads = np.concatenate([np.arange(n) for n in lengths])
-    reading = read(network, Batch(Codes(codes, SPELLINGS), indptr))
+    reading = read(network, Batch(Codes(codes, SPELLINGS), indptr), with_scores=True)
     arcs, tags = reading.arcs, reading.tags
     every = np.ones((2, 7), dtype=bool)
     labels = label_scores(network, every, reading, indptr, heads)
     assert arcs.dtype == np.float32
     assert labels.shape == (indptr[-1], 7)
     assert tags.max() < 5
+    assert_array_equal(reading.tag_scores[:, :5].argmax(axis=1), tags[:, 0])
     assert min(np.unique(labels.argmax(axis=1)).size, np.unique(tags).size) > 1
     begin = 0
     for s, n in enumerate(lengths):
         part, alone = slice(indptr[s], indptr[s + 1]), np.array([0, n])
         expected = arcs[begin : begin + n * (n + 1)]
-        of_sentence = read(network, Batch(Codes(codes[part], SPELLINGS), alone))
+        of_sentence = read(network, Batch(Codes(codes[part], SPELLINGS), alone), with_scores=True)
         assert_array_equal(of_sentence.arcs, expected)
         again = label_scores(network, every, of_sentence, alone, heads[part])
         assert_array_equal(again, labels[part])
         assert_array_equal(of_sentence.tags, tags[part])
+        assert_array_equal(of_sentence.tag_scores, reading.tag_scores[part])
         begin += n * (n + 1)
 
 
@@ -477,13 +479,14 @@ def test_prediction_is_what_is_trained(rng):
     rows = np.flatnonzero(~tokens.are_roots())
     heads = np.repeat(BEGINS[:-1], np.diff(INDPTR)) + batch.heads
     scores, _ = forward(network, tokens, (rows, heads), SILENCE)
-    reading = read(network, Batch(batch.codes, INDPTR))
+    reading = read(network, Batch(batch.codes, INDPTR), with_scores=True)
     assert_allclose(reading.arcs, scores.arcs, rtol=1e-10)
     every = np.ones((2, SIZES.n_labels), dtype=bool)
     labels = label_scores(network, every, reading, INDPTR, batch.heads)
     assert_allclose(labels, scores.labels, rtol=1e-10)
     for k, columns in enumerate((slice(0, 3), slice(3, 5))):
         assert_array_equal(reading.tags[:, k], scores.tags[rows, columns].argmax(axis=1))
+    assert_allclose(reading.tag_scores, scores.tags[rows], rtol=1e-10)
 
 
 # Parameters

@@ -81,7 +81,8 @@ def test_lemmas_that_are_known_come_first():
     weighted = collect_lemmas(columns, trees, tags, [1, 1, 5, 1])
     assert weighted["saw\tVERB"] == "saw"
     script = "lower\t0\t\t1\t"
-    found = choose_lemmas(columns, lemmas, ["saw", "Cats", "a"], ["VERB", "NOUN", "X"], [script] * 3)
+    forms, upos = ["saw", "Cats", "a"], ["VERB", "NOUN", "X"]
+    found = choose_lemmas(columns, lemmas, forms, upos, [script] * 3)
     assert found == ["see", "cat", "a"]  # the last has too few letters for the script
     alone = collect_lemmas(("lemma",), trees, [each[1:] for each in tags], [1, 1, 1, 1])
     assert alone == {"saw\t": "saw", "mats\t": "mat"}  # of two that are as frequent the first
@@ -97,7 +98,9 @@ def test_each_column_is_learned(fitted, english):
     assert (fitted.tag_column_, fitted.tags_.tolist()) == ("upos", fitted.tag_values_["upos"])
     assert "_" in fitted.tag_values_["feats"]  # to have no features is to have known ones
     assert "_" not in fitted.tag_values_["xpos"]
-    seen = Counter(edit_script(*p) for t in english[:300] for p in zip(t.forms, t.lemmas))
+    seen = Counter(
+        edit_script(*p) for t in english[:300] for p in zip(t.forms, t.lemmas, strict=True)
+    )
     assert fitted.tag_values_["lemma"] == sorted(each for each, n in seen.items() if n > 1)
     right = {}
     for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):

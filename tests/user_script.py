@@ -407,6 +407,7 @@ def parse(folder: Path) -> None:
 
     average = AveragedSHAG([("spectral", model), ("em", FrozenEstimator(em))], weights=[2, 1])
     assert_type(average.fit(train), AveragedSHAG)
+    assert_type(AveragedSHAG.of_seeds(em, 2, n_jobs=2), AveragedSHAG)
     assert_type(average.set_params(spectral__n_states=4, decoder="max_marginal"), AveragedSHAG)
     assert_type(average.get_params(), dict[str, Any])
     assert_type(average.estimators_, list[Any])

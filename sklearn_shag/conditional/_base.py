@@ -191,11 +191,11 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         """Encode the tags that are learned along; None if there are none."""
         return None
 
-    def _label_arcs(self, batch, heads):
-        return self._score_labels(batch, heads).argmax(axis=1)
+    def _label_arcs(self, batch, heads, **read):
+        return self._score_labels(batch, heads, **read).argmax(axis=1)
 
-    def _label_proba(self, batch, heads):
-        scores = self._score_labels(batch, heads).astype(np.float64)
+    def _label_proba(self, batch, heads, **read):
+        scores = self._score_labels(batch, heads, **read).astype(np.float64)
         return self._correct_labels(softmax(scores, axis=1))
 
     def score_arcs(self, X: Sentences) -> ObjectArray:

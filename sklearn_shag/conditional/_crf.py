@@ -300,7 +300,7 @@ class CRFParser(ArcParser):
         return Start(columns, vocabulary, templates, labels, weights)
 
     def _score_learned(self, start, weights, batch):
-        return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch), None)
+        return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch))
 
     def _learn(self, start, examples, chosen, validate, rng):
         """Learn weights of arcs, and then those of labels."""
@@ -331,7 +331,7 @@ class CRFParser(ArcParser):
         if rung:
             return None
         arcs = _score_all(self.weights_.arcs, self._kept()[1], batch)
-        scored = score_by_arcs(batch.indptr, arcs, self._labeller(batch))
+        scored = score_by_arcs(batch.indptr, arcs, *self._labellers(batch))
         return scored._replace(calibration=self._of_heads)
 
     def _score_labels(self, batch, heads):

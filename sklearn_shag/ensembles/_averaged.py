@@ -1,12 +1,16 @@
 """Averages of parsers: marginals of several, of any kind, decoded together."""
 
 import warnings
+from functools import partial
 from itertools import pairwise
-from typing import Any, Literal
+from numbers import Integral
+from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_scalar
 
 from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import Ensemble
@@ -18,19 +22,25 @@ from sklearn_shag.parsing import (
     learn_calibrations,
     solve,
 )
+from sklearn_shag.sequences import join_names
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray
 
+# What one member has never seen, or does not know, others may be sure of: no member may forbid it,
+# as the logarithm of 0 would, nor outvote all others by the logarithm of next to nothing.
+SMALLEST_PROBABILITY = 1e-6
+
 
 class AveragedSHAG(CalibratedMixin, Ensemble):
     r"""Average of parsers: soft voting for trees.
 
     The arc marginals of several parsers of any kind are averaged, and the best tree is found from
-    the averages. Members learn and parse each for itself: their symbols may differ, one may be a
-    pipeline that reads other columns, and one may have learned from other trees.
+    the averages. So are the logarithms of the probabilities of labels, and of learned tags. Members
+    learn and parse each for itself: their symbols and labels may differ, one may be a pipeline that
+    reads other columns, and one may have learned from other trees.
 
     Parameters
     ----------
@@ -70,8 +80,12 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     temperatures_, uniform_shares_ : ndarrays of shape (2,)
         How probabilities of heads and of their labels are corrected: 1 and 0 is not at all.
     labels_ : ndarray of shape (n_labels,), dtype object
-        The relations of arcs (str) that the first member knows that has a weight and knows any. It
-        labels arcs.
+        The relations of arcs (str) that members with a weight know, sorted.
+    tag_column_ : None or str
+        The column of tags that the first member has learned that has a weight and learned any. It
+        is tagged by the average of all members that have learned the same.
+    tags_ : ndarray of shape (n_tags,), dtype object
+        The tags that these members know, sorted.
 
     See Also
     --------
@@ -86,6 +100,10 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     mixture :math:`\sum_k w_k P_k(y \mid x)` of the members' distributions over the trees of a
     sentence, and that is what `conditional_log_likelihood` speaks of. It is no grammar: there is
     nothing to sample from, and sentences have no probability.
+
+    Labels of arcs are those with the largest :math:`\sum_k w_k \log p_k(l \mid h, m)`, over the
+    members that know any, and tags likewise. A probability below 1e-6 counts as 1e-6, so that what
+    a member does not know can be chosen if others are sure of it.
 
     It takes the time of its members, and little more than that.
 
@@ -140,43 +158,132 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @classmethod
+    def of_seeds(
+        cls, estimator: Any, n_estimators: int = 3, *, random_state: int = 0, **params: Any
+    ) -> Self:
+        """Make an average of copies of one estimator with different seeds.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A parser, or a pipeline that ends in one. It stays as it is.
+        n_estimators : int, default=3
+            How many copies; the first is "seed0".
+        random_state : int, default=0
+            The seed of the first, whatever the estimator has; that of each further one is larger
+            by 1. All parts of an estimator that have the parameter get the same.
+        **params
+            Further parameters of the average.
+
+        Returns
+        -------
+        estimator : AveragedSHAG
+            Not fitted.
+
+        Raises
+        ------
+        ValueError
+            If nothing in the estimator has the parameter `random_state`.
+
+        Examples
+        --------
+        >>> from sklearn_shag import AveragedSHAG, RefinedSHAG
+        >>> AveragedSHAG.of_seeds(RefinedSHAG(n_refinements=2), 2, n_jobs=2)
+        AveragedSHAG(estimators=[('seed0',
+                                  RefinedSHAG(n_refinements=2, random_state=0)),
+                                 ('seed1',
+                                  RefinedSHAG(n_refinements=2, random_state=1))],
+                     n_jobs=2)
+        """
+        check_scalar(n_estimators, "n_estimators", Integral, min_val=1)
+        check_scalar(random_state, "random_state", Integral, min_val=0)
+        names = clone(estimator).get_params()
+        names = [name for name in names if name.split("__")[-1] == "random_state"]
+        if not names:
+            raise ValueError(
+                f"This {type(estimator).__name__} has no random_state: copies of it would be the "
+                f"same. Give an estimator that has one, such as BiaffineParser."
+            )
+        seeds = range(random_state, random_state + n_estimators)
+        members = [clone(estimator).set_params(**dict.fromkeys(names, seed)) for seed in seeds]
+        return cls([(f"seed{k}", member) for k, member in enumerate(members)], **params)
+
     def _score(self, batch, rung=0):
         if rung:
             return None
-        averages, label, tags = 0, None, None
-        labelling, tagging = self._labelling_member(), self._tagging_member()
+        averages, members = 0, {}
         weights = self._member_weights(len(self.estimators_))
         for k in self._asked():
             # What crosses is seen to here, whatever the decoders of members.
             of_member = batch.of_member(k)._replace(crossing=None)
             score = self._parser_at(k)._score
-            scored, marginals = solve(score, _take_corrected, of_member)
+            members[k], marginals = solve(score, _take_corrected, of_member)
             averages = averages + weights[k] / weights.sum() * marginals
-            label = scored.label if k == labelling else label
-            tags = scored.tags if k == tagging else tags
-        return Scored(marginals=averages, label=label, tags=tags, calibration=self._of_heads)
+        scored = Scored(None, None, *self._labellers(batch, members=members))
+        if self.tag_column_ is not None:
+            tag_proba = partial(self._tag_proba, members)
+            scored = scored._replace(tags=lambda: tag_proba().argmax(axis=1), tag_proba=tag_proba)
+        return scored._replace(marginals=averages, calibration=self._of_heads)
 
-    def _tagging_member(self):
-        """The place of the first member that has a weight and learned tags, None if none has."""
-        asked = self._asked().tolist()
-        return next((k for k in asked if getattr(self._parser_at(k), "tag_column_", None)), None)
+    def _labelling(self):
+        """The places of the members that have a weight and know labels."""
+        return [k for k in self._asked() if self._parser_at(k)._has_labels]
+
+    def _tagging(self):
+        """The places of those that have learned the column of tags."""
+        columns = {k: getattr(self._parser_at(k), "tag_column_", None) for k in self._asked()}
+        first = next(filter(None, columns.values()), None)
+        return [k for k, column in columns.items() if column and column == first]
+
+    @property
+    def labels_(self) -> ObjectArray:
+        """The relations that members with a weight know, sorted."""
+        return join_names(self._parser_at(k).labels_ for k in self._labelling())
 
     @property
     def tag_column_(self) -> str | None:
-        """The column of tags that the member has learned that tags: the first that has any."""
-        place = self._tagging_member()
-        return None if place is None else self._parser_at(place).tag_column_
+        """The column of tags that is learned: that of the first member that has learned any."""
+        return next((self._parser_at(k).tag_column_ for k in self._tagging()), None)
 
     @property
     def tags_(self) -> ObjectArray:
-        """The tags that it knows."""
-        place = self._tagging_member()
-        if place is None:
-            return np.empty(0, dtype=object)
-        return self._parser_at(place).tags_
+        """The tags that the members know that have learned this column, sorted."""
+        return join_names(self._parser_at(k).tags_ for k in self._tagging())
 
-    def _label_proba(self, batch, heads):
-        return self._correct_labels(super()._label_proba(batch, heads))
+    def _label_arcs(self, batch, heads, members=None):
+        return self._average_labels(batch, heads, members).argmax(axis=1)
+
+    def _label_proba(self, batch, heads, members=None):
+        return self._correct_labels(self._average_labels(batch, heads, members))
+
+    def _average_labels(self, batch, heads, members):
+        """Average probabilities of labels; `members` have read the batch, or None."""
+        places = self._labelling()
+        if members is None:
+            found = [self._parser_at(k)._label_proba(batch.of_member(k), heads) for k in places]
+        else:
+            found = [members[k].label_proba(heads) for k in places]
+        return self._average(places, found, "labels_")
+
+    def _tag_proba(self, members):
+        places = self._tagging()
+        return self._average(places, [members[k].tag_proba() for k in places], "tags_")
+
+    def _average(self, places, found, names):
+        """Average the logarithms of probabilities of choices, which members have in `names`."""
+        if len(places) == 1:
+            return found[0]
+        weights = self._member_weights(len(self.estimators_))
+        union, means, possible = getattr(self, names), 0, False
+        for k, probabilities in zip(places, found, strict=True):
+            of_union = np.zeros((len(probabilities), union.size))
+            known = np.searchsorted(union, getattr(self._parser_at(k), names))
+            of_union[:, known] = probabilities
+            possible = possible | (of_union > 0)
+            logs = np.log(np.maximum(of_union, SMALLEST_PROBABILITY))
+            means = means + weights[k] / weights[places].sum() * logs
+        return softmax(np.where(possible, means, -np.inf), axis=1)
 
     def _learn(self, estimators, sentences, y, sample_weight):
         weights = np.ones(len(sentences)) if sample_weight is None else sample_weight

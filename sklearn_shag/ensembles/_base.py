@@ -22,7 +22,7 @@ from sklearn_shag.utils._param_validation import (
     check_sample_weight,
     fit_members_context,
 )
-from sklearn_shag.utils._typing import ArrayLike, ObjectArray
+from sklearn_shag.utils._typing import ArrayLike
 
 
 class ComposedParser(BaseComposition, Parser):
@@ -121,18 +121,7 @@ class ComposedParser(BaseComposition, Parser):
 
 
 class Ensemble(ComposedParser):
-    """Composed parser whose members learn each for itself.
-
-    The first member that has a weight and knows labels gives them.
-    """
-
-    @property
-    def labels_(self) -> ObjectArray:
-        """The relations that the member knows that labels arcs: the first that knows any."""
-        place = self._labelling_member()
-        if place is None:
-            return np.empty(0, dtype=object)
-        return self._parser_at(place).labels_
+    """Composed parser whose members learn each for itself."""
 
     @property
     def _needs_whole_trees(self):
@@ -226,24 +215,9 @@ class Ensemble(ComposedParser):
         """The places of the members that say something."""
         return range(len(self.estimators_))
 
-    def _label_arcs(self, batch, heads):
-        place = self._labelling_member()
-        return self._parser_at(place)._label_arcs(batch.of_member(place), heads)
-
-    def _label_proba(self, batch, heads):
-        place = self._labelling_member()
-        return self._parser_at(place)._label_proba(batch.of_member(place), heads)
-
     def _parser_at(self, place):
         """The fitted parser of a member, without what is around it."""
         return open_member(self.estimators_[place]).parser
-
-    def _labelling_member(self):
-        """The place of the first member that has a weight and knows labels, None if none does."""
-        weights = self._member_weights(len(self.estimators_))
-        members = map(open_member, self.estimators_)
-        rows = enumerate(zip(members, weights.tolist(), strict=True))
-        return next((k for k, (member, w) in rows if w and member.parser._has_labels), None)
 
 
 def _encode(member, sentences, indptr):

@@ -12,7 +12,7 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import Potentials, Scored, pack_grammar, packed_unit_grammar
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._estimators import open_member
-from sklearn_shag.utils._typing import ArrayLike
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
 
 def as_memory(operators, codes, indptr):
@@ -207,6 +207,14 @@ class ProductSHAG(Ensemble):
         self.verbose = verbose
 
     @property
+    def labels_(self) -> ObjectArray:
+        """The relations that the member knows that labels arcs: the first that knows any."""
+        place = self._labelling_member()
+        if place is None:
+            return np.empty(0, dtype=object)
+        return self._parser_at(place).labels_
+
+    @property
     def _deterministic(self):
         return all(open_member(member).parser._deterministic for _, member in self.estimators)
 
@@ -236,6 +244,21 @@ class ProductSHAG(Ensemble):
             )
         return opened
 
+    def _label_arcs(self, batch, heads):
+        place = self._labelling_member()
+        return self._parser_at(place)._label_arcs(batch.of_member(place), heads)
+
+    def _label_proba(self, batch, heads):
+        place = self._labelling_member()
+        return self._parser_at(place)._label_proba(batch.of_member(place), heads)
+
+    def _labelling_member(self):
+        """The place of the first member that has a weight and knows labels, None if none does."""
+        weights = self._member_weights(len(self.estimators_))
+        members = map(open_member, self.estimators_)
+        rows = enumerate(zip(members, weights.tolist(), strict=True))
+        return next((k for k, (member, w) in rows if w and member.parser._has_labels), None)
+
     def _score(self, batch, rung=0):
         """First with what has states, then without, and last all by what members fall back to."""
         parsers = [open_member(member).parser for member in self.estimators_]
@@ -264,7 +287,7 @@ class ProductSHAG(Ensemble):
             factors = list(compress(factors, alone))
         grammar, potentials = _multiply(factors, with_states, batch.indptr)
         prune = with_states[0].prune if with_states else 0.0
-        return Scored(grammar, potentials, self._labeller(batch), prune=prune)
+        return Scored(grammar, potentials, *self._labellers(batch), prune=prune)
 
 
 def _multiply(factors, with_states, indptr):

@@ -197,7 +197,7 @@ class OperatorMixin:
         if rung == len(grammars):
             return None
         potentials = Potentials(batch.indptr, batch.codes)
-        return Scored(grammars[rung], potentials, self._labeller(batch))
+        return Scored(grammars[rung], potentials, *self._labellers(batch))
 
 
 class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):

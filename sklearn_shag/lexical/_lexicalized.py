@@ -282,7 +282,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
             return None
         _, tables = self._kept()
         potentials = lexical_potentials(tables, batch.codes, batch.indptr)
-        return Scored(packed_unit_grammar(), potentials, self._labeller(batch))
+        return Scored(packed_unit_grammar(), potentials, *self._labellers(batch))
 
     def _kept(self):
         """The code of each known word, and the tables of probabilities."""

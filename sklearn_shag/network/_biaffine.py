@@ -7,6 +7,7 @@ from inspect import signature
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.special import softmax
 
 from sklearn_shag.conditional import ArcParser
 from sklearn_shag.encoding import collect_labels
@@ -286,7 +287,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
 
     def _score_learned(self, start, values, batch):
         network = make_network(start.sizes, values, start.vectors)
-        return _score_reading(read(network, batch), batch, None)
+        return _score_reading(read(network, batch), batch)
 
     def _learn(self, start, examples, chosen, validate, rng):
         return self._train(start, examples, chosen, rng, validate, self.n_iter_no_change)
@@ -294,31 +295,32 @@ class BiaffineParser(NetworkLearner, ArcParser):
     def _score(self, batch, rung=0):
         if rung:
             return None
-        reading = read(self._kept()[2], batch)
-        labeller = partial(self._label_read, reading, batch) if self._has_labels else None
-        scored = _score_reading(reading, batch, labeller)._replace(calibration=self._of_heads)
-        return scored._replace(tags=reading.tags[:, 0]) if self.tag_values_ else scored
+        reading = read(self._kept()[2], batch, with_scores=True)
+        labellers = self._labellers(batch, reading=reading)
+        scored = _score_reading(reading, batch, *labellers)._replace(calibration=self._of_heads)
+        if not self.tag_values_:
+            return scored
+        tag_proba = partial(_tag_proba, reading)
+        return scored._replace(tags=lambda: reading.tags[:, 0], tag_proba=tag_proba)
 
     def _predict_columns(self, X):
-        return (
-            super()._predict_columns(X)
-            if self.tagger_ is None
-            else self.tagger_._predict_columns(X)
-        )
+        tagger = super() if self.tagger_ is None else self.tagger_
+        return tagger._predict_columns(X)
 
     def _predict_parts(self, sentences, allowed):
         heads, labels, tags = super()._predict_parts(sentences, allowed)
         return heads, labels, tags if self.tagger_ is None else self._predict_columns(sentences)
 
-    def _score_labels(self, batch, heads):
+    def _score_labels(self, batch, heads, reading=None):
         network, mask = self._kept()[2], self.weights_.label_mask
-        return label_scores(network, mask, read(network, batch), batch.indptr, heads)
-
-    def _label_read(self, reading, batch, heads):
-        network, mask = self._kept()[2], self.weights_.label_mask
-        return label_scores(network, mask, reading, batch.indptr, heads).argmax(axis=1)
+        reading = read(network, batch) if reading is None else reading
+        return label_scores(network, mask, reading, batch.indptr, heads)
 
 
-def _score_reading(reading, batch, labeller):
+def _tag_proba(reading):
+    return softmax(np.nan_to_num(reading.tag_scores.astype(np.float64)), axis=1)
+
+
+def _score_reading(reading, batch, *labellers):
     arcs = reading.arcs if np.isfinite(reading.arcs).all() else np.nan_to_num(reading.arcs)
-    return score_by_arcs(batch.indptr, arcs.astype(np.float64), labeller)
+    return score_by_arcs(batch.indptr, arcs.astype(np.float64), *labellers)

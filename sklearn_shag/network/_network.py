@@ -134,9 +134,10 @@ class Reading(NamedTuple):
     label_modifiers: np.ndarray  # (n_rows, label)
     label_heads: np.ndarray  # (n_rows, label), the root first in each sentence
     tags: np.ndarray  # (n_tokens, n_columns), the best ones of each column that was learned
+    tag_scores: np.ndarray  # (n_tokens, n_tags), of none if they are not wanted
 
 
-def read(network, batch):
+def read(network, batch, with_scores=False):
     """Read sentences, each as if it were alone.
 
     Parameters
@@ -144,6 +145,8 @@ def read(network, batch):
     network : Network
     batch : Batch
         Codes of shape (n_tokens, n_columns).
+    with_scores : bool, default=False
+        Whether all scores of tags are wanted, and not the best ones alone.
 
     Returns
     -------
@@ -163,9 +166,11 @@ def read(network, batch):
             both = vectors.heads, vectors.modifiers
             arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)
             tags, _ = linear(parameters.tags, vectors.encoded, begins)
+            tags = tags[~tokens.are_roots()]
             best = [tags[:, columns].argmax(axis=1) for columns in tag_slices(network.sizes)]
-            best = np.array(best, dtype=np.int64).T.reshape(len(tags), -1)[~tokens.are_roots()]
-            found.append(Reading(arcs, vectors.label_modifiers, vectors.label_heads, best))
+            best = np.array(best, dtype=np.int64).T.reshape(len(tags), -1)
+            of_labels = vectors.label_modifiers, vectors.label_heads
+            found.append(Reading(arcs, *of_labels, best, tags if with_scores else tags[:, :0]))
     return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
 
 

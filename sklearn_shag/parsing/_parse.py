@@ -53,15 +53,17 @@ class Scored(NamedTuple):
     grammar: PackedGrammar | None = None
     potentials: Potentials | None = None
     label: Callable | None = None  # takes flat heads, returns the codes of the labels of their arcs
-    tags: np.ndarray | None = None  # (n_tokens,), codes
+    label_proba: Callable | None = None  # the same: probabilities, (n_tokens, n_labels)
+    tags: Callable | None = None  # returns the codes of the tags of tokens
+    tag_proba: Callable | None = None  # returns probabilities, (n_tokens, n_tags)
     marginals: np.ndarray | None = None  # (n_arcs,), in place of grammar and potentials
     calibration: Calibration = EXACT  # of marginals, once trees are found
     prune: float = 0.0  # of a grammar with refinements: below which marginal without them
 
 
-def score_by_arcs(indptr, arcs, label):
-    """What a parser knows that scores arcs, each by itself."""
-    return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), label)
+def score_by_arcs(indptr, arcs, *labellers):
+    """What a parser knows that scores arcs, each by itself, and perhaps labels them."""
+    return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), *labellers)
 
 
 def allow(potentials, allowed):
@@ -186,7 +188,7 @@ def list_heads(batch, _, heads):
 
 def list_parts(batch, scored, heads):
     """List heads, codes of labels and codes of tags of each sentence; None if not known."""
-    parts = [heads, None if scored.label is None else scored.label(heads), scored.tags]
+    parts = [heads, scored.label and scored.label(heads), scored.tags and scored.tags()]
     nothing = [None] * (batch.indptr.size - 1)
     lists = (nothing if part is None else list_heads(batch, None, part) for part in parts)
     return list(zip(*lists, strict=True))
