@@ -72,10 +72,12 @@ def test_formats(write, content, name):
 def test_words_are_all_in_front_of_the_numbers(write):
     """Also spaces, of any kind, and what looks like a number or a header."""
     words = [". .", "7", "at name@domain.com", "a\u00a0b", "\u3000", "3 p.m.", "x 1 y", "nan"]
-    for header in ([], [f"{len(words)} 2"]):
-        found, vectors = read_vectors(write([*header, *(f"{word} 1 2.5" for word in words)]))
-        assert found == words
-        assert vectors.tolist() == [[1, 2.5]] * len(words)
+    for ordered in (words, words[1:]):
+        for header in ([], [f"{len(ordered)} 2"]):
+            path = write([*header, *(f"{word} 1 2.5" for word in ordered)])
+            found, vectors = read_vectors(path)
+            assert found == ordered
+            assert vectors.tolist() == [[1, 2.5]] * len(ordered)
 
 
 def test_of_a_word_that_comes_twice_the_first_line_counts(write):
