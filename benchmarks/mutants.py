@@ -50,6 +50,7 @@ TESTS = {
     "parsing/_parse": ("tree_values", "scaled_chart", "chart", "lexicalized"),
     "parsing/_potentials": ("tree_values", "scaled_chart", "chart", "lexicalized"),
     "parsing/": ("viterbi", "chart", "scaled_chart", "product", "fast_chart", "partial"),
+    "features/_vectors": ("vectors",),
     "": ("model_files", "persistence", "fuzz_models"),
 }
 # Pairs of operators that a programmer may take for each other.

@@ -47,7 +47,7 @@ for _folder, _others in {
     "model_files": "utils treebank encoding sequences operators automata parsing _dummy learning "
     "lexical features conditional network ensembles induction",
     "cli": "utils treebank encoding sequences parsing datasets metrics inspection _parser _dummy "
-    "learning lexical conditional network ensembles induction model_files",
+    "learning lexical features conditional network ensembles induction model_files",
 }.items():
     ALLOWED[_folder] = set(_others.split())
 FOLDERS = sorted(ALLOWED)
@@ -120,7 +120,7 @@ def test_modules_are_short_and_few():
     paths = list(ROOT.rglob("*.py"))
     for path in paths:
         assert count_code_lines(path) <= 400, path
-    assert len(paths) <= 139
+    assert len(paths) <= 140
     assert len(list(ROOT.glob("*.py"))) == 4
 
 

@@ -52,7 +52,13 @@ from sklearn_shag.datasets import (
     make_sequences,
     make_treebank,
 )
-from sklearn_shag.features import DEFAULT_TEMPLATES, FeatureUse, FeatureWeight, LinearWeights
+from sklearn_shag.features import (
+    DEFAULT_TEMPLATES,
+    FeatureUse,
+    FeatureWeight,
+    LinearWeights,
+    read_vectors,
+)
 from sklearn_shag.inspection import (
     ApproximateDFA,
     ArcCalibrationDisplay,
@@ -207,6 +213,9 @@ def read_and_write(folder: Path) -> None:
     assert_type(read_horizontal([io.StringIO("Dogs bark\n")]), list[DependencyTree])
     assert_type(iter_horizontal(io.StringIO("Dogs bark\n")), Iterator[DependencyTree])
     assert_type(iter_conllu(load_english().filename), Iterator[DependencyTree])
+    (folder / "words.vec").write_text("1 2\ndogs 0.5 1\n")
+    vectors = read_vectors(folder / "words.vec", words={"Dogs"}, limit=10)
+    assert_type(vectors, tuple[list[str], NDArray[np.float32]])
     try:
         read_conllu(io.StringIO("Dogs bark\n"))
     except ConlluError as error:

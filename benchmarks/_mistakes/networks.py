@@ -90,7 +90,7 @@ MISTAKES = [
     ),
     Mistake(
         f"{PARSER}, embeddings='vectors.txt').fit({FEW})",
-        raises(ValueError, r"embeddings", r"mapping from words to vectors", r"gensim"),
+        raises(ValueError, r"embeddings", r"mapping from words to vectors", r"read_vectors"),
     ),
     Mistake(
         f"{PARSER}, embeddings=np.ones((5, 3))).fit({FEW})",

@@ -15,6 +15,9 @@ from sklearn_shag import __version__
 from sklearn_shag.utils._io import STANDARD
 from sklearn_shag.utils._messages import printable
 
+# Of a file of vectors: the most frequent words come first, and models hold all that are read.
+N_VECTORS = 200_000
+
 
 def main(argv=None, prog="sklearn-shag"):
     """Run the command line.
@@ -179,6 +182,9 @@ def _add_train(commands):
     help = """tags to be learned from words alone, so that the model parses text without any: by
     networks along with trees, for others by a tagger in front of them (default: tags are read)"""
     parser.add_argument("--tags", choices=["upos", "xpos"], help=help)
+    help = f"""vectors of words for networks and taggers: a file of text, possibly .gz, as word2vec,
+    fastText and GloVe write it, of which the first {N_VECTORS:,} are read (default: none)"""
+    parser.add_argument("--embeddings", metavar="FILE", help=help)
     help = """replace symbols, or the words that crf, biaffine and taggers read, that were seen less
     often by one rare symbol (default: 1, of words 2)"""
     parser.add_argument("--min-count", type=int, metavar="N", help=help)

@@ -16,8 +16,10 @@ from sklearn_shag.cli._evaluate import (
     print_json,
     require_some,
 )
+from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.ensembles import AveragedSHAG, make_parser_pipeline
+from sklearn_shag.features import read_vectors
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
 from sklearn_shag.lexical import LexicalizedSHAG
@@ -53,6 +55,7 @@ LEARNERS = {
     "crf": CRFParser(),
     "biaffine": BiaffineParser(),
 }
+OF_NEW_MODELS = ("model", "symbols", "columns", "tags", "embeddings", "min_count")
 N_NETWORKS = 3  # of an ensemble, beside a linear model
 
 
@@ -90,6 +93,14 @@ def _make_model(options):
         model, learner = _make_part(options.model, options, options.seed)
     learner.set_params(**dict(options.set))
     learner._validate_params()  # before anything is read
+    if options.embeddings is not None:
+        names = [name for name in model.get_params() if name.split("__")[-1] == "embeddings"]
+        if not names:
+            raise ValueError(
+                f"--embeddings is for networks: --model biaffine or ensemble, or with --tags a "
+                f"tagger in front of others. --model {options.model} has none."
+            )
+        model.set_params(**dict.fromkeys(names, read_vectors(options.embeddings, limit=N_VECTORS)))
     return model, learner
 
 
@@ -121,8 +132,7 @@ def _make_part(name, options, seed):
 
 def _load_model(options):
     """Load a model that is to learn more, and name the learner in it."""
-    given = {name: getattr(options, name) for name in ("model", "symbols", "columns", "tags")}
-    given["min_count"] = options.min_count
+    given = {name: getattr(options, name) for name in OF_NEW_MODELS}
     wrong = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
     if wrong:
         raise ValueError(
@@ -150,8 +160,8 @@ def train(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `min_count`,
-        `seed`, `max_iter`, `set`, pairs of a name and a value, and `n_jobs`.
+        With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
+        `min_count`, `seed`, `max_iter`, `set`, pairs of a name and a value, and `n_jobs`.
 
     Raises
     ------

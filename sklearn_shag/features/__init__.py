@@ -1,4 +1,4 @@
-"""Features of tokens and arcs: columns, templates, and hashed weights that learn."""
+"""Features of tokens and arcs: columns, templates, hashed weights that learn, given vectors."""
 
 from sklearn_shag.features._explanations import (
     FeatureUse,
@@ -15,5 +15,6 @@ from sklearn_shag.features._hashing import (
     trees_to_learn,
 )
 from sklearn_shag.features._templates import DEFAULT_TEMPLATES, Templates, compile_templates
+from sklearn_shag.features._vectors import read_vectors
 
-__all__ = ["DEFAULT_TEMPLATES", "FeatureUse", "FeatureWeight", "LinearWeights"]
+__all__ = ["DEFAULT_TEMPLATES", "FeatureUse", "FeatureWeight", "LinearWeights", "read_vectors"]

@@ -56,9 +56,10 @@ class BiaffineParser(NetworkLearner, ArcParser):
     embeddings : None, mapping, pair of words and vectors, or KeyedVectors, default=None
         Vectors of words that were learned elsewhere, from raw text for example: a mapping from
         words to vectors, a list of words and an array of shape (n_words, n_dimensions), or an
-        object that is used like those of gensim. Training leaves them as they are, so that words
-        it has not seen are read too. A word that there is none for is looked up in lower case.
-        Model files hold the vectors, but for this parameter None.
+        object that is used like those of gensim. :func:`~sklearn_shag.features.read_vectors` reads
+        files of them. Training leaves them as they are, so that words it has not seen are read
+        too. A word that there is none for is looked up in lower case. Model files hold the
+        vectors, but for this parameter None.
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees

@@ -68,7 +68,8 @@ class Tagger(TreeTransformer, NetworkLearner):
     min_count : int, default=2
         Forms, lemmas and affixes that were seen less often count as unknown.
     embeddings : None, mapping, pair of words and vectors, or KeyedVectors, default=None
-        Vectors of words that were learned elsewhere, as for :class:`BiaffineParser`.
+        Vectors of words that were learned elsewhere, as for :class:`BiaffineParser`;
+        :func:`~sklearn_shag.features.read_vectors` reads files of them.
     cv : int, cross-validation generator or iterable, default=5
         The folds of :meth:`fit_transform`. Those of an int are drawn at random.
     random_state : int, RandomState instance or None, default=None

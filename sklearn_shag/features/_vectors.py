@@ -1,0 +1,159 @@
+"""Vectors of words that were learned elsewhere, in files of text."""
+
+import re
+from array import array
+from collections.abc import Iterable
+from itertools import chain, islice, takewhile
+from math import isfinite, nan
+from numbers import Integral
+
+import numpy as np
+
+from sklearn_shag.treebank import ConlluError, iter_pieces
+from sklearn_shag.utils._io import expand_user
+from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._param_validation import HasMethods, Interval, validate_params
+from sklearn_shag.utils._typing import FilePath, SingleArray
+
+_HEADER = re.compile(r"\d+ ([1-9]\d{,8})")  # numbers of words and dimensions
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+_NOT_UTF8 = "this is not valid UTF-8; convert it, or, if it is a binary file, save vectors as text"
+
+
+@validate_params(
+    {
+        "words": [None, HasMethods("__iter__")],
+        "limit": [None, Interval(Integral, 1, None, closed="left")],
+    }
+)
+def read_vectors(
+    path: FilePath, *, words: Iterable[str] | None = None, limit: int | None = None
+) -> tuple[list[str], SingleArray]:
+    """Read vectors of words from a file of text, as word2vec, fastText and GloVe write them.
+
+    Each line is a word and its numbers, with a space or a tab between two. A first line with the
+    number of words and that of dimensions is passed over. Files are read line by line, and nothing
+    is in memory but what is returned.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        UTF-8, possibly compressed with gzip; ``-`` is standard input, ``~`` the home folder.
+    words : None or iterable of str, default=None
+        Which words to keep, and their lower-case forms, if the file has them. None keeps all.
+    limit : None or int, default=None
+        How many words of the file are looked at, from its beginning, where files mostly have the
+        most frequent ones. None is no limit.
+
+    Returns
+    -------
+    words : list of str
+        As they are in the file. Of a word that comes twice the first line counts.
+    vectors : float32 ndarray of shape (n_words, n_dimensions)
+        The vector of each of them.
+
+    Raises
+    ------
+    ValueError
+        If a line is no word with as many finite numbers as the others, the file is no text in
+        UTF-8, or none of the words is in it. The message names the file and the line.
+    TypeError
+        If `path` is no path, or `words` are no words.
+    OSError
+        If the file cannot be read.
+
+    See Also
+    --------
+    sklearn_shag.BiaffineParser : Takes the pair as `embeddings`.
+    sklearn_shag.Tagger : Does so too.
+
+    Notes
+    -----
+    A word may hold spaces, but what follows its last one is no number: else it could not be told
+    from a line with too many numbers.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from sklearn_shag.features import read_vectors
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.vec"
+    >>> _ = path.write_text("3 2\\nthe 0.5 -0.25\\ndogs 1 2\\ncats 1 1.5\\n")
+    >>> words, vectors = read_vectors(path)
+    >>> words, vectors.shape
+    (['the', 'dogs', 'cats'], (3, 2))
+
+    The words of trees alone, which takes less memory:
+
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> trees = [DependencyTree(["Dogs", "bark"])]
+    >>> read_vectors(path, words={form for tree in trees for form in tree.forms})[0]
+    ['dogs']
+    """
+    path = expand_user(path)
+    asked = None if words is None else _with_lower_case(words)
+    try:
+        found, vectors = _read(path, asked, limit)
+    except ConlluError as error:  # which names the file and the line, but is no error of CoNLL-U
+        raise ValueError(str(error)) from None
+    if not found:
+        what = "" if asked is None else " of the words that are asked for"
+        where = "" if limit is None else f" in its first {limit} lines"
+        raise ValueError(f"{printable(path)} has no vectors{what}{where}; is it the right file?")
+    return found, vectors
+
+
+def _with_lower_case(words):
+    words = words if isinstance(words, str) else list(words)
+    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise TypeError(
+            f"words must be a list or a set of str, or the like, got {shorten(words)}. Those of "
+            f"trees are {{form for tree in trees for form in tree.forms}}."
+        )
+    return {*words, *map(str.lower, words)}
+
+
+def _read(path, asked, limit):
+    lines = _iter_lines(path)
+    first = next(lines, (path, 1, "0 1"))  # an empty file is as one of no words
+    header = _HEADER.fullmatch(first[2])
+    n_dimensions = int(header[1]) if header else _count_numbers(first[2])
+    found, values = {}, array("f")
+    for place, number, line in islice(lines if header else chain([first], lines), limit):
+        word, *numbers = line.rsplit(" ", n_dimensions)
+        extra = " " in word and _NUMBER.fullmatch(word.rpartition(" ")[2])
+        if extra or len(numbers) < n_dimensions:
+            message = (
+                f"a word and a vector of size {n_dimensions} are expected, got {shorten(line)}"
+            )
+            raise ConlluError(place, number, message)
+        if word in found or (asked is not None and word not in asked):
+            continue
+        try:
+            row = array("f", map(float, numbers))
+        except ValueError:
+            row = [nan]
+        if not isfinite(sum(row)):
+            wrong = [text for text in numbers if not _NUMBER.fullmatch(text)] or numbers
+            message = f"the vector of {shorten(word)} must be finite numbers, got {shorten(wrong)}"
+            raise ConlluError(place, number, message)
+        found[word] = None
+        values += row
+    return list(found), np.frombuffer(values, dtype=np.float32).reshape(-1, n_dimensions)
+
+
+def _iter_lines(path):
+    """Yield each line that is not empty: its file, its number and its text."""
+    for piece in iter_pieces(path, b"\n"):
+        for number, line in enumerate(piece.text.split(b"\n"), start=piece.n_lines + 1):
+            try:
+                text = line.decode().replace("\t", " ").rstrip(" ")
+            except UnicodeDecodeError:
+                raise ConlluError(piece.path, number, _NOT_UTF8) from None
+            if text:
+                yield piece.path, number, text
+
+
+def _count_numbers(line):
+    """Count the numbers at the end of the first line; where there are none, one is missing."""
+    fields = reversed(line.split(" ")[1:])
+    return max(1, sum(1 for _ in takewhile(_NUMBER.fullmatch, fields)))
