@@ -141,13 +141,15 @@ def test_weights_are_averages(trees, monkeypatch):
 def test_columns_are_embedded_in_groups():
     names = ["form", "upos", "feats.Case", "suffix.2", "lemma", "prefix.1", "suffix.3", "shape"]
     values = {name: ["x"] * size for size, name in enumerate(names, start=1)}
-    sizes = list_sizes(values, [7, 5], 4, 3)
-    assert sizes[1:4] == ((7, 5), 4, 3)
+    sizes = list_sizes(values, [7, 5], 4, [3, 2])
+    assert sizes[1:4] == ((7, 5), 4, (3, 2))
     words, tags = sizes.groups
     assert words[:4] == ((0, 3, 4, 5, 6, 7), (4, 7, 8, 9, 10, 11), 0.3, 0.2)
     assert tags[:4] == ((1, 2), (5, 6), 1.0, 0.02)
     untagged = {name: values[name] for name in (names[0], *names[3:])}
-    forms, suffixes, prefixes = list_sizes(untagged, [7], 0, 0).groups
+    untagged["letters"] = []
+    forms, suffixes, prefixes, letters = list_sizes(untagged, [7], 0, []).groups
+    assert letters == ((6,), (2**14,), 0.5, 0.05, 64, False, True)
     assert forms[:4] == ((0, 2), (4, 8), 0.3, 0.3)
     assert suffixes[:4] == ((1, 4), (7, 10), 0.5, 0.05)
     assert prefixes[:4] == ((3, 5), (9, 11), 0.5, 0.05)

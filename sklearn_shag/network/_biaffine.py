@@ -272,7 +272,8 @@ class BiaffineParser(NetworkLearner, ArcParser):
             layers = tuple(self.hidden_layer_sizes)
             self._check_unchanged("hidden_layer_sizes", sizes.hidden, layers)
             learner = self if self.tagger_ is None else self.tagger_
-            self._check_unchanged("tags", tuple(learner.tag_values_), self._list_tag_columns())
+            both = map(_as_parameter, (learner.tag_values_, self._list_tag_columns()))
+            self._check_unchanged("tags", *both)
             parts = self.vocabulary_, self.labels_, self.tag_values_, sizes
             return Start(columns, *parts, *self.weights_[1:])
         sentences = [trees.sentences[s] for s in chosen]
@@ -316,6 +317,10 @@ class BiaffineParser(NetworkLearner, ArcParser):
         network, mask = self._kept()[2], self.weights_.label_mask
         reading = read(network, batch) if reading is None else reading
         return label_scores(network, mask, reading, batch.indptr, heads)
+
+
+def _as_parameter(columns):
+    return tuple(columns) if len(columns) > 1 else next(iter(columns), None)
 
 
 def _tag_proba(reading):

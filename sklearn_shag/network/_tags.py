@@ -113,7 +113,7 @@ def collect_tags(columns, tags, min_count):
         counts = Counter(value for of_sentence in tags for value in of_sentence[k])
         if not counts.keys() - {MISSING}:
             raise ValueError(
-                f"tags: the column {name!r} is to be learned, but no tree of X has values in it."
+                f"tags={name!r} is to be learned, but no tree of X has values in that column."
             )
         least = min_count if name == "lemma" else 1
         known = {value for value, count in counts.items() if count >= least}
