@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from sklearn.frozen import FrozenEstimator
 
-from sklearn_shag import BiaffineParser, Tagger, load_model, save_model
+from sklearn_shag import AveragedSHAG, BiaffineParser, Tagger, load_model, save_model
 from sklearn_shag.network._tags import (
     apply_script,
     choose_lemmas,
@@ -176,6 +177,41 @@ def test_other_columns_cost_the_trees_nothing(parser, english):
     for name, attribute in zip(COLUMNS, ("upos", "xpos", "feats", "lemmas"), strict=True):
         found = parser.predict_tags(english[200:220], column=name)
         assert [getattr(tree, attribute) for tree in parsed] == list(map(tuple, found))
+
+
+def test_averages_fill_in_all_columns(parser, english):
+    """By the mean of the logarithms of what the taggers of members say."""
+    test = english[200:230]
+    other = BiaffineParser(**parser.get_params() | {"random_state": 1}).fit(english[:180])
+    single = BiaffineParser(**parser.get_params() | {"tags": "upos"}).fit(english[:60])
+    members = [(f"m{k}", FrozenEstimator(each)) for k, each in enumerate((single, parser, other))]
+    average = AveragedSHAG(members, weights=[1, 1, 3]).fit([["X"]], [[0]])
+    parsed = average.parse(test)
+    for name in ("upos", "xpos", "feats"):
+        logs = {}
+        for weight, tagger in ((1, parser.tagger_), (3, other.tagger_)):
+            proba = tagger._tag_proba(tagger._batch(test))[name]
+            for value, of_value in zip(tagger.tag_values_[name], proba.T, strict=True):
+                logs.setdefault(value, {})[weight] = np.log(np.maximum(of_value, 1e-6))
+        values = sorted(logs)
+        sums = [sum(w * logs[v].get(w, np.log(1e-6)) for w in (1, 3)) for v in values]
+        expected = [values[best] for best in np.argmax(np.broadcast_arrays(*sums), axis=0)]
+        assert [tag for tree in parsed for tag in getattr(tree, name)] == expected, name
+    for tree in parsed:
+        for form, tag, lemma in zip(tree.forms, tree.upos, tree.lemmas, strict=True):
+            assert lemma == parser.tagger_.lemmas_.get(f"{form}\t{tag}", lemma)
+    alone = AveragedSHAG(members, weights=[0, 1, 0]).fit([["X"]], [[0]])
+    for tree, same in zip(alone.parse(test), parser.parse(test), strict=True):
+        assert tree.to_conllu() == same.to_conllu()
+
+
+def test_lemmas_alone_are_learned_by_the_tagger(english):
+    settings = {"hidden_layer_sizes": [8], "max_iter": 1, "calibrate": False, "random_state": 0}
+    model = BiaffineParser(tags="lemma", **settings).fit(english[:60])
+    assert (model.tag_column_, tuple(model.tagger_.tag_values_)) == (None, ("lemma",))
+    (tree,) = model.parse([["The", "tides"]])
+    assert tree.lemmas[0] == "the"
+    assert tree.upos is None
 
 
 def test_training_goes_on_without_the_tagger(parser, english):

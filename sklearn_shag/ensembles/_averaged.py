@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_scalar
@@ -18,6 +17,7 @@ from sklearn_shag.parsing import (
     MIN_SENTENCES,
     CalibratedMixin,
     Scored,
+    average_choices,
     correct,
     learn_calibrations,
     solve,
@@ -28,10 +28,6 @@ from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray
-
-# What one member has never seen, or does not know, others may be sure of: no member may forbid it,
-# as the logarithm of 0 would, nor outvote all others by the logarithm of next to nothing.
-SMALLEST_PROBABILITY = 1e-6
 
 
 class AveragedSHAG(CalibratedMixin, Ensemble):
@@ -274,16 +270,27 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         """Average the logarithms of probabilities of choices, which members have in `names`."""
         if len(places) == 1:
             return found[0]
-        weights = self._member_weights(len(self.estimators_))
-        union, means, possible = getattr(self, names), 0, False
-        for k, probabilities in zip(places, found, strict=True):
-            of_union = np.zeros((len(probabilities), union.size))
-            known = np.searchsorted(union, getattr(self._parser_at(k), names))
-            of_union[:, known] = probabilities
-            possible = possible | (of_union > 0)
-            logs = np.log(np.maximum(of_union, SMALLEST_PROBABILITY))
-            means = means + weights[k] / weights[places].sum() * logs
-        return softmax(np.where(possible, means, -np.inf), axis=1)
+        weights = self._member_weights(len(self.estimators_))[places]
+        choices = [getattr(self._parser_at(k), names) for k in places]
+        members = list(zip(weights, choices, found, strict=True))
+        return average_choices(getattr(self, names), members)
+
+    def _predict_parts(self, sentences, allowed):
+        heads, labels, tags = super()._predict_parts(sentences, allowed)
+        return heads, labels, self._predict_columns(sentences) or tags
+
+    def _predict_columns(self, sentences):
+        """Fill in what taggers within members have learned, those of the same columns together."""
+        taggers = {k: getattr(self._parser_at(k), "tagger_", None) for k in self._asked()}
+        columns = {k: tuple(tagger.tag_values_) for k, tagger in taggers.items() if tagger}
+        if not columns:
+            return {}
+        first, *_ = columns
+        places = [k for k, names in columns.items() if names == columns[first]]
+        weights = self._member_weights(len(self.estimators_))[places]
+        texts = [open_member(self.estimators_[k]).transform(sentences) for k in places]
+        members = [taggers[k] for k in places]
+        return taggers[first]._predict_together(members, weights, texts)
 
     def _learn(self, estimators, sentences, y, sample_weight):
         weights = np.ones(len(sentences)) if sample_weight is None else sample_weight

@@ -32,16 +32,21 @@ class BiaffineParser(NetworkLearner, ArcParser):
     ----------
     columns : "auto" or sequence of str, default="auto"
         What the parser reads of each token, as for :class:`CRFParser`; feats are read feature by
-        feature. If tags are learned, "auto" takes form, prefix, suffix and shape.
+        feature, and "letters" are all n-grams of two to five letters of the form, in lower case,
+        hashed. If tags are learned, "auto" takes form, prefix, suffix, shape and letters.
     hidden_layer_sizes : sequence of int, default=(100, 100)
         Of each recurrent layer the number of units per direction.
-    tags : None or {"upos", "xpos"}, default=None
-        A column to be learned along, for :meth:`predict_tags`. :meth:`parse` fills it in, in place
-        of tags that are there, and of symbols if these are the tags, or forms for want of tags.
+    tags : None, str or sequence of str, default=None
+        A column to be learned along, "upos", "xpos", "feats" or "lemma", or several of them, for
+        :meth:`predict_tags`. :meth:`parse` fills them in, in place of what is there, and of symbols
+        if these are the tags, or forms for want of tags. The first of several columns is learned
+        along with trees, which gain by it; by the others they would lose, so a :class:`Tagger` of
+        its own learns all of them, and is what fills them in.
     labels : bool, default=True
         Whether relations are learned.
-    dropout : float, default=0.2
-        How often an entry of a layer is 0 in training.
+    dropout : None or float, default=None
+        How often an entry of a layer is 0 in training. None takes 0.2 of less than 100,000 training
+        tokens, else 0.1.
     batch_size : "auto" or int, default="auto"
         About how many tokens a step sees, a root for each sentence included. "auto" takes 300 of
         less than 10,000 training tokens, 500 of less than 100,000, else 1000.
@@ -74,7 +79,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
     warm_start : bool, default=False
         Whether `fit` continues from the weights of the last one, with its columns, values, vectors
         of words, relations and tags, whatever the parameters say of them now; but layers and `tags`
-        must be the same. The steps of Adam begin anew.
+        must be the same. The steps of Adam begin anew, and `tagger_` stays as it is.
     calibrate : bool, default=True
         Whether to learn a correction under which probabilities mean what they say: of the heads
         with the probability 0.8 four in five are right. It is learned on trees that were not
@@ -107,10 +112,15 @@ class BiaffineParser(NetworkLearner, ArcParser):
         The known values of each column.
     labels_ : ndarray of shape (n_labels,), dtype object
         The relations of training, sorted; empty if the trees had none.
+    tag_values_ : dict of list of str
+        The values of the column that is learned along with trees, as :class:`Tagger` has them;
+        empty without any.
     tags_ : ndarray of shape (n_tags,), dtype object
-        The tags of training, sorted; empty if none are learned.
+        The same values; empty if none are learned.
     tag_column_ : None or str
         The column that they are of.
+    tagger_ : None or Tagger
+        What fills in several columns.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
     temperatures_, uniform_shares_ : ndarrays of shape (2,)
@@ -171,7 +181,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
         hidden_layer_sizes: Sequence[int] = (100, 100),
         tags: str | Sequence[str] | None = None,
         labels: bool = True,
-        dropout: float = 0.2,
+        dropout: float | None = None,
         batch_size: Literal["auto"] | int = "auto",
         max_iter: int | None = None,
         learning_rate_init: float = 5e-3,
@@ -223,7 +233,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
         ----------
         X : sequence of length n_sentences
             ``X[i]`` is a DependencyTree, or a sequence of symbols; of words if nothing but form,
-            prefix, suffix and shape is read.
+            prefix, suffix, shape and letters is read.
         y : None or sequence of length n_sentences, default=None
             ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
             or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
@@ -252,12 +262,16 @@ class BiaffineParser(NetworkLearner, ArcParser):
         """
         self._check_sizes()
         fitted = copy(self)._fit(X, y, sample_weight)  # of two fits both count, or none does
-        if len(self._list_tag_columns()) < 2:
+        if len(self._list_tag_columns()) == len(self._learned_along()):
             fitted.tagger_ = None
         elif not (self.warm_start and hasattr(self, "weights_")):
             fitted.tagger_ = self._make_tagger().fit(X, sample_weight=sample_weight)
         vars(self).update(vars(fitted))
         return self
+
+    def _learned_along(self):
+        """The column that is learned along with trees, if any: no lemmas, which are looked up."""
+        return [name for name in self._list_tag_columns() if name != "lemma"][:1]
 
     def _make_tagger(self):
         """Make what learns several columns: along with trees these would lose points."""
@@ -278,7 +292,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
             return Start(columns, *parts, *self.weights_[1:])
         sentences = [trees.sentences[s] for s in chosen]
         labels = [trees.labels[s] for s in chosen] if self.labels else []
-        columns = self._list_tag_columns()[:1]
+        columns = self._learned_along()
         tags = [read_tags(columns, sentence) for sentence in sentences]
         tag_values = collect_tags(columns, tags, self.min_count)
         return self._new_start(sentences, collect_labels(labels), tag_values, rng)
@@ -306,12 +320,11 @@ class BiaffineParser(NetworkLearner, ArcParser):
         return scored._replace(tags=lambda: reading.tags[:, 0], tag_proba=tag_proba)
 
     def _predict_columns(self, X):
-        tagger = super() if self.tagger_ is None else self.tagger_
-        return tagger._predict_columns(X)
+        return (self.tagger_ or super())._predict_columns(X)
 
     def _predict_parts(self, sentences, allowed):
         heads, labels, tags = super()._predict_parts(sentences, allowed)
-        return heads, labels, tags if self.tagger_ is None else self._predict_columns(sentences)
+        return heads, labels, self._predict_columns(sentences) if self.tagger_ else tags
 
     def _score_labels(self, batch, heads, reading=None):
         network, mask = self._kept()[2], self.weights_.label_mask

@@ -38,8 +38,8 @@ from sklearn_shag.utils._parallel import one_thread, progress
 from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, StrOptions
 from sklearn_shag.utils._typing import ObjectArray
 
-# What to do with how many training tokens: tokens of a batch, and passes.
-SCHEDULE = ((10_000, 300, 20), (100_000, 500, 16), (np.inf, 1000, 8))
+# What to do with how many training tokens: tokens of a batch, passes, and dropout.
+SCHEDULE = ((10_000, 300, 20, 0.2), (100_000, 500, 16, 0.2), (np.inf, 1000, 8, 0.1))
 
 
 class Start(NamedTuple):
@@ -66,7 +66,7 @@ class NetworkLearner(BaseEstimator):
     _parameter_constraints = {
         "columns": [list, tuple],
         "hidden_layer_sizes": [list, tuple],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "dropout": [None, Interval(Real, 0, 1, closed="left")],
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "max_iter": [None, Interval(Integral, 1, None, closed="left")],
         "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
@@ -153,7 +153,7 @@ class NetworkLearner(BaseEstimator):
     def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
         """Go over chosen examples; return weights, and the other attributes that were learned."""
         n_tokens = int(np.diff(examples.indptr)[chosen].sum())
-        _, batch_size, max_iter = next(row for row in SCHEDULE if n_tokens < row[0])
+        _, batch_size, max_iter, dropout = next(row for row in SCHEDULE if n_tokens < row[0])
         batch_size = batch_size if self.batch_size == "auto" else self.batch_size
         max_iter = max_iter if self.max_iter is None else self.max_iter
         trainer = Trainer(
@@ -161,7 +161,7 @@ class NetworkLearner(BaseEstimator):
             start.values,
             learning_rate=self.learning_rate_init,
             alpha=self.alpha,
-            dropout=self.dropout,
+            dropout=dropout if self.dropout is None else self.dropout,
             n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
             rng=np.random.default_rng(rng.randint(2**31)),
             vectors=start.vectors,

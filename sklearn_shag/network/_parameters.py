@@ -197,7 +197,9 @@ def initial_parameters(sizes, rng):
 # By the kinds of columns in a group: the standard deviation of its embeddings at first, and how
 # often a value is replaced in training. Affixes are groups of their own where there are no tags.
 TAG_GROUP, WORD_GROUP = (1.0, 0.02), (0.3, 0.2)
-FORM_GROUP, AFFIX_GROUP, LETTER_GROUP = (0.3, 0.3), (0.5, 0.05), (0.5, 0.05)
+FORM_GROUP, AFFIX_GROUP = (0.3, 0.3), (0.5, 0.05)
+# N-grams that training never has are to say nothing.
+LETTER_GROUP = (0.0, 0.05)
 # Of vectors that were learned elsewhere the standard deviation is made that.
 VECTOR_GROUP = (0.3, 0.2)
 

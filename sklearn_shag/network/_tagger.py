@@ -1,11 +1,13 @@
 """The network without arcs: a transformer that tags words, for parsers that see tags."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +21,7 @@ from sklearn_shag.encoding import (
     encode_columns,
 )
 from sklearn_shag.network._estimators import NetworkLearner
+from sklearn_shag.network._network import read, tag_slices
 from sklearn_shag.network._tags import (
     LEARNED,
     choose_lemmas,
@@ -27,6 +30,7 @@ from sklearn_shag.network._tags import (
     encode_tags,
     read_tags,
 )
+from sklearn_shag.parsing import average_choices, list_heads
 from sklearn_shag.treebank import (
     ATTRIBUTES,
     MISSING,
@@ -35,10 +39,12 @@ from sklearn_shag.treebank import (
     TreeTransformer,
     with_tags,
 )
-from sklearn_shag.utils._arrays import object_array
+from sklearn_shag.utils._arrays import in_chunks, object_array
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
+
+PIECE = 200  # sentences whose tags are averaged at once
 
 
 class Tagger(TreeTransformer, NetworkLearner):
@@ -49,14 +55,19 @@ class Tagger(TreeTransformer, NetworkLearner):
 
     Parameters
     ----------
-    tags : {"upos", "xpos"}, default="upos"
-        The column to be learned.
+    tags : str or sequence of str, default="upos"
+        The column to be learned, "upos", "xpos", "feats" or "lemma", or several of them. Features
+        are learned as whole values of their column. A lemma is the one that the form had most often
+        in training beside the same value of the first column; that of other forms is made by what
+        is taken away and put at both ends of the form, which is learned.
     columns : sequence of str, default=("form", "prefix", "suffix", "shape", "letters")
-        What is read of each token, as for :class:`BiaffineParser`, but neither tags nor features.
+        What is read of each token, as for :class:`BiaffineParser`, but neither tags, features nor
+        columns to be learned.
     hidden_layer_sizes : sequence of int, default=(100, 100)
         Of each recurrent layer the number of units per direction.
-    dropout : float, default=0.2
-        How often an entry of a layer is 0 in training.
+    dropout : None or float, default=None
+        How often an entry of a layer is 0 in training. None takes 0.2 of less than 100,000 training
+        tokens, else 0.1.
     batch_size : "auto" or int, default="auto"
         About how many tokens a step sees, as for :class:`BiaffineParser`.
     max_iter : None or int, default=None
@@ -83,10 +94,17 @@ class Tagger(TreeTransformer, NetworkLearner):
 
     Attributes
     ----------
+    tag_values_ : dict of list of str
+        Of each column that is learned the values of training, sorted; of lemmas the edits of forms,
+        their parts with tabs between them: "lower" or "kept" case, how many letters to take away at
+        the beginning and what to put there, the same at the end; or "whole" and the lemma.
     tags_ : ndarray of shape (n_tags,), dtype object
-        The tags of training, sorted.
+        Those of the first column.
     tag_column_ : str
-        The column that they are of.
+        The first column.
+    lemmas_ : dict of str to str
+        The known lemmas, by the form and the value of the first column, with a tab between them.
+        Empty if none are learned.
     vocabulary_ : dict of list of str
         The known values of each column, each affix with its length.
     weights_ : NetworkWeights
@@ -142,7 +160,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         columns: Sequence[str] = (*OF_WORDS, LETTERS),
         *,
         hidden_layer_sizes: Sequence[int] = (100, 100),
-        dropout: float = 0.2,
+        dropout: float | None = None,
         batch_size: Literal["auto"] | int = "auto",
         max_iter: int | None = None,
         learning_rate_init: float = 5e-3,
@@ -314,8 +332,8 @@ class Tagger(TreeTransformer, NetworkLearner):
         Returns
         -------
         trees : list of DependencyTree
-            With predicted tags in place of their column and of the symbols. All else stays, also in
-            :func:`~sklearn_shag.treebank.write_conllu`.
+            With predicted tags in place of their columns, and those of the first column in place of
+            the symbols. All else stays, also in :func:`~sklearn_shag.treebank.write_conllu`.
 
         Raises
         ------
@@ -350,7 +368,8 @@ class Tagger(TreeTransformer, NetworkLearner):
         Returns
         -------
         score : float
-            Of the tokens with a known tag, in [0, 1].
+            Of the tokens with a known tag, in [0, 1]. Where several columns are learned, all that
+            are known of a token have to be right.
 
         Raises
         ------
@@ -378,7 +397,30 @@ class Tagger(TreeTransformer, NetworkLearner):
         return float(weights @ is_right / weights.sum())
 
     def _predict_columns(self, X):
-        found = super()._predict_columns(X)
+        return self._make_lemmas(X, super()._predict_columns(X))
+
+    def _predict_together(self, taggers, weights, texts):
+        """Fill in columns by the mean of the log probabilities of taggers, of which it is one.
+
+        All have learned the same columns; the table of lemmas is its own. Each tagger reads a text,
+        made of the same sentences.
+        """
+        found = {name: [] for name in self.tag_values_}
+        for pieces in zip(*(in_chunks(text, PIECE) for text in texts), strict=True):
+            members = zip(taggers, weights, pieces, strict=True)
+            for name, tags in _average_tags(members).items():
+                found[name] += tags
+        return self._make_lemmas(texts[0], found)
+
+    def _tag_proba(self, batch):
+        """How probable the values of each column are, (n_tokens, n_values)."""
+        _, sizes, network = self._kept()
+        scores = np.nan_to_num(read(network, batch, with_scores=True).tag_scores.astype(float))
+        columns = zip(self.tag_values_, tag_slices(sizes), strict=True)
+        return {name: softmax(scores[:, places], axis=1) for name, places in columns}
+
+    def _make_lemmas(self, X, found):
+        """Put lemmas in the place of edits, if these are among the columns."""
         if "lemma" in found:
             sentences, words = check_sentences(X)
             forms = [getattr(s, "forms", w) for s, w in zip(sentences, words, strict=True)]
@@ -396,6 +438,22 @@ class Tagger(TreeTransformer, NetworkLearner):
         sentences, words = check_sentences(X)
         indptr = np.cumsum([0, *map(len, words)])
         return Batch(self._encode(sentences, words, indptr), indptr, sentences)
+
+
+def _average_tags(members):
+    """The best values of each column, of each sentence of a piece of text."""
+    parts = defaultdict(list)
+    for tagger, weight, piece in members:
+        batch = tagger._batch(piece)
+        for name, probabilities in tagger._tag_proba(batch).items():
+            values = np.array(tagger.tag_values_[name], dtype=object)
+            parts[name].append((weight, values, probabilities))
+    found = {}
+    for name, of_members in parts.items():
+        known = np.unique(np.concatenate([values for _, values, _ in of_members]))
+        best = average_choices(known, of_members).argmax(axis=1)
+        found[name] = list_heads(batch, None, known[best])
+    return found
 
 
 def _tag_fold(tagger, train, weights, test, name):

@@ -5,6 +5,7 @@ from sklearn_shag.parsing._calibration import (
     LARGEST_TEMPERATURE,
     MIN_SENTENCES,
     CalibratedMixin,
+    average_choices,
     learn_calibrations,
 )
 from sklearn_shag.parsing._chart import ChartResults, chart, over_chunks

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from sklearn_shag.parsing._chart import over_chunks
 from sklearn_shag.parsing._parse import EXACT, Calibration, calibrate, list_marginals, solve
@@ -14,6 +14,9 @@ from sklearn_shag.utils._typing import FloatArray
 # From so many sentences on there is something to learn from.
 MIN_SENTENCES = 20
 LARGEST_TEMPERATURE, LARGEST_SHARE = 10.0, 0.5
+# What one member has never seen, or does not know, others may be sure of: no member may forbid it,
+# as the logarithm of 0 would, nor outvote all others by the logarithm of next to nothing.
+SMALLEST_PROBABILITY = 1e-6
 
 
 class CalibratedMixin:
@@ -59,6 +62,32 @@ class CalibratedMixin:
             found = self._label_proba(batch, np.maximum(heads, 0))
         sizes = np.full(heads.size, found.shape[1])
         return of_heads, Answers(found.ravel(), sizes, labels, weights)
+
+
+def average_choices(known, members):
+    """Average what members say of the choices of tokens: the logarithms of their probabilities.
+
+    Parameters
+    ----------
+    known : ndarray of str of shape (n_known,)
+        All choices, sorted.
+    members : list of tuples
+        Of each member its weight, the choices that it knows, sorted, and their probabilities,
+        (n_tokens, n_choices).
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_tokens, n_known)
+        What has none in all members has none.
+    """
+    means, possible = 0.0, False
+    total = sum(weight for weight, *_ in members)
+    for weight, choices, probabilities in members:
+        of_known = np.zeros((len(probabilities), known.size))
+        of_known[:, np.searchsorted(known, choices)] = probabilities
+        possible = possible | (of_known > 0)
+        means = means + weight / total * np.log(np.maximum(of_known, SMALLEST_PROBABILITY))
+    return softmax(np.where(possible, means, -np.inf), axis=1)
 
 
 class Answers(NamedTuple):
