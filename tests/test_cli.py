@@ -52,6 +52,7 @@ from sklearn_shag.treebank import (
     iter_pieces,
     read_conllu,
     read_horizontal,
+    with_tags,
     write_conllu,
 )
 from sklearn_shag.utils import _parallel as _progress
@@ -344,9 +345,13 @@ class TestTrain:
         tokens, gold = tmp_path / "tokens.txt", tmp_path / "gold.conllu"
         tokens.write_text(text, encoding="utf-8")
         write_conllu([DependencyTree(tree.forms) for tree in trees], gold)
-        for options in (["--model", "biaffine"], ["--model", "single"]):
+        for tags, *options in (
+            ("upos", "--model", "biaffine"),
+            ("upos", "--model", "single"),
+            ("upos,xpos,feats,lemma", "--model", "biaffine", "--max-iter", "2"),
+        ):
             path, out = tmp_path / "model.npz", tmp_path / "out.conllu"
-            run("train", train, "-o", path, "--tags", "upos", *options)
+            run("train", train, "-o", path, "--tags", tags, *options)
             run("parse", path, tokens, "--input", "horizontal", "-o", out)
             parsed, model = read_conllu(out), load_model(path)
             expected = read_horizontal(tokens)
@@ -363,6 +368,7 @@ class TestTrain:
             assert_valid(out)
             assert all(tree.heads is not None and "_" not in tree.upos for tree in parsed)
             assert all("_" not in tree.deprels for tree in parsed)
+            assert all((tree.lemmas is not None) == ("lemma" in tags) for tree in parsed)
             assert [tree.forms for tree in parsed] == [tree.forms for tree in trees]
             of_file = [line for line in out.read_text().splitlines(True) if line[0] != "#"]
             assert run("parse", path, gold) == "".join(of_file)
@@ -794,6 +800,38 @@ class TestEvaluate:
             write_conllu(own, tmp_path / f"{name}.conllu")
         out = run("evaluate", tmp_path / "own.conllu", tmp_path / "copy.conllu")
         assert printed_scores(out).keys() == METRICS.keys() - {"CLAS"}
+
+    def test_columns_are_scored_where_both_have_some(self, run, test, tmp_path):
+        """By the words whose value is the same; AllTags where UPOS, XPOS and FEATS all are."""
+        gold, rng = read_conllu(test), np.random.default_rng(0)
+        names = {"upos": "UPOS", "xpos": "XPOS", "feats": "FEATS", "lemma": "Lemmas"}
+        attributes = {name: {"lemma": "lemmas"}.get(name, name) for name in names}
+        wrong = {name: [rng.random(len(tree)) < 0.2 for tree in gold] for name in names}
+
+        def spoil(k, tree):
+            values = {name: getattr(tree, attributes[name]) for name in names}
+            changed = {
+                name: ["wrong" if is_wrong else value for value, is_wrong in pairs]
+                for name in names
+                for pairs in [list(zip(values[name], wrong[name][k], strict=True))]
+            }
+            return with_tags(tree, changed)
+
+        write_conllu(list(map(spoil, *zip(*enumerate(gold), strict=True))), tmp_path / "s.conllu")
+        report = json.loads(run("evaluate", test, tmp_path / "s.conllu", "--json"))
+        expected = {name: 1 - np.concatenate(wrong[name]).mean() for name in names}
+        tags = [np.concatenate(wrong[name]) for name in ("upos", "xpos", "feats")]
+        expected["tags"] = 1 - np.logical_or.reduce(tags).mean()
+        for name, share in expected.items():
+            np.testing.assert_allclose(report[name]["score"], share)
+        out = run("evaluate", test, tmp_path / "s.conllu")
+        for name, shown in (names | {"tags": "AllTags"}).items():
+            assert re.search(rf"^{shown} +{100 * expected[name]:.2f} ", out, flags=re.MULTILINE)
+        bare = [DependencyTree(tree.forms, tree.heads, upos=tree.upos) for tree in gold]
+        write_conllu(bare, tmp_path / "bare.conllu")
+        report = json.loads(run("evaluate", test, tmp_path / "bare.conllu", "--json"))
+        assert report["upos"]["score"] == 1
+        assert not report.keys() & {"xpos", "feats", "tags", "lemma"}
 
     @pytest.mark.parametrize("options", [[], ["--ignore-punctuation"]], ids=str)
     def test_heads_that_are_not_known(self, run, test, files, tmp_path, options):
@@ -1515,6 +1553,8 @@ class TestErrors:
             (["--model", "words", "--set", "smoothing=4"], "Invalid parameter 'smoothing' for"),
             (["--model", "crf", "--min-count", "0"], "min_count"),
             (["--model", "biaffine", "--tags", "upos", "--columns", "xpos"], "words alone"),
+            (["--tags", "upos,upos"], "--tags upos,upos must name columns, none twice: upos, xpos"),
+            (["--tags", "deprel"], "--tags deprel must name columns, none twice: upos, xpos"),
             (
                 ["--tags", "upos", "--symbols", "xpos"],
                 "--symbols xpos is for models that read tags as symbols; leave it out of --tags",

@@ -10,7 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.metrics import align_heads, attachment_breakdown, is_punctuation, labeled_counts
-from sklearn_shag.treebank import MISSING, DependencyTree, fill_unknown, iter_conllu, list_sources
+from sklearn_shag.treebank import (
+    ATTRIBUTES,
+    MISSING,
+    DependencyTree,
+    fill_unknown,
+    iter_conllu,
+    list_sources,
+)
 from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._io import STANDARD
@@ -27,6 +34,8 @@ SCORES = {
     "label_accuracy": "label accuracy",
     "exact_match": "exact match",
 }
+# The same of the columns of words, all of them counted; "tags" are UPOS, XPOS and FEATS together.
+COLUMNS = {"upos": "UPOS", "xpos": "XPOS", "feats": "FEATS", "tags": "AllTags", "lemma": "Lemmas"}
 
 
 class Sentence(NamedTuple):
@@ -149,7 +158,10 @@ def _find_difference(true, parsed):
 class Counts(NamedTuple):
     """What is counted in some sentences."""
 
-    scores: dict[str, np.ndarray]  # (n_sentences, 2): above and below, such as right of all heads
+    # (n_sentences, 2): above and below, such as right of all heads
+    scores: dict[str, np.ndarray]
+    columns: dict[str, np.ndarray]  # the same of the values of columns
+    has_values: dict[str, np.ndarray]  # (2,): whether true and parsed sentences have any
     breakdown: dict[str, np.ndarray]  # (2, 2): right and all heads, to the left and to the right
     n_tokens: int
     n_unknown: int
@@ -163,9 +175,10 @@ def _count(gold, system, by, ignore):
     n_tokens = sum(map(len, gold))
     is_tagged = any(set(tree.symbols) != {MISSING} for tree in gold)
     has_labels = np.array([False, any(set(tree.deprels) != {MISSING} for tree in system)])
+    columns = _count_columns(gold, system)
     if all(tree.heads is None for tree in gold):
         scores = dict.fromkeys(SCORES, np.zeros((len(gold), 2)))
-        return Counts(scores, {}, n_tokens, n_tokens, False, is_tagged, has_labels)
+        return Counts(scores, *columns, {}, n_tokens, n_tokens, False, is_tagged, has_labels)
     gold, ignore = fill_unknown(gold), ignore if is_tagged else None
     starts = np.cumsum([0, *map(len, gold[:-1])])
     heads, counted, _ = align_heads(gold, system, None, ignore)
@@ -181,7 +194,28 @@ def _count(gold, system, by, ignore):
     symbols, *cells = attachment_breakdown(gold, system, by=by, ignore=ignore)
     breakdown = dict(zip(symbols, np.stack(cells, axis=1), strict=True))
     n_unknown = int(np.count_nonzero(heads.true == UNKNOWN))
-    return Counts(scores, breakdown, n_tokens, n_unknown, True, is_tagged, has_labels)
+    return Counts(scores, *columns, breakdown, n_tokens, n_unknown, True, is_tagged, has_labels)
+
+
+def _count_columns(gold, system):
+    """Count in every sentence the right values of columns; say which sides have some."""
+    right, has_values = {"tags": True}, {}
+    for name in COLUMNS.keys() - right.keys():
+        sides = [_read_column(trees, ATTRIBUTES[name]) for trees in (gold, system)]
+        has_values[name] = np.array([(values != MISSING).any() for values in sides])
+        right[name] = sides[0] == sides[1]
+        if name != "lemma":
+            right["tags"] = right["tags"] & right[name]
+    starts = np.cumsum([0, *map(len, gold[:-1])])
+    cells = {
+        name: np.transpose([of_name, np.ones(of_name.size)]) for name, of_name in right.items()
+    }
+    return {name: np.add.reduceat(cells[name], starts) for name in COLUMNS}, has_values
+
+
+def _read_column(trees, attribute):
+    columns = (getattr(tree, attribute) or (MISSING,) * len(tree) for tree in trees)
+    return np.array(list(chain.from_iterable(columns)), dtype=object)
 
 
 def _summarise(parts, gold, by, ignore):
@@ -205,6 +239,14 @@ def _summarise(parts, gold, by, ignore):
         for name in SCORES  # there may be no content words
         if name in ("uas", "exact_match") or (is_labeled and scores[name][:, 1].any())
     ]
+    kept = {name: scores[name] for name in kept}
+    has_values = {
+        name: np.any([part.has_values[name] for part in parts], axis=0).all()
+        for name in parts[0].has_values
+    }
+    has_values["tags"] = sum(has_values[name] for name in ("upos", "xpos", "feats")) > 1
+    for name in filter(has_values.get, COLUMNS):
+        kept[name] = np.concatenate([part.columns[name] for part in parts])
     breakdown = defaultdict(lambda: np.zeros((2, 2)))
     for part in parts:
         for symbol, cells in part.breakdown.items():
@@ -215,7 +257,7 @@ def _summarise(parts, gold, by, ignore):
         "unknown_tokens": sum(part.n_unknown for part in parts),
         "scored_tokens": n_scored,
         "punctuation": "scored" if ignore is None else "ignored",
-        **_resample({name: scores[name] for name in kept}),
+        **_resample(kept),
         "confidence": CONFIDENCE,
         "resamples": N_RESAMPLES,
         "breakdown": {
@@ -256,7 +298,7 @@ def _print(report):
         scored = f"{n_unknown} of them without true heads and left out, {scored}"
     print(f"{report['sentences']} sentences, {n_tokens} tokens, {scored}\n")
     print(f"{'':<15}{'score':>7}   {100 * report['confidence']:.0f} % interval")
-    for key, name in SCORES.items():
+    for key, name in (SCORES | COLUMNS).items():
         if key in report:
             score, low, high = (100 * value for value in report[key].values())
             print(f"{name:<15}{score:>7.2f}   {low:.2f} to {high:.2f}")

@@ -156,6 +156,7 @@ def _add_train(commands):
     examples:
       %(prog)s train.conllu -o model.npz
       %(prog)s train.conllu -o model.npz --tags upos
+      %(prog)s train.conllu -o model.npz --tags upos,xpos,feats,lemma
       %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
       %(prog)s train.conllu -o model.npz --model spectral --set n_states=6 --set smoothing=5
       %(prog)s more.conllu -o better.npz --continue linear.npz --max-iter 3
@@ -179,9 +180,10 @@ def _add_train(commands):
     help = """columns that crf, biaffine and ensemble read, such as upos,form,suffix
     (default: all with values)"""
     parser.add_argument("--columns", metavar="COLUMNS", help=help)
-    help = """tags to be learned from words alone, so that the model parses text without any: by
-    networks along with trees, for others by a tagger in front of them (default: tags are read)"""
-    parser.add_argument("--tags", choices=["upos", "xpos"], help=help)
+    help = """columns to be learned from words alone, such as upos or upos,xpos,feats,lemma, so that
+    the model parses text without any: by networks, for others by a tagger in front of them
+    (default: tags are read)"""
+    parser.add_argument("--tags", metavar="COLUMNS", help=help)
     help = f"""vectors of words for networks and taggers: a file of text, possibly .gz, as word2vec,
     fastText and GloVe write it, of which the first {N_VECTORS:,} are read (default: none)"""
     parser.add_argument("--embeddings", metavar="FILE", help=help)

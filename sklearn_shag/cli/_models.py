@@ -24,7 +24,7 @@ from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
 from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model, save_model
-from sklearn_shag.network import BiaffineParser, Tagger
+from sklearn_shag.network import LEARNED, BiaffineParser, Tagger
 from sklearn_shag.treebank import (
     MISSING,
     TokenFeature,
@@ -82,6 +82,11 @@ def _make_model(options):
             f"--symbols {options.symbols} is for models that read tags as symbols; leave it out of "
             f"--tags, and give --columns to {' and '.join(OF_COLUMNS)}."
         )
+    learned = [] if options.tags is None else options.tags.split(",")
+    if not set(learned) <= set(LEARNED) or len(set(learned)) < len(learned):
+        raise ValueError(
+            f"--tags {options.tags} must name columns, none twice: {', '.join(LEARNED)}."
+        )
     if options.model == "ensemble":
         networks = [
             (f"network{k}", _make_part("biaffine", options, options.seed + k)[0])
@@ -109,20 +114,21 @@ def _make_part(name, options, seed):
     counts = {} if options.min_count is None else {"min_count": options.min_count}
     n_jobs = None if options.model == "ensemble" else options.n_jobs  # it has members to share out
     learner = clone(LEARNERS[name]).set_params(n_jobs=n_jobs)
+    tags = options.tags and (options.tags.split(",") if "," in options.tags else options.tags)
     given = dict(counts) if name in OF_COLUMNS else {}
     if "random_state" in learner.get_params():
         given["random_state"] = seed
     if options.columns not in (None, "auto"):
         given["columns"] = options.columns.split(",")
     elif options.tags is not None and name == "crf":  # what text without tags has then
-        given["columns"] = [options.tags, "form", "suffix"]
+        given["columns"] = [options.tags.partition(",")[0], "form", "suffix"]
     if options.max_iter is not None:
         given["max_iter"] = options.max_iter
     learner.set_params(**given)
     if options.tags is not None and name == "biaffine":
-        return learner.set_params(tags=options.tags), learner
+        return learner.set_params(tags=tags), learner
     if options.tags is not None:
-        tagger = Tagger(options.tags, random_state=seed, n_jobs=n_jobs, **counts)
+        tagger = Tagger(tags, random_state=seed, n_jobs=n_jobs, **counts)
         return make_parser_pipeline(tagger, learner), learner
     if name in OF_COLUMNS:
         return learner, learner
