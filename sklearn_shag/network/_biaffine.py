@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import softmax
 
 from sklearn_shag.conditional import ArcParser
-from sklearn_shag.encoding import collect_labels
+from sklearn_shag.encoding import check_sentences, collect_labels
 from sklearn_shag.network._estimators import NetworkLearner, Start
 from sklearn_shag.network._network import label_scores, make_network, read
 from sklearn_shag.network._tagger import Tagger
@@ -261,8 +261,10 @@ class BiaffineParser(NetworkLearner, ArcParser):
             If sentences are left out since no projective tree with one root has their heads.
         """
         self._check_sizes()
+        has_tagger = len(self._list_tag_columns()) > len(self._learned_along())
+        X = check_sentences(X)[0] if has_tagger else X  # which may be read only once
         fitted = copy(self)._fit(X, y, sample_weight)  # of two fits both count, or none does
-        if len(self._list_tag_columns()) == len(self._learned_along()):
+        if not has_tagger:
             fitted.tagger_ = None
         elif not (self.warm_start and hasattr(self, "weights_")):
             fitted.tagger_ = self._make_tagger().fit(X, sample_weight=sample_weight)
