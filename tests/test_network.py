@@ -27,6 +27,7 @@ from sklearn_shag.network._layers import (
     with_roots,
 )
 from sklearn_shag.network._network import (
+    PART,
     Scores,
     backward,
     forward,
@@ -523,3 +524,18 @@ def test_where_parameters_start(rng):
     assert_allclose(arcs.bilinear @ arcs.bilinear.T, np.eye(100), atol=1e-5)
     for array in (arcs.head, arcs.near_head, arcs.near_modifier, parameters.vectors.bias):
         assert_array_equal(array, 0)
+
+
+def test_parts_of_what_is_read_hold_sentences(rng):
+    """Wherever the limits of parts fall: also where the last one falls into the last sentence."""
+    sizes = Sizes((Group((0,), (6,), 0.3, 0.2, width=4),), (3,), 0, (2,), arc=3)
+    network = make_network(sizes, initial_parameters(sizes, rng))
+    for n_tokens in (PART - 3, PART - 1, PART + 5):
+        indptr = np.array([0, 2, n_tokens])
+        codes = rng.integers(0, 6, (n_tokens, 1))
+        together = read(network, Batch(codes, indptr))
+        alone = [
+            read(network, Batch(codes[b:e], np.array([0, e - b]))) for b, e in pairwise(indptr)
+        ]
+        for whole, *parts in zip(together, *alone, strict=True):
+            assert_array_equal(whole, np.concatenate(parts))

@@ -152,14 +152,14 @@ def read(network, batch, with_scores=False):
     -------
     reading : Reading
     """
-    parameters, found, cuts = network.parameters, [], [0]
+    parameters, found, n_columns = network.parameters, [], len(network.sizes.n_tags)
     whole = with_roots(batch.codes, batch.indptr)
-    ends = whole.begins
+    ends, cuts = whole.begins, [0, batch.indptr.size - 1]
     if ends[-1] > PART:
-        cuts = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], PART))).tolist()
+        cuts = np.unique([*np.searchsorted(ends, np.arange(0, ends[-1], PART)), cuts[-1]]).tolist()
     # Weights of any size give trees: scores beyond the range are the largest, or say nothing.
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
-        for first, last in pairwise([*cuts, batch.indptr.size - 1]):
+        for first, last in pairwise(cuts):
             begins = ends[first : last + 1] - ends[first]
             tokens = whole._replace(codes=whole.codes[ends[first] : ends[last]], begins=begins)
             vectors, _ = encode(network, tokens, SILENCE, begins)
@@ -168,7 +168,7 @@ def read(network, batch, with_scores=False):
             tags, _ = linear(parameters.tags, vectors.encoded, begins)
             tags = tags[~tokens.are_roots()]
             best = [tags[:, columns].argmax(axis=1) for columns in tag_slices(network.sizes)]
-            best = np.array(best, dtype=np.int64).T.reshape(len(tags), -1)
+            best = np.array(best, dtype=np.int64).T.reshape(len(tags), n_columns)
             of_labels = vectors.label_modifiers, vectors.label_heads
             found.append(Reading(arcs, *of_labels, best, tags if with_scores else tags[:, :0]))
     return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
