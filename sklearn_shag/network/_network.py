@@ -170,7 +170,9 @@ def read(network, batch, with_scores=False):
             best = [tags[:, columns].argmax(axis=1) for columns in tag_slices(network.sizes)]
             best = np.array(best, dtype=np.int64).T.reshape(len(tags), n_columns)
             of_labels = vectors.label_modifiers, vectors.label_heads
-            found.append(Reading(arcs, *of_labels, best, tags if with_scores else tags[:, :0]))
+            if not with_scores:
+                tags = tags[:, :0].copy()  # a view would keep all of them
+            found.append(Reading(arcs, *of_labels, best, tags))
     return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
 
 
