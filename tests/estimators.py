@@ -149,7 +149,18 @@ REPRESENTATIVES = [
 ]
 TRANSFORMERS = {
     "token feature": TokenFeature("upos", ["xpos"], min_count=2),
-    "tagger": Tagger("upos", hidden_layer_sizes=[8], max_iter=2, cv=2, random_state=0),
+    "tagger": Tagger(
+        "upos", hidden_layer_sizes=[8], batch_size=100, max_iter=4, cv=2, random_state=0
+    ),
+    "tagger of columns": Tagger(
+        ["upos", "feats", "lemma"],
+        ["form", "suffix"],
+        hidden_layer_sizes=[8],
+        batch_size=100,
+        max_iter=4,
+        cv=2,
+        random_state=0,
+    ),
 }
 # Learners that see nothing of the trees but counts.
 COUNTING = {name: each for name, each in ESTIMATORS.items() if hasattr(each, "partial_fit")}

@@ -32,7 +32,7 @@ def test_this_release_has_a_file_of_every_estimator():
     """`python -m tests.model_files` makes them."""
     own = FOLDER / sklearn_shag.__version__
     assert {path.stem for path in FILES if path.parent == own} == set(SMALL)
-    assert sum(path.stat().st_size for path in own.iterdir()) < 500_000
+    assert sum(path.stat().st_size for path in own.iterdir()) < 550_000
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
