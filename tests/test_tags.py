@@ -134,6 +134,12 @@ def test_columns_that_are_partly_known(english):
         small(("upos", "xpos")).fit([part])
     with pytest.raises(ValueError, match="no known tags in the column upos or lemma"):
         model.score([DependencyTree(tree.forms)])
+    features = small("feats").fit(english[:60])
+    (found,) = features.predict_tags([tree])
+    assert features.score([tree]) == np.mean(found == np.array(tree.feats, dtype=object))
+    assert "_" in tree.feats
+    with pytest.raises(ValueError, match="no known tags in the column feats"):
+        features.score([DependencyTree(tree.forms)])
 
 
 def test_what_is_wrong_with_columns_is_said(english, fitted):

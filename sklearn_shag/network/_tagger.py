@@ -28,11 +28,11 @@ from sklearn_shag.network._tags import (
     collect_lemmas,
     collect_tags,
     encode_tags,
+    read_column,
     read_tags,
 )
 from sklearn_shag.parsing import average_choices, list_heads
 from sklearn_shag.treebank import (
-    ATTRIBUTES,
     MISSING,
     DependencyTree,
     Sentences,
@@ -382,10 +382,9 @@ class Tagger(TreeTransformer, NetworkLearner):
         weights = np.repeat(weights, list(map(len, sentences)))
         found, is_known, is_right = self._predict_columns(sentences), False, True
         for name, of_sentences in found.items():
-            given = [getattr(sentence, ATTRIBUTES[name], None) for sentence in sentences]
-            pairs = zip(sentences, given, strict=True)
-            true = [v for s, own in pairs for v in ([MISSING] * len(s) if own is None else own)]
-            known = (np.array(true, dtype=object) != MISSING) | (name == "feats")
+            true = [value for sentence in sentences for value in read_column(name, sentence)]
+            known = np.array(true, dtype=object) != MISSING
+            known |= name == "feats" and known.any()  # of tokens without features that is known
             is_known = is_known | known
             is_right = is_right & (~known | (np.concatenate(of_sentences) == true))
         weights = weights * is_known

@@ -74,17 +74,20 @@ def read_tags(columns, sentence):
     tags : tuple of tuples of str
         Of each column; of lemmas the edit scripts. ``_`` where there are none.
     """
-    return tuple(_read_column(name, sentence) for name in columns)
+    tags = []
+    for name in columns:
+        values = read_column(name, sentence)
+        if name == "lemma" and set(values) != {MISSING}:
+            pairs = zip(sentence.forms, values, strict=True)
+            values = (v if v == MISSING else edit_script(form, v) for form, v in pairs)
+        tags.append(tuple(values))
+    return tuple(tags)
 
 
-def _read_column(name, sentence):
+def read_column(name, sentence):
+    """List the values of a column of a sentence, ``_`` where there are none."""
     values = getattr(sentence, ATTRIBUTES[name], None)
-    if values is None:
-        return (MISSING,) * len(sentence)
-    if name == "lemma":
-        pairs = zip(sentence.forms, values, strict=True)
-        return tuple(MISSING if own == MISSING else edit_script(form, own) for form, own in pairs)
-    return tuple(values)
+    return (MISSING,) * len(sentence) if values is None else values
 
 
 def collect_tags(columns, tags, min_count):
