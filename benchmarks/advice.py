@@ -17,13 +17,14 @@ are none. Scores are those of test sets in percent, punctuation included, relati
 subtypes; seconds are CPU time of `fit`, without what calibration costs, which changes no tree.
 What the file of results holds is not measured again: a run that was interrupted goes on, and a
 parser that has changed is measured anew if its rows are deleted from the file. The tables have the
-attachment score of each parser, and that of the best one.
+attachment score of each parser, the mean of those draws that all have been measured on.
 """
 
 import argparse
 import json
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from _measure import RESULTS, Report, load, seconds_of
@@ -53,8 +54,8 @@ NETWORKS = [f"network {k}" for k in range(3)]
 AVERAGED = {*NETWORKS, "CRFParser", "Tagger, CRFParser"}
 
 
-def make_parsers(reads, seed):
-    """Parsers, by what the tables call them."""
+def make_parsers(reads, seed, memory):
+    """Parsers, by what the tables call them; pipelines share what their taggers do in a folder."""
     networks = {name: {"random_state": 10 * seed + k} for k, name in enumerate(NETWORKS)}
     em = EMSHAG(4, init="moments", smoothing=3)
     of_tags = {
@@ -83,8 +84,8 @@ def make_parsers(reads, seed):
         tagger = Tagger(random_state=seed)
         tagged = CRFParser(["upos", "form", "suffix"], random_state=seed)
         return {
-            "Tagger, RefinedSHAG": make_pipeline(tagger, of_tags["RefinedSHAG"]),
-            "Tagger, CRFParser": make_pipeline(tagger, tagged),
+            "Tagger, RefinedSHAG": make_pipeline(tagger, of_tags["RefinedSHAG"], memory=memory),
+            "Tagger, CRFParser": make_pipeline(tagger, tagged, memory=memory),
             **{name: BiaffineParser(tags="upos", **given) for name, given in networks.items()},
         }
     tags = {f"{name}, tags": parser for name, parser in of_tags.items()}
@@ -120,29 +121,47 @@ def measure(fit, trees):
     return parser, {"UAS": 100 * right.mean(), "LAS": 100 * las, "CPU s": seconds}
 
 
-def measure_parsers(name, reads, n_trees, seed):
-    """The rows of one draw."""
+def measure_parsers(name, reads, n_trees, seed, known):
+    """The rows of one draw, but for those of known parsers."""
     warnings.simplefilter("ignore")  # of columns without values, and of what has not converged
     place = {"treebank": name, "reads": reads, "trees": n_trees, "seed": seed}
     treebank, rows, fitted = load(name), [], {}
     train, test = draw_trees(treebank, reads, n_trees, seed), treebank.test
-    with threadpool_limits(1):
-        for called, parser in make_parsers(reads, seed).items():
+    with threadpool_limits(1), TemporaryDirectory() as memory:
+        for called, parser in make_parsers(reads, seed, memory).items():
+            if called in known and (called not in AVERAGED or "average" in known):
+                continue
             uncalibrated = {p: False for p in parser.get_params() if p.endswith("calibrate")}
             parser.set_params(**uncalibrated)
             fitted[called], row = measure(lambda p=parser: p.fit(train), test)
             rows.append({**place, "parser": called, **row})
+        if "average" in known:
+            return rows
         together = [model for called, model in fitted.items() if called in AVERAGED]
         _, row = measure(lambda: average(together), test)
     row["CPU s"] = sum(each["CPU s"] for each in rows if each["parser"] in AVERAGED)
-    return [*rows, {**place, "parser": "average", **row}]
+    rows.append({**place, "parser": "average", **row})
+    return [row for row in rows if row["parser"] not in known]
+
+
+def draw_of(row):
+    return row["treebank"], row["reads"], row["trees"], row["seed"]
+
+
+def group_by_draw(rows):
+    """The parsers that were measured on each draw."""
+    done = {}
+    for row in rows:
+        done.setdefault(draw_of(row), set()).add(row["parser"])
+    return done
 
 
 def tabulate(rows, reads):
-    """One table: means over seeds, and the networks' over networks."""
-    found = {}
+    """One table: means over draws that are complete, and the networks' over networks."""
+    found, done = {}, group_by_draw(rows)
+    n_parsers = len(make_parsers(reads, 0, None)) + 1
     for row in rows:
-        if row["reads"] != reads:
+        if row["reads"] != reads or len(done[draw_of(row)]) < n_parsers:
             continue
         parser = "BiaffineParser" if row["parser"].startswith("network") else row["parser"]
         place = row["treebank"].removeprefix("UD_"), row["trees"]
@@ -165,7 +184,7 @@ def main():
     rows = []
     if arguments.output.exists():
         rows = json.loads(arguments.output.read_text())["runs"]
-    done = {(row["treebank"], row["reads"], row["trees"], row["seed"]) for row in rows}
+    done = group_by_draw(rows)
     wanted = [
         (name, reads, n_trees, seed)
         for seed in range(3)  # each row once, before one has a second draw
@@ -175,9 +194,9 @@ def main():
         if (reads != "partial" or n_trees == str(WHOLE)) and (n_trees != "all" or seed == 0)
     ]
     tasks = [
-        delayed(measure_parsers)(name, reads, n_trees, seed)
-        for name, reads, n_trees, seed in wanted
-        if (name, reads, n_trees, seed) not in done
+        delayed(measure_parsers)(*draw, done.get(draw, set()))
+        for draw in wanted
+        if len(done.get(draw, ())) < len(make_parsers(draw[1], 0, None)) + 1
     ]
     report = Report("advice", arguments.output, runs=rows)
     for found in Parallel(arguments.n_jobs, return_as="generator_unordered")(tasks):
