@@ -70,6 +70,18 @@ MISTAKES = [
     ),
     Mistake(f"{PARSER}, tags=True).fit({FEW})", raises(ValueError, r"'tags'", r"'upos'")),
     Mistake(
+        f"{PARSER}, tags=['upos', 'deprel']).fit({FEW})",
+        raises(ValueError, r"tags must name columns", r"upos, xpos, feats, lemma"),
+    ),
+    Mistake(
+        f"{PARSER}, tags='upos').fit({FEW}).predict_tags(test, column='lemma')",
+        raises(ValueError, r"has learned the columns upos, and not 'lemma'"),
+    ),
+    Mistake(
+        f"{PARSER}, tags=['upos', 'lemma'], columns=['form', 'lemma']).fit({FEW})",
+        raises(ValueError, r"to be learned from words alone", r"lemma"),
+    ),
+    Mistake(
         f"{PARSER}, tags='upos').fit(read_conllu('untagged.conllu'))",
         raises(ValueError, r"tags='upos'", r"no tree of X has values"),
     ),
@@ -121,7 +133,10 @@ MISTAKES = [
     Mistake(f"{TRAIN} --set n_states=4", stops(r"'n_states'", r"BiaffineParser", r"'max_iter'")),
     Mistake(f"{TRAIN} --symbols upos", stops(r"--symbols upos", r"--columns to crf and biaffine")),
     Mistake(f"{TRAIN} --columns pos", stops(r"'pos'", r"upos")),
-    Mistake(f"{TRAIN} --tags pos", usage(r"'pos'", r"upos")),
+    Mistake(f"{TRAIN} --tags pos", stops(r"--tags pos", r"upos")),
+    Mistake(f"{TRAIN} --tags upos,upos", stops(r"--tags upos,upos", r"none twice")),
+    Mistake(f"{TRAIN} --embeddings none.vec", stops(r"none\.vec")),
+    Mistake(f"{TRAIN} --embeddings test.conllu", stops(r"test\.conllu", r"word and a vector")),
     Mistake(f"{TRAIN} --tags upos --columns upos", stops(r"from words alone", r"upos")),
     Mistake(
         "parse model.npz test.conllu --input horizontal",

@@ -183,8 +183,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         """Check that a parameter which training cannot go on without is that of the last fit."""
         if now != before:
             raise ValueError(
-                f"warm_start continues a fit with {name}={before!r}, but now {name}={now!r}. Leave "
-                f"it as it was."
+                f"warm_start continues a fit with {name}={before!r}, but now "
+                f"{name}={getattr(self, name)!r}. Leave it as it was."
             )
 
     def _encode_tags(self, trees, start):
