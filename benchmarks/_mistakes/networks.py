@@ -136,7 +136,7 @@ MISTAKES = [
     Mistake(f"{TRAIN} --tags pos", stops(r"--tags pos", r"upos")),
     Mistake(f"{TRAIN} --tags upos,upos", stops(r"--tags upos,upos", r"none twice")),
     Mistake(f"{TRAIN} --embeddings none.vec", stops(r"none\.vec")),
-    Mistake(f"{TRAIN} --embeddings test.conllu", stops(r"test\.conllu", r"word and a vector")),
+    Mistake(f"{TRAIN} --embeddings test.conllu", stops(r"test\.conllu:1", r"finite numbers")),
     Mistake(f"{TRAIN} --tags upos --columns upos", stops(r"from words alone", r"upos")),
     Mistake(
         "parse model.npz test.conllu --input horizontal",
