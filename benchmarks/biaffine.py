@@ -158,8 +158,9 @@ def report_columns(report, names):
         for column, attribute in COLUMNS.items():
             found = [value for tree in tagged for value in getattr(tree, attribute) or ()]
             true = [value for tree in treebank.test for value in getattr(tree, attribute) or ()]
-            right[column] = np.array(found, dtype=object) == true if found else np.bool_(True)
-            row[column] = 100 * right[column].mean() if found else "--"
+            right[column] = np.array(found, dtype=object) == true
+            is_learned = column in tagger.tag_values_
+            row[column] = 100 * right[column].mean() if is_learned else "--"
         row["AllTags"] = 100 * (right["upos"] & right["xpos"] & right["feats"]).mean()
         rows.append(row | {"CPU s": seconds, "sentences/s": len(treebank.test) / of_test})
         report.add("columns", rows)

@@ -1027,7 +1027,7 @@ class TestSeveralFiles:
     def test_a_test_set_among_the_training_files(self, files, train, test, tmp_path):
         """As in the folder of a treebank of Universal Dependencies."""
         process = start(
-            *("train", files / "xx_small-ud-*.conllu", "-o", tmp_path / "m"),
+            *("train", files / "xx_small-ud-*.conllu", "-o", tmp_path / "m", "--model", "single"),
             env=telling(),
             stdout=subprocess.PIPE,
         )

@@ -75,7 +75,9 @@ def test_other_symbols_are_refused(name, trees):
 
 TRAINED = {
     "CRF": CRFParser(["symbol"], n_features=2**10, random_state=0),
-    "network": BiaffineParser(["symbol"], hidden_layer_sizes=[8], max_iter=2, random_state=0),
+    "network": BiaffineParser(
+        ["symbol"], hidden_layer_sizes=[8], max_iter=2, dropout=0.1, random_state=0
+    ),
     "conditional": ConditionalSHAG(
         EMSHAG(2, init="moments", smoothing=1), max_iter=3, alpha=0.1, tol=0
     ),
