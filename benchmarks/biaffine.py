@@ -100,7 +100,7 @@ def score(parser, trees):
         [tree.heads == other.heads for tree, other in zip(trees, parsed, strict=True)]
     )
     scores = {"UAS": 100 * right.mean()}
-    if getattr(parser, "labels", True):
+    if parser.labels_.size:
         scores["LAS"] = 100 * labeled_attachment_score(trees, parsed)
     if parser.tag_column_ is not None:
         tags, true = (np.concatenate([tree.upos for tree in each]) for each in (parsed, trees))
@@ -156,9 +156,11 @@ def report_columns(report, names):
         tagged, of_test = seconds_of(lambda t=tagger, b=treebank: t.transform(b.test))
         row, right = {"treebank": name}, {}
         for column, attribute in COLUMNS.items():
-            found = [value for tree in tagged for value in getattr(tree, attribute) or ()]
-            true = [value for tree in treebank.test for value in getattr(tree, attribute) or ()]
-            right[column] = np.array(found, dtype=object) == true
+            columns = [
+                [getattr(tree, attribute) or ["_"] * len(tree) for tree in trees]
+                for trees in (tagged, treebank.test)
+            ]
+            right[column] = np.equal(*map(np.concatenate, columns))
             is_learned = column in tagger.tag_values_
             row[column] = 100 * right[column].mean() if is_learned else "--"
         row["AllTags"] = 100 * (right["upos"] & right["xpos"] & right["feats"]).mean()
