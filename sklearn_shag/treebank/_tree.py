@@ -1078,7 +1078,7 @@ def with_tags(tree, tags):
     if tree._source is not None:
 
         def edit(line, row):
-            cells = line.split("\t")
+            cells = line.split("\t", max(places) + 1)
             for place, value in zip(places, row, strict=True):
                 cells[place] = value
             return "\t".join(cells)
