@@ -49,9 +49,11 @@ class BiaffineParser(NetworkLearner, ArcParser):
         tokens, else 0.1.
     batch_size : "auto" or int, default="auto"
         About how many tokens a step sees, a root for each sentence included. "auto" takes 150 of
-        less than 10,000 training tokens, 500 of less than 100,000, else 1000.
+        less than 5,000 training tokens, 300 of less than 10,000, 500 of less than 100,000, else
+        1000.
     max_iter : None or int, default=None
-        How often training goes over the sentences. None takes 30, 16 or 8 by the same limits.
+        How often training goes over the sentences. None takes 30, 20, 16 or 8 by the same
+        limits.
     learning_rate_init : float, default=5e-3
         Of Adam, after some first steps; from there it falls to a fiftieth.
     alpha : float, default=0.0

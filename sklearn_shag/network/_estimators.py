@@ -39,7 +39,12 @@ from sklearn_shag.utils._param_validation import LARGEST, HasMethods, Interval, 
 from sklearn_shag.utils._typing import ObjectArray
 
 # What to do with how many training tokens: tokens of a batch, passes, and dropout.
-SCHEDULE = ((10_000, 150, 30, 0.2), (100_000, 500, 16, 0.2), (np.inf, 1000, 8, 0.1))
+SCHEDULE = (
+    (5_000, 150, 30, 0.2),
+    (10_000, 300, 20, 0.2),
+    (100_000, 500, 16, 0.2),
+    (np.inf, 1000, 8, 0.1),
+)
 
 
 class Start(NamedTuple):
