@@ -102,7 +102,7 @@ def score(parser, trees):
     scores = {"UAS": 100 * right.mean()}
     if parser.labels_.size:
         scores["LAS"] = 100 * labeled_attachment_score(trees, parsed)
-    if parser.tag_column_ is not None:
+    if getattr(parser, "tag_column_", None) is not None:
         tags, true = (np.concatenate([tree.upos for tree in each]) for each in (parsed, trees))
         scores["UPOS"] = 100 * np.mean(tags == true)
     return scores, len(trees) / seconds
