@@ -64,6 +64,13 @@ SMALL_NETWORK = BiaffineParser(hidden_layer_sizes=[4], max_iter=1)
 COMMANDS = ["demo", "train", "parse", "suggest", "evaluate"]
 
 
+def make_networks_small(monkeypatch):
+    """Let the command train networks and taggers in a moment."""
+    monkeypatch.setitem(_models.LEARNERS, "biaffine", SMALL_NETWORK)
+    small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
+    monkeypatch.setattr(_models, "Tagger", small)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, english):
     """A folder of treebank files and models, which no test changes."""
@@ -338,8 +345,9 @@ class TestTrain:
         assert list(map(parameters, steps)) == list(map(parameters, expected))
         assert steps[-1] is learner
 
-    def test_tokens_alone(self, run, fail, train, test, tmp_path):
+    def test_tokens_alone(self, run, fail, monkeypatch, train, test, tmp_path):
         """From tokens to complete CoNLL-U, by a tagger in front and by tags learned along."""
+        make_networks_small(monkeypatch)
         trees = read_conllu(test)
         text = "".join(" ".join(tree.forms) + "\n\n" for tree in trees)
         tokens, gold = tmp_path / "tokens.txt", tmp_path / "gold.conllu"
@@ -405,7 +413,7 @@ class TestTrain:
 
     def test_the_best_model_is_the_default(self, run, monkeypatch, train, tmp_path):
         """Which it is, and why, is said."""
-        monkeypatch.setitem(_models.LEARNERS, "biaffine", SMALL_NETWORK)
+        make_networks_small(monkeypatch)
         path = tmp_path / "model.npz"
         out = run("train", train, "-o", path, "--tags", "upos", "--seed", "3", "--max-iter", "1")
         model, trees = load_model(path), read_conllu(train)
@@ -1279,7 +1287,7 @@ class TestHelp:
             main([*filter(None, [command]), "--help"])
         examples = capsys.readouterr().out.split("\nexamples:\n")[1].rstrip("\n").splitlines()
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setitem(_models.LEARNERS, "biaffine", SMALL_NETWORK)
+        make_networks_small(monkeypatch)
         folder = tmp_path / "UD_English-EWT"
         folder.mkdir()
         for name, source in {
