@@ -124,6 +124,14 @@ def test_trees_get_all_columns(fitted):
     assert again.lemmas == tree.lemmas
 
 
+def test_sentences_may_come_one_by_one(fitted):
+    text = [["She", "closes", "the", "shutters", "."], ["He", "went"]]
+    for column in ("upos", "lemma"):
+        together = fitted.predict_tags(text, column)
+        for one, other in zip(fitted.predict_tags(iter(text), column), together, strict=True):
+            assert_array_equal(one, other)
+
+
 def test_columns_that_are_partly_known(english):
     """Unknown values teach nothing and are not scored; features that are not there are known."""
     tree = english[0]

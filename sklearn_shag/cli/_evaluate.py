@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics import align_heads, attachment_breakdown, is_punctuation, labeled_counts
 from sklearn_shag.treebank import (
-    ATTRIBUTES,
     MISSING,
     DependencyTree,
     fill_unknown,
@@ -201,7 +201,7 @@ def _count_columns(gold, system):
     """Count in every sentence the right values of columns; say which sides have some."""
     right, has_values = {"tags": True}, {}
     for name in COLUMNS.keys() - right.keys():
-        sides = [_read_column(trees, ATTRIBUTES[name]) for trees in (gold, system)]
+        sides = [_read_column(trees, name) for trees in (gold, system)]
         has_values[name] = np.array([(values != MISSING).any() for values in sides])
         right[name] = sides[0] == sides[1]
         if name != "lemma":
@@ -213,9 +213,8 @@ def _count_columns(gold, system):
     return {name: np.add.reduceat(cells[name], starts) for name in COLUMNS}, has_values
 
 
-def _read_column(trees, attribute):
-    columns = (getattr(tree, attribute) or (MISSING,) * len(tree) for tree in trees)
-    return np.array(list(chain.from_iterable(columns)), dtype=object)
+def _read_column(trees, name):
+    return np.array([value for tree in trees for value in read_column(tree, name)], dtype=object)
 
 
 def _summarise(parts, gold, by, ignore):

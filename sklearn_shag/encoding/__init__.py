@@ -33,6 +33,7 @@ from sklearn_shag.encoding._columns import (
     list_values,
     make_columns,
     name_of,
+    read_column,
     split_features,
 )
 from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, mix

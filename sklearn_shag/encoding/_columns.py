@@ -151,16 +151,16 @@ def _find_columns(sentences):
     """What there is in sentences that says something."""
     if not all(isinstance(sentence, DependencyTree) for sentence in sentences):
         return ("symbol",)
-    found = [n for n in _READ if any(set(_column(s, n)) != {MISSING} for s in sentences)]
-    same = any(all(s.symbols == _column(s, name) for s in sentences) for name in found)
+    found = [n for n in _READ if any(set(read_column(s, n)) != {MISSING} for s in sentences)]
+    same = any(all(s.symbols == read_column(s, name) for s in sentences) for name in found)
     suffix = ["suffix"] if "form" in found else []
     return (*([] if same else ["symbol"]), *found, *suffix)
 
 
-def _column(tree, name):
-    """A column of a file as the tree has it, without values if it does not."""
-    values = getattr(tree, ATTRIBUTES[name])
-    return (MISSING,) * len(tree) if values is None else values
+def read_column(sentence, name):
+    """A column of a file as a sentence has it, without values if it does not."""
+    values = getattr(sentence, ATTRIBUTES[name], None)
+    return (MISSING,) * len(sentence) if values is None else values
 
 
 def check_name(name, parameter="columns"):
@@ -278,7 +278,7 @@ def _require_trees(names, sentences):
 
 def _read(tree, source):
     """Read a column of a file, without values where the tree does not have it."""
-    values = _column(tree, "feats" if source == FEATURES else source)
+    values = read_column(tree, "feats" if source == FEATURES else source)
     return zip(values, tree.forms, strict=True) if source == "lemma" else values
 
 

@@ -19,6 +19,7 @@ from sklearn_shag.encoding import (
     Batch,
     check_sentences,
     encode_columns,
+    read_column,
 )
 from sklearn_shag.network._estimators import NetworkLearner
 from sklearn_shag.network._network import read, tag_slices
@@ -28,7 +29,6 @@ from sklearn_shag.network._tags import (
     collect_lemmas,
     collect_tags,
     encode_tags,
-    read_column,
     read_tags,
 )
 from sklearn_shag.parsing import average_choices, list_heads
@@ -382,7 +382,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         weights = np.repeat(weights, list(map(len, sentences)))
         found, is_known, is_right = self._predict_columns(sentences), False, True
         for name, of_sentences in found.items():
-            true = [value for sentence in sentences for value in read_column(name, sentence)]
+            true = [value for sentence in sentences for value in read_column(sentence, name)]
             known = np.array(true, dtype=object) != MISSING
             known |= name == "feats" and known.any()  # of tokens without features that is known
             is_known = is_known | known
@@ -396,7 +396,8 @@ class Tagger(TreeTransformer, NetworkLearner):
         return float(weights @ is_right / weights.sum())
 
     def _predict_columns(self, X):
-        return self._make_lemmas(X, super()._predict_columns(X))
+        sentences, _ = check_sentences(X)  # which may be read only once
+        return self._make_lemmas(sentences, super()._predict_columns(sentences))
 
     def _predict_together(self, taggers, weights, texts):
         """Fill in columns by the mean of the log probabilities of taggers, of which it is one.
@@ -418,11 +419,10 @@ class Tagger(TreeTransformer, NetworkLearner):
         columns = zip(self.tag_values_, tag_slices(sizes), strict=True)
         return {name: softmax(scores[:, places], axis=1) for name, places in columns}
 
-    def _make_lemmas(self, X, found):
+    def _make_lemmas(self, sentences, found):
         """Put lemmas in the place of edits, if these are among the columns."""
         if "lemma" in found:
-            sentences, words = check_sentences(X)
-            forms = [getattr(s, "forms", w) for s, w in zip(sentences, words, strict=True)]
+            forms = [getattr(sentence, "forms", sentence) for sentence in sentences]
             first = next(iter(found.values()))
             found["lemma"] = object_array(
                 [

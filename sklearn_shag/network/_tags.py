@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from sklearn_shag.encoding import encode_labels
-from sklearn_shag.treebank import ATTRIBUTES, MISSING
+from sklearn_shag.encoding import encode_labels, read_column
+from sklearn_shag.treebank import MISSING
 
 # Columns that can be learned.
 LEARNED = ("upos", "xpos", "feats", "lemma")
@@ -76,18 +76,12 @@ def read_tags(columns, sentence):
     """
     tags = []
     for name in columns:
-        values = read_column(name, sentence)
+        values = read_column(sentence, name)
         if name == "lemma" and set(values) != {MISSING}:
             pairs = zip(sentence.forms, values, strict=True)
             values = (v if v == MISSING else edit_script(form, v) for form, v in pairs)
         tags.append(tuple(values))
     return tuple(tags)
-
-
-def read_column(name, sentence):
-    """List the values of a column of a sentence, ``_`` where there are none."""
-    values = getattr(sentence, ATTRIBUTES[name], None)
-    return (MISSING,) * len(sentence) if values is None else values
 
 
 def collect_tags(columns, tags, min_count):

@@ -1070,6 +1070,7 @@ def with_tags(tree, tags):
         for name, values in tags.items()
     }
     places = [1 + _WRITTEN.index(attribute) for attribute in changes]  # after the ID
+    n_cuts = max(places) + 1
     rows = zip(*changes.values(), strict=True)
     for name in filter(changes.get, ("xpos", "upos")):
         old = getattr(tree, name)
@@ -1078,7 +1079,7 @@ def with_tags(tree, tags):
     if tree._source is not None:
 
         def edit(line, row):
-            cells = line.split("\t", max(places) + 1)
+            cells = line.split("\t", n_cuts)
             for place, value in zip(places, row, strict=True):
                 cells[place] = value
             return "\t".join(cells)
