@@ -180,7 +180,10 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         Raises
         ------
         ValueError
-            If nothing in the estimator has the parameter `random_state`.
+            If nothing in the estimator has the parameter `random_state`, `n_estimators` is below 1
+            or `random_state` below 0.
+        TypeError
+            If one of these two is no whole number.
 
         Examples
         --------
