@@ -203,6 +203,10 @@ class Parser(BaseEstimator, ABC):
         codes : int ndarray of shape (n_tokens,) or (n_tokens, n_columns), or a tuple of such
         """
 
+    def _list_sources(self):
+        """What is asked for vectors in context of the tokens of sentences as they are."""
+        return []
+
     @abstractmethod
     def _score(self, batch, rung=0):
         """Say what is known of a chunk of sentences, before any chart is asked.

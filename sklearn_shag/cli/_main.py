@@ -187,6 +187,7 @@ def _add_train(commands):
     help = f"""vectors of words for networks and taggers: a file of text, possibly .gz, as word2vec,
     fastText and GloVe write it, of which the first {N_VECTORS:,} are read (default: none)"""
     parser.add_argument("--embeddings", metavar="FILE", help=help)
+    _add_context(parser)
     help = """replace symbols, or the words that crf, biaffine and taggers read, that were seen less
     often by one rare symbol (default: 1, of words 2)"""
     parser.add_argument("--min-count", type=int, metavar="N", help=help)
@@ -302,6 +303,14 @@ def _help(function):
 def _add_model(parser):
     help = "model file, of the command train, or - for standard input"
     parser.add_argument("model", metavar="MODEL", help=help)
+    _add_context(parser)
+
+
+def _add_context(parser):
+    help = """a BERT-like transformer whose vectors of words in context networks and taggers read: a
+    folder with config.json, tokenizer.json and model.safetensors; a model that has learned with one
+    needs it again (default: none)"""
+    parser.add_argument("--context", metavar="FOLDER", help=help)
 
 
 def _add_files(parser, name, what, **options):

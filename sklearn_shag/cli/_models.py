@@ -19,7 +19,7 @@ from sklearn_shag.cli._evaluate import (
 from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.ensembles import AveragedSHAG, make_parser_pipeline
-from sklearn_shag.features import read_vectors
+from sklearn_shag.features import TransformerVectors, read_vectors
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
 from sklearn_shag.lexical import LexicalizedSHAG
@@ -98,15 +98,28 @@ def _make_model(options):
         model, learner = _make_part(options.model, options, options.seed)
     learner.set_params(**dict(options.set))
     learner._validate_params()  # before anything is read
+    names = [name for name in model.get_params() if name.split("__")[-1] == "embeddings"]
+    wanted = {"--embeddings": options.embeddings, "--context": options.context}
+    wanted = [name for name, value in wanted.items() if value is not None]
+    if wanted and not names:
+        raise ValueError(
+            f"{' and '.join(wanted)}: vectors are for networks, --model biaffine or ensemble, or "
+            f"with --tags a tagger in front of others. --model {options.model} has none."
+        )
+    given = [open_context(options)]
     if options.embeddings is not None:
-        names = [name for name in model.get_params() if name.split("__")[-1] == "embeddings"]
-        if not names:
-            raise ValueError(
-                f"--embeddings is for networks: --model biaffine or ensemble, or with --tags a "
-                f"tagger in front of others. --model {options.model} has none."
-            )
-        model.set_params(**dict.fromkeys(names, read_vectors(options.embeddings, limit=N_VECTORS)))
+        given.append(read_vectors(options.embeddings, limit=N_VECTORS))
+    given = tuple(vectors for vectors in given if vectors is not None)
+    if given:
+        model.set_params(**dict.fromkeys(names, given if len(given) > 1 else given[0]))
     return model, learner
+
+
+def open_context(options):
+    """Open the transformer that gives vectors in context, if one is named."""
+    if options.context is None:
+        return None
+    return TransformerVectors(options.context, n_jobs=options.n_jobs).fit()
 
 
 def _make_part(name, options, seed):
@@ -144,7 +157,7 @@ def _load_model(options):
         raise ValueError(
             f"--continue goes on with a model as it is; leave out {' and '.join(wrong)}."
         )
-    model = load_model(options.continue_)
+    model = load_model(options.continue_, embeddings=open_context(options))
     learner = open_member(model).parser
     names = learner.get_params(deep=False)
     if "warm_start" not in names:
@@ -167,7 +180,8 @@ def train(options):
     ----------
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
-        `min_count`, `seed`, `max_iter`, `set`, pairs of a name and a value, and `n_jobs`.
+        `context`, `min_count`, `seed`, `max_iter`, `set`, pairs of a name and a value, and
+        `n_jobs`.
 
     Raises
     ------
@@ -230,7 +244,7 @@ def open_parser(options, files):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model` and `n_jobs`.
+        With `model`, `context` and `n_jobs`.
     files : list of str
         Which are read next.
 
@@ -245,7 +259,7 @@ def open_parser(options, files):
     """
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
-    opened = open_member(load_model(options.model))
+    opened = open_member(load_model(options.model, embeddings=open_context(options)))
     if not isinstance(opened.parser, Parser):
         raise ValueError(
             f"{options.model} holds a {type(opened.parser).__name__}, which cannot parse; give a "
@@ -355,7 +369,7 @@ def suggest(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `file`, `number`, `by`, `output`, `json` and `n_jobs`.
+        With `model`, `context`, `file`, `number`, `by`, `output`, `json` and `n_jobs`.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sklearn_shag.cli._evaluate import require_some
 from sklearn_shag.cli._models import check_output, open_parser, verbosity
+from sklearn_shag.encoding import asked_once
 from sklearn_shag.parsing import allow_kept_heads, head_probabilities
 from sklearn_shag.treebank import (
     CONLLU,
@@ -82,9 +83,10 @@ class PieceParser(NamedTuple):
         transform, parser = self.opened
         # Of what steps before the parser change, tags are written, and symbols are not.
         trees = transform(trees)
-        parsed = parser.parse(trees, keep_heads=self.keep_heads)
-        if self.confidence:
-            parsed = _add_confidence(parser, trees, parsed, self.keep_heads)
+        with asked_once(parser._list_sources(), trees):
+            parsed = parser.parse(trees, keep_heads=self.keep_heads)
+            if self.confidence:
+                parsed = _add_confidence(parser, trees, parsed, self.keep_heads)
         return [text.encode() for text in format_trees(parsed)]
 
     def _parse_alone(self, path, line, tree):
@@ -106,8 +108,8 @@ def parse(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `model`, `file`, `input`, `output`, `decoder`, `keep_heads`, `confidence`, `on_error`,
-        `max_tokens` and `n_jobs`.
+        With `model`, `context`, `file`, `input`, `output`, `decoder`, `keep_heads`, `confidence`,
+        `on_error`, `max_tokens` and `n_jobs`.
 
     Raises
     ------

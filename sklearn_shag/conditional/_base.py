@@ -113,7 +113,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         chosen, held_out = set_aside(trees.kept.size, fraction, rng)
         start = self._start(trees, chosen, rng)
         examples = Examples(
-            encode_columns(start.columns, trees.sentences, trees.indptr),
+            self._encode_trees(trees, start),
             trees.indptr,
             trees.heads,
             encode_labels(trees.labels, start.labels),
@@ -186,6 +186,10 @@ class ArcParser(CalibratedMixin, ConditionalParser):
                 f"warm_start continues a fit with {name}={before!r}, but now "
                 f"{name}={getattr(self, name)!r}. Leave it as it was."
             )
+
+    def _encode_trees(self, trees, start):
+        """Encode what the parser reads of trees."""
+        return encode_columns(start.columns, trees.sentences, trees.indptr)
 
     def _encode_tags(self, trees, start):
         """Encode the tags that are learned along; None if there are none."""

@@ -36,6 +36,7 @@ from sklearn_shag.encoding._columns import (
     read_column,
     split_features,
 )
+from sklearn_shag.encoding._context import ask, asked_once, name_source, split_embeddings
 from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, mix
 from sklearn_shag.encoding._sentences import (
     EncodedTrees,

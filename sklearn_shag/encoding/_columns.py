@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding._context import ContextVectors
 from sklearn_shag.encoding._letters import Spellings, spell
 from sklearn_shag.treebank import (
     ATTRIBUTES,
@@ -66,10 +67,12 @@ class Columns(NamedTuple):
 
 
 class Codes(NamedTuple):
-    """Codes of columns, one of which is LETTERS."""
+    """Codes of columns, one of which is LETTERS, or beside which there are vectors in context."""
 
     columns: np.ndarray  # (n_tokens, n_columns)
-    spellings: Spellings  # of no word those below FIRST
+    spellings: Spellings | None = None  # of no word those below FIRST
+    context: ContextVectors | None = None
+    places: np.ndarray | None = None  # (n_tokens,), which of its rows
 
 
 class Reader(NamedTuple):

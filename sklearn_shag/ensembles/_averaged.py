@@ -11,7 +11,13 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_scalar
 
-from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
+from sklearn_shag.encoding import (
+    asked_once,
+    check_sentences,
+    check_trees,
+    encode_labels,
+    list_labels,
+)
 from sklearn_shag.ensembles._base import Ensemble
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
@@ -279,12 +285,14 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         return average_choices(getattr(self, names), members)
 
     def _predict_parts(self, sentences, allowed):
-        heads, labels, tags = super()._predict_parts(sentences, allowed)
-        return heads, labels, self._predict_columns(sentences) or tags
+        with asked_once(self._list_sources(), sentences):
+            heads, labels, tags = super()._predict_parts(sentences, allowed)
+            return heads, labels, self._predict_columns(sentences) or tags
 
     def _predict_columns(self, sentences):
         """Fill in what taggers within members have learned, those of the same columns together."""
-        taggers = {k: getattr(self._parser_at(k), "tagger_", None) for k in self._asked()}
+        parsers = {k: self._parser_at(k) for k in self._asked()}
+        taggers = {k: p._own_tagger() for k, p in parsers.items() if hasattr(p, "_own_tagger")}
         columns = {k: tuple(tagger.tag_values_) for k, tagger in taggers.items() if tagger}
         if not columns:
             return {}

@@ -10,7 +10,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.encoding import check_sentences, check_trees, require_whole
+from sklearn_shag.encoding import (
+    asked_once,
+    check_sentences,
+    check_trees,
+    require_whole,
+)
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._estimators import open_member
@@ -187,7 +192,9 @@ class Ensemble(ComposedParser):
             require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
         if sample_weight is not None:
             sample_weight = weights
-        vars(self).update(self._learn(self.estimators, sentences, y, sample_weight))
+        sources = list_sources(dict(self.estimators).values())
+        with asked_once(sources, sentences, self.verbose):
+            vars(self).update(self._learn(self.estimators, sentences, y, sample_weight))
         return self
 
     def _learn(self, estimators, sentences, y, sample_weight):
@@ -207,9 +214,14 @@ class Ensemble(ComposedParser):
         """Encode sentences as each member does that is asked."""
         codes, asked = [None] * len(self.estimators_), self._asked()
         tasks = [delayed(_encode)(self.estimators_[k], sentences, indptr) for k in asked]
-        for k, found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
-            codes[k] = found
+        with asked_once(self._list_sources(), sentences):
+            for k, found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
+                codes[k] = found
         return tuple(codes)
+
+    def _list_sources(self):
+        fitted = getattr(self, "named_estimators_", None)
+        return list_sources(dict(self.estimators).values() if fitted is None else fitted.values())
 
     def _asked(self):
         """The places of the members that say something."""
@@ -218,6 +230,12 @@ class Ensemble(ComposedParser):
     def _parser_at(self, place):
         """The fitted parser of a member, without what is around it."""
         return open_member(self.estimators_[place]).parser
+
+
+def list_sources(members):
+    """List what members ask for vectors in context; steps of pipelines make other sentences."""
+    members = (member for member in members if isinstance(member, Parser))
+    return [source for member in members for source in member._list_sources()]
 
 
 def _encode(member, sentences, indptr):

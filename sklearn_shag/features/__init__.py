@@ -15,6 +15,14 @@ from sklearn_shag.features._hashing import (
     trees_to_learn,
 )
 from sklearn_shag.features._templates import DEFAULT_TEMPLATES, Templates, compile_templates
+from sklearn_shag.features._transformer import TransformerVectors
 from sklearn_shag.features._vectors import read_vectors
 
-__all__ = ["DEFAULT_TEMPLATES", "FeatureUse", "FeatureWeight", "LinearWeights", "read_vectors"]
+__all__ = [
+    "DEFAULT_TEMPLATES",
+    "FeatureUse",
+    "FeatureWeight",
+    "LinearWeights",
+    "TransformerVectors",
+    "read_vectors",
+]

@@ -115,6 +115,10 @@ class Archive:
                 return header
         raise ModelFileError(f"its header is nested more than {_MAX_DEPTH} levels deep.")
 
+    def has(self, name):
+        """Tell whether there is an array of that name."""
+        return f"{name}.npy" in self._members
+
     def read(self, name, dtype, max_bytes=math.inf):
         """Read an array.
 

@@ -14,6 +14,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.automata import SequenceModel
+from sklearn_shag.encoding import split_embeddings
 from sklearn_shag.learning import format_results
 from sklearn_shag.model_files._archive import HEADER, Archive, ModelFileError
 from sklearn_shag.model_files._checks import RECORDS, check_model, check_params, check_value
@@ -54,6 +55,7 @@ class Source(NamedTuple):
     archive: Archive
     frozen: dict  # frozen estimators by the first of their places
     places: list  # of the estimators made so far
+    readers: list  # of vectors in context, among them
     max_bytes: int | None
 
 
@@ -103,7 +105,7 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
 
 
 # Estimators of this package and pipelines have too little in common to say more of the result.
-def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> Any:
+def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings: Any = None) -> Any:
     """Load what :func:`save_model` has saved.
 
     Parameters
@@ -113,6 +115,9 @@ def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> Any:
     max_bytes : None or int, default=2**30
         How large the file may be, and how large what is read of it, unpacked. Memory stays below
         four times that. None is no limit, for files that you trust.
+    embeddings : None, callable or object with `transform`, default=None
+        What gives vectors in context, for a model that has learned from some: files do not hold
+        it. Every network in the model gets it as its parameter `embeddings`.
 
     Returns
     -------
@@ -124,8 +129,10 @@ def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> Any:
     ModelFileError
         A ValueError: if the file is no such model, is damaged, was written in a newer format, or
         holds more than `max_bytes`.
+    ValueError
+        If there are `embeddings`, and nothing in the model reads vectors in context.
     TypeError
-        If `path` is no path.
+        If `path` is no path, or `embeddings` cannot give such vectors.
     OSError
         If the file cannot be read, or is larger than `max_bytes` (EFBIG).
 
@@ -148,16 +155,27 @@ def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES) -> Any:
     >>> load_model(path)
     DeterministicSHAG(automaton='single')
     """
+    if embeddings is not None and split_embeddings(embeddings)[1] is None:
+        raise TypeError(
+            f"embeddings must be a function from sentences to vectors in context, or have the "
+            f"method transform, got {shorten(embeddings)}. Vectors of words are in the file."
+        )
     data = read_bytes(path, max_bytes)
+    shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
     try:
-        return _load(data, max_bytes)
+        model, readers = _load(data, max_bytes)
     except MemoryError:
         raise
     # Damaged archives raise errors of many kinds, from zipfile, zlib and json; checks raise those
     # of the estimators.
     except Exception as error:
         problem = str(error) if isinstance(error, ValueError) else repr(error)
-    shown = "<stdin>" if path == STANDARD else printable(os.fsdecode(path), 200)
+    else:
+        if embeddings is not None and not readers:
+            raise ValueError(f"{shown}: this model reads no vectors in context; leave them out.")
+        for estimator in readers:
+            estimator.embeddings = embeddings
+        return model
     # Without the error that led here, which may hold megabytes of the file.
     raise ModelFileError(printable(f"{shown} is not a saved model, or is damaged: {problem}"))
 
@@ -171,8 +189,8 @@ def _load(data, max_bytes):
             f"it has the format {version}; this version of sklearn_shag reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or train the model again."
         )
-    source = Source(archive, {}, [], max_bytes)
-    return _restore_model(header.get("model"), "model", source, True)
+    source = Source(archive, {}, [], [], max_bytes)
+    return _restore_model(header.get("model"), "model", source, True), source.readers
 
 
 def _take(described, name, kind, key):
@@ -360,6 +378,8 @@ def _restore_model(description, key, source, fitted):
         attributes = _take(description, "attributes", dict, key)
         vars(model).update(_restore_attributes(cls, attributes, key, source))
         check_model(model, key, source.max_bytes)
+        if getattr(model, "embeddings_", None) is not None:
+            source.readers.append(model)
     return model
 
 
@@ -408,6 +428,8 @@ def _restore_record(kind, annotation, key, source, others):
     stored, check = RECORDS[kind]
     arrays = {}
     for field, hint in _hints(stored).items():
+        if field in stored._field_defaults and not source.archive.has(f"{key}/{field}"):
+            continue  # which came later
         arrays[field] = source.archive.read(f"{key}/{field}", _dtype(hint))
         check_finite(arrays[field], f"{key}.{field}")
     record, (_, _, *names) = stored(**arrays), inspect.signature(check).parameters

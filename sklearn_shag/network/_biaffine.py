@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import softmax
 
 from sklearn_shag.conditional import ArcParser
-from sklearn_shag.encoding import check_sentences, collect_labels
+from sklearn_shag.encoding import asked_once, check_sentences, collect_labels
 from sklearn_shag.network._estimators import NetworkLearner, Start
 from sklearn_shag.network._network import label_scores, make_network, read
 from sklearn_shag.network._tagger import Tagger
@@ -264,12 +264,14 @@ class BiaffineParser(NetworkLearner, ArcParser):
         """
         self._check_sizes()
         has_tagger = len(self._list_tag_columns()) > len(self._learned_along())
-        X = check_sentences(X)[0] if has_tagger else X  # which may be read only once
-        fitted = copy(self)._fit(X, y, sample_weight)  # of two fits both count, or none does
-        if not has_tagger:
-            fitted.tagger_ = None
-        elif not (self.warm_start and hasattr(self, "weights_")):
-            fitted.tagger_ = self._make_tagger().fit(X, sample_weight=sample_weight)
+        sources = self._list_sources()
+        X = check_sentences(X)[0] if has_tagger or sources else X  # which may be read only once
+        with asked_once(sources, X, self.verbose):
+            fitted = copy(self)._fit(X, y, sample_weight)  # of two fits both count, or none does
+            if not has_tagger:
+                fitted.tagger_ = None
+            elif not (self.warm_start and hasattr(self, "weights_")):
+                fitted.tagger_ = self._make_tagger().fit(X, sample_weight=sample_weight)
         vars(self).update(vars(fitted))
         return self
 
@@ -301,12 +303,16 @@ class BiaffineParser(NetworkLearner, ArcParser):
         tag_values = collect_tags(columns, tags, self.min_count)
         return self._new_start(sentences, collect_labels(labels), tag_values, rng)
 
+    def _encode_trees(self, trees, start):
+        n_dimensions = start.moments.shape[1]
+        return self._encode_columns(start.columns, n_dimensions, trees.sentences, trees.indptr)
+
     def _encode_tags(self, trees, start):
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]
         return encode_tags(start.tag_values, tags, trees.heads.size)
 
     def _score_learned(self, start, values, batch):
-        network = make_network(start.sizes, values, start.vectors)
+        network = make_network(start.sizes, values, start.vectors, start.moments)
         return _score_reading(read(network, batch), batch)
 
     def _learn(self, start, examples, chosen, validate, rng):
@@ -323,12 +329,21 @@ class BiaffineParser(NetworkLearner, ArcParser):
         tag_proba = partial(_tag_proba, reading)
         return scored._replace(tags=lambda: reading.tags[:, 0], tag_proba=tag_proba)
 
+    def _own_tagger(self):
+        """What learned several columns, if any; it asks for the vectors that the parser reads."""
+        if self.tagger_ is None or self.tagger_.embeddings is self.embeddings:
+            return self.tagger_
+        return copy(self.tagger_).set_params(embeddings=self.embeddings)
+
     def _predict_columns(self, X):
-        return (self.tagger_ or super())._predict_columns(X)
+        return (self._own_tagger() or super())._predict_columns(X)
 
     def _predict_parts(self, sentences, allowed):
-        heads, labels, tags = super()._predict_parts(sentences, allowed)
-        return heads, labels, self._predict_columns(sentences) if self.tagger_ else tags
+        if self.tagger_ is None:
+            return super()._predict_parts(sentences, allowed)
+        with asked_once(self._list_sources() if self.embeddings_ else [], sentences):
+            heads, labels, _ = super()._predict_parts(sentences, allowed)
+            return heads, labels, self._predict_columns(sentences)
 
     def _score_labels(self, batch, heads, reading=None):
         network, mask = self._kept()[2], self.weights_.label_mask

@@ -13,19 +13,25 @@ from sklearn_shag.encoding import (
     OF_WORDS,
     TAGS,
     VECTOR,
+    Codes,
     Columns,
+    ask,
     choose_columns,
     encode_columns,
     list_values,
     make_columns,
+    name_source,
+    split_embeddings,
     split_features,
 )
 from sklearn_shag.network._network import make_network, read
 from sklearn_shag.network._parameters import (
     NetworkWeights,
     Sizes,
+    count_dimensions,
     initial_parameters,
     list_sizes,
+    standardize,
     tabulate_embeddings,
 )
 from sklearn_shag.network._tags import LEARNED
@@ -58,6 +64,7 @@ class Start(NamedTuple):
     values: np.ndarray
     label_mask: np.ndarray
     vectors: np.ndarray
+    moments: np.ndarray
 
 
 class NetworkLearner(BaseEstimator):
@@ -77,7 +84,7 @@ class NetworkLearner(BaseEstimator):
         "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
         "alpha": [Interval(Real, 0, LARGEST, closed="both")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
-        "embeddings": [None, HasMethods("__getitem__")],
+        "embeddings": [None, callable, HasMethods("__getitem__"), HasMethods("transform")],
         "random_state": ["random_state"],
     }
 
@@ -92,6 +99,7 @@ class NetworkLearner(BaseEstimator):
     loss_curve_: list[float]
     n_iter_: int
     weights_: NetworkWeights
+    embeddings_: str | None = None
 
     @property
     def tag_column_(self) -> str | None:
@@ -129,14 +137,16 @@ class NetworkLearner(BaseEstimator):
         names = split_features(self._choose_columns(sentences), sentences)
         vocabulary = list_values(names, sentences, self.min_count)
         vectors = np.zeros((0, 0), dtype=np.float32)
-        if self.embeddings is not None:
-            vocabulary[VECTOR], vectors = tabulate_embeddings(self.embeddings)
+        of_words, in_context = split_embeddings(self.embeddings)
+        if of_words is not None:
+            vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
+        moments = standardize(in_context and ask(in_context, sentences), sentences)
         n_labels = None if labels is None else labels.size
-        n_tags, n_dimensions = map(len, tag_values.values()), vectors.shape[1]
-        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, n_labels, n_tags, n_dimensions)
+        n_tags, dimensions = map(len, tag_values.values()), (vectors.shape[1], moments.shape[1])
+        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, n_labels, n_tags, *dimensions)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
         mask = np.zeros((2, n_labels or 0), dtype=bool)
-        parts = labels, tag_values, sizes, values, mask, vectors
+        parts = labels, tag_values, sizes, values, mask, vectors, moments
         return Start(make_columns(vocabulary), vocabulary, *parts)
 
     def _choose_columns(self, sentences):
@@ -169,7 +179,7 @@ class NetworkLearner(BaseEstimator):
             dropout=dropout if self.dropout is None else self.dropout,
             n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
             rng=np.random.default_rng(rng.randint(2**31)),
-            vectors=start.vectors,
+            given=(start.vectors, start.moments),
             loss_shown=self._loss_shown,
             n_jobs=self.n_jobs,
         )
@@ -184,9 +194,10 @@ class NetworkLearner(BaseEstimator):
             passes |= {"validate": validate, "patience": n_iter_no_change}
             values, history = run_passes(trainer, examples, chosen, **passes)
         weights = NetworkWeights(
-            np.array(start.sizes.hidden), values, start.label_mask, start.vectors
+            np.array(start.sizes.hidden), values, start.label_mask, start.vectors, start.moments
         )
-        return weights, {"tag_values_": start.tag_values, **history}
+        name = name_source(self._source()) if start.moments.size else None
+        return weights, {"tag_values_": start.tag_values, "embeddings_": name, **history}
 
     def _kept(self):
         """What is known of columns, and the network."""
@@ -194,7 +205,39 @@ class NetworkLearner(BaseEstimator):
         return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _prepare)
 
     def _encode(self, sentences, symbols, indptr):
-        return encode_columns(self._kept()[0], sentences, indptr)
+        columns, n_dimensions = self._kept()[0], self.weights_.moments.shape[1]
+        return self._encode_columns(columns, n_dimensions, sentences, indptr)
+
+    def _encode_columns(self, columns, n_dimensions, sentences, indptr):
+        """Encode sentences, with vectors in context if these have any dimensions."""
+        codes = encode_columns(columns, sentences, indptr)
+        if not n_dimensions:
+            return codes
+        vectors = ask(self._source(), sentences)
+        if vectors.n_dimensions != n_dimensions:
+            raise ValueError(
+                f"embeddings, {name_source(vectors.source)}, gives vectors of "
+                f"{vectors.n_dimensions} dimensions, but those that were learned from, of "
+                f"{self.embeddings_}, had {n_dimensions}. Give the same."
+            )
+        codes = codes if isinstance(codes, Codes) else Codes(codes)
+        return codes._replace(context=vectors, places=vectors.places(sentences))
+
+    def _list_sources(self):
+        _, in_context = split_embeddings(self.embeddings)
+        return [] if in_context is None else [in_context]
+
+    def _source(self):
+        """What gives vectors in context, which have been learned from."""
+        source = next(iter(self._list_sources()), None)
+        if source is None:
+            raise ValueError(
+                f"This {type(self).__name__} reads vectors in context, of "
+                f"{self.weights_.moments.shape[1]} dimensions, from {self.embeddings_}, which no "
+                f"model file holds. Give it again: load_model(path, embeddings=...), or "
+                f"set_params(embeddings=...)."
+            )
+        return source
 
     def predict_tags(self, X: Sentences, column: str | None = None) -> ObjectArray:
         """Tag sentences.
@@ -248,7 +291,7 @@ class NetworkLearner(BaseEstimator):
 
 def _prepare(vocabulary, labels, tag_values, weights):
     n_labels = None if labels is None else labels.size
-    hidden, n_dimensions = weights.hidden_layer_sizes, weights.vectors.shape[1]
-    n_tags = map(len, tag_values.values())
-    sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions)
-    return make_columns(vocabulary), sizes, make_network(sizes, weights.values, weights.vectors)
+    hidden, n_tags = weights.hidden_layer_sizes, map(len, tag_values.values())
+    sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, *count_dimensions(weights))
+    network = make_network(sizes, weights.values, weights.vectors, weights.moments)
+    return make_columns(vocabulary), sizes, network

@@ -23,6 +23,7 @@ class Tokens(NamedTuple):
     codes: np.ndarray  # (n_rows, n_columns)
     begins: np.ndarray  # (n_sentences + 1,)
     spellings: Spellings | None = None  # if letters are read
+    context: np.ndarray | None = None  # (n_rows, n_dimensions), if vectors in context are read
 
     def are_roots(self):
         """Tell which rows are roots."""
@@ -30,15 +31,27 @@ class Tokens(NamedTuple):
         of_root[self.begins[:-1]] = True
         return of_root
 
+    def take(self, first, last):
+        """Those of some sentences."""
+        begin, end = self.begins[first], self.begins[last]
+        context = None if self.context is None else self.context[begin:end]
+        begins = self.begins[first : last + 1] - begin
+        return self._replace(codes=self.codes[begin:end], begins=begins, context=context)
+
 
 def with_roots(codes, indptr):
     """Put the root before each sentence of codes: (n_tokens, n_columns), or Codes."""
-    codes, spellings = codes if isinstance(codes, Codes) else (codes, None)
+    codes = codes if isinstance(codes, Codes) else Codes(codes)
     begins = indptr + np.arange(indptr.size)
-    shape = begins[-1], codes.shape[1]
-    tokens = Tokens(np.full(shape, ROOT, dtype=np.int32), begins, spellings)
-    tokens.codes[~tokens.are_roots()] = codes
-    return tokens
+    shape = begins[-1], codes.columns.shape[1]
+    tokens = Tokens(np.full(shape, ROOT, dtype=np.int32), begins, codes.spellings)
+    of_tokens = ~tokens.are_roots()
+    tokens.codes[of_tokens] = codes.columns
+    if codes.context is None:
+        return tokens
+    context = np.zeros((begins[-1], codes.context.n_dimensions), dtype=np.float32)
+    context[of_tokens] = codes.context.take(codes.places)
+    return tokens._replace(context=context)
 
 
 class Noise(NamedTuple):
@@ -79,7 +92,12 @@ def embed(tables, groups, tokens):
     for table, group in zip(tables, groups, strict=True):
         begin, end = end, end + table.shape[1]
         codes = tokens.codes.take(group.columns, axis=1)
-        if group.spelled:
+        if group.in_context:
+            mean, scale = table
+            np.multiply(tokens.context - mean, scale, out=x[:, begin:end])
+            x[tokens.begins[:-1], begin:end] = 0  # roots, as what is not known of any word
+            rows.append(None)
+        elif group.spelled:
             spellings = tokens.spellings
             rows.append((codes[:, 0], spellings.begins, spellings.rows))
             _add_up_letters(table, *rows[-1], x[:, begin:end])

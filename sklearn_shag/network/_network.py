@@ -55,11 +55,17 @@ class Vectors(NamedTuple):
     label_heads: np.ndarray  # (n_rows, label)
 
 
-def make_network(sizes, flat, vectors=None):
-    """See a flat vector of parameters, beside given vectors of words, as a network."""
+def make_network(sizes, flat, vectors=None, moments=None):
+    """See a flat vector of parameters as a network, beside what it has of vectors that are given.
+
+    These are the vectors of words, and the moments of vectors in context.
+    """
     parameters = view_parameters(sizes, flat)
-    both = zip(sizes.groups, parameters.embeddings, strict=True)
-    return Network(sizes, parameters, [vectors if g.fixed else table for g, table in both])
+    tables = [
+        moments if group.in_context else vectors if group.fixed else table
+        for group, table in zip(sizes.groups, parameters.embeddings, strict=True)
+    ]
+    return Network(sizes, parameters, tables)
 
 
 def encode(network, tokens, noise, alone=None):
@@ -160,8 +166,8 @@ def read(network, batch, with_scores=False):
     # Weights of any size give trees: scores beyond the range are the largest, or say nothing.
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
         for first, last in pairwise(cuts):
-            begins = ends[first : last + 1] - ends[first]
-            tokens = whole._replace(codes=whole.codes[ends[first] : ends[last]], begins=begins)
+            tokens = whole.take(first, last)
+            begins = tokens.begins
             vectors, _ = encode(network, tokens, SILENCE, begins)
             both = vectors.heads, vectors.modifiers
             arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)

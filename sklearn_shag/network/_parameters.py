@@ -30,6 +30,7 @@ class Group(NamedTuple):
     width: int = EMBEDDED
     fixed: bool = False  # whether the embeddings were learned elsewhere, and are no parameters
     spelled: bool = False  # whether they are those of n-grams, of which each word has several
+    in_context: bool = False  # whether they are given for tokens, and not by columns
 
 
 class Sizes(NamedTuple):
@@ -41,6 +42,10 @@ class Sizes(NamedTuple):
     n_tags: tuple  # of each column that is learned
     arc: int = ARC
     label: int = LABEL
+
+
+# Of networks that read no vectors in context, as all did that were saved before these were read.
+NO_MOMENTS = np.zeros((2, 0), dtype=np.float32)
 
 
 class NetworkWeights(NamedTuple):
@@ -59,6 +64,9 @@ class NetworkWeights(NamedTuple):
     vectors : float32 ndarray of shape (n_codes, n_dimensions)
         The given vectors of words, which training leaves as they are, below those that stand for
         no word. Empty if there are none.
+    moments : float32 ndarray of shape (2, n_dimensions)
+        Of given vectors in context the mean of each dimension over the tokens of training, and what
+        their differences from it are multiplied by. Of no dimensions if there are none.
 
     See Also
     --------
@@ -76,6 +84,7 @@ class NetworkWeights(NamedTuple):
     values: NDArray[np.float32]
     label_mask: BoolArray
     vectors: NDArray[np.float32]
+    moments: NDArray[np.float32] = NO_MOMENTS
 
 
 class Linear(NamedTuple):
@@ -202,9 +211,10 @@ FORM_GROUP, AFFIX_GROUP = (0.3, 0.3), (0.5, 0.05)
 LETTER_GROUP = (0.0, 0.05)
 # Of vectors that were learned elsewhere the standard deviation is made that.
 VECTOR_GROUP = (0.3, 0.2)
+CONTEXT_GROUP = (0.3, 0.0)
 
 
-def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0):
+def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0, n_in_context=0):
     """Group columns, and say how large everything in a network is.
 
     Parameters
@@ -219,6 +229,8 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0):
         Of each column that is learned.
     n_dimensions : int, default=0
         Of the vectors of words that were learned elsewhere.
+    n_in_context : int, default=0
+        The same of vectors in context.
 
     Returns
     -------
@@ -236,8 +248,15 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0):
     ]
     if VECTOR in vocabulary:  # a group of its own, and the last one
         groups[-1] = groups[-1]._replace(width=n_dimensions, fixed=True)
+    if n_in_context:
+        groups.append(Group((), (), *CONTEXT_GROUP, n_in_context, fixed=True, in_context=True))
     arc = 0 if n_labels is None else ARC
     return Sizes(tuple(groups), tuple(map(int, hidden)), n_labels or 0, tuple(n_tags), arc=arc)
+
+
+def count_dimensions(weights):
+    """Of the vectors of words that were given, and of those in context."""
+    return weights.vectors.shape[1], weights.moments.shape[1]
 
 
 def _group_of(name, tagged):
@@ -256,18 +275,22 @@ def _group_of(name, tagged):
     return "suffixes" if kind == "suffix" else "prefixes", AFFIX_GROUP
 
 
-def check_network_weights(weights, name, vocabulary, tag_values, labels=None):
-    """Check that all parameters are where sizes say; a tagger has no labels."""
+def check_network_weights(weights, name, vocabulary, tag_values, labels=None, embeddings=None):
+    """Check that all parameters are where sizes say; a tagger has no labels.
+
+    `embeddings` names what vectors in context come from, if they are read.
+    """
     n_labels = None if labels is None else labels.size
     n_codes = FIRST + len(vocabulary[VECTOR]) if VECTOR in vocabulary else 0
     check_shape(weights.vectors, (n_codes, None if n_codes else 0), f"{name}.vectors")
-    n_dimensions, hidden = weights.vectors.shape[1], weights.hidden_layer_sizes
+    check_shape(weights.moments, (2, 0 if embeddings is None else None), f"{name}.moments")
+    hidden, dimensions = weights.hidden_layer_sizes, count_dimensions(weights)
     check_shape(hidden, (None,), f"{name}.hidden_layer_sizes")
     check_range(hidden, 1, np.inf, f"{name}.hidden_layer_sizes")
     if not hidden.size:
         raise ValueError(f"{name}.hidden_layer_sizes holds no layers.")
     n_tags = map(len, tag_values.values())
-    sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions)
+    sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, *dimensions)
     check_shape(weights.values, (count_parameters(sizes),), f"{name}.values")
     check_shape(weights.label_mask, (2, n_labels or 0), f"{name}.label_mask")
 
@@ -352,3 +375,25 @@ def read_embeddings(embeddings):
             f"embeddings: the vector of {shorten(worst)} holds numbers that are not finite."
         )
     return words, vectors
+
+
+def standardize(vectors, sentences):
+    """Say how vectors in context are standardised.
+
+    Parameters
+    ----------
+    vectors : ContextVectors or None
+    sentences : list
+        Of training.
+
+    Returns
+    -------
+    moments : float32 ndarray of shape (2, n_dimensions)
+        Those of :class:`NetworkWeights`.
+    """
+    if vectors is None:
+        return NO_MOMENTS
+    mean, deviation = vectors.moments(vectors.places(sentences))
+    wanted, _ = CONTEXT_GROUP
+    factors = np.divide(wanted, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    return np.array([mean, factors], dtype=np.float32)

@@ -17,8 +17,8 @@ from sklearn_shag.encoding import (
     LETTERS,
     OF_WORDS,
     Batch,
+    asked_once,
     check_sentences,
-    encode_columns,
     read_column,
 )
 from sklearn_shag.network._estimators import NetworkLearner
@@ -215,9 +215,14 @@ class Tagger(TreeTransformer, NetworkLearner):
             If forms are no strings.
         """
         self._check_sizes()
-        columns = self._list_tag_columns()
         sentences, _ = check_sentences(X)
         weights = check_sample_weight(sample_weight, sentences)
+        with asked_once(self._list_sources(), sentences, self.verbose):
+            self._fit(sentences, weights)
+        return self
+
+    def _fit(self, sentences, weights):
+        columns = self._list_tag_columns()
         known = [
             (sentence, tags, weight)
             for sentence, weight in zip(sentences, weights.tolist(), strict=True)
@@ -232,7 +237,7 @@ class Tagger(TreeTransformer, NetworkLearner):
         indptr = np.cumsum([0, *map(len, sentences)])
         unknown = np.full(indptr[-1], -1)
         examples = Examples(
-            encode_columns(start.columns, sentences, indptr),
+            self._encode_columns(start.columns, start.moments.shape[1], sentences, indptr),
             indptr,
             unknown,
             unknown,
@@ -246,7 +251,6 @@ class Tagger(TreeTransformer, NetworkLearner):
         del learned["validation_scores_"]  # no sentences were set aside
         learned |= {"vocabulary_": start.vocabulary, "lemmas_": lemmas}
         vars(self).update(weights_=weights, **learned)
-        return self
 
     @fit_context
     def fit_transform(
@@ -290,9 +294,10 @@ class Tagger(TreeTransformer, NetworkLearner):
             )
             for k, (train, test) in enumerate(folds, start=1)
         ]
-        with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
-            tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
-        self.fit(sentences, sample_weight=weights)
+        with asked_once(self._list_sources(), sentences, self.verbose):
+            with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
+                tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
+            self.fit(sentences, sample_weight=weights)
         trees = [None] * len(sentences)
         for (_, test), of_fold in zip(folds, tagged, strict=True):
             for s, tree in zip(test, of_fold, strict=True):

@@ -73,8 +73,8 @@ class Trainer:
     n_steps : int
         How many there will be, about.
     rng : Generator
-    vectors : float32 ndarray of shape (n_codes, n_dimensions)
-        Of words, which stay as they are.
+    given : tuple of float32 ndarrays, default=()
+        Vectors of words and moments of vectors in context, which stay as they are.
     loss_shown : {0, 1, 2}, default=0
         Which of the losses of trees, labels and tags `learn` returns.
     n_jobs : int or None, default=None
@@ -91,7 +91,7 @@ class Trainer:
         dropout,
         n_steps,
         rng,
-        vectors=None,
+        given=(),
         loss_shown=0,
         n_jobs=None,
     ):
@@ -101,7 +101,7 @@ class Trainer:
         self.values, self.averaged = start.copy(), start.copy()
         self.gradient, *self.others = (np.zeros_like(start) for _ in range(N_PARTS))
         self.first, self.second = np.zeros_like(start), np.zeros_like(start)
-        self.network = make_network(sizes, self.values, vectors)
+        self.network = make_network(sizes, self.values, *given)
         of_parts = [self.gradient, *self.others]
         self.views = [make_network(sizes, gradient).parameters for gradient in of_parts]
 

@@ -1,0 +1,216 @@
+"""Vectors of words in context: a callable gives them for whole sentences."""
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+from itertools import accumulate
+from tempfile import TemporaryFile
+from threading import Lock
+from weakref import WeakSet
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_shag.encoding._sentences import name_sentence
+from sklearn_shag.utils._messages import printable
+from sklearn_shag.utils._parallel import progress
+
+AT_ONCE = 1000  # sentences that are asked for together
+LARGEST = 2**30  # bytes of vectors that are held in memory; more are in a temporary file
+_HALF = np.finfo(np.float16).max
+# Those that somebody holds: who asks for the same sentences takes them from there.
+_HELD, _LOCK = WeakSet(), Lock()
+
+
+class ContextVectors:
+    """The vectors of the tokens of sentences, which were asked for once.
+
+    Parameters
+    ----------
+    source : callable, or object with `transform`
+        Takes a list of sentences, and returns for each an array of shape (n_tokens, n_dimensions).
+    sentences : list
+        As users give them. They are kept, so that nothing else gets the id of one of them.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    rows : float16 ndarray of shape (n_tokens, n_dimensions)
+
+    Raises
+    ------
+    ValueError
+        If the source fails, or what it returns are no such arrays of finite numbers.
+    """
+
+    def __init__(self, source, sentences, verbose=0):
+        self.source, self.sentences, self.rows = source, sentences, None
+        begins = list(accumulate(map(len, sentences), initial=0))
+        self._begin_of = dict(zip(map(id, sentences), begins, strict=False))
+        with progress("Vectors in context", len(sentences), "sentences", verbose) as advance:
+            for first in range(0, len(sentences), AT_ONCE):
+                part = sentences[first : first + AT_ONCE]
+                for k, vectors in enumerate(self._ask(part, first), start=first):
+                    vectors = self._check(vectors, k)
+                    if self.rows is None:
+                        self.rows = _make_room((begins[-1], vectors.shape[1]))
+                    self.rows[begins[k] : begins[k + 1]] = vectors
+                advance(len(part))
+
+    @property
+    def n_dimensions(self):
+        """Of each vector."""
+        return self.rows.shape[1]
+
+    def hold(self, sentences):
+        """Tell whether all these sentences are among those that were asked for."""
+        return all(id(sentence) in self._begin_of for sentence in sentences)
+
+    def places(self, sentences):
+        """Find the rows of sentences, as an int array of shape (n_tokens,)."""
+        begins = (self._begin_of[id(sentence)] for sentence in sentences)
+        parts = zip(begins, map(len, sentences), strict=True)
+        return np.concatenate([np.arange(begin, begin + n) for begin, n in parts])
+
+    def __getstate__(self):
+        return {"rows": np.array(self.rows)}  # all that a worker needs
+
+    def take(self, places):
+        """Copy rows in single precision."""
+        return self.rows[places].astype(np.float32)
+
+    def moments(self, places):
+        """Compute means and standard deviations, of shape (2, n_dimensions), over some rows."""
+        total, squares = np.zeros((2, self.n_dimensions))
+        mean = self.rows[places[:AT_ONCE]].mean(axis=0, dtype=np.float64)  # near it none cancels
+        for part in np.array_split(places, -(-places.size // AT_ONCE)):
+            centred = self.rows[part].astype(np.float64) - mean
+            total += centred.sum(axis=0)
+            squares += np.square(centred).sum(axis=0)
+        shift = total / places.size
+        return np.array([mean + shift, np.sqrt(np.maximum(squares / places.size - shift**2, 0))])
+
+    def _ask(self, part, first):
+        last = first + len(part) - 1
+        try:
+            found = list(getattr(self.source, "transform", self.source)(part))
+        except Exception as error:
+            raise ValueError(
+                f"embeddings, {name_source(self.source)}, failed on X[{first}] to X[{last}]: "
+                f"{type(error).__name__}: {printable(str(error))}"
+            ) from error
+        if len(found) != len(part):
+            raise ValueError(
+                f"embeddings, {name_source(self.source)}, must return an array for each sentence, "
+                f"and returned {len(found)} for the {len(part)} sentences X[{first}] to X[{last}]."
+            )
+        return found
+
+    def _check(self, vectors, k):
+        n_tokens, known = len(self.sentences[k]), self.rows
+        wanted = "at least 1" if known is None else known.shape[1]
+        try:
+            vectors = np.asarray(vectors, dtype=np.float32)
+        except (TypeError, ValueError):
+            problem = "no numbers, or rows of different lengths"
+        else:
+            right = (n_tokens, vectors.shape[-1] if known is None else known.shape[1])
+            problem = f"the shape {vectors.shape}"
+            if vectors.shape == right and vectors.size:
+                if np.isfinite(vectors).all() and np.abs(vectors).max() <= _HALF:
+                    return vectors
+                problem = f"numbers that are not finite, or larger than {_HALF:,.0f}"
+        raise ValueError(
+            f"embeddings, {name_source(self.source)}, returned {problem} for "
+            f"{name_sentence(self.sentences[k], k)}. Its {n_tokens} tokens need an array of finite "
+            f"numbers of shape (n_tokens, n_dimensions), here ({n_tokens}, {wanted})."
+        )
+
+
+def split_embeddings(embeddings):
+    """Tell vectors of words from what gives vectors in context.
+
+    Parameters
+    ----------
+    embeddings : object
+        Either of them, or a pair of both in any order.
+
+    Returns
+    -------
+    of_words : object
+        None if there are none.
+    in_context : callable, object with `transform`, or None
+    """
+    parts = embeddings if isinstance(embeddings, list | tuple) and len(embeddings) == 2 else ()
+    kinds = list(map(_is_in_context, parts))
+    if _is_in_context(embeddings):
+        return None, embeddings
+    if sum(kinds) == 1:
+        return parts[kinds.index(False)], parts[kinds.index(True)]
+    return embeddings, None
+
+
+def _is_in_context(embeddings):
+    is_table = isinstance(embeddings, Mapping) or hasattr(embeddings, "index_to_key")
+    return not is_table and (callable(embeddings) or hasattr(embeddings, "transform"))
+
+
+def ask(source, sentences, verbose=0):
+    """Ask for the vectors of sentences, unless somebody holds them.
+
+    Parameters
+    ----------
+    source, sentences, verbose
+        As for :class:`ContextVectors`.
+
+    Returns
+    -------
+    vectors : ContextVectors
+        Of these sentences, and perhaps of others.
+    """
+    with _LOCK:
+        held = list(_HELD)
+    for vectors in held:
+        if _are_same(vectors.source, source) and vectors.hold(sentences):
+            return vectors
+    vectors = ContextVectors(source, sentences, verbose)
+    with _LOCK:
+        _HELD.add(vectors)
+    return vectors
+
+
+@contextmanager
+def asked_once(sources, sentences, verbose=0):
+    """Within its block the vectors of sentences are held, so that nobody asks for them again.
+
+    Parameters
+    ----------
+    sources : list
+        As for :class:`ContextVectors`; None is passed over.
+    sentences : list
+    verbose : int, default=0
+    """
+    held = [ask(source, sentences, verbose) for source in sources if source is not None]
+    yield
+    held.clear()
+
+
+def _are_same(one, other):
+    """Whether two sources give the same: copies of an estimator do."""
+    if one is other:
+        return True
+    is_copy = isinstance(one, BaseEstimator) and type(one) is type(other)
+    return is_copy and one.get_params() == other.get_params()
+
+
+def name_source(source):
+    """Say what gives vectors: the name of a function, or how an object shows itself."""
+    name = getattr(source, "__qualname__", None)
+    return repr(source) if name is None else f"{source.__module__}.{name}"
+
+
+def _make_room(shape):
+    if 2 * np.prod(shape) <= LARGEST:
+        return np.empty(shape, dtype=np.float16)
+    # The file has no name any more, or goes with its last handle: nothing is ever left of it.
+    with TemporaryFile(prefix="sklearn_shag") as file:
+        return np.memmap(file, dtype=np.float16, mode="w+", shape=shape)

@@ -1,0 +1,381 @@
+"""Vectors in context from a transformer: a BERT-like encoder in a folder, run by numpy."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from numbers import Integral
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import erf
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+
+from sklearn_shag.encoding import check_sentences
+from sklearn_shag.treebank import Sentences
+from sklearn_shag.utils._io import expand_user
+from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._parallel import delayed, run_parallel
+from sklearn_shag.utils._param_validation import Interval
+from sklearn_shag.utils._typing import FilePath, SingleArray
+
+FILES = ("config.json", "tokenizer.json", "model.safetensors")
+# Kinds of models with layers as here, and whether their positions begin behind that of padding.
+KINDS = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
+_FIRST_TABLE = "embeddings.word_embeddings.weight"
+
+
+class Layer(NamedTuple):
+    """Of a layer its linear maps and normalisations, each a weight and a bias."""
+
+    attend: tuple  # to queries, keys and values side by side
+    merge: tuple  # what the heads have found
+    after_attention: tuple
+    widen: tuple
+    narrow: tuple
+    after: tuple
+
+
+class Encoder(NamedTuple):
+    """What is in a folder, and can be run."""
+
+    tokenizer: Any
+    words: np.ndarray  # (n_pieces, width)
+    positions: np.ndarray  # (longest, width), with what all tokens have
+    normalize: tuple
+    layers: list
+    chosen: tuple  # the layers whose mean is wanted, from 1
+    n_heads: int
+    epsilon: float
+
+
+class TransformerVectors(TransformerMixin, BaseEstimator):
+    """Vectors of words in context from a transformer, for `embeddings` of networks.
+
+    It runs encoders of the kind of BERT, as they are published in folders with the files
+    config.json, tokenizer.json and model.safetensors: BERT itself, RoBERTa, XLM-RoBERTa, CamemBERT
+    and what is built like them. It needs ``pip install sklearn_shag[contextual]``, and no
+    deep-learning library. Nothing is learned from sentences, so it need not be fitted.
+
+    Parameters
+    ----------
+    folder : str or os.PathLike
+        Where the files are; ``~`` is the home folder.
+    layers : None or sequence of int, default=None
+        The layers whose outputs are averaged, 1 for the first. None takes those from the middle to
+        the last but one, which know most about syntax.
+    batch_size : int, default=2048
+        About how many pieces of words are run together.
+    n_jobs : None or int, default=None
+        Number of threads; None is 1 unless set by :func:`joblib.parallel_config`, -1 is all cores.
+
+    See Also
+    --------
+    read_vectors : Vectors of words wherever they are, which cost next to nothing.
+    sklearn_shag.BiaffineParser : Takes it as `embeddings`.
+    sklearn_shag.Tagger : Does so too.
+
+    Notes
+    -----
+    The vector of a word is the mean of those of its pieces; one of which the tokenizer leaves no
+    piece has zeros. Sentences that are longer than the encoder can read are read in windows that
+    overlap by half, and pieces in several windows count as often. Sentences of as many pieces are
+    run together, so that nothing has to be filled up.
+
+    References
+    ----------
+    Devlin, Chang, Lee and Toutanova (2019), BERT: Pre-training of deep bidirectional transformers
+    for language understanding.
+
+    Examples
+    --------
+    >>> from sklearn_shag import BiaffineParser
+    >>> from sklearn_shag.features import TransformerVectors
+    >>> BiaffineParser(tags="upos", embeddings=TransformerVectors("all-MiniLM-L6-v2"))
+    BiaffineParser(embeddings=TransformerVectors(folder='all-MiniLM-L6-v2'),
+                   tags='upos')
+    """
+
+    _parameter_constraints = {
+        "folder": [str, PathLike],
+        "layers": [None, list, tuple],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        folder: FilePath,
+        *,
+        layers: Sequence[int] | None = None,
+        batch_size: int = 2048,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.folder = folder
+        self.layers = layers
+        self.batch_size = batch_size
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Sentences | None = None, y: object = None) -> Self:
+        """Check the parameters and the files.
+
+        Parameters
+        ----------
+        X, y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError, OSError, ImportError
+            As :meth:`transform`.
+        """
+        self._load()
+        return self
+
+    def transform(self, X: Sentences) -> list[SingleArray]:
+        """Compute the vectors of the words of sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            ``X[i]`` is a DependencyTree, of which the forms are read, or a sequence of words.
+
+        Returns
+        -------
+        vectors : list of float32 ndarrays of shape (n_tokens_i, n_dimensions)
+            Of each sentence a row for each word.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds another kind of model, or none of these layers.
+        OSError
+            If a file cannot be read.
+        ImportError
+            If the packages of the extra ``contextual`` are not installed.
+        """
+        encoder = self._load()
+        sentences, _ = check_sentences(X)
+        forms = [list(getattr(sentence, "forms", sentence)) for sentence in sentences]
+        pieces, words, groups = _cut(encoder, forms)
+        tasks = [
+            (part, delayed(_run)(encoder, pieces[part]))
+            for length, begins in groups.items()
+            for part in _batches(np.array(begins), length, self.batch_size)
+        ]
+        found = run_parallel((task for _, task in tasks), self.n_jobs)
+        vectors = np.empty((pieces.size, encoder.words.shape[1]), dtype=np.float32)
+        for (part, _), of_part in zip(tasks, found, strict=True):
+            vectors[part] = of_part
+        ends = list(accumulate(map(len, forms)))
+        of_words = np.flatnonzero(words >= 0)
+        shares = 1 / np.bincount(words[of_words])[words[of_words]]
+        mean = csr_array((shares, (words[of_words], of_words)), shape=(ends[-1], pieces.size))
+        return np.split(mean.astype(np.float32) @ vectors, ends[:-1])
+
+    def _load(self):
+        self._validate_params()
+        folder = Path(expand_user(self.folder))
+        layers = None if self.layers is None else tuple(self.layers)
+        # Paths and times, so that files that were replaced are read anew.
+        return _load(folder, layers, tuple((folder / name).stat().st_mtime_ns for name in FILES))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+def _cut(encoder, forms):
+    """Cut sentences into windows of pieces, which follow one another.
+
+    Returns
+    -------
+    pieces : int ndarray of shape (n_pieces,)
+    words : int ndarray of shape (n_pieces,)
+        To which of all words each belongs, -1 to none.
+    groups : dict of list of int
+        By the length of windows, where those begin that have it.
+    """
+    pieces, words, groups, n_words, n_pieces = [], [], defaultdict(list), 0, 0
+    for encoding, sentence in zip(
+        encoder.tokenizer.encode_batch(forms, is_pretokenized=True), forms, strict=True
+    ):
+        own = np.array([-1 if word is None else n_words + word for word in encoding.word_ids])
+        n_words += len(sentence)
+        for window in _windows(own, len(encoder.positions)):
+            pieces.append(np.array(encoding.ids)[window])
+            words.append(own[window])
+            groups[window.size].append(n_pieces)
+            n_pieces += window.size
+    return np.concatenate(pieces), np.concatenate(words), groups
+
+
+def _windows(words, longest):
+    """Say which pieces are in each window: those of no word, at both ends, are in all."""
+    places = np.arange(words.size)
+    if words.size <= longest:
+        return [places]
+    begin, *_, last = np.flatnonzero(words >= 0)
+    before, inner, after = np.split(places, [begin, last + 1])
+    room = longest - before.size - after.size
+    begins = [*range(0, inner.size - room, room // 2), inner.size - room]
+    return [np.concatenate([before, inner[k : k + room], after]) for k in begins]
+
+
+def _batches(begins, length, size):
+    """Yield the places of the pieces of windows of one length, (n_windows, length)."""
+    n_windows = max(size // length, 1)
+    for k in range(0, begins.size, n_windows):
+        yield begins[k : k + n_windows, None] + np.arange(length)
+
+
+def _run(encoder, pieces):
+    """Encode windows of one length, (n_windows, length); return the mean of the chosen layers."""
+    n_windows, length = pieces.shape
+    x = encoder.words[pieces] + encoder.positions[:length]
+    x = _normalize(x.reshape(pieces.size, -1), encoder.normalize, encoder.epsilon)
+    total = np.zeros_like(x)
+    for k, layer in enumerate(encoder.layers, start=1):
+        heads = _attend(_linear(x, layer.attend), n_windows, encoder.n_heads)
+        x = _normalize(x + _linear(heads, layer.merge), layer.after_attention, encoder.epsilon)
+        wide = _linear(x, layer.widen)
+        wide *= 0.5 + 0.5 * erf(wide * np.float32(np.sqrt(0.5)))  # GELU
+        x = _normalize(x + _linear(wide, layer.narrow), layer.after, encoder.epsilon)
+        if k in encoder.chosen:
+            total += x
+    return (total / np.float32(len(encoder.chosen))).reshape(n_windows, length, -1)
+
+
+def _attend(queries_keys_values, n_windows, n_heads):
+    """Let each piece take the mean of the values of its window, weighted by queries and keys."""
+    n_rows, width = len(queries_keys_values), queries_keys_values.shape[1] // 3
+    shape = n_windows, n_rows // n_windows, 3, n_heads, width // n_heads
+    queries, keys, values = queries_keys_values.reshape(shape).transpose(2, 0, 3, 1, 4)
+    weights = queries @ keys.swapaxes(2, 3)
+    weights /= np.float32(np.sqrt(width // n_heads))
+    weights -= weights.max(axis=-1, keepdims=True)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return (weights @ values).transpose(0, 2, 1, 3).reshape(n_rows, width)
+
+
+def _linear(x, layer):
+    weight, bias = layer
+    y = x @ weight
+    y += bias
+    return y
+
+
+def _normalize(x, layer, epsilon):
+    """Give each row the mean 0 and the variance 1, and map it."""
+    weight, bias = layer
+    x -= x.mean(axis=1, keepdims=True)
+    variances = np.einsum("ij,ij->i", x, x) / np.float32(x.shape[1])
+    x *= weight / np.sqrt(variances + np.float32(epsilon))[:, None]
+    x += bias
+    return x
+
+
+@lru_cache(maxsize=1)
+def _load(folder, layers, _modified):
+    """Load an encoder, as far as it is run."""
+    try:
+        import safetensors
+        import tokenizers
+    except ImportError:
+        raise ImportError(
+            "TransformerVectors needs the packages tokenizers and safetensors: "
+            "pip install sklearn_shag[contextual]"
+        ) from None
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        chosen = _choose_layers(folder, config, layers)
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        with safetensors.safe_open(str(folder / "model.safetensors"), "numpy") as file:
+            return _read(file, tokenizer, config, chosen)
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # of both libraries, and of what the configuration lacks
+        raise ValueError(
+            f"{printable(str(folder))} holds no encoder that can be read: {error!r}"
+        ) from None
+
+
+def _choose_layers(folder, config, layers):
+    """Refuse models with other layers, and say which layers are averaged."""
+    kind, activation = config["model_type"], config["hidden_act"]
+    positions = config.get("position_embedding_type", "absolute")
+    if kind not in KINDS or activation != "gelu" or positions != "absolute":
+        raise ValueError(
+            f"{printable(str(folder))} holds a model of the type {shorten(kind)} with the "
+            f"activation {shorten(activation)} and {shorten(positions)} positions. Only encoders "
+            f"of the types {', '.join(KINDS)} with gelu and absolute positions can be run; for "
+            f"others pass a function as embeddings that calls their own library."
+        )
+    n_layers = config["num_hidden_layers"]
+    chosen = range(max(n_layers // 2, 1), max(n_layers, 2)) if layers is None else layers
+    if not chosen or not all(isinstance(k, Integral) and 1 <= k <= n_layers for k in chosen):
+        raise ValueError(
+            f"layers must name some of the {n_layers} layers of {printable(str(folder))}, from 1 "
+            f"on, got {shorten(layers)}."
+        )
+    return tuple(map(int, chosen))
+
+
+def _read(file, tokenizer, config, chosen):
+    """Read the weights of an encoder."""
+    (first,) = (name for name in file.keys() if name.endswith(_FIRST_TABLE))  # noqa: SIM118
+    prefix = first.removesuffix(_FIRST_TABLE)
+
+    def take(name):
+        return file.get_tensor(prefix + name).astype(np.float32)
+
+    def linear(*names):
+        weights = [take(f"{name}.weight").T for name in names]
+        biases = [take(f"{name}.bias") for name in names]
+        return np.ascontiguousarray(np.hstack(weights)), np.concatenate(biases)
+
+    def normal(name):
+        return take(f"{name}.weight"), take(f"{name}.bias")
+
+    layers = [
+        Layer(
+            linear(*(f"{name}.attention.self.{part}" for part in ("query", "key", "value"))),
+            linear(f"{name}.attention.output.dense"),
+            normal(f"{name}.attention.output.LayerNorm"),
+            linear(f"{name}.intermediate.dense"),
+            linear(f"{name}.output.dense"),
+            normal(f"{name}.output.LayerNorm"),
+        )
+        for name in (f"encoder.layer.{k}" for k in range(max(chosen)))
+    ]
+    before = config["pad_token_id"] + 1 if KINDS[config["model_type"]] else 0
+    positions = take("embeddings.position_embeddings.weight")[before:]
+    return Encoder(
+        tokenizer,
+        take(_FIRST_TABLE),
+        positions + take("embeddings.token_type_embeddings.weight")[0],
+        normal("embeddings.LayerNorm"),
+        layers,
+        chosen,
+        config["num_attention_heads"],
+        config["layer_norm_eps"],
+    )

@@ -1,0 +1,151 @@
+"""Tiny random encoders of the kind of BERT, and what they say, one sentence at a time."""
+
+import json
+from math import erf
+
+import numpy as np
+
+WIDTH, N_HEADS, N_LAYERS, INNER, LONGEST = 12, 3, 4, 20, 16
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+
+
+def write_encoder(folder, words, *, kind="bert", seed=0, **config):
+    """Write the three files; words are split into at most their two halves."""
+    from safetensors.numpy import save_file
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    pieces = sorted({piece for word in words for piece in split(word)})
+    vocabulary = {piece: k for k, piece in enumerate(SPECIAL + pieces)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Strip()
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    ends = [(name, vocabulary[name]) for name in ("[SEP]", "[CLS]")]
+    tokenizer.post_processor = processors.BertProcessing(*ends)
+    tokenizer.enable_truncation(5)  # as published ones have it, to be switched off
+    tokenizer.enable_padding()
+    folder.mkdir(exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    described = {
+        "model_type": kind,
+        "hidden_act": "gelu",
+        "num_hidden_layers": N_LAYERS,
+        "num_attention_heads": N_HEADS,
+        "layer_norm_eps": 1e-6,
+        "pad_token_id": 0,
+        **config,
+    }
+    (folder / "config.json").write_text(json.dumps(described))
+    weights = random_weights(len(vocabulary), np.random.default_rng(seed))
+    prefix = "" if kind == "bert" else f"{kind}."
+    save_file(
+        {prefix + name: array for name, array in weights.items()}, folder / "model.safetensors"
+    )
+    return folder
+
+
+def split(word):
+    half = len(word) // 2
+    return [word] if half < 2 else [word[:half], "##" + word[half:]]
+
+
+def longest_pieces(word, vocabulary):
+    """The longest piece first, and so on."""
+    pieces, begin = [], 0
+    while begin < len(word):
+        ends = range(len(word), begin, -1)
+        found = (("##" if begin else "") + word[begin:end] for end in ends)
+        piece = next(filter(vocabulary.__contains__, found), None)
+        if piece is None:
+            return ["[UNK]"]
+        pieces.append(piece)
+        begin += len(piece.removeprefix("##"))
+    return pieces
+
+
+def random_weights(n_pieces, rng):
+    shapes = {
+        "embeddings.word_embeddings.weight": (n_pieces, WIDTH),
+        "embeddings.position_embeddings.weight": (LONGEST, WIDTH),
+        "embeddings.token_type_embeddings.weight": (2, WIDTH),
+        "embeddings.LayerNorm.weight": (WIDTH,),
+    }
+    for k in range(N_LAYERS):
+        name = f"encoder.layer.{k}"
+        for part in ("query", "key", "value"):
+            shapes[f"{name}.attention.self.{part}.weight"] = (WIDTH, WIDTH)
+        shapes[f"{name}.attention.output.dense.weight"] = (WIDTH, WIDTH)
+        shapes[f"{name}.attention.output.LayerNorm.weight"] = (WIDTH,)
+        shapes[f"{name}.intermediate.dense.weight"] = (INNER, WIDTH)
+        shapes[f"{name}.output.dense.weight"] = (WIDTH, INNER)
+        shapes[f"{name}.output.LayerNorm.weight"] = (WIDTH,)
+    biases = {
+        name.replace("weight", "bias"): shape[:1]
+        for name, shape in shapes.items()
+        if "_embeddings" not in name
+    }
+    return {
+        name: rng.normal(0, 0.5, shape).astype(np.float32)
+        for name, shape in (shapes | biases).items()
+    }
+
+
+def expected_vectors(folder, words, layers, first_position=0):
+    """Of one sentence: loops over heads and pieces, in double precision, as the papers have it.
+
+    Words are split as above, and not by a library.
+    """
+    from safetensors.numpy import load_file
+
+    loaded = load_file(folder / "model.safetensors").items()
+    weights = {name.removeprefix("roberta."): array.astype(float) for name, array in loaded}
+    vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    pieces, owners = ["[CLS]"], [None]
+    for k, word in enumerate(words):
+        own = longest_pieces(word, vocabulary)
+        pieces += own
+        owners += [k] * len(own)
+    pieces, owners = [*pieces, "[SEP]"], [*owners, None]
+    rows = []
+    for k, piece in enumerate(pieces):
+        row = weights["embeddings.word_embeddings.weight"][vocabulary[piece]]
+        row = row + weights["embeddings.position_embeddings.weight"][first_position + k]
+        row = row + weights["embeddings.token_type_embeddings.weight"][0]
+        rows.append(_norm(row, weights, "embeddings.LayerNorm"))
+    total = np.zeros((len(pieces), WIDTH))
+    for number in range(1, N_LAYERS + 1):
+        rows = [_layer(k, rows, weights, f"encoder.layer.{number - 1}") for k in range(len(rows))]
+        if number in layers:
+            total += np.array(rows) / len(layers)
+    return np.array(
+        [
+            np.mean([row for row, owner in zip(total, owners, strict=True) if owner == k], axis=0)
+            for k in range(len(words))
+        ]
+    )
+
+
+def _layer(k, rows, weights, name):
+    found, size = [], WIDTH // N_HEADS
+    for head in range(N_HEADS):
+        part = slice(head * size, (head + 1) * size)
+        query = _apply(rows[k], weights, f"{name}.attention.self.query")[part]
+        keys = [_apply(row, weights, f"{name}.attention.self.key")[part] for row in rows]
+        values = [_apply(row, weights, f"{name}.attention.self.value")[part] for row in rows]
+        shares = np.exp([query @ key / np.sqrt(size) for key in keys])
+        shares /= shares.sum()
+        found.append(sum(share * value for share, value in zip(shares, values, strict=True)))
+    x = rows[k] + _apply(np.concatenate(found), weights, f"{name}.attention.output.dense")
+    x = _norm(x, weights, f"{name}.attention.output.LayerNorm")
+    wide = _apply(x, weights, f"{name}.intermediate.dense")
+    wide = np.array([value * (1 + erf(value / np.sqrt(2))) / 2 for value in wide])
+    x = x + _apply(wide, weights, f"{name}.output.dense")
+    return _norm(x, weights, f"{name}.output.LayerNorm")
+
+
+def _apply(x, weights, name):
+    return weights[f"{name}.weight"] @ x + weights[f"{name}.bias"]
+
+
+def _norm(x, weights, name):
+    scaled = (x - x.mean()) / np.sqrt(x.var() + 1e-6)
+    return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]

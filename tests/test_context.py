@@ -1,0 +1,508 @@
+"""Vectors in context: what networks make of them, who is asked, and transformers that give them."""
+
+import pickle
+import tempfile
+import tracemalloc
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from sklearn_shag import (
+    AveragedSHAG,
+    BiaffineParser,
+    CRFParser,
+    ModelFileError,
+    Tagger,
+    load_model,
+    save_model,
+)
+from sklearn_shag.cli._main import main
+from sklearn_shag.encoding import _context, ask, asked_once, split_embeddings
+from sklearn_shag.features import TransformerVectors
+from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
+from tests.encoders import LONGEST, expected_vectors, write_encoder
+from tests.estimators import assert_same_model, same
+from tests.faults import not_refused
+from tests.test_persistence import read_parts, write_parts
+
+N_DIMENSIONS = 4
+
+
+class Source:
+    """Says of each token its own length, those of its neighbours, and 1; it counts questions."""
+
+    def __init__(self, n_more=0, shift=0.0, scale=1.0):
+        self.n_more, self.shift, self.scale, self.asked = n_more, shift, scale, []
+
+    def __call__(self, sentences):
+        assert isinstance(sentences, list)
+        self.asked += sentences
+        return [self.vectors(sentence) for sentence in sentences]
+
+    def vectors(self, sentence):
+        sizes = [len(form) for form in getattr(sentence, "forms", sentence)]
+        columns = [
+            [0, *sizes[:-1]],
+            sizes,
+            [*sizes[1:], 0],
+            *[[1] * len(sizes)] * (1 + self.n_more),
+        ]
+        return self.shift + self.scale * np.array(columns).T
+
+    def __deepcopy__(self, memo):
+        return self  # what clone does to parameters; it is to count on
+
+    def __repr__(self):
+        return "Source()"
+
+
+def small(embeddings, **settings):
+    settings = {"hidden_layer_sizes": [8], "max_iter": 4, "batch_size": 100, **settings}
+    return BiaffineParser(["upos"], embeddings=embeddings, random_state=0, **settings)
+
+
+@pytest.fixture(scope="module")
+def fitted(english):
+    return small(Source()).fit(english[:100])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, english):
+    words = {form for tree in english[:30] for form in tree.forms}
+    return write_encoder(tmp_path_factory.mktemp("encoder"), words)
+
+
+# What networks make of them
+
+
+def test_moments_are_those_of_training(english, fitted):
+    rows = np.concatenate([Source().vectors(tree) for tree in english[:100]]).astype(float)
+    mean, factors = fitted.weights_.moments
+    assert_allclose(mean, rows.mean(axis=0), rtol=1e-6)
+    assert_allclose(factors[:3], 0.3 / rows[:, :3].std(axis=0), rtol=1e-5)
+    assert factors[3] == 0  # what is always the same says nothing
+
+
+def test_moments_of_many_rows_do_not_cancel():
+    rng = np.random.default_rng(0)
+    sentences = [["a"] * 7 for _ in range(500)]
+    rows = 1000 + rng.normal(size=(3500, 2))
+    vectors = ask(lambda _: np.split(rows, 500), sentences)
+    mean, deviation = vectors.moments(np.arange(3500))
+    halves = rows.astype(np.float32).astype(np.float16).astype(float)
+    assert_allclose(mean, halves.mean(axis=0), rtol=1e-7)
+    assert_allclose(deviation, halves.std(axis=0), rtol=1e-5)
+
+
+def test_the_scale_of_vectors_does_not_matter(english, fitted):
+    other = small(Source(shift=64.0, scale=4.0)).fit(english[:100])
+    pairs = zip(
+        other.predict_marginals(english[100:120]),
+        fitted.predict_marginals(english[100:120]),
+        strict=True,
+    )
+    assert max(np.abs(one - another).max() for one, another in pairs) < 1e-4
+
+
+def test_they_are_read_of_known_and_unknown_words(english):
+    """The head of each token is told by its vector alone, whatever the word."""
+
+    def source(sentences):
+        return [given[sentence.lemmas[0]] for sentence in sentences]
+
+    given, blank = {}, []
+    for k, tree in enumerate(english[:200]):
+        n_tokens = len(tree)
+        sides = np.sign(tree.heads - np.arange(1, n_tokens + 1))
+        given[f"{k}"] = np.eye(3)[1 - sides]
+        columns = {"upos": ["X"] * n_tokens, "lemmas": [f"{k}"] * n_tokens}
+        blank.append(DependencyTree(["x"] * n_tokens, tree.heads, **columns))
+    train, test = blank[:150], blank[150:]
+    without = small(None).fit(train).score(test)
+    assert small(source, max_iter=8).fit(train).score(test) > without + 0.2
+
+
+def test_both_kinds_together(english):
+    words = {form: np.ones(2) for tree in english[:50] for form in tree.forms}
+    one, other = (small(both).fit(english[:40]) for both in [(words, Source()), [Source(), words]])
+    assert_same_model(one, other)
+    assert one.weights_.vectors.shape[1] == 2
+    assert one.weights_.moments.shape == (2, N_DIMENSIONS)
+
+
+def test_tables_and_sources_are_told_apart():
+    def call(_): ...
+
+    class KeyedVectors:
+        index_to_key = ("a",)
+        transform = None
+
+    pipeline, table = make_pipeline(TokenFeature()), {"a": [1.0]}
+    pair, keyed = (["a"], [[1.0]]), KeyedVectors()
+    for given, expected in [
+        (None, (None, None)),
+        (call, (None, call)),
+        (pipeline, (None, pipeline)),
+        (table, (table, None)),
+        (pair, (pair, None)),
+        (keyed, (keyed, None)),
+        ((table, call), (table, call)),
+        ([call, keyed], (keyed, call)),
+        ((pair, pipeline), (pair, pipeline)),
+    ]:
+        assert split_embeddings(given) == expected
+
+
+def test_alone_and_together(english, fitted):
+    together = fitted.predict_marginals(english[100:110])
+    alone = [fitted.predict_marginals([tree])[0] for tree in english[100:110]]
+    assert same(list(together), alone)
+
+
+def test_the_same_bits_for_any_n_jobs(english, fitted):
+    assert_same_model(small(Source(), n_jobs=2).fit(english[:100]), fitted)
+
+
+def test_plain_words(english):
+    words = [list(tree.forms) for tree in english[:40]]
+    heads = [tree.heads for tree in english[:40]]
+    parser = BiaffineParser(
+        ["shape"], embeddings=Source(), hidden_layer_sizes=[4], max_iter=1, random_state=0
+    )
+    assert len(parser.fit(words, heads).parse(words[:3])) == 3
+
+
+# Who is asked, and how often
+
+
+def test_each_sentence_is_asked_for_once(english):
+    train, test = english[:40], english[40:60]
+    settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
+    several = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **settings)
+    for parser in [
+        several,
+        clone(several).set_params(tags="upos", early_stopping=True),
+        AveragedSHAG.of_seeds(several, 2, n_jobs=2),
+        AveragedSHAG([("network", several), ("linear", CRFParser(max_iter=1))], calibrate=False),
+    ]:
+        source = Source()
+        names = [name for name in parser.get_params() if name.split("__")[-1] == "embeddings"]
+        parser.set_params(**dict.fromkeys(names, source)).fit(train)
+        assert list(map(id, source.asked)) == list(map(id, train))
+        source.asked.clear()
+        parser.parse(test)
+        assert list(map(id, source.asked)) == list(map(id, test))
+    tagger, source = Tagger(embeddings=Source(), cv=2, n_jobs=2, **settings), Source()
+    tagger.set_params(embeddings=source).fit_transform(train)
+    assert list(map(id, source.asked)) == list(map(id, train))
+
+
+def test_nothing_is_held_afterwards(english, fitted):
+    fitted.parse(english[:5])
+    assert not list(_context._HELD)
+    source = Source()
+    with asked_once([source], english[:5]):
+        assert ask(source, english[1:3]) is ask(source, english[:4])
+        assert ask(source, english[4:6]).source is source  # one of them is new
+    assert len(source.asked) == 7
+    assert not list(_context._HELD)
+
+
+def test_many_are_in_a_file_that_has_no_name(english, fitted, monkeypatch, tmp_path):
+    monkeypatch.setattr(_context, "LARGEST", 100)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    rows = []
+    take = _context.ContextVectors.take
+
+    def watched(self, places):
+        rows.append(self.rows)
+        assert not list(tmp_path.iterdir())
+        return take(self, places)
+
+    monkeypatch.setattr(_context.ContextVectors, "take", watched)
+    assert_same_model(small(Source()).fit(english[:100]), fitted)
+    assert isinstance(rows[0], np.memmap)
+
+
+def test_an_interrupted_fit_leaves_nothing(english, monkeypatch, tmp_path):
+    monkeypatch.setattr(_context, "LARGEST", 100)
+    monkeypatch.setattr(_context, "AT_ONCE", 10)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    source = Source()
+
+    def interrupted(sentences):
+        if len(source.asked) > 20:
+            raise KeyboardInterrupt
+        return source(sentences)
+
+    parser = small(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        parser.fit(english[:100])
+    assert not hasattr(parser, "weights_")
+    assert not list(tmp_path.iterdir())
+    assert not list(_context._HELD)
+
+
+def test_half_precision_in_memory(english):
+    """A thousand dimensions of 2,000 tokens take 4 MB, and not the 16 that come."""
+    sentences = [["word"] * 20 for _ in range(100)]
+    tracemalloc.start()
+    vectors = ask(lambda part: [np.ones((20, 1000))] * len(part), sentences)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert vectors.rows.nbytes == 4e6
+    assert held < 5e6
+
+
+# Around it
+
+
+def test_other_processes(english):
+    train, test = english[:30], english[30:40]
+    average = AveragedSHAG.of_seeds(small(_sizes, max_iter=1), 2, calibrate=False)
+    alone = clone(average).fit(train)
+    with parallel_config(backend="loky", n_jobs=2):
+        fitted = average.fit(train)
+        found = fitted.parse(test)
+    assert found == alone.parse(test)
+
+
+def _sizes(sentences):
+    return [Source().vectors(sentence) for sentence in sentences]
+
+
+def test_files_do_not_hold_the_source(english, fitted, tmp_path):
+    path = tmp_path / "model.npz"
+    save_model(fitted, path)
+    loaded = load_model(path)
+    assert loaded.embeddings is None
+    with pytest.raises(ValueError, match=r"of 4 dimensions, from Source\(\), which no model file"):
+        loaded.parse(english[:1])
+    expected = fitted.predict_marginals(english[:9])
+    for again in (loaded.set_params(embeddings=Source()), load_model(path, embeddings=Source())):
+        assert same(again.predict_marginals(english[:9]), expected)
+    with pytest.raises(TypeError, match="function from sentences"):
+        load_model(path, embeddings={"a": [1.0]})
+    header, arrays = read_parts(path)
+    header["model"]["attributes"]["embeddings_"] = None
+    write_parts(path, header, arrays)
+    with pytest.raises(ModelFileError, match=r"weights_\.moments must have the shape"):
+        load_model(path)
+
+
+def test_files_without_moments_are_of_networks_without_them(english, fitted, tmp_path):
+    path = tmp_path / "model.npz"
+    for parser in (small(None).fit(english[:20]), fitted):
+        save_model(parser, path)
+        header, arrays = read_parts(path)
+        del arrays["model/weights_/moments"]
+        write_parts(path, header, arrays)
+        if parser is fitted:
+            with pytest.raises(ModelFileError, match="values must have the shape"):
+                load_model(path)
+        else:
+            assert_same_model(load_model(path), parser)
+
+
+def test_every_network_of_a_file_gets_the_source(english, tmp_path):
+    settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
+    parser = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **settings)
+    average = AveragedSHAG.of_seeds(parser, 2, calibrate=False).fit(english[:20])
+    save_model(average, tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz", embeddings=Source())
+    assert loaded.parse(english[20:25]) == average.parse(english[20:25])
+    save_model(CRFParser(max_iter=1).fit(english[:20]), tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="reads no vectors in context"):
+        load_model(tmp_path / "model.npz", embeddings=Source())
+
+
+def test_a_parser_gives_its_source_to_its_tagger(english):
+    settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
+    parser = BiaffineParser(tags=("upos", "xpos"), embeddings=Source(), **settings)
+    parser.fit(english[:20]).set_params(embeddings=(source := Source()))
+    parser.predict_tags(english[:2], "xpos")
+    assert source.asked == english[:2]
+
+
+def test_pickles_hold_the_source(english, fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    assert same(again.predict_marginals(english[:9]), fitted.predict_marginals(english[:9]))
+
+
+def test_warm_start_and_searches(english):
+    parser = small(Source(), warm_start=True, max_iter=1).fit(english[:60])
+    moments = parser.weights_.moments
+    assert_array_equal(parser.fit(english[40:100]).weights_.moments, moments)
+    with pytest.raises(ValueError, match="had 4"):
+        parser.set_params(embeddings=Source(1)).fit(english[:60])
+    grid = {"embeddings": [None, Source()]}
+    search = GridSearchCV(small(None, max_iter=1), grid, cv=2).fit(english[:60])
+    assert search.best_params_["embeddings"] in grid["embeddings"]
+    refitted = parser.set_params(embeddings=None, warm_start=False).fit(english[:20])
+    assert refitted.embeddings_ is None
+    assert refitted.parse(english[:1])
+
+
+def test_what_is_refused(english, fitted):
+    shown = r"X\[2\] \('"
+
+    def wrong(change):
+        def source(sentences):
+            found = Source()(sentences)
+            found[2] = change(found[2])
+            return found
+
+        return source
+
+    def failing(sentences):
+        raise KeyError("no vectors")
+
+    cases = [
+        (lambda sentences: Source()(sentences)[1:], "returned 19 for the 20 sentences"),
+        (wrong(lambda rows: rows[1:]), f"shape .* for {shown}"),
+        (wrong(lambda rows: rows[:, 1:]), f"shape .* for {shown}"),
+        (wrong(lambda rows: rows[0]), f"shape .* for {shown}"),
+        (wrong(lambda rows: rows * np.nan), f"not finite, or larger than 65,504 for {shown}"),
+        (wrong(lambda rows: rows * 1e5), f"not finite, or larger than 65,504 for {shown}"),
+        (wrong(lambda rows: [["a"]]), f"no numbers, or rows of different lengths for {shown}"),
+        (wrong(lambda rows: [[1.0], [1.0, 2.0]]), f"rows of different lengths for {shown}"),
+        (wrong(lambda rows: None), f"for {shown}"),
+        (lambda sentences: [np.ones((len(s), 0)) for s in sentences], r"shape \(\d+, 0\)"),
+        (lambda sentences: None, "failed on .*TypeError"),
+        (failing, r"embeddings, .*failing, failed on X\[0\] to X\[19\]: KeyError: 'no vectors'"),
+        (TransformerVectors(3), "embeddings.*folder"),
+    ]
+    assert not not_refused(cases, lambda embeddings: small(embeddings).fit(english[:20]))
+    other = clone(fitted)
+    vars(other).update(vars(fitted))
+    with pytest.raises(ValueError, match=r"of 5 dimensions.*of Source\(\), had 4"):
+        other.set_params(embeddings=Source(1)).parse(english[:1])
+
+
+def test_lists_of_numbers_are_as_good_as_arrays(english, fitted):
+    def lists(sentences):
+        return [vectors.tolist() for vectors in Source()(sentences)]
+
+    parser = small(lists).fit(english[:100])
+    assert_array_equal(parser.weights_.values, fitted.weights_.values)
+
+
+# Transformers
+
+
+@pytest.mark.parametrize(("kind", "first"), [("bert", 0), ("roberta", 1)])
+def test_a_transformer_against_loops(tmp_path, english, kind, first):
+    words = [form for tree in english[:8] for form in tree.forms]
+    folder = write_encoder(tmp_path / "encoder", words[:-5], kind=kind)
+    sentences = [tree for tree in english[:8] if 2 * len(tree) + 2 <= LONGEST - first]
+    for layers in ([2, 3], [4]):
+        found = TransformerVectors(folder, layers=layers).transform(sentences)
+        for tree, vectors in zip(sentences, found, strict=True):
+            expected = expected_vectors(folder, tree.forms, layers, first)
+            assert_allclose(vectors, expected, atol=1e-5)
+    default = TransformerVectors(folder).transform(sentences)
+    assert same(default, TransformerVectors(folder, layers=[2, 3]).transform(sentences))
+
+
+def test_sentences_longer_than_the_encoder(folder, english):
+    """Windows of 16 pieces, 14 of words, begin 7 pieces after each other."""
+    words = [w for tree in english[:30] for w in tree.forms if len(w) < 4][:24]  # a piece each
+    found = TransformerVectors(folder, layers=[4]).transform([words])[0]
+    windows = [expected_vectors(folder, words[begin : begin + 14], [4]) for begin in (0, 7, 10)]
+    assert_allclose(found[:7], windows[0][:7], atol=1e-5)
+    assert_allclose(found[7:10], (windows[0][7:10] + windows[1][:3]) / 2, atol=1e-5)
+    whole = (windows[0][10:14] + windows[1][3:7] + windows[2][:4]) / 3
+    assert_allclose(found[10:14], whole, atol=1e-5)
+    assert_allclose(found[21:], windows[2][11:], atol=1e-5)
+
+
+def test_batches_and_threads_change_nothing(folder, english):
+    sentences = english[:40]
+    expected = TransformerVectors(folder).transform(sentences)
+    for settings in ({"batch_size": 1}, {"batch_size": 100, "n_jobs": 2}):
+        found = TransformerVectors(folder, **settings).transform(sentences)
+        for one, other in zip(found, expected, strict=True):
+            assert_allclose(one, other, atol=1e-5)
+
+
+def test_words_of_no_pieces_have_zeros(folder, english):
+    known = english[0].forms[0]
+    vectors = TransformerVectors(folder).transform([[known, " ", known], [" "]])
+    assert not vectors[0][1].any()
+    assert not vectors[1].any()
+    assert vectors[0][0].any()
+
+
+def test_a_parser_of_a_transformer(folder, english):
+    source = TransformerVectors(folder)
+    parser = small(source, max_iter=1).fit(english[:20])
+    assert parser.embeddings_ == f"TransformerVectors(folder={str(folder)!r})" or parser.embeddings_
+    average = AveragedSHAG.of_seeds(small(source, max_iter=1), 2, calibrate=False)
+    assert average.fit(english[:20]).parse(english[:3])
+    assert clone(source).fit().transform(english[:1])[0].shape == (len(english[0]), 12)
+
+
+def test_folders_that_are_refused(tmp_path, folder, english):
+    words = ["a", "b"]
+    cases = [
+        (TransformerVectors(write_encoder(tmp_path / "relu", words, hidden_act="relu")), "relu"),
+        (
+            TransformerVectors(
+                write_encoder(tmp_path / "far", words, position_embedding_type="relative_key")
+            ),
+            "relative_key",
+        ),
+        (TransformerVectors(write_encoder(tmp_path / "t5", words, kind="t5")), "of the type 't5'"),
+        (TransformerVectors(folder, layers=[0]), "layers must name some of the 4 layers"),
+        (TransformerVectors(folder, layers=[5]), "layers must name"),
+        (TransformerVectors(folder, layers=[]), "layers must name"),
+        (TransformerVectors(folder, batch_size=0), "batch_size"),
+    ]
+    deep = write_encoder(tmp_path / "deep", words, num_hidden_layers=8)
+    cases.append((TransformerVectors(deep, layers=[8]), "no encoder that can be read"))
+    broken = write_encoder(tmp_path / "broken", words)
+    (broken / "model.safetensors").write_bytes(b"x" * 20)
+    cases.append((TransformerVectors(broken), "no encoder that can be read"))
+    assert not not_refused(cases, lambda source: source.transform(english[:1]))
+    with pytest.raises(FileNotFoundError, match=r"config\.json"):
+        TransformerVectors(tmp_path).transform(english[:1])
+
+
+# The command
+
+
+def test_the_command(tmp_path, folder, english, capsys):
+    train, test, model = (str(tmp_path / name) for name in ("a.conllu", "b.conllu", "m.npz"))
+    write_conllu(english[:20], train)
+    write_conllu(english[20:30], test)
+    settings = ["--max-iter", "1", "--set", "hidden_layer_sizes=[4]"]
+    learn = ["train", train, "-o", model, "--model", "biaffine", *settings]
+    context = ["--context", str(folder)]
+    assert main([*learn, *context, "--tags", "upos,xpos"]) == 0
+    assert main(["parse", model, test, *context, "--confidence", "-o", str(tmp_path / "out")]) == 0
+    parser = load_model(model, embeddings=TransformerVectors(folder))
+    found = read_conllu(tmp_path / "out")
+    assert [tree.heads.tolist() for tree in found] == [
+        tree.heads.tolist() for tree in parser.parse(english[20:30])
+    ]
+    write_conllu([tree.with_heads(None) for tree in english[20:22]], test)
+    assert main(["suggest", model, test, *context]) == 0
+    more = ["train", train, "-o", model, "--continue", model, "--max-iter", "1"]
+    assert main([*more, *context]) == 0
+    capsys.readouterr()
+    for wrong, message in [
+        (["parse", model, test], "load_model(path, embeddings=...)"),
+        (["train", train, "-o", model, "--model", "crf", *context], "--context: vectors are for"),
+        ([*learn, "--context", str(tmp_path)], "config.json"),
+    ]:
+        assert main(wrong) == 1
+        assert message in capsys.readouterr().err
+    vectors = tmp_path / "words.vec"
+    vectors.write_text("2 2\nthe 0.5 1\na 1 0.5\n")
+    assert main([*learn, *context, "--embeddings", str(vectors)]) == 0
+    assert load_model(model).weights_.vectors.shape[1] == 2
