@@ -52,7 +52,7 @@ def imported_distributions():
 
 
 def test_all_that_is_imported_is_required_and_all_that_is_required_is_imported():
-    extras = ("dask", "fetch", "frame", "graph", "plot", "spacy")
+    extras = ("contextual", "dask", "fetch", "frame", "graph", "plot", "spacy")
     optional = {name for extra in extras for name in requirements(EXTRAS[extra])}
     # llvmlite comes with numba, of one version for each of numba's.
     imported = imported_distributions() - {"llvmlite"}

@@ -57,6 +57,7 @@ from sklearn_shag.features import (
     FeatureUse,
     FeatureWeight,
     LinearWeights,
+    TransformerVectors,
     read_vectors,
 )
 from sklearn_shag.inspection import (
@@ -216,6 +217,8 @@ def read_and_write(folder: Path) -> None:
     (folder / "words.vec").write_text("1 2\ndogs 0.5 1\n")
     vectors = read_vectors(folder / "words.vec", words={"Dogs"}, limit=10)
     assert_type(vectors, tuple[list[str], NDArray[np.float32]])
+    source = TransformerVectors(folder, layers=[3, 4], batch_size=100, n_jobs=2)
+    BiaffineParser(embeddings=(vectors, source))
     try:
         read_conllu(io.StringIO("Dogs bark\n"))
     except ConlluError as error:

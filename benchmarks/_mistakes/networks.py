@@ -112,6 +112,19 @@ MISTAKES = [
         f"{PARSER}, embeddings={{'dogs': [1.0], 'cats': [1.0, 2.0]}}).fit({FEW})",
         raises(ValueError, r"embeddings", r"all of one size"),
     ),
+    Mistake(
+        f"{PARSER}, embeddings=lambda X: [np.ones(3) for _ in X]).fit({FEW})",
+        raises(ValueError, r"embeddings", r"X\[0\]", r"shape \(n_tokens, n_dimensions\)"),
+    ),
+    Mistake(
+        f"{PARSER}, embeddings=lambda X: X[0].vector).fit({FEW})",
+        raises(ValueError, r"embeddings", r"failed on X\[0\] to X", r"no attribute 'vector'"),
+    ),
+    Mistake(
+        f"{PARSER}, embeddings=TransformerVectors('none')).fit({FEW})",
+        raises(ValueError, r"embeddings", r"none/config\.json"),
+        before="from sklearn_shag.features import TransformerVectors",
+    ),
     Mistake(f"{PARSER}, decoder='viterbi').fit({FEW}).predict(test)", works("len(result) == 10")),
     Mistake(
         f"{PARSER}).fit({FEW}).log_likelihood(test)",
@@ -136,6 +149,8 @@ MISTAKES = [
     Mistake(f"{TRAIN} --tags pos", stops(r"--tags pos", r"upos")),
     Mistake(f"{TRAIN} --tags upos,upos", stops(r"--tags upos,upos", r"none twice")),
     Mistake(f"{TRAIN} --embeddings none.vec", stops(r"none\.vec")),
+    Mistake(f"{TRAIN} --context none", stops(r"none/config\.json")),
+    Mistake("parse model.npz test.conllu --context none", stops(r"none/config\.json")),
     Mistake(f"{TRAIN} --embeddings test.conllu", stops(r"test\.conllu:1", r"finite numbers")),
     Mistake(f"{TRAIN} --tags upos --columns upos", stops(r"from words alone", r"upos")),
     Mistake(

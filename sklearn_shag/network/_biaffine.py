@@ -60,13 +60,23 @@ class BiaffineParser(NetworkLearner, ArcParser):
         Strength of the L2 penalty, divided by the number of tokens of a batch.
     min_count : int, default=2
         Forms, lemmas, affixes and values of feats that were seen less often count as unknown.
-    embeddings : None, mapping, pair of words and vectors, or KeyedVectors, default=None
+    embeddings : None, mapping, pair of words and vectors, KeyedVectors, callable, object with \
+            `transform`, or pair of vectors of words and one of the last two, default=None
         Vectors of words that were learned elsewhere, from raw text for example: a mapping from
         words to vectors, a list of words and an array of shape (n_words, n_dimensions), or an
         object that is used like those of gensim. :func:`~sklearn_shag.features.read_vectors` reads
         files of them. Training leaves them as they are, so that words it has not seen are read
         too. A word that there is none for is looked up in lower case. Model files hold the
         vectors, but for this parameter None.
+
+        A callable, or the method `transform` of an object such as
+        :class:`~sklearn_shag.features.TransformerVectors`, gives vectors in context: it takes a
+        list of sentences, as they are in X, and returns for each an array of shape (n_tokens,
+        n_dimensions), of finite numbers up to 65,504. `fit` asks for each sentence once, a
+        thousand at a time, keeps the vectors in half precision, more than 2**30 bytes in a
+        temporary file, and gives each dimension the mean 0 and the same deviation. Model files
+        hold what was learned from them, and not the callable: give it to
+        :func:`~sklearn_shag.load_model`.
     nonprojective : {"lift", "drop"}, default="lift"
         What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
         shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
@@ -123,6 +133,8 @@ class BiaffineParser(NetworkLearner, ArcParser):
         The column that they are of.
     tagger_ : None or Tagger
         What fills in several columns.
+    embeddings_ : None or str
+        What vectors in context were learned from, as it shows itself; None without any.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
     temperatures_, uniform_shares_ : ndarrays of shape (2,)

@@ -349,7 +349,8 @@ def read_embeddings(embeddings):
         raise ValueError(
             f"embeddings must be a mapping from words to vectors, or a pair of words and an array "
             f"with their vectors, got the {type(embeddings).__name__} {shorten(embeddings)}. Files "
-            f"of vectors are read by sklearn_shag.features.read_vectors."
+            f"of vectors are read by sklearn_shag.features.read_vectors, and transformers by "
+            f"TransformerVectors of that module."
         )
     strange = next((word for word in words if not isinstance(word, str)), None)
     if strange is not None:

@@ -78,9 +78,10 @@ class Tagger(TreeTransformer, NetworkLearner):
         Strength of the L2 penalty, divided by the number of tokens of a batch.
     min_count : int, default=2
         Forms, lemmas and affixes that were seen less often count as unknown.
-    embeddings : None, mapping, pair of words and vectors, or KeyedVectors, default=None
-        Vectors of words that were learned elsewhere, as for :class:`BiaffineParser`;
-        :func:`~sklearn_shag.features.read_vectors` reads files of them.
+    embeddings : None, mapping, pair of words and vectors, KeyedVectors, callable, object with \
+            `transform`, or pair of vectors of words and one of the last two, default=None
+        Vectors that were learned elsewhere, of words or in context, as for
+        :class:`BiaffineParser`.
     cv : int, cross-validation generator or iterable, default=5
         The folds of :meth:`fit_transform`. Those of an int are drawn at random.
     random_state : int, RandomState instance or None, default=None
@@ -107,6 +108,8 @@ class Tagger(TreeTransformer, NetworkLearner):
         Empty if none are learned.
     vocabulary_ : dict of list of str
         The known values of each column, each affix with its length.
+    embeddings_ : None or str
+        What vectors in context were learned from, as it shows itself; None without any.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
     loss_curve_ : list of float
