@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, count
 from tempfile import TemporaryFile
 from threading import Lock
 from weakref import WeakSet
@@ -16,7 +16,7 @@ from sklearn_shag.utils._parallel import progress
 
 AT_ONCE = 1000  # sentences that are asked for together
 LARGEST = 2**30  # bytes of vectors that are held in memory; more are in a temporary file
-_HALF = np.finfo(np.float16).max
+_NOT_SMALL = f"numbers that are not finite, or larger than {np.finfo(np.float16).max:,.0f}"
 # Those that somebody holds: who asks for the same sentences takes them from there.
 _HELD, _LOCK = WeakSet(), Lock()
 
@@ -35,6 +35,7 @@ class ContextVectors:
     Attributes
     ----------
     rows : float16 ndarray of shape (n_tokens, n_dimensions)
+    n_dimensions : int
 
     Raises
     ------
@@ -43,23 +44,22 @@ class ContextVectors:
     """
 
     def __init__(self, source, sentences, verbose=0):
-        self.source, self.sentences, self.rows = source, sentences, None
+        self.source, self.sentences = source, sentences
+        self.rows = self.n_dimensions = None
         begins = list(accumulate(map(len, sentences), initial=0))
         self._begin_of = dict(zip(map(id, sentences), begins, strict=False))
         with progress("Vectors in context", len(sentences), "sentences", verbose) as advance:
             for first in range(0, len(sentences), AT_ONCE):
                 part = sentences[first : first + AT_ONCE]
-                for k, vectors in enumerate(self._ask(part, first), start=first):
-                    vectors = self._check(vectors, k)
-                    if self.rows is None:
-                        self.rows = _make_room((begins[-1], vectors.shape[1]))
-                    self.rows[begins[k] : begins[k + 1]] = vectors
+                found = list(map(self._check, self._ask(part, first), part, count(first)))
+                vectors = _as_halves(np.concatenate(found))
+                if not np.isfinite(vectors).all():
+                    wrong = next(k for k, each in enumerate(found) if not _are_small(each))
+                    raise self._refuse(part[wrong], first + wrong, _NOT_SMALL)
+                if self.rows is None:
+                    self.rows = _make_room((begins[-1], vectors.shape[1]))
+                self.rows[begins[first] : begins[first + len(part)]] = vectors
                 advance(len(part))
-
-    @property
-    def n_dimensions(self):
-        """Of each vector."""
-        return self.rows.shape[1]
 
     def hold(self, sentences):
         """Tell whether all these sentences are among those that were asked for."""
@@ -72,11 +72,7 @@ class ContextVectors:
         return np.concatenate([np.arange(begin, begin + n) for begin, n in parts])
 
     def __getstate__(self):
-        return {"rows": np.array(self.rows)}  # all that a worker needs
-
-    def take(self, places):
-        """Copy rows in single precision."""
-        return self.rows[places].astype(np.float32)
+        return {"rows": np.array(self.rows), "n_dimensions": self.n_dimensions}  # for a worker
 
     def moments(self, places):
         """Compute means and standard deviations, of shape (2, n_dimensions), over some rows."""
@@ -105,24 +101,25 @@ class ContextVectors:
             )
         return found
 
-    def _check(self, vectors, k):
-        n_tokens, known = len(self.sentences[k]), self.rows
-        wanted = "at least 1" if known is None else known.shape[1]
+    def _check(self, vectors, sentence, k):
         try:
-            vectors = np.asarray(vectors, dtype=np.float32)
-        except (TypeError, ValueError):
-            problem = "no numbers, or rows of different lengths"
-        else:
-            right = (n_tokens, vectors.shape[-1] if known is None else known.shape[1])
-            problem = f"the shape {vectors.shape}"
-            if vectors.shape == right and vectors.size:
-                if np.isfinite(vectors).all() and np.abs(vectors).max() <= _HALF:
-                    return vectors
-                problem = f"numbers that are not finite, or larger than {_HALF:,.0f}"
-        raise ValueError(
+            vectors = np.asarray(vectors)
+        except ValueError:
+            raise self._refuse(sentence, k, "rows of different lengths") from None
+        if vectors.dtype.kind not in "biuf":
+            raise self._refuse(sentence, k, f"an array of {vectors.dtype}")
+        if vectors.ndim == 2 and self.n_dimensions is None:
+            self.n_dimensions = vectors.shape[1]
+        if not vectors.size or vectors.shape != (len(sentence), self.n_dimensions):
+            raise self._refuse(sentence, k, f"the shape {vectors.shape}")
+        return vectors
+
+    def _refuse(self, sentence, k, problem):
+        return ValueError(
             f"embeddings, {name_source(self.source)}, returned {problem} for "
-            f"{name_sentence(self.sentences[k], k)}. Its {n_tokens} tokens need an array of finite "
-            f"numbers of shape (n_tokens, n_dimensions), here ({n_tokens}, {wanted})."
+            f"{name_sentence(sentence, k)}. Its {len(sentence)} tokens need an array of finite "
+            f"numbers of shape (n_tokens, n_dimensions), here ({len(sentence)}, "
+            f"{self.n_dimensions or 'at least 1'})."
         )
 
 
@@ -206,6 +203,15 @@ def name_source(source):
     """Say what gives vectors: the name of a function, or how an object shows itself."""
     name = getattr(source, "__qualname__", None)
     return repr(source) if name is None else f"{source.__module__}.{name}"
+
+
+def _as_halves(vectors):
+    with np.errstate(over="ignore"):
+        return vectors.astype(np.float16)
+
+
+def _are_small(vectors):
+    return np.isfinite(_as_halves(vectors)).all()
 
 
 def _make_room(shape):

@@ -187,6 +187,12 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         self._validate_params()
         folder = Path(expand_user(self.folder))
         layers = None if self.layers is None else tuple(self.layers)
+        for name in FILES:
+            if not (folder / name).exists():
+                raise FileNotFoundError(
+                    f"{printable(str(folder))} has no {name}. A transformer is a folder with "
+                    f"{', '.join(FILES)}."
+                )
         # Paths and times, so that files that were replaced are read anew.
         return _load(folder, layers, tuple((folder / name).stat().st_mtime_ns for name in FILES))
 

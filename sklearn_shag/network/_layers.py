@@ -23,7 +23,8 @@ class Tokens(NamedTuple):
     codes: np.ndarray  # (n_rows, n_columns)
     begins: np.ndarray  # (n_sentences + 1,)
     spellings: Spellings | None = None  # if letters are read
-    context: np.ndarray | None = None  # (n_rows, n_dimensions), if vectors in context are read
+    context: np.ndarray | None = None  # (n_known, n_dimensions), if vectors in context are read
+    places: np.ndarray | None = None  # (n_rows,), which of these, of roots any
 
     def are_roots(self):
         """Tell which rows are roots."""
@@ -33,10 +34,10 @@ class Tokens(NamedTuple):
 
     def take(self, first, last):
         """Those of some sentences."""
-        begin, end = self.begins[first], self.begins[last]
-        context = None if self.context is None else self.context[begin:end]
-        begins = self.begins[first : last + 1] - begin
-        return self._replace(codes=self.codes[begin:end], begins=begins, context=context)
+        rows = slice(self.begins[first], self.begins[last])
+        places = None if self.places is None else self.places[rows]
+        begins = self.begins[first : last + 1] - rows.start
+        return self._replace(codes=self.codes[rows], begins=begins, places=places)
 
 
 def with_roots(codes, indptr):
@@ -49,9 +50,9 @@ def with_roots(codes, indptr):
     tokens.codes[of_tokens] = codes.columns
     if codes.context is None:
         return tokens
-    context = np.zeros((begins[-1], codes.context.n_dimensions), dtype=np.float32)
-    context[of_tokens] = codes.context.take(codes.places)
-    return tokens._replace(context=context)
+    places = np.zeros(begins[-1], dtype=np.int64)
+    places[of_tokens] = codes.places
+    return tokens._replace(context=codes.context.rows, places=places)
 
 
 class Noise(NamedTuple):
@@ -93,9 +94,10 @@ def embed(tables, groups, tokens):
         begin, end = end, end + table.shape[1]
         codes = tokens.codes.take(group.columns, axis=1)
         if group.in_context:
-            mean, scale = table
-            np.multiply(tokens.context - mean, scale, out=x[:, begin:end])
-            x[tokens.begins[:-1], begin:end] = 0  # roots, as what is not known of any word
+            mean, factors = table
+            np.subtract(tokens.context[tokens.places], mean, out=x[:, begin:end])
+            x[:, begin:end] *= factors
+            x[tokens.begins[:-1], begin:end] = 0  # of roots
             rows.append(None)
         elif group.spelled:
             spellings = tokens.spellings
