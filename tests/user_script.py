@@ -93,6 +93,7 @@ from sklearn_shag.learning import fallback_grammar, learn_grammar
 from sklearn_shag.metrics import (
     AttachmentBreakdown,
     LabeledBreakdown,
+    RawTextScore,
     attachment_breakdown,
     content_labeled_attachment_score,
     exact_match_score,
@@ -103,6 +104,7 @@ from sklearn_shag.metrics import (
     labeled_breakdown,
     las_scorer,
     neutral_edge_direction_score,
+    raw_text_scores,
     uas_scorer,
     undirected_attachment_score,
     unlabeled_attachment_score,
@@ -634,6 +636,7 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(content_labeled_attachment_score(trees, parsed, subtypes=True), float)
     assert_type(label_accuracy_score(trees, parsed, sample_weight=np.ones(len(trees))), float)
     assert_type(las_scorer(search, trees), float)
+    assert_type(raw_text_scores(trees, parsed)["LAS"], RawTextScore)
     table = labeled_breakdown(trees, parsed, by="length", ignore=masks)
     assert_type(table, LabeledBreakdown)
     assert_type(table.right, NDArray[np.float64])

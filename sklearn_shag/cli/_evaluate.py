@@ -10,7 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import read_column
-from sklearn_shag.metrics import align_heads, attachment_breakdown, is_punctuation, labeled_counts
+from sklearn_shag.metrics import (
+    align_heads,
+    attachment_breakdown,
+    is_punctuation,
+    labeled_counts,
+    raw_text_scores,
+)
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -89,7 +95,7 @@ def evaluate(options):
     Parameters
     ----------
     options : argparse.Namespace
-        With `gold`, `system`, `by`, `ignore_punctuation` and `json`.
+        With `gold`, `system`, `raw`, `by`, `ignore_punctuation` and `json`.
 
     Raises
     ------
@@ -99,6 +105,9 @@ def evaluate(options):
     """
     gold_files, system_files = list_sources(options.gold), list_sources(options.system)
     _check_files(gold_files, system_files)
+    if options.raw:
+        _evaluate_raw(options, gold_files, system_files)
+        return
     ignore = is_punctuation if options.ignore_punctuation else None
     pairs = zip_longest(iter_sentences(gold_files), iter_sentences(system_files))
     first = next(pairs, (None, None))
@@ -115,6 +124,33 @@ def evaluate(options):
         print_json({"gold": gold_files, "system": system_files, **report})
     else:
         _print(report)
+
+
+def _evaluate_raw(options, *files):
+    """Print the official scores of text that two sides may have split in two ways."""
+    if options.ignore_punctuation:
+        raise ValueError("--raw scores all words; leave out --ignore-punctuation.")
+    trees = []
+    for side in files:
+        sentences = list(iter_sentences(side))
+        require_some(sentences, side)
+        lacking = next((s for s in sentences if s.tree.heads is None or UNKNOWN in s.tree.heads), 0)
+        if lacking:
+            raise ValueError(f"{describe(lacking)} has words without heads, which are scored.")
+        trees.append([sentence.tree for sentence in sentences])
+    try:
+        scores = raw_text_scores(*trees)
+    except ValueError as error:
+        message = str(error).replace("y_true", options.gold).replace("y_pred", options.system)
+        raise ValueError(message) from None
+    if options.json:
+        scores = {name: score._asdict() for name, score in scores.items()}
+        print_json({"gold": files[0], "system": files[1], **scores})
+        return
+    print(f"{'':<10}{'precision':>11}{'recall':>9}{'F1':>9}")
+    for name, score in scores.items():
+        precision, recall, f1 = (100 * value for value in score)
+        print(f"{name:<10}{precision:>11.2f}{recall:>9.2f}{f1:>9.2f}")
 
 
 def _check_files(gold, system):

@@ -271,10 +271,14 @@ def _add_evaluate(commands):
       %(prog)s test.conllu parsed.conllu
       %(prog)s test.conllu parsed.conllu --ignore-punctuation --by modifier
       %(prog)s test.conllu parsed.conllu --json
+      %(prog)s test.conllu parsed-from-text.conllu --raw
     """
     parser = _command(commands, "evaluate", "cli._evaluate", _add_evaluate)
     _add_files(parser, "gold", "true trees")
     _add_files(parser, "system", "parsed trees of the same sentences")
+    help = """score text that was split into words and sentences too, as the official evaluation of
+    Universal Dependencies does (default: sentences and words must be the same)"""
+    parser.add_argument("--raw", action="store_true", help=help)
     help = "leave out tokens with the tag PUNCT (default: they are scored)"
     parser.add_argument("--ignore-punctuation", action="store_true", help=help)
     help = "whose symbol is meant in the table of right heads (default: %(default)s)"

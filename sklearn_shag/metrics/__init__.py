@@ -18,11 +18,13 @@ from sklearn_shag.metrics._labeled import (
     labeled_breakdown,
     labeled_counts,
 )
+from sklearn_shag.metrics._raw_text import RawTextScore, raw_text_scores
 from sklearn_shag.metrics._scorers import exact_match_scorer, las_scorer, uas_scorer
 
 __all__ = [
     "AttachmentBreakdown",
     "LabeledBreakdown",
+    "RawTextScore",
     "attachment_breakdown",
     "content_labeled_attachment_score",
     "exact_match_score",
@@ -33,6 +35,7 @@ __all__ = [
     "labeled_breakdown",
     "las_scorer",
     "neutral_edge_direction_score",
+    "raw_text_scores",
     "uas_scorer",
     "undirected_attachment_score",
     "unlabeled_attachment_score",

@@ -1,0 +1,311 @@
+"""The official evaluation from raw text: sentences and words of two sides need not be the same."""
+
+import unicodedata
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+from sklearn_shag.encoding import read_column
+from sklearn_shag.metrics._labeled import CONTENT
+from sklearn_shag.treebank import MISSING, DependencyTree, require_trees
+from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.utils._messages import shorten
+
+FUNCTIONAL = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark"})
+# fmt: off
+UNIVERSAL_FEATURES = frozenset({
+    "Abbr", "Animacy", "Aspect", "Case", "Definite", "Degree", "Evident", "Foreign", "Gender",
+    "Mood", "Number", "NumType", "Person", "Polarity", "Polite", "Poss", "PronType", "Reflex",
+    "Tense", "VerbForm", "Voice",
+})
+# fmt: on
+# Which columns of aligned words have to be equal; those of the last three are of content words.
+COLUMNS = {
+    "Words": (),
+    "UPOS": ("upos",),
+    "XPOS": ("xpos",),
+    "UFeats": ("feats",),
+    "AllTags": ("upos", "xpos", "feats"),
+    "Lemmas": ("lemma",),
+    "UAS": ("head",),
+    "LAS": ("head", "label"),
+    "CLAS": ("head", "label"),
+    "MLAS": ("head", "label", "upos", "feats", "functional"),
+    "BLEX": ("head", "label", "lemma"),
+}
+OF_CONTENT = ("CLAS", "MLAS", "BLEX")
+ROOT, NOT_ALIGNED = -1, -2
+N_SHOWN = 20  # characters from the first difference on
+
+
+class RawTextScore(NamedTuple):
+    """How much of what one side has the other has too.
+
+    The sides are what was predicted from a text, and what is true of it; they may differ in size.
+
+    Attributes
+    ----------
+    precision : float
+        The share of what is predicted that is right.
+    recall : float
+        The share of what is true that was predicted.
+    f1 : float
+        Their harmonic mean.
+
+    See Also
+    --------
+    raw_text_scores : Computes them.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import raw_text_scores
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> tree = DependencyTree(["Dogs", "bark"], [2, 0])
+    >>> raw_text_scores([tree], [tree])["Tokens"]
+    RawTextScore(precision=1.0, recall=1.0, f1=1.0)
+    """
+
+    precision: float
+    recall: float
+    f1: float
+
+
+class Side(NamedTuple):
+    """The text of one side, without spaces: places are those of its characters."""
+
+    characters: str
+    sentences: list  # where each begins and ends
+    tokens: list  # the same
+    spans: list  # of each word where its token begins and ends
+    is_multiword: list  # of each word whether its token has a line of its own
+    forms: list  # of words, in lower case
+    columns: dict  # lists with a value for each word; heads are places among all words, or ROOT
+
+
+def raw_text_scores(
+    y_true: Iterable[DependencyTree], y_pred: Iterable[DependencyTree]
+) -> dict[str, RawTextScore]:
+    """Compute the scores of the official evaluation of parsing from raw text.
+
+    Sentences and tokens are right where they have the true characters. Words are aligned: those
+    of multiword tokens by the longest common subsequence of their forms, all others by their
+    characters. All further scores are shares of words that are aligned and have the true values.
+
+    Parameters
+    ----------
+    y_true : iterable of DependencyTree
+        The true trees, with all heads.
+    y_pred : iterable of DependencyTree
+        Trees of the same text with all heads, however it was split.
+
+    Returns
+    -------
+    scores : dict of RawTextScore
+        By their official names: Tokens, Sentences, Words, UPOS, XPOS, UFeats, AllTags, Lemmas, UAS,
+        LAS, CLAS, MLAS, BLEX. Relations are compared without subtypes, and of features those that
+        are universal.
+
+    Raises
+    ------
+    ValueError
+        If the two texts differ by more than spaces, or a head is not known.
+    TypeError
+        If there are no trees.
+
+    See Also
+    --------
+    labeled_attachment_score : Of trees of the same words.
+
+    References
+    ----------
+    Zeman et al. (2018), CoNLL 2018 shared task: Multilingual parsing from raw text to Universal
+    Dependencies.
+
+    Examples
+    --------
+    >>> from sklearn_shag.metrics import raw_text_scores
+    >>> from sklearn_shag.treebank import DependencyTree
+    >>> true = DependencyTree(["Dogs", "do", "n't", "bark"], [4, 4, 4, 0])
+    >>> parsed = DependencyTree(["Dogs", "don't", "bark"], [3, 3, 0])
+    >>> scores = raw_text_scores([true], [parsed])
+    >>> round(scores["Words"].f1, 3), round(scores["UAS"].recall, 3)
+    (0.571, 0.5)
+    """
+    true, predicted = _read_side(y_true, "y_true"), _read_side(y_pred, "y_pred")
+    _check_characters(true.characters, predicted.characters)
+    pairs = list(_align(true, predicted))
+    true_of = dict.fromkeys(range(len(predicted.forms)), NOT_ALIGNED)
+    true_of |= {own: other for other, own in pairs} | {ROOT: ROOT}
+    _name_as(true.columns, {k: k for k in (ROOT, *range(len(true.forms)))})
+    _name_as(predicted.columns, true_of)
+    for other, own in pairs:
+        if true.columns["lemma"][other] == MISSING:  # whatever was predicted is right
+            predicted.columns["lemma"][own] = MISSING
+    scores = {
+        "Tokens": _score_spans(true.tokens, predicted.tokens),
+        "Sentences": _score_spans(true.sentences, predicted.sentences),
+    }
+    for name, columns in COLUMNS.items():
+        counted = [
+            [name not in OF_CONTENT or label in CONTENT for label in side.columns["label"]]
+            for side in (true, predicted)
+        ]
+        both = [(true.columns[column], predicted.columns[column]) for column in columns]
+        n_right = sum(
+            counted[0][other] and all(one[other] == two[own] for one, two in both)
+            for other, own in pairs
+        )
+        scores[name] = _share(n_right, *map(sum, counted))
+    return scores
+
+
+def _read_side(trees, name):
+    trees = list(trees)
+    require_trees(trees, name, "multiword tokens are")
+    if not trees:
+        raise ValueError(f"{name} holds no sentences.")
+    if any(tree.heads is None or UNKNOWN in tree.heads for tree in trees):
+        raise ValueError(f"{name} has words without heads; what is scored are whole trees.")
+    texts, sentences, tokens, spans, is_multiword, heads, n = [], [], [], [], [], [], 0
+    for tree in trees:
+        begin, position = n, 0
+        ranges = {token.first: token for token in tree.multiword_tokens}
+        while position < len(tree):
+            token = ranges.get(position + 1)
+            text = _without_spaces(tree.forms[position] if token is None else token.form)
+            n_words = 1 if token is None else token.last - token.first + 1
+            texts.append(text)
+            tokens.append((n, n + len(text)))
+            spans += [tokens[-1]] * n_words
+            is_multiword += [token is not None] * n_words
+            position, n = position + n_words, n + len(text)
+        first = len(heads)
+        heads += [first + head - 1 if head else ROOT for head in tree.heads.tolist()]
+        sentences.append((begin, n))
+
+    def read(column):
+        return [value for tree in trees for value in read_column(tree, column)]
+
+    columns = {column: read(column) for column in ("upos", "xpos", "lemma")}
+    columns |= {
+        "head": heads,
+        "label": [label.partition(":")[0] for label in read("deprel")],
+        "feats": list(map(_universal, read("feats"))),
+    }
+    forms = [form.lower() for tree in trees for form in tree.forms]
+    return Side("".join(texts), sentences, tokens, spans, is_multiword, forms, columns)
+
+
+def _without_spaces(text):
+    return "".join(sign for sign in text if unicodedata.category(sign) != "Zs")
+
+
+@cache
+def _universal(feats):
+    pairs = feats.split("|")
+    return "|".join(sorted(pair for pair in pairs if pair.split("=")[0] in UNIVERSAL_FEATURES))
+
+
+def _name_as(columns, true_of):
+    """Name heads as the true words they are aligned with, and list those of function words."""
+    labels, functional = columns["label"], [[] for _ in columns["head"]]
+    for k, head in enumerate(columns["head"]):
+        if head != ROOT and labels[k] in FUNCTIONAL:
+            of_word = true_of[k], labels[k], columns["upos"][k], columns["feats"][k]
+            functional[head].append(of_word)
+    columns["head"] = [true_of[head] for head in columns["head"]]
+    columns["functional"] = functional
+
+
+def _check_characters(true, predicted):
+    if true == predicted:
+        return
+    pairs = enumerate(zip(true, predicted, strict=False))
+    shorter = min(len(true), len(predicted))
+    place = next((k for k, (one, other) in pairs if one != other), shorter)
+    shown = [shorten(text[place : place + N_SHOWN]) for text in (true, predicted)]
+    raise ValueError(
+        f"The texts of y_true and y_pred differ by more than spaces, the first time after "
+        f"{place:,} characters without spaces: {shown[0]} is {shown[1]} in what is predicted."
+    )
+
+
+def _align(true, predicted):
+    """Yield the places of words that are aligned, of true and of predicted ones."""
+    sides, at = (true, predicted), [0, 0]
+    sizes = [len(side.spans) for side in sides]
+    while at[0] < sizes[0] and at[1] < sizes[1]:
+        spans = [side.spans[k] for side, k in zip(sides, at, strict=True)]
+        multiword = [side.is_multiword[k] for side, k in zip(sides, at, strict=True)]
+        if any(multiword):
+            first = _skip_before(at, spans, multiword)
+            at = _end_of_multiword(sides, sizes, first, spans[0 if multiword[0] else 1][1])
+            yield from _align_forms(true.forms, predicted.forms, first, at)
+        elif spans[0] == spans[1]:
+            yield tuple(at)
+            at = [at[0] + 1, at[1] + 1]
+        else:
+            at[0 if spans[0][0] <= spans[1][0] else 1] += 1
+
+
+def _skip_before(at, spans, multiword):
+    """Skip the word that begins before a multiword token of the other side, and overlaps it."""
+    own = 0 if multiword[0] else 1
+    is_before = not multiword[1 - own] and spans[1 - own][0] < spans[own][0]
+    return [k + (is_before and side != own) for side, k in enumerate(at)]
+
+
+def _end_of_multiword(sides, sizes, first, end):
+    """Where, on each side, the words begin that are behind all overlapping multiword tokens."""
+    at = list(first)
+
+    def is_behind(k):
+        if at[k] >= sizes[k]:
+            return True
+        begin, own_end = sides[k].spans[at[k]]
+        return begin >= end if sides[k].is_multiword[at[k]] else own_end > end
+
+    while not (is_behind(0) and is_behind(1)):
+        is_true = at[0] < sizes[0] and (
+            at[1] >= sizes[1] or sides[0].spans[at[0]][0] <= sides[1].spans[at[1]][0]
+        )
+        k = 0 if is_true else 1
+        if sides[k].is_multiword[at[k]]:
+            end = max(end, sides[k].spans[at[k]][1])
+        at[k] += 1
+    return at
+
+
+def _align_forms(true, predicted, first, last):
+    """Align words by the longest common subsequence of their forms."""
+    one, other = true[first[0] : last[0]], predicted[first[1] : last[1]]
+    longest = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]  # of what is behind each pair
+    for g in reversed(range(len(one))):
+        for s in reversed(range(len(other))):
+            longest[g][s] = max(
+                longest[g + 1][s],
+                longest[g][s + 1],
+                longest[g + 1][s + 1] + 1 if one[g] == other[s] else 0,
+            )
+    g = s = 0
+    while g < len(one) and s < len(other):
+        if one[g] == other[s]:
+            yield first[0] + g, first[1] + s
+            g, s = g + 1, s + 1
+        elif longest[g][s] == longest[g + 1][s]:
+            g += 1
+        else:
+            s += 1
+
+
+def _score_spans(true, predicted):
+    return _share(len(set(true) & set(predicted)), len(true), len(predicted))
+
+
+def _share(n_right, n_true, n_predicted):
+    total = n_true + n_predicted
+    return RawTextScore(
+        n_right / n_predicted if n_predicted else 0.0,
+        n_right / n_true if n_true else 0.0,
+        2 * n_right / total if total else 0.0,
+    )

@@ -1,0 +1,155 @@
+"""Scores of parsing from raw text, against the official evaluation."""
+
+import io
+import json
+import random
+
+import numpy as np
+import pytest
+
+from sklearn_shag.cli._main import main
+from sklearn_shag.metrics import raw_text_scores
+from sklearn_shag.treebank import DependencyTree, MultiwordToken, write_conllu
+from tests.faults import not_refused
+
+
+@pytest.fixture(scope="module")
+def udeval():
+    return pytest.importorskip("udtools.udeval", reason="needs the official evaluator, udtools")
+
+
+def official_scores(udeval, *sides):
+    loaded = []
+    for trees in sides:
+        file = io.StringIO()
+        write_conllu(trees, file)
+        file.seek(0)
+        loaded.append(udeval.load_conllu(file, "<memory>", {}))
+    return udeval.evaluate(*loaded)
+
+
+def tokens_of(tree):
+    """Pairs of a token and its words, None for a token that is one word."""
+    ranges, position = {token.first: token for token in tree.multiword_tokens}, 0
+    while position < len(tree):
+        token = ranges.get(position + 1)
+        if token is None:
+            yield tree.forms[position], None
+            position += 1
+        else:
+            yield token.form, list(tree.forms[position : token.last])
+            position = token.last
+
+
+def split_again(trees, rng):
+    """The same characters, split in another way, with columns drawn at random."""
+    tokens = [
+        [form, words, k == last]
+        for tree in trees
+        for last, found in [(len(list(tokens_of(tree))) - 1, tokens_of(tree))]
+        for k, (form, words) in enumerate(found)
+    ]
+    changed = []
+    for form, words, ends in tokens:
+        chance, cut = rng.random(), rng.randrange(1, max(len(form), 2))
+        if chance < 0.1 and len(form) > 1:
+            changed += [[form[:cut], None, False], [form[cut:], None, ends]]
+        elif chance < 0.2 and changed and not changed[-1][2]:
+            changed[-1] = [changed[-1][0] + form, None, ends]
+        elif chance < 0.3:
+            changed.append([form, [form[:1], form.upper(), "x"][: rng.randrange(2, 4)], ends])
+        else:
+            changed.append([form, None if chance < 0.4 else words, ends ^ (rng.random() < 0.03)])
+    changed[-1][2] = True
+    ends = [k for k, (*_, is_end) in enumerate(changed, start=1) if is_end]
+    return [
+        draw_tree(changed[begin:end], rng) for begin, end in zip([0, *ends[:-1]], ends, strict=True)
+    ]
+
+
+def draw_tree(tokens, rng):
+    forms, multiword = [], []
+    for form, words, _ in tokens:
+        if words:
+            multiword.append(MultiwordToken(len(forms) + 1, len(forms) + len(words), form))
+        forms += words or [form]
+
+    def draw(*values):
+        return [rng.choice(values) for _ in forms]
+
+    return DependencyTree(
+        forms,
+        [0, *(rng.randrange(1, k + 1) for k in range(1, len(forms)))],
+        lemmas=draw("a", "b", "_"),
+        upos=draw("X", "Y"),
+        xpos=draw("x", "_"),
+        feats=draw("_", "Case=Nom", "Case=Nom|Mine=1", "Mine=1|Number=Sing"),
+        deprels=draw("nsubj", "obj:x", "punct", "case", "det", "aux:pass", "mine"),
+    ).with_multiword_tokens(multiword)
+
+
+def test_the_official_evaluation(udeval, english):
+    rng, right = random.Random(0), []
+    for k in range(100):
+        true = split_again(english[k : k + rng.randrange(1, 12)], rng)
+        parsed = split_again(true, rng)
+        official = official_scores(udeval, true, parsed)
+        for name, score in raw_text_scores(true, parsed).items():
+            expected = official[name]
+            assert score == (expected.precision, expected.recall, expected.f1), name
+            right.append(score.f1)
+    assert 0.2 < np.mean(right) < 0.8
+
+
+def test_a_text_against_itself(english):
+    scores = raw_text_scores(iter(english[:50]), iter(english[:50]))
+    assert set(scores.values()) == {(1.0, 1.0, 1.0)}
+
+
+def test_spaces_do_not_count():
+    one = DependencyTree(["ice cream", "!"], [0, 1])
+    other = DependencyTree(["ice", "cream!"], [0, 1])
+    scores = raw_text_scores([one], [other])
+    assert scores["Sentences"].f1 == 1
+    assert scores["Tokens"].f1 == 0
+
+
+def test_what_is_refused():
+    tree = DependencyTree(["Dogs", "bark"], [2, 0])
+    cases = [
+        (
+            ([tree], [DependencyTree(["Dogs", "bite"], [2, 0])]),
+            r"after 5 characters.*'ark' is 'ite'",
+        ),
+        (([tree], [tree, tree]), r"after 8 characters.*'' is 'Dogsbark'"),
+        (([], [tree]), "y_true holds no sentences"),
+        (([tree], [tree.with_heads(None)]), "y_pred has words without heads"),
+        (([tree.with_heads([-1, 0])], [tree]), "y_true has words without heads"),
+    ]
+    assert not not_refused(cases, lambda sides: raw_text_scores(*sides))
+    with pytest.raises(TypeError, match=r"y_true\[0\] is a list"):
+        raw_text_scores([["Dogs"]], [tree])
+
+
+def test_the_command(english, tmp_path, capsys):
+    gold, system = tmp_path / "gold.conllu", tmp_path / "system.conllu"
+    parsed = split_again(english[:30], random.Random(1))
+    write_conllu(english[:30], gold)
+    write_conllu(parsed, system)
+    command = ["evaluate", str(gold), str(system), "--raw"]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    scores = raw_text_scores(english[:30], parsed)
+    assert found["MLAS"] == scores["MLAS"]._asdict()
+    assert main(command) == 0
+    table = capsys.readouterr().out
+    assert f"Tokens{100 * scores['Tokens'].precision:>15.2f}" in table
+    assert main([*command, "--ignore-punctuation"]) == 1
+    write_conllu(english[:29], system)
+    assert main(command) == 1
+    message = capsys.readouterr().err
+    assert "gold.conllu and" in message
+    assert "differ by more than spaces" in message
+    write_conllu([english[0].with_heads(None)], system)
+    assert main(command) == 1
+    assert "sentence 1 of" in capsys.readouterr().err
