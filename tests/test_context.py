@@ -9,6 +9,7 @@ import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -197,6 +198,12 @@ def test_each_sentence_is_asked_for_once(english):
         source.asked.clear()
         parser.parse(test)
         assert list(map(id, source.asked)) == list(map(id, test))
+    source = Source()
+    fitted = [clone(several).set_params(embeddings=source).fit(train) for _ in range(2)]
+    frozen = AveragedSHAG([(f"{k}", FrozenEstimator(each)) for k, each in enumerate(fitted)])
+    source.asked.clear()
+    frozen.fit(train).parse(test)
+    assert list(map(id, source.asked)) == list(map(id, test))
     tagger, source = Tagger(embeddings=Source(), cv=2, n_jobs=2, **settings), Source()
     tagger.set_params(embeddings=source).fit_transform(train)
     assert list(map(id, source.asked)) == list(map(id, train))

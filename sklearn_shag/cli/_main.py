@@ -271,7 +271,7 @@ def _add_evaluate(commands):
       %(prog)s test.conllu parsed.conllu
       %(prog)s test.conllu parsed.conllu --ignore-punctuation --by modifier
       %(prog)s test.conllu parsed.conllu --json
-      %(prog)s test.conllu parsed-from-text.conllu --raw
+      %(prog)s test.conllu parsed.conllu --raw
     """
     parser = _command(commands, "evaluate", "cli._evaluate", _add_evaluate)
     _add_files(parser, "gold", "true trees")

@@ -192,7 +192,8 @@ class Ensemble(ComposedParser):
             require_whole(sentences, np.concatenate(heads), weights > 0, name, learner)
         if sample_weight is not None:
             sample_weight = weights
-        sources = list_sources(dict(self.estimators).values())
+        members = dict(self.estimators).values()
+        sources = list_sources(m for m in members if not isinstance(m, FrozenEstimator))
         with asked_once(sources, sentences, self.verbose):
             vars(self).update(self._learn(self.estimators, sentences, y, sample_weight))
         return self
@@ -234,8 +235,8 @@ class Ensemble(ComposedParser):
 
 def list_sources(members):
     """List what members ask for vectors in context; steps of pipelines make other sentences."""
-    members = (member for member in members if isinstance(member, Parser))
-    return [source for member in members for source in member._list_sources()]
+    opened = (m.estimator if isinstance(m, FrozenEstimator) else m for m in members)
+    return [s for member in opened if isinstance(member, Parser) for s in member._list_sources()]
 
 
 def _encode(member, sentences, indptr):

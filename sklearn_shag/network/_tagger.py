@@ -218,14 +218,14 @@ class Tagger(TreeTransformer, NetworkLearner):
             If forms are no strings.
         """
         self._check_sizes()
+        columns = self._list_tag_columns()
         sentences, _ = check_sentences(X)
         weights = check_sample_weight(sample_weight, sentences)
         with asked_once(self._list_sources(), sentences, self.verbose):
-            self._fit(sentences, weights)
+            self._fit(columns, sentences, weights)
         return self
 
-    def _fit(self, sentences, weights):
-        columns = self._list_tag_columns()
+    def _fit(self, columns, sentences, weights):
         known = [
             (sentence, tags, weight)
             for sentence, weight in zip(sentences, weights.tolist(), strict=True)
