@@ -216,6 +216,7 @@ def test_nothing_is_held_afterwards(english, fitted):
     with asked_once([source], english[:5]):
         assert ask(source, english[1:3]) is ask(source, english[:4])
         assert ask(source, english[4:6]).source is source  # one of them is new
+        assert ask(Source(), english[:2]).source is not source
     assert len(source.asked) == 7
     assert not list(_context._HELD)
 
@@ -253,6 +254,16 @@ def test_an_interrupted_fit_leaves_nothing(english, monkeypatch, tmp_path):
     assert not hasattr(parser, "weights_")
     assert not list(tmp_path.iterdir())
     assert not list(_context._HELD)
+
+
+def test_they_come_in_parts(english, monkeypatch):
+    whole = ask(Source(), english[:20])
+    monkeypatch.setattr(_context, "AT_ONCE", 7)
+    parts = ask(Source(), english[:20])
+    assert_array_equal(parts.rows, whole.rows)
+    places = parts.places([english[3], english[12]])
+    expected = [Source().vectors(english[3]), Source().vectors(english[12])]
+    assert_array_equal(parts.rows[places], np.concatenate(expected))
 
 
 def test_half_precision_in_memory(english):
@@ -448,7 +459,10 @@ def test_words_of_no_pieces_have_zeros(folder, english):
 def test_a_parser_of_a_transformer(folder, english):
     source = TransformerVectors(folder)
     parser = small(source, max_iter=1).fit(english[:20])
-    assert parser.embeddings_ == f"TransformerVectors(folder={str(folder)!r})" or parser.embeddings_
+    assert parser.embeddings_.startswith("TransformerVectors(folder=")
+    with asked_once([source], english[:3]):  # copies are the same, others are not
+        assert ask(clone(source), english[:3]).source is source
+        assert ask(TransformerVectors(folder, layers=[1]), english[:3]).source is not source
     average = AveragedSHAG.of_seeds(small(source, max_iter=1), 2, calibrate=False)
     assert average.fit(english[:20]).parse(english[:3])
     assert clone(source).fit().transform(english[:1])[0].shape == (len(english[0]), 12)
