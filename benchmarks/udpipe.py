@@ -1,6 +1,7 @@
 """UDPipe 1 trained on the same files: what CRFParser and BiaffineParser are compared with.
 
-Usage: python benchmarks/udpipe.py TREEBANK... [--tags | --tokens] [--output RESULTS.json]
+Usage: python benchmarks/udpipe.py TREEBANK... [--tags | --tokens | --columns]
+[--output RESULTS.json]
 
 The treebanks are folders of SKLEARN_SHAG_DATA. It needs ``pip install ufal.udpipe``, which nothing
 else does, and from minutes (Tamil) to hours (English) on one core. The parser is trained with
@@ -8,7 +9,8 @@ UDPipe's own defaults for forms, UPOS and features, on the training set, and sto
 best score on the development set; tags are those of the files. With --tags it sees UPOS alone.
 With --tokens a tagger is trained too, by its own defaults, the parser learns from its tags, and the
 test set is parsed with the tags of the file, and again from its tokens alone. Relations are scored
-without subtypes.
+without subtypes. With --columns a tagger alone is trained, and all columns that it fills in are
+scored, "AllTags" as UPOS, XPOS and features together.
 """
 
 import argparse
@@ -30,6 +32,13 @@ OPTIONS = (
 )
 WORDS, TAGS = "embedding_form=50;embedding_feats=20;", "embedding_form=0;embedding_feats=0;"
 GOLD = "use_gold_tags=1;"
+COLUMNS = {
+    "UPOS": ["upostag"],
+    "XPOS": ["xpostag"],
+    "FEATS": ["feats"],
+    "AllTags": ["upostag", "xpostag", "feats"],
+    "Lemmas": ["lemma"],
+}
 
 
 def read(path):
@@ -88,22 +97,45 @@ def parse(model, path, trees, tagged):
     }
 
 
+def score_columns(model, path):
+    """The share of right values of each column, in percent, from tokens alone."""
+    right = {name: [] for name in COLUMNS}
+    for true, tagged in zip(read(path), read(path), strict=True):
+        words = list(tagged.words)[1:]
+        for word in words:
+            word.upostag = word.xpostag = word.feats = word.lemma = ""
+        model.tag(tagged, Model.DEFAULT)
+        for one, other in zip(list(true.words)[1:], words, strict=True):
+            for name, columns in COLUMNS.items():
+                is_right = all(getattr(one, column) == getattr(other, column) for column in columns)
+                right[name].append(is_right)
+    return {name: 100 * sum(of_name) / len(of_name) for name, of_name in right.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebank", nargs="+")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--tags", action="store_true")
     what.add_argument("--tokens", action="store_true")
+    what.add_argument("--columns", action="store_true")
     parser.add_argument("--output", help="default: in the folder results beside the script")
     arguments = parser.parse_args()
-    name = "tags" if arguments.tags else "tokens" if arguments.tokens else "words"
+    names = "tags", "tokens", "columns"
+    name = next((name for name in names if getattr(arguments, name)), "words")
     options = OPTIONS + (TAGS if arguments.tags else WORDS) + ("" if arguments.tokens else GOLD)
-    tagger = "" if arguments.tokens else "none"
+    tagger = "" if arguments.tokens or arguments.columns else "none"
+    options = "none" if arguments.columns else options
     report, rows = Report(f"udpipe_{name}", arguments.output), []
     for treebank in arguments.treebank:
         data = fetch_treebank(treebank, download_if_missing=False)
         model, seconds = train(data.folder, tagger, options)
         path = next(data.folder.glob("*-ud-test.conllu"))
+        if arguments.columns:
+            rows.append({"treebank": treebank} | score_columns(model, path))
+            rows[-1]["CPU s of training"] = seconds
+            report.add("udpipe columns", rows)
+            continue
         for tagged in (True, False) if arguments.tokens else (True,):
             row = {"treebank": treebank, "from": "tags of the file" if tagged else "tokens alone"}
             row |= parse(model, path, data.test, tagged)
