@@ -134,9 +134,9 @@ def _evaluate_raw(options, *files):
     for side in files:
         sentences = list(iter_sentences(side))
         require_some(sentences, side)
-        lacking = next((s for s in sentences if s.tree.heads is None or UNKNOWN in s.tree.heads), 0)
-        if lacking:
-            raise ValueError(f"{describe(lacking)} has words without heads, which are scored.")
+        for sentence in sentences:
+            if sentence.tree.heads is None or UNKNOWN in sentence.tree.heads:
+                raise ValueError(f"{describe(sentence)} has words without heads, which are scored.")
         trees.append([sentence.tree for sentence in sentences])
     try:
         scores = raw_text_scores(*trees)

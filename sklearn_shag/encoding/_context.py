@@ -8,6 +8,7 @@ from threading import Lock
 from weakref import WeakSet
 
 import numpy as np
+from joblib import hash as hash_of
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding._sentences import name_sentence
@@ -196,13 +197,13 @@ def _are_same(one, other):
     if one is other:
         return True
     is_copy = isinstance(one, BaseEstimator) and type(one) is type(other)
-    return is_copy and one.get_params() == other.get_params()
+    return is_copy and hash_of(one.get_params()) == hash_of(other.get_params())
 
 
 def name_source(source):
     """Say what gives vectors: the name of a function, or how an object shows itself."""
     name = getattr(source, "__qualname__", None)
-    return repr(source) if name is None else f"{source.__module__}.{name}"
+    return printable(repr(source) if name is None else f"{source.__module__}.{name}", 200)
 
 
 def _as_halves(vectors):
