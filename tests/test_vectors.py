@@ -241,7 +241,7 @@ def test_what_the_command_refuses(english, of_trees, write, fail, tmp_path):
     command = ["train", tmp_path / "train.conllu", "-o", tmp_path / "model.npz", "--embeddings"]
     for model in ("crf", "spectral"):
         message = fail(*command, of_trees, "--model", model)
-        assert "--embeddings is for networks: --model biaffine or ensemble" in message
+        assert "--embeddings: vectors are for networks, --model biaffine or ensemble" in message
         assert f"--model {model} has none." in message
     assert "leave out --embeddings" in fail(*command, of_trees, "--continue", "model.npz")
     bad = write(["the 1 2", "of 1"])
