@@ -29,6 +29,7 @@ from sklearn_shag import (
     SpectralAutomaton,
     SpectralSHAG,
 )
+from sklearn_shag.features import TransformerVectors
 from sklearn_shag.learning._base import IncrementalMixin
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree
@@ -86,7 +87,7 @@ def test_every_public_estimator_is_tested():
     public = [getattr(p, name) for p in packages for name in getattr(p, "__all__", ())]
     estimators = {v for v in public if inspect.isclass(v) and issubclass(v, BaseEstimator)}
     tested = {type(model) for model in (ESTIMATORS | TRANSFORMERS).values()}
-    assert estimators == tested | {BaseSHAG, ParserPipeline} | OF_SEQUENCES
+    assert estimators == tested | {BaseSHAG, ParserPipeline, TransformerVectors} | OF_SEQUENCES
 
 
 # The checks of scikit-learn
@@ -96,6 +97,12 @@ def test_every_public_estimator_is_tested():
 def test_checks_of_scikit_learn_for_sequences(model):
     for check in CHECKS_WITHOUT_DATA:
         getattr(estimator_checks, check)(model.__name__, model())
+
+
+def test_checks_of_scikit_learn_for_transformers():
+    source = TransformerVectors("folder", layers=[2])
+    for check in CHECKS_WITHOUT_DATA:
+        getattr(estimator_checks, check)("TransformerVectors", source)
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
