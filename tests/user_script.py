@@ -465,7 +465,7 @@ def train_on_what_is_asked() -> None:
     network = BiaffineParser("auto", hidden_layer_sizes=(8,), tags=None, max_iter=1)
     assert_type(network.fit(trees), BiaffineParser)
     assert_type(network.weights_, NetworkWeights)
-    assert_type(network.weights_.values, NDArray[np.float32])
+    assert_type(network.weights_.values, NDArray[np.float16])
     assert_type(features[0].weight + features[0].rival_weight, float)
     assert_type(parser.score_samples(trees), NDArray[np.float64])
     assert_type(parser.predict_labels(trees), NDArray[np.object_])

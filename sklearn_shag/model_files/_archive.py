@@ -20,7 +20,7 @@ _PICKLE = b"\x80"  # what a pickle begins with, also one of joblib
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _NPY = (1, 0)  # the version of .npy files
 _LONGEST_HEADER = 256  # of an .npy file, in bytes; that of an array of a model has 118
-_TYPES = ("bool", "uint8", "int64", "float32", "float64")
+_TYPES = ("bool", "uint8", "int64", "float16", "float32", "float64")
 
 
 class ModelFileError(ValueError):

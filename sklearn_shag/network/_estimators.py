@@ -193,6 +193,8 @@ class NetworkLearner(BaseEstimator):
             passes |= {"advice": advice, "advance": advance}
             passes |= {"validate": validate, "patience": n_iter_no_change}
             values, history = run_passes(trainer, examples, chosen, **passes)
+        largest = np.finfo(np.float16).max
+        values = np.clip(values, -largest, largest).astype(np.float16)
         weights = NetworkWeights(
             np.array(start.sizes.hidden), values, start.label_mask, start.vectors, start.moments
         )
@@ -293,5 +295,6 @@ def _prepare(vocabulary, labels, tag_values, weights):
     n_labels = None if labels is None else labels.size
     hidden, n_tags = weights.hidden_layer_sizes, map(len, tag_values.values())
     sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, *count_dimensions(weights))
-    network = make_network(sizes, weights.values, weights.vectors, weights.moments)
+    values = weights.values.astype(np.float32)
+    network = make_network(sizes, values, weights.vectors, weights.moments)
     return make_columns(vocabulary), sizes, network

@@ -57,8 +57,9 @@ class NetworkWeights(NamedTuple):
     ----------
     hidden_layer_sizes : int ndarray of shape (n_layers,)
         Units per direction of each recurrent layer.
-    values : float32 ndarray of shape (n_parameters,)
-        The parameters of all layers, one after the other.
+    values : float16 ndarray of shape (n_parameters,)
+        The parameters of all layers, one after the other, in half precision: files are half as
+        large, and scores computed in single precision as good.
     label_mask : bool ndarray of shape (2, n_labels)
         Which relations training has between tokens, and which at roots; others do not go there.
     vectors : float32 ndarray of shape (n_codes, n_dimensions)
@@ -81,7 +82,7 @@ class NetworkWeights(NamedTuple):
     """
 
     hidden_layer_sizes: IntArray
-    values: NDArray[np.float32]
+    values: NDArray[np.float16]
     label_mask: BoolArray
     vectors: NDArray[np.float32]
     moments: NDArray[np.float32] = NO_MOMENTS

@@ -64,8 +64,8 @@ class Trainer:
     Parameters
     ----------
     sizes : Sizes
-    start : float32 ndarray of shape (n_parameters,)
-        Parameters, which are not changed.
+    start : ndarray of shape (n_parameters,)
+        Parameters of half or single precision, which are not changed.
     learning_rate : float
     alpha : float
         Of the L2 penalty.
@@ -98,9 +98,10 @@ class Trainer:
         self.learning_rate, self.alpha, self.n_steps = learning_rate, alpha, n_steps
         self.n_taken, self.loss_shown, self.n_jobs = 0, loss_shown, n_jobs
         self.noises = [Noise(dropout, of_part) for of_part in rng.spawn(N_PARTS)]
-        self.values, self.averaged = start.copy(), start.copy()
-        self.gradient, *self.others = (np.zeros_like(start) for _ in range(N_PARTS))
-        self.first, self.second = np.zeros_like(start), np.zeros_like(start)
+        self.values = start.astype(np.float32)
+        self.averaged = self.values.copy()
+        self.gradient, *self.others = (np.zeros_like(self.values) for _ in range(N_PARTS))
+        self.first, self.second = np.zeros_like(self.values), np.zeros_like(self.values)
         self.network = make_network(sizes, self.values, *given)
         of_parts = [self.gradient, *self.others]
         self.views = [make_network(sizes, gradient).parameters for gradient in of_parts]
