@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, SpectralSHAG
+from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, SpectralSHAG, Tagger
 from sklearn_shag.encoding import encode_columns, forget_rare, list_values, make_columns
 from sklearn_shag.inspection import expected_calibration_error
+from sklearn_shag.network import _estimators
 from sklearn_shag.parsing._calibration import Answers, learn_calibrations
 from sklearn_shag.parsing._parse import calibrate
 from tests.estimators import ESTIMATORS, same
@@ -214,3 +216,25 @@ def test_probabilities_of_labels_are_shares(english):
             if h > m + 1 and (other.symbols[m], other.symbols[h - 1]) == wanted:
                 counts[list(model.labels_).index(other.deprels[m])] += 1
     assert_allclose(found[token], counts / counts.sum())
+
+
+def test_halves_are_trained_as_the_whole(english, monkeypatch):
+    """Else what is learned from them is surer, or less sure, than what they are to correct."""
+    train, dropouts = english[:40], []
+    n_tokens = sum(map(len, train))
+    schedule = (0.75 * n_tokens, 50, 3, 0.2), (np.inf, 100, 2, 0.1)
+    monkeypatch.setattr(_estimators, "SCHEDULE", schedule)
+    trainer = _estimators.Trainer
+
+    def watched(*args, **settings):
+        dropouts.append(settings["dropout"])
+        return trainer(*args, **settings)
+
+    monkeypatch.setattr(_estimators, "Trainer", watched)
+    network = BiaffineParser(hidden_layer_sizes=[4], random_state=0).fit(train)
+    assert dropouts == 3 * [0.1]
+    tagged = make_pipeline(Tagger(hidden_layer_sizes=[4], cv=2), CRFParser(max_iter=1))
+    AveragedSHAG([("network", network), ("tagged", tagged)]).fit(train)
+    # The folds that the tagger of all trees is fitted to are no halves of that kind.
+    assert dropouts.count(0.2) == 2
+    assert dropouts.count(0.1) == 3 + (1 + 1) + 2 * (1 + 3)

@@ -329,6 +329,8 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         if firsts.size < MIN_SENTENCES:
             return learn_calibrations([])
         summed = np.bincount(group, weights[order])
+        n_tokens = sum(len(symbols[s]) for s in counted)
+        estimators = [(name, _schedule(member, n_tokens)) for name, member in estimators]
         halves = np.array_split(np.random.default_rng(0).permutation(firsts.size), 2)
         answers = []
         for half, other in (halves, halves[::-1]):
@@ -382,6 +384,15 @@ def _without_calibration(member):
     member = clone(member)
     names = [name for name in member.get_params() if name.split("__")[-1] == "calibrate"]
     return member.set_params(**dict.fromkeys(names, False))
+
+
+def _schedule(member, n_tokens):
+    """Copy a member whose networks are to be trained as if on so many tokens."""
+    member = clone(member)
+    for part in [member, *member.get_params().values()]:
+        if hasattr(part, "_choose_schedule"):
+            part.set_params(**part._choose_schedule(n_tokens))
+    return member
 
 
 def _answer(member, sentences, heads):

@@ -168,15 +168,14 @@ class NetworkLearner(BaseEstimator):
     def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
         """Go over chosen examples; return weights, and the other attributes that were learned."""
         n_tokens = int(np.diff(examples.indptr)[chosen].sum())
-        _, batch_size, max_iter, dropout = next(row for row in SCHEDULE if n_tokens < row[0])
-        batch_size = batch_size if self.batch_size == "auto" else self.batch_size
-        max_iter = max_iter if self.max_iter is None else self.max_iter
+        # Of all examples: a half that tells how sure the whole is must be trained as the whole is.
+        batch_size, max_iter, dropout = self._choose_schedule(examples.indptr[-1]).values()
         trainer = Trainer(
             start.sizes,
             start.values,
             learning_rate=self.learning_rate_init,
             alpha=self.alpha,
-            dropout=dropout if self.dropout is None else self.dropout,
+            dropout=dropout,
             n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
             rng=np.random.default_rng(rng.randint(2**31)),
             given=(start.vectors, start.moments),
@@ -200,6 +199,16 @@ class NetworkLearner(BaseEstimator):
         )
         name = name_source(self._source()) if start.moments.size else None
         return weights, {"tag_values_": start.tag_values, "embeddings_": name, **history}
+
+    def _choose_schedule(self, n_tokens):
+        """The parameters of training, those that are left open by a number of training tokens."""
+        _, *row = next(row for row in SCHEDULE if n_tokens < row[0])
+        names = "batch_size", "max_iter", "dropout"
+        given = {name: getattr(self, name) for name in names}
+        return {
+            name: value if given[name] in ("auto", None) else given[name]
+            for name, value in zip(names, row, strict=True)
+        }
 
     def _kept(self):
         """What is known of columns, and the network."""
