@@ -5,7 +5,8 @@ Usage: python benchmarks/calibration_few_trees.py [--trees N] [--n-jobs N] [--ou
 A CRFParser, a BiaffineParser and the AveragedSHAG of both learn from training trees drawn at random
 with three seeds (300 by default), from gold UPOS alone, from all gold columns, or from forms alone,
 with calibration as it is by default. Printed is the expected calibration error of test sets in
-percent, over ten bins of equal width, punctuation included: the mean of the draws and the largest.
+percent, over ten bins of equal width, punctuation included: the mean of the draws and, of several,
+the largest.
 "chance" is what probabilities that are right would show on as many tokens. What the file of results
 holds is not measured again.
 """
@@ -65,9 +66,14 @@ def tabulate(rows, reads):
             of_treebank.setdefault("chance", []).append(float(row["by chance"]))
     return [
         {"treebank": name}
-        | {parser: f"{np.mean(v):.1f} ({max(v):.1f})" for parser, v in sorted(of_parsers.items())}
+        | {parser: _show(values) for parser, values in sorted(of_parsers.items())}
         for name, of_parsers in sorted(found.items())
     ]
+
+
+def _show(values):
+    mean, largest = f"{np.mean(values):.1f}", f" ({max(values):.1f})"
+    return mean + largest if len(values) > 1 else mean
 
 
 def main():

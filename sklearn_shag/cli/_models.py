@@ -70,7 +70,7 @@ def _choose_model(options):
     own = [name for name, _ in options.set if name in grammar.keys() - network.keys()]
     if own:
         return "spectral", f"it has the parameter {own[0]}"
-    return "ensemble", "the most accurate one; biaffine learns in a fourth of the time"
+    return "ensemble", "the most accurate one; biaffine learns in a third of the time"
 
 
 def _make_model(options):
