@@ -135,8 +135,7 @@ def _evaluate_raw(options, *files):
         sentences = list(iter_sentences(side))
         require_some(sentences, side)
         for sentence in sentences:
-            if sentence.tree.heads is None or UNKNOWN in sentence.tree.heads:
-                raise ValueError(f"{describe(sentence)} has words without heads, which are scored.")
+            _require_heads(sentence)
         trees.append([sentence.tree for sentence in sentences])
     try:
         scores = raw_text_scores(*trees)
@@ -168,12 +167,16 @@ def _check_sentences(options, pairs):
             raise ValueError(
                 f"{options.gold} and {options.system} do not hold the same sentences: {difference}."
             )
-        if parsed.tree.heads is None:
-            raise ValueError(f"{describe(parsed)} is without heads, which are what is scored.")
-        if UNKNOWN in parsed.tree.heads:
-            raise ValueError(
-                f"{describe(parsed)} has words without heads; what is scored are whole trees."
-            )
+        _require_heads(parsed)
+
+
+def _require_heads(sentence):
+    if sentence.tree.heads is None:
+        raise ValueError(f"{describe(sentence)} is without heads, which are what is scored.")
+    if UNKNOWN in sentence.tree.heads:
+        raise ValueError(
+            f"{describe(sentence)} has words without heads; what is scored are whole trees."
+        )
 
 
 def _find_difference(true, parsed):

@@ -183,11 +183,11 @@ def asked_once(sources, sentences, verbose=0):
     Parameters
     ----------
     sources : list
-        As for :class:`ContextVectors`; None is passed over.
+        Each as for :class:`ContextVectors`.
     sentences : list
     verbose : int, default=0
     """
-    held = [ask(source, sentences, verbose) for source in sources if source is not None]
+    held = [ask(source, sentences, verbose) for source in sources]
     yield
     held.clear()
 

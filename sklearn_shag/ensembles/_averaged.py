@@ -330,7 +330,8 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
             return learn_calibrations([])
         summed = np.bincount(group, weights[order])
         n_tokens = sum(len(symbols[s]) for s in counted)
-        estimators = [(name, _schedule(member, n_tokens)) for name, member in estimators]
+        for _, member in estimators:  # copies of those that were given
+            _set_schedule(member, n_tokens)
         halves = np.array_split(np.random.default_rng(0).permutation(firsts.size), 2)
         answers = []
         for half, other in (halves, halves[::-1]):
@@ -386,13 +387,11 @@ def _without_calibration(member):
     return member.set_params(**dict.fromkeys(names, False))
 
 
-def _schedule(member, n_tokens):
-    """Copy a member whose networks are to be trained as if on so many tokens."""
-    member = clone(member)
+def _set_schedule(member, n_tokens):
+    """Let the networks of a member be trained as if on so many tokens."""
     for part in [member, *member.get_params().values()]:
         if hasattr(part, "_choose_schedule"):
             part.set_params(**part._choose_schedule(n_tokens))
-    return member
 
 
 def _answer(member, sentences, heads):

@@ -169,13 +169,14 @@ class NetworkLearner(BaseEstimator):
         """Go over chosen examples; return weights, and the other attributes that were learned."""
         n_tokens = int(np.diff(examples.indptr)[chosen].sum())
         # Of all examples: a half that tells how sure the whole is must be trained as the whole is.
-        batch_size, max_iter, dropout = self._choose_schedule(examples.indptr[-1]).values()
+        schedule = self._choose_schedule(examples.indptr[-1])
+        batch_size, max_iter = schedule["batch_size"], schedule["max_iter"]
         trainer = Trainer(
             start.sizes,
             start.values,
             learning_rate=self.learning_rate_init,
             alpha=self.alpha,
-            dropout=dropout,
+            dropout=schedule["dropout"],
             n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
             rng=np.random.default_rng(rng.randint(2**31)),
             given=(start.vectors, start.moments),
