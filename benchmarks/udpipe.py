@@ -101,11 +101,10 @@ def score_columns(model, path):
     """The share of right values of each column, in percent, from tokens alone."""
     right = {name: [] for name in COLUMNS}
     for true, tagged in zip(read(path), read(path), strict=True):
-        words = list(tagged.words)[1:]
-        for word in words:
+        for word in list(tagged.words)[1:]:
             word.upostag = word.xpostag = word.feats = word.lemma = ""
         model.tag(tagged, Model.DEFAULT)
-        for one, other in zip(list(true.words)[1:], words, strict=True):
+        for one, other in zip(list(true.words)[1:], list(tagged.words)[1:], strict=True):
             for name, columns in COLUMNS.items():
                 is_right = all(getattr(one, column) == getattr(other, column) for column in columns)
                 right[name].append(is_right)

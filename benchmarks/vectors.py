@@ -92,8 +92,9 @@ def measure_cost(treebank, folder, known):
     with tempfile.TemporaryDirectory() as place:
         model = Path(place) / "model.npz"
         learn = ["train", train, "-o", model, "--model", "biaffine", "--tags", "upos"]
-        for name, context in (("without", []), ("with it", ["--context", folder])):
-            _, _, memory = run_command(*learn, "--max-iter", "1", *context)
+        context = "--context", folder
+        for name, options in (("without", ()), ("with it", context)):
+            _, _, memory = run_command(*learn, "--max-iter", "1", *options)
             rows.append({"what": f"most memory of training {name}, MiB", "measured": memory})
         _, seconds, _ = run_command("parse", model, test, "-o", Path(place) / "out", *context)
     rows.append({"what": "parsing with it, all of the command, CPU s", "measured": seconds})
