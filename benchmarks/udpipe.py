@@ -1,6 +1,6 @@
 """UDPipe 1 trained on the same files: what CRFParser and BiaffineParser are compared with.
 
-Usage: python benchmarks/udpipe.py TREEBANK... [--tags | --tokens | --columns]
+Usage: python benchmarks/udpipe.py TREEBANK... [--tags | --tokens | --columns | --raw]
 [--output RESULTS.json]
 
 The treebanks are folders of SKLEARN_SHAG_DATA. It needs ``pip install ufal.udpipe``, which nothing
@@ -10,19 +10,26 @@ best score on the development set; tags are those of the files. With --tags it s
 With --tokens a tagger is trained too, by its own defaults, the parser learns from its tags, and the
 test set is parsed with the tags of the file, and again from its tokens alone. Relations are scored
 without subtypes. With --columns a tagger alone is trained, and all columns that it fills in are
-scored, "AllTags" as UPOS, XPOS and features together.
+scored, "AllTags" as UPOS, XPOS and features together. With --raw tokenizer, tagger and parser are
+trained, the first two by their defaults, and the text of development and test set is split, tagged
+and parsed, and scored as in the official evaluation.
 """
 
 import argparse
+import io
 import time
 from pathlib import Path
 
 from _measure import Report
-from ufal.udpipe import InputFormat, Model, ProcessingError, Sentence, Sentences, Trainer
+from ufal.udpipe import InputFormat, Model, Pipeline, ProcessingError, Sentence, Sentences, Trainer
 
 from sklearn_shag.datasets import fetch_treebank
-from sklearn_shag.metrics import labeled_attachment_score, unlabeled_attachment_score
-from sklearn_shag.treebank import heads
+from sklearn_shag.metrics import (
+    labeled_attachment_score,
+    raw_text_scores,
+    unlabeled_attachment_score,
+)
+from sklearn_shag.treebank import heads, read_conllu, to_paragraphs
 
 # What the authors' own models of Universal Dependencies have in common.
 OPTIONS = (
@@ -50,11 +57,11 @@ def read(path):
     return found
 
 
-def train(folder, tagger, options):
-    """Train a parser, and a tagger unless "none"; return them with the CPU seconds they took."""
+def train(folder, tagger, options, tokenizer="none"):
+    """Train parser, tagger and tokenizer unless "none"; with the CPU seconds they took."""
     started, error = time.process_time(), ProcessingError()
     parts = [read(next(folder.glob(f"*-ud-{part}.conllu"))) for part in ("train", "dev")]
-    trained = Trainer.train("morphodita_parsito", *parts, "none", tagger, options, error)
+    trained = Trainer.train("morphodita_parsito", *parts, tokenizer, tagger, options, error)
     if error.occurred():
         raise RuntimeError(error.message)
     seconds, path = time.process_time() - started, folder.name + ".udpipe"
@@ -111,6 +118,20 @@ def score_columns(model, path):
     return {name: 100 * sum(of_name) / len(of_name) for name, of_name in right.items()}
 
 
+def score_text(model, trees):
+    """The scores of the official evaluation from the text of trees, in percent."""
+    text = "\n\n".join(paragraph.text for paragraph in to_paragraphs(trees))
+    pipeline = Pipeline(model, "tokenize", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu")
+    started, error = time.process_time(), ProcessingError()
+    parsed = pipeline.process(text, error)
+    seconds = time.process_time() - started
+    if error.occurred():
+        raise RuntimeError(error.message)
+    scores = raw_text_scores(trees, read_conllu(io.StringIO(parsed)))
+    found = {name: 100 * score.f1 for name, score in scores.items()}
+    return found | {"sentences/s": len(trees) / seconds}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebank", nargs="+")
@@ -118,22 +139,31 @@ def main():
     what.add_argument("--tags", action="store_true")
     what.add_argument("--tokens", action="store_true")
     what.add_argument("--columns", action="store_true")
+    what.add_argument("--raw", action="store_true")
     parser.add_argument("--output", help="default: in the folder results beside the script")
     arguments = parser.parse_args()
-    names = "tags", "tokens", "columns"
+    names = "tags", "tokens", "columns", "raw"
     name = next((name for name in names if getattr(arguments, name)), "words")
-    options = OPTIONS + (TAGS if arguments.tags else WORDS) + ("" if arguments.tokens else GOLD)
-    tagger = "" if arguments.tokens or arguments.columns else "none"
+    options = OPTIONS + (TAGS if arguments.tags else WORDS)
+    options += "" if arguments.tokens or arguments.raw else GOLD
+    tagger = "" if arguments.tokens or arguments.columns or arguments.raw else "none"
+    tokenizer = "" if arguments.raw else "none"
     options = "none" if arguments.columns else options
     report, rows = Report(f"udpipe_{name}", arguments.output), []
     for treebank in arguments.treebank:
         data = fetch_treebank(treebank, download_if_missing=False)
-        model, seconds = train(data.folder, tagger, options)
+        model, seconds = train(data.folder, tagger, options, tokenizer)
         path = next(data.folder.glob("*-ud-test.conllu"))
         if arguments.columns:
             rows.append({"treebank": treebank} | score_columns(model, path))
             rows[-1]["CPU s of training"] = seconds
             report.add("udpipe columns", rows)
+            continue
+        if arguments.raw:
+            for part in ("dev", "test"):
+                row = {"treebank": treebank, "set": part} | score_text(model, data[part])
+                rows.append(row | {"CPU s of training": seconds})
+            report.add("udpipe raw", rows)
             continue
         for tagged in (True, False) if arguments.tokens else (True,):
             row = {"treebank": treebank, "from": "tags of the file" if tagged else "tokens alone"}

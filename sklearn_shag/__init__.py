@@ -37,6 +37,7 @@ _MODULES = {
     "SpectralAutomaton": "automata._spectral",
     "SpectralSHAG": "learning._spectral",
     "SpectralSHAGCV": "learning._spectral_cv",
+    "Splitter": "network._splitter",
     "Tagger": "network._tagger",
     "load_model": "model_files._persistence",
     "make_parser_pipeline": "ensembles._pipeline",
@@ -82,6 +83,7 @@ if typing.TYPE_CHECKING:  # twice the same name: what is named so is public
     from sklearn_shag.model_files._persistence import load_model as load_model
     from sklearn_shag.model_files._persistence import save_model as save_model
     from sklearn_shag.network._biaffine import BiaffineParser as BiaffineParser
+    from sklearn_shag.network._splitter import Splitter as Splitter
     from sklearn_shag.network._tagger import Tagger as Tagger
 else:  # to type checkers any name would be right
 

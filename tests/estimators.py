@@ -26,6 +26,7 @@ from sklearn_shag import (
     RefinedSHAG,
     SpectralSHAG,
     SpectralSHAGCV,
+    Splitter,
     Tagger,
 )
 from sklearn_shag.datasets import load_english
@@ -161,6 +162,7 @@ TRANSFORMERS = {
         cv=2,
         random_state=0,
     ),
+    "splitter": Splitter(hidden_layer_sizes=[8], max_iter=2, random_state=0),
 }
 # Learners that see nothing of the trees but counts.
 COUNTING = {name: each for name, each in ESTIMATORS.items() if hasattr(each, "partial_fit")}

@@ -157,6 +157,7 @@ def _add_train(commands):
       %(prog)s train.conllu -o model.npz
       %(prog)s train.conllu -o model.npz --tags upos
       %(prog)s train.conllu -o model.npz --tags upos,xpos,feats,lemma
+      %(prog)s train.conllu -o model.npz --text
       %(prog)s "UD_*/*train.conllu" -o model.npz --symbols upos,xpos
       %(prog)s train.conllu -o model.npz --model spectral --set n_states=6 --set smoothing=5
       %(prog)s more.conllu -o better.npz --continue linear.npz --max-iter 3
@@ -184,6 +185,9 @@ def _add_train(commands):
     the model parses text without any: by networks, for others by a tagger in front of them
     (default: tags are read)"""
     parser.add_argument("--tags", metavar="COLUMNS", help=help)
+    help = """learn to split text too, so that the model parses text as it is: parse --input text
+    (default: sentences and words are read; with it --tags are all columns that have values)"""
+    parser.add_argument("--text", action="store_true", default=None, help=help)
     help = f"""vectors of words for networks and taggers: a file of text, possibly .gz, as word2vec,
     fastText and GloVe write it, of which the first {N_VECTORS:,} are read (default: none)"""
     parser.add_argument("--embeddings", metavar="FILE", help=help)
@@ -204,7 +208,7 @@ def _add_train(commands):
 
 
 def _add_parse(commands):
-    """Parse CoNLL-U files, or tokens alone.
+    """Parse CoNLL-U files, tokens alone, or text.
 
     examples:
       %(prog)s model.npz test.conllu -o parsed.conllu
@@ -213,13 +217,15 @@ def _add_parse(commands):
       %(prog)s model.npz test.conllu -o parsed.conllu --confidence
       %(prog)s model.npz test.conllu.gz -o parsed.conllu.gz --n-jobs 2 --on-error skip
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
+      %(prog)s english text.txt -o parsed.conllu --input text
     """
     parser = _command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
     _add_files(parser, "file", "sentences", nargs="+")
-    help = """CoNLL-U, or a sentence a line with spaces between its tokens, for models that need no
-    tags (default: %(default)s)"""
-    parser.add_argument("--input", choices=["conllu", "horizontal"], default="conllu", help=help)
+    help = """CoNLL-U; a sentence a line with spaces between its tokens, for models that need no
+    tags; or text as it is, for models of train --text (default: %(default)s)"""
+    forms = ["conllu", "horizontal", "text"]
+    parser.add_argument("--input", choices=forms, default="conllu", help=help)
     help = "CoNLL-U to write, all files in one; .gz is compressed (default: standard output)"
     parser.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help=help)
     help = """tree with the largest sum of log marginals or of marginals; of deterministic automata
@@ -305,7 +311,8 @@ def _help(function):
 
 
 def _add_model(parser):
-    help = "model file, of the command train, or - for standard input"
+    help = """model file, of the command train, or - for standard input; or english, the model that
+    comes with the package, if there is no file of that name"""
     parser.add_argument("model", metavar="MODEL", help=help)
     _add_context(parser)
 

@@ -18,13 +18,15 @@ from sklearn_shag.cli._evaluate import (
 )
 from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
-from sklearn_shag.ensembles import AveragedSHAG, make_parser_pipeline
+from sklearn_shag.datasets import BUNDLED, load_parser
+from sklearn_shag.encoding import read_column
+from sklearn_shag.ensembles import AveragedSHAG, ParserPipeline, make_parser_pipeline
 from sklearn_shag.features import TransformerVectors, read_vectors
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
 from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model, save_model
-from sklearn_shag.network import LEARNED, BiaffineParser, Tagger
+from sklearn_shag.network import LEARNED, BiaffineParser, Splitter, Tagger
 from sklearn_shag.treebank import (
     MISSING,
     TokenFeature,
@@ -55,7 +57,7 @@ LEARNERS = {
     "crf": CRFParser(),
     "biaffine": BiaffineParser(),
 }
-OF_NEW_MODELS = ("model", "symbols", "columns", "tags", "embeddings", "min_count")
+OF_NEW_MODELS = ("model", "symbols", "columns", "tags", "embeddings", "min_count", "text")
 N_NETWORKS = 3  # of an ensemble, beside a linear model
 
 
@@ -112,6 +114,10 @@ def _make_model(options):
     given = tuple(vectors for vectors in given if vectors is not None)
     if given:
         model.set_params(**dict.fromkeys(names, given if len(given) > 1 else given[0]))
+    if options.text:
+        splitter = Splitter(random_state=options.seed, n_jobs=options.n_jobs)
+        steps = model.steps if isinstance(model, ParserPipeline) else [("parser", model)]
+        model = ParserPipeline([("splitter", splitter), *steps])
     return model, learner
 
 
@@ -180,7 +186,7 @@ def train(options):
     ----------
     options : argparse.Namespace
         With `file`, `output`, `model`, `continue_`, `symbols`, `columns`, `tags`, `embeddings`,
-        `context`, `min_count`, `seed`, `max_iter`, `set`, pairs of a name and a value, and
+        `context`, `text`, `min_count`, `seed`, `max_iter`, `set`, pairs of a name and a value, and
         `n_jobs`.
 
     Raises
@@ -201,6 +207,8 @@ def train(options):
         if options.model is None:
             options.model, why = _choose_model(options)
             print(f"Taking --model {options.model}: {why}", file=told)
+        if options.text and options.tags is None:
+            options.tags = ",".join(treebank.list_columns())
         model, learner = _make_model(options)
     treebank.needs_heads = learner._needs_whole_trees is not None
     params = model.get_params().items()
@@ -214,7 +222,7 @@ def train(options):
     elif model is learner:  # what is made of trees stays, and not they
         model.fit(treebank.read())
     else:
-        model.fit(list(treebank.read()))
+        model.fit(list(treebank))
     model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
@@ -238,7 +246,7 @@ def _warn_of_test_files(files):
         )
 
 
-def open_parser(options, files):
+def open_model(options, files):
     """Load the model of a command that parses files.
 
     Parameters
@@ -250,7 +258,8 @@ def open_parser(options, files):
 
     Returns
     -------
-    parser : OpenMember
+    model : estimator
+        With a parser in it.
 
     Raises
     ------
@@ -259,16 +268,20 @@ def open_parser(options, files):
     """
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
-    opened = open_member(load_model(options.model, embeddings=open_context(options)))
-    if not isinstance(opened.parser, Parser):
+    if options.model in BUNDLED and not os.path.exists(options.model):
+        model = load_parser(options.model)
+    else:
+        model = load_model(options.model, embeddings=open_context(options))
+    parser = open_member(model).parser
+    if not isinstance(parser, Parser):
         raise ValueError(
-            f"{options.model} holds a {type(opened.parser).__name__}, which cannot parse; give a "
-            f"model of the command train."
+            f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
+            f"the command train."
         )
     if options.n_jobs is not None:
-        opened.parser.set_params(n_jobs=options.n_jobs)
-    opened.parser.set_params(verbose=verbosity())
-    return opened
+        parser.set_params(n_jobs=options.n_jobs)
+    parser.set_params(verbose=verbosity())
+    return model
 
 
 def verbosity():
@@ -298,6 +311,16 @@ class _Treebank:
             if self.n_sentences > KEPT and self.is_file:
                 self.kept = []
             yield tree
+
+    def list_columns(self):
+        """List the columns to be learned that have any values."""
+        found = set()
+        for tree in self:
+            others = [name for name in LEARNED if name not in found]
+            found |= {name for name in others if set(read_column(tree, name)) != {MISSING}}
+        if self.is_file:  # to be checked when they are read again
+            self.kept = []
+        return [name for name in LEARNED if name in found] or [LEARNED[0]]
 
     def read(self):
         """Read them once."""
@@ -382,7 +405,7 @@ def suggest(options):
         if options.by != "sentences":
             raise ValueError("-o is for whole sentences with their trees: --by sentences.")
         check_output(options.output, [options.model, *files])
-    transform, parser = open_parser(options, files)
+    transform, parser = open_member(open_model(options, files))
     list_rows, doubt = {
         "arcs": (_list_arcs, lambda row: row[0]["margin"]),
         "sentences": (_list_sentences, lambda row: -row[0]["error_rate"]),

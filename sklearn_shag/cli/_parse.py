@@ -1,16 +1,18 @@
 """The command parse: text in, trees out, piece by piece and in order."""
 
 import os
+import re
 import warnings
 from contextlib import closing
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
 from sklearn_shag.cli._evaluate import require_some
-from sklearn_shag.cli._models import check_output, open_parser, verbosity
+from sklearn_shag.cli._models import check_output, open_model, verbosity
 from sklearn_shag.encoding import asked_once
+from sklearn_shag.network import Splitter
 from sklearn_shag.parsing import allow_kept_heads, head_probabilities
 from sklearn_shag.treebank import (
     CONLLU,
@@ -20,12 +22,15 @@ from sklearn_shag.treebank import (
     TextFormat,
     format_trees,
     iter_pieces,
+    iter_text,
     list_sources,
 )
-from sklearn_shag.utils._estimators import OpenMember
+from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import STANDARD, write_text
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
+
+_SENT_ID = re.compile(rb"^# sent_id = \d+$", flags=re.MULTILINE)
 
 
 class ParsedPiece(NamedTuple):
@@ -42,7 +47,7 @@ class PieceParser(NamedTuple):
     """Parses pieces of text; each worker has one."""
 
     opened: OpenMember
-    form: TextFormat
+    form: TextFormat | Splitter
     keep_heads: bool
     confidence: bool
     skips: bool  # sentences that are not valid or cannot be parsed; else it ends before them
@@ -117,10 +122,17 @@ def parse(options):
         If the file holds no parser, there is nothing to parse, or a sentence is not valid or cannot
         be parsed; those before it have been written to standard output.
     """
-    form = HORIZONTAL if options.input == "horizontal" else CONLLU
+    form = CONLLU if options.input == "conllu" else HORIZONTAL
     files = list_sources(options.file, form.suffix)
     check_output(options.output, [options.model, *files])
-    opened = open_parser(options, files)
+    model = open_model(options, files)
+    opened = open_member(model)
+    if options.input == "text":
+        form = find_splitter(model)
+        if form is None:
+            raise ValueError(
+                f"{options.model} has not learned to split text; give a model of train --text."
+            )
     # The bar below is that of all pieces.
     opened.parser.set_params(verbose=0, max_tokens=options.max_tokens)
     if options.decoder is not None:
@@ -128,11 +140,7 @@ def parse(options):
     opened.parser._check_ready()  # what is wrong with options is no fault of a sentence
     skips = options.on_error == "skip"
     work = PieceParser(opened, form, options.keep_heads, options.confidence, skips)
-    pieces = (
-        piece
-        for path in files
-        for piece in iter_pieces(path, form.boundary, longest=MAX_SENTENCE_BYTES)
-    )
+    pieces = iter_text(files) if options.input == "text" else _read_pieces(files, form)
     sizes = [os.path.getsize(path) for path in files if path != STANDARD]
     n_bytes = sum(sizes) if len(sizes) == len(files) else None
     n_sentences, n_skipped, shown, began = 0, 0, set(), perf_counter()
@@ -146,7 +154,11 @@ def parse(options):
                 if category not in shown:
                     shown.add(category)
                     warn(message, category)
-            write(parsed.text)
+            text = parsed.text
+            if options.input == "text":  # pieces are parsed side by side
+                numbers = count(n_sentences + 1)
+                text = _SENT_ID.sub(lambda _, n=numbers: b"# sent_id = %d" % next(n), text)
+            write(text)
             n_sentences += parsed.n_sentences
             n_skipped += len(parsed.errors)
             advance(parsed.n_read, f"{n_sentences / (perf_counter() - began):,.0f} sentences/s")
@@ -158,6 +170,11 @@ def parse(options):
             require_some([], files)
     if n_skipped:
         warn(f"{n_skipped} of {n_sentences} sentences were passed on without a parse", UserWarning)
+
+
+def _read_pieces(files, form):
+    for path in files:
+        yield from iter_pieces(path, form.boundary, longest=MAX_SENTENCE_BYTES)
 
 
 def _name_sentence(path, line, tree):

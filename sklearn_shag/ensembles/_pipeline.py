@@ -1,14 +1,15 @@
 """Pipelines that parse."""
 
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from typing import Any, Self, TextIO
 
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
-from sklearn_shag.utils._estimators import open_member
-from sklearn_shag.utils._typing import Allowed, FloatArray, ObjectArray
+from sklearn_shag.utils._estimators import find_splitter, open_member
+from sklearn_shag.utils._typing import Allowed, FilePath, FloatArray, ObjectArray
 
 
 class ParserPipeline(Pipeline):
@@ -21,7 +22,8 @@ class ParserPipeline(Pipeline):
     ----------
     steps : list of (str, estimator) pairs
         Transformers of sentences, such as :class:`~sklearn_shag.treebank.TokenFeature` and
-        :class:`~sklearn_shag.Tagger`, and a parser at the end.
+        :class:`~sklearn_shag.Tagger`, and a parser at the end. A :class:`~sklearn_shag.Splitter`
+        in front of them makes sentences of text, for :meth:`parse_text`.
     transform_input : None or list of str, default=None
         As for :class:`~sklearn.pipeline.Pipeline`.
     memory : None, str or object with the joblib.Memory interface, default=None
@@ -120,6 +122,80 @@ class ParserPipeline(Pipeline):
         return parser.parse(X, allowed=allowed, keep_heads=keep_heads)
 
     parse_iter = Parser.parse_iter
+
+    def parse_text(self, text: str) -> list[DependencyTree]:
+        """Split a text into sentences and words, and parse these.
+
+        Parameters
+        ----------
+        text : str
+            As for :meth:`Splitter.split`.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            One for each sentence that the text has, as :meth:`parse` makes it.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        AttributeError
+            If no step is a :class:`~sklearn_shag.Splitter`.
+        ValueError, TypeError
+            As :meth:`Splitter.split`.
+
+        Examples
+        --------
+        >>> from sklearn_shag import BiaffineParser, Splitter, make_parser_pipeline
+        >>> from sklearn_shag.datasets import load_english
+        >>> parser = BiaffineParser(tags="upos", hidden_layer_sizes=[50], random_state=0)
+        >>> model = make_parser_pipeline(Splitter(random_state=0), parser)
+        >>> for tree in model.fit(load_english().data).parse_text("The cat sat. It slept."):
+        ...     print(tree.upos)
+        ('DET', 'NOUN', 'VERB', 'PUNCT')
+        ('PRON', 'VERB', 'PUNCT')
+        """
+        return self.parse(self._splitter().split(text))
+
+    def parse_text_iter(
+        self,
+        path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
+        *,
+        chunk_size: int = 1000,
+    ) -> Iterator[DependencyTree]:
+        """Split and parse the text of files of any size.
+
+        Parameters
+        ----------
+        path_or_file : str, os.PathLike, text file, or list or tuple of them
+            As for :meth:`Splitter.split_iter`.
+        chunk_size : int, default=1000
+            How many sentences are parsed at once.
+
+        Returns
+        -------
+        trees : iterator of DependencyTree
+            As :meth:`parse_text` lists them.
+
+        Raises
+        ------
+        NotFittedError, AttributeError, ValueError, TypeError
+            As :meth:`parse_text`.
+        ConlluError, OSError
+            As :meth:`Splitter.split_iter`.
+        """
+        return self.parse_iter(self._splitter().split_iter(path_or_file), chunk_size=chunk_size)
+
+    def _splitter(self):
+        check_is_fitted(self)
+        splitter = find_splitter(self)
+        if splitter is None:
+            raise AttributeError(
+                "This pipeline has no step that splits text. Put one in front, and fit again: "
+                "make_parser_pipeline(Splitter(), ...)."
+            )
+        return splitter
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Compute how probable each token is as the head of each other.

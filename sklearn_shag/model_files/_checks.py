@@ -7,6 +7,7 @@ that stands beside it: a further one needs a line there.
 
 import re
 import types
+from itertools import chain
 from typing import Any, Union, get_args, get_origin
 
 import numpy as np
@@ -22,9 +23,12 @@ from sklearn_shag.lexical import LexicalizedSHAG, LexicalStatistics, check_words
 from sklearn_shag.model_files._archive import ModelFileError
 from sklearn_shag.network import (
     LEARNED,
+    OF_CHARACTERS,
     NetworkLearner,
     NetworkWeights,
+    Splitter,
     Tagger,
+    TagLearner,
     check_network_weights,
 )
 from sklearn_shag.operators import (
@@ -43,6 +47,7 @@ from sklearn_shag.sequences import (
 )
 from sklearn_shag.treebank import TokenFeature
 from sklearn_shag.utils._arrays import check_codes, check_range, check_shape
+from sklearn_shag.utils._messages import shorten
 
 # NamedTuples of arrays by the name of their kind in files, which never changes, and their checks.
 # These take the record, what messages call it, and attributes that have the names of their other
@@ -196,12 +201,12 @@ def _check_operators(model, key):
 def _check_vocabulary(model, key):
     """Columns are read by their names; each group of them has a table of values."""
     names = list(model.vocabulary_)
-    if isinstance(model, NetworkLearner) and names[-1:] == [VECTOR]:
+    if isinstance(model, TagLearner) and names[-1:] == [VECTOR]:
         names.pop()
     if not names:
         raise ModelFileError(f"{key}/vocabulary_ names no columns")
     for name in names:
-        if not (isinstance(model, NetworkLearner) and name == LETTERS):
+        if not (isinstance(model, TagLearner) and name == LETTERS):
             check_name(name, f"{key}/vocabulary_")
         kind, _, length = name.partition(".")
         if kind in AFFIXES and not 0 < len(length) < 4:
@@ -229,6 +234,18 @@ def _check_network(model, key):
             raise ModelFileError(f"{key}/lemmas_ holds values that have a tab or line end")
     elif model.tagger_ is not None and not isinstance(model.tagger_, Tagger):
         raise ModelFileError(f"{key}/tagger_ is no Tagger")
+
+
+def _check_splitter(model, key):
+    if tuple(model.vocabulary_) != OF_CHARACTERS:
+        raise ModelFileError(f"{key}/vocabulary_ has other columns than {', '.join(OF_CHARACTERS)}")
+    tables = model.words_, model.ambiguous_, model.endings_
+    for form, words in chain.from_iterable(table.items() for table in tables):
+        if not (words and all(map(_IN_COLUMNS.fullmatch, words))):
+            raise ModelFileError(f"{key} has for {shorten(form)} no words that CoNLL-U can hold")
+    for letters, words in model.endings_.items():
+        if "".join(words) != letters:
+            raise ModelFileError(f"{key}/endings_ has other words than letters at {letters!r}")
 
 
 def _check_linear(model, key):
@@ -294,7 +311,8 @@ def _check_size_of_tables(model, key, max_bytes):
 
 CHECKS = {
     (OperatorMixin, RefinedSHAG): _check_operators,
-    NetworkLearner: _check_network,
+    TagLearner: _check_network,
+    Splitter: _check_splitter,
     CRFParser: _check_linear,
     (ConditionalSHAG, CRFParser, NetworkLearner): _check_history,
     ConditionalSHAG: _check_tuned,

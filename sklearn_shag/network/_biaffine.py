@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from sklearn_shag.conditional import ArcParser
 from sklearn_shag.encoding import asked_once, check_sentences, collect_labels
-from sklearn_shag.network._estimators import NetworkLearner, Start
+from sklearn_shag.network._estimators import Start, TagLearner
 from sklearn_shag.network._network import label_scores, make_network, read
 from sklearn_shag.network._tagger import Tagger
 from sklearn_shag.network._tags import LEARNED, collect_tags, encode_tags, read_tags
@@ -21,7 +21,7 @@ from sklearn_shag.utils._param_validation import StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 
-class BiaffineParser(NetworkLearner, ArcParser):
+class BiaffineParser(TagLearner, ArcParser):
     """Network with recurrent layers and biaffine scores of arcs.
 
     Tokens are embedded by their columns and read in both directions by simple recurrent units;
@@ -180,7 +180,7 @@ class BiaffineParser(NetworkLearner, ArcParser):
     """
 
     _parameter_constraints = {
-        **NetworkLearner._parameter_constraints,
+        **TagLearner._parameter_constraints,
         **ArcParser._parameter_constraints,
         "tags": [None, StrOptions(set(LEARNED)), list, tuple],
         "labels": ["boolean"],

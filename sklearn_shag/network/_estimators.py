@@ -68,15 +68,13 @@ class Start(NamedTuple):
 
 
 class NetworkLearner(BaseEstimator):
-    """Estimator with a network that reads columns of tokens, and may learn their tags.
+    """Estimator with a network that is trained.
 
-    A subclass has the parameters below, `tags`, `n_jobs` and `verbose`, and learns `vocabulary_`,
-    `tag_values_` and `weights_`, if arcs are scored also `labels_`. Its `_batch` checks and encodes
-    sentences.
+    A subclass has the parameters below and `n_jobs` and `verbose`, and learns `vocabulary_` and
+    `weights_`.
     """
 
     _parameter_constraints = {
-        "columns": [list, tuple],
         "hidden_layer_sizes": [list, tuple],
         "dropout": [None, Interval(Real, 0, 1, closed="left")],
         "batch_size": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
@@ -84,21 +82,93 @@ class NetworkLearner(BaseEstimator):
         "learning_rate_init": [Interval(Real, 0, LARGEST, closed="right")],
         "alpha": [Interval(Real, 0, LARGEST, closed="both")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
-        "embeddings": [None, callable, HasMethods("__getitem__"), HasMethods("transform")],
         "random_state": ["random_state"],
     }
 
-    # Model files hold what was learned from it instead.
-    _unsaved_params = ("embeddings",)
+    # What to do with how many training tokens.
+    _schedule = SCHEDULE
 
     # Which of the losses of trees, labels and tags `loss_curve_` shows.
     _loss_shown = 0
 
     vocabulary_: dict[str, list[str]]
-    tag_values_: dict[str, list[str]]
     loss_curve_: list[float]
     n_iter_: int
     weights_: NetworkWeights
+
+    def _check_sizes(self):
+        sizes = self.hidden_layer_sizes
+        if not sizes or not all(
+            isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in sizes
+        ):
+            raise ValueError(
+                f"hidden_layer_sizes must hold a positive whole number for each layer, at least "
+                f"one, got {shorten(sizes)}."
+            )
+
+    def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
+        """Go over chosen examples; return weights, and the attributes that say how it went."""
+        n_tokens = int(np.diff(examples.indptr)[chosen].sum())
+        # Of all examples: a half that tells how sure the whole is must be trained as the whole is.
+        schedule = self._choose_schedule(examples.indptr[-1])
+        batch_size, max_iter = schedule["batch_size"], schedule["max_iter"]
+        trainer = Trainer(
+            start.sizes,
+            start.values,
+            learning_rate=self.learning_rate_init,
+            alpha=self.alpha,
+            dropout=schedule["dropout"],
+            n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
+            rng=np.random.default_rng(rng.randint(2**31)),
+            given=(start.vectors, start.moments),
+            loss_shown=self._loss_shown,
+            n_jobs=self.n_jobs,
+        )
+        with (
+            one_thread(),
+            np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
+            progress("Training", max_iter, "iterations", self.verbose) as advance,
+        ):
+            passes = {"max_iter": max_iter, "batch_size": batch_size, "rng": rng, "roots": 1}
+            advice = f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}"
+            passes |= {"advice": advice, "advance": advance}
+            passes |= {"validate": validate, "patience": n_iter_no_change}
+            values, history = run_passes(trainer, examples, chosen, **passes)
+        largest = np.finfo(np.float16).max
+        values = np.clip(values, -largest, largest).astype(np.float16)
+        weights = NetworkWeights(
+            np.array(start.sizes.hidden), values, start.label_mask, start.vectors, start.moments
+        )
+        return weights, history
+
+    def _choose_schedule(self, n_tokens):
+        """The parameters of training, those that are left open by a number of training tokens."""
+        _, *row = next(row for row in self._schedule if n_tokens < row[0])
+        names = "batch_size", "max_iter", "dropout"
+        given = {name: getattr(self, name) for name in names}
+        return {
+            name: value if given[name] in ("auto", None) else given[name]
+            for name, value in zip(names, row, strict=True)
+        }
+
+
+class TagLearner(NetworkLearner):
+    """Estimator with a network that reads columns of tokens, and may learn their tags.
+
+    A subclass has the parameter `tags` too, and learns `tag_values_`, and if arcs are scored
+    `labels_`. Its `_batch` checks and encodes sentences.
+    """
+
+    _parameter_constraints = {
+        **NetworkLearner._parameter_constraints,
+        "columns": [list, tuple],
+        "embeddings": [None, callable, HasMethods("__getitem__"), HasMethods("transform")],
+    }
+
+    # Model files hold what was learned from it instead.
+    _unsaved_params = ("embeddings",)
+
+    tag_values_: dict[str, list[str]]
     embeddings_: str | None = None
 
     @property
@@ -121,16 +191,6 @@ class NetworkLearner(BaseEstimator):
                 f"{shorten(self.tags)}."
             )
         return columns
-
-    def _check_sizes(self):
-        sizes = self.hidden_layer_sizes
-        if not sizes or not all(
-            isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in sizes
-        ):
-            raise ValueError(
-                f"hidden_layer_sizes must hold a positive whole number for each layer, at least "
-                f"one, got {shorten(sizes)}."
-            )
 
     def _new_start(self, sentences, labels, tag_values, rng):
         """Begin with what sentences hold, with relations, None without arcs, and tags to learn."""
@@ -165,51 +225,10 @@ class NetworkLearner(BaseEstimator):
                 )
         return choose_columns(columns, sentences, letters=True)
 
-    def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
-        """Go over chosen examples; return weights, and the other attributes that were learned."""
-        n_tokens = int(np.diff(examples.indptr)[chosen].sum())
-        # Of all examples: a half that tells how sure the whole is must be trained as the whole is.
-        schedule = self._choose_schedule(examples.indptr[-1])
-        batch_size, max_iter = schedule["batch_size"], schedule["max_iter"]
-        trainer = Trainer(
-            start.sizes,
-            start.values,
-            learning_rate=self.learning_rate_init,
-            alpha=self.alpha,
-            dropout=schedule["dropout"],
-            n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
-            rng=np.random.default_rng(rng.randint(2**31)),
-            given=(start.vectors, start.moments),
-            loss_shown=self._loss_shown,
-            n_jobs=self.n_jobs,
-        )
-        with (
-            one_thread(),
-            np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
-            progress("Training", max_iter, "iterations", self.verbose) as advance,
-        ):
-            passes = {"max_iter": max_iter, "batch_size": batch_size, "rng": rng, "roots": 1}
-            advice = f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}"
-            passes |= {"advice": advice, "advance": advance}
-            passes |= {"validate": validate, "patience": n_iter_no_change}
-            values, history = run_passes(trainer, examples, chosen, **passes)
-        largest = np.finfo(np.float16).max
-        values = np.clip(values, -largest, largest).astype(np.float16)
-        weights = NetworkWeights(
-            np.array(start.sizes.hidden), values, start.label_mask, start.vectors, start.moments
-        )
+    def _train(self, start, *args, **options):
+        weights, history = super()._train(start, *args, **options)
         name = name_source(self._source()) if start.moments.size else None
         return weights, {"tag_values_": start.tag_values, "embeddings_": name, **history}
-
-    def _choose_schedule(self, n_tokens):
-        """The parameters of training, those that are left open by a number of training tokens."""
-        _, *row = next(row for row in SCHEDULE if n_tokens < row[0])
-        names = "batch_size", "max_iter", "dropout"
-        given = {name: getattr(self, name) for name in names}
-        return {
-            name: value if given[name] in ("auto", None) else given[name]
-            for name, value in zip(names, row, strict=True)
-        }
 
     def _kept(self):
         """What is known of columns, and the network."""

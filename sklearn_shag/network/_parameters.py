@@ -45,6 +45,7 @@ class Sizes(NamedTuple):
 
 
 # Of networks that read no vectors in context, as all did that were saved before these were read.
+N_ENDS = 4  # what may end at a character, for splitters
 NO_MOMENTS = np.zeros((2, 0), dtype=np.float32)
 
 
@@ -276,8 +277,8 @@ def _group_of(name, tagged):
     return "suffixes" if kind == "suffix" else "prefixes", AFFIX_GROUP
 
 
-def check_network_weights(weights, name, vocabulary, tag_values, labels=None, embeddings=None):
-    """Check that all parameters are where sizes say; a tagger has no labels.
+def check_network_weights(weights, name, vocabulary, tag_values=None, labels=None, embeddings=None):
+    """Check that all parameters are where sizes say; taggers have no labels, and splitters no tags.
 
     `embeddings` names what vectors in context come from, if they are read.
     """
@@ -290,7 +291,7 @@ def check_network_weights(weights, name, vocabulary, tag_values, labels=None, em
     check_range(hidden, 1, np.inf, f"{name}.hidden_layer_sizes")
     if not hidden.size:
         raise ValueError(f"{name}.hidden_layer_sizes holds no layers.")
-    n_tags = map(len, tag_values.values())
+    n_tags = (N_ENDS,) if tag_values is None else map(len, tag_values.values())
     sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, *dimensions)
     check_shape(weights.values, (count_parameters(sizes),), f"{name}.values")
     check_shape(weights.label_mask, (2, n_labels or 0), f"{name}.label_mask")

@@ -21,7 +21,7 @@ from sklearn_shag.encoding import (
     check_sentences,
     read_column,
 )
-from sklearn_shag.network._estimators import NetworkLearner
+from sklearn_shag.network._estimators import TagLearner
 from sklearn_shag.network._network import read, tag_slices
 from sklearn_shag.network._tags import (
     LEARNED,
@@ -47,7 +47,7 @@ from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 PIECE = 200  # sentences whose tags are averaged at once
 
 
-class Tagger(TreeTransformer, NetworkLearner):
+class Tagger(TreeTransformer, TagLearner):
     """Tag words, for parsers that see tags.
 
     It stands before the parser in a pipeline, which then learns from predicted tags, and parses
@@ -145,7 +145,7 @@ class Tagger(TreeTransformer, NetworkLearner):
     """
 
     _parameter_constraints = {
-        **NetworkLearner._parameter_constraints,
+        **TagLearner._parameter_constraints,
         "tags": [StrOptions(set(LEARNED)), list, tuple],
         "cv": ["cv_object"],
         "n_jobs": Parser._parameter_constraints["n_jobs"],

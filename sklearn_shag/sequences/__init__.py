@@ -3,12 +3,14 @@
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.sequences._extract import (
     HeadModifierSequences,
+    PrefixTree,
     assemble_trees,
     breadth_first_sequences,
     build_prefix_trees,
     check_sequences,
     collapse_sequences,
     extract_sequences,
+    number_prefixes,
     take_sequences,
 )
 from sklearn_shag.sequences._labels import (
@@ -21,7 +23,6 @@ from sklearn_shag.sequences._labels import (
     merge_labels,
     tabulate_labels,
 )
-from sklearn_shag.sequences._prefixes import PrefixTree, number_prefixes
 from sklearn_shag.sequences._statistics import (
     Moments,
     SequenceStatistics,

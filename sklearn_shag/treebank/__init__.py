@@ -34,7 +34,6 @@ from sklearn_shag.treebank._conversions import (
     to_token_list,
 )
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph
-from sklearn_shag.treebank._horizontal import HORIZONTAL, iter_horizontal, read_horizontal
 from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
 from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._projectivity import (
@@ -47,6 +46,22 @@ from sklearn_shag.treebank._projectivity import (
     remove_punctuation,
 )
 from sklearn_shag.treebank._sources import ConlluError, list_sources
+from sklearn_shag.treebank._text import (
+    HORIZONTAL,
+    INSIDE,
+    SENTENCE,
+    blank_spaces,
+    check_text,
+    correct_ends,
+    iter_horizontal,
+    iter_text,
+    join_text,
+    list_paragraphs,
+    list_tokens,
+    read_horizontal,
+    to_text,
+    to_trees,
+)
 from sklearn_shag.treebank._token_feature import TokenFeature, TreeTransformer
 from sklearn_shag.treebank._tree import (
     DependencyTree,
@@ -74,6 +89,7 @@ __all__ = [
     "is_projective",
     "iter_conllu",
     "iter_horizontal",
+    "join_text",
     "lift",
     "read_conllu",
     "read_horizontal",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sklearn_shag.treebank._columns import MISSING, unspecified_relation
 from sklearn_shag.utils._heads import UNKNOWN
 
+_TOKEN_RANGE = re.compile(r"(?<![^|])TokenRange=([0-9]{1,18}):([0-9]{1,18})(?![^|])")
 _EMPTY_NODE = re.compile(r"\n\d+\.\d+\t[^\n]*")
 
 
@@ -123,6 +124,12 @@ def find_comment(comments, wanted):
     """Look up the value of the first comment of a name; None if there is none."""
     named = map(name_comment, comments)
     return next((value for name, value in named if name == wanted), None) or None
+
+
+def read_range(misc):
+    """Read the place of a token in a text from MISC, None if there is none."""
+    found = _TOKEN_RANGE.search(misc)
+    return found and (int(found[1]), int(found[2]))
 
 
 def format_columns(tree):

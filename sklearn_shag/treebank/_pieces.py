@@ -78,19 +78,20 @@ def iter_trees(sources, form, on_error="raise", *, max_bytes=None, longest=None)
                     warn(f"{tree}; the sentence is left out", UserWarning)
 
 
-def iter_pieces(source, boundary, *, max_bytes=None, longest=None):
+def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
     """Read a file piece by piece.
 
     Parameters
     ----------
     source : str or text file
         What is compressed with gzip, whatever its name, is decompressed; ``-`` is standard input.
-    boundary : bytes
-        Pieces end with it, but for the last one.
+    *boundaries : bytes
+        Pieces end with the first one, but for the last piece, and where a chunk of the file has
+        none with the next one.
     max_bytes : None or int, default=None
         The largest size of the text, not compressed.
     longest : None or int, default=None
-        Without a boundary in more bytes than that, the search for one ends.
+        Without any boundary in more bytes than that, the search for one ends.
 
     Yields
     ------
@@ -122,9 +123,11 @@ def iter_pieces(source, boundary, *, max_bytes=None, longest=None):
                 raise ConlluError(path, line, message)
             if len(held) < _CHUNK:
                 continue
-            end = held.rfind(boundary, max(searched - len(boundary), 0)) + len(boundary)
+            starts = (max(searched - len(each), 0) for each in boundaries)
+            ends = map(held.rfind, boundaries, starts)
+            end = next((k + len(b) for k, b in zip(ends, boundaries, strict=True) if k >= 0), 0)
             searched = len(held)
-            if end >= len(boundary):
+            if end:
                 yield Piece(path, n_lines, bytes(held[:end]), n_read - n_read_before)
                 n_read_before = n_read
                 n_lines += held.count(b"\n", 0, end)

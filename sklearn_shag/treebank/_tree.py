@@ -31,6 +31,7 @@ from sklearn_shag.treebank._lines import (
     format_columns,
     name_comment,
     put_together,
+    read_range,
     replace_heads,
     replace_misc,
     take_apart,
@@ -421,6 +422,19 @@ class DependencyTree:
     def misc(self) -> tuple[str, ...]:
         """The column MISC, "_" where it is empty."""
         return tuple(cells[9] for cells in self._lines().words)
+
+    @property
+    def spans(self) -> tuple[tuple[int, int] | None, ...]:
+        """Where each word begins and ends in the text that it is from, None where MISC has none.
+
+        It is what TokenRange in MISC says, as :class:`~sklearn_shag.Splitter` and UDPipe write it;
+        the words of a token of several have the place of that.
+        """
+        lines = self._lines()
+        found = [read_range(cells[9]) for cells in lines.words]
+        for first, last, _, misc in lines.multiword_tokens:
+            found[first - 1 : last] = [read_range(misc)] * (last - first + 1)
+        return tuple(found)
 
     @property
     def deps(self) -> tuple[str, ...]:

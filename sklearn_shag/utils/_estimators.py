@@ -60,6 +60,17 @@ def open_member(member):
     -------
     opened : OpenMember
     """
+    steps, parser = _list_steps(member)
+    return OpenMember(partial(_transform, steps), parser)
+
+
+def find_splitter(member):
+    """Find the step that splits text, None if a pipeline has none."""
+    steps, _ = _list_steps(member)
+    return next((step for step in steps if hasattr(step, "split_iter")), None)
+
+
+def _list_steps(member):
     steps = []
     while isinstance(member, FrozenEstimator | Pipeline):
         if isinstance(member, FrozenEstimator):
@@ -67,7 +78,7 @@ def open_member(member):
         else:
             steps += [step for _, step in member.steps[:-1] if step not in (None, "passthrough")]
             member = member.steps[-1][1]
-    return OpenMember(partial(_transform, steps), member)
+    return steps, member
 
 
 def open_parser(estimator, method, advice=""):

@@ -1,0 +1,151 @@
+"""From text to trees: how well it is split, tagged and parsed, how fast, and whether it comes back.
+
+Usage: python benchmarks/raw_text.py [splitting | parsing | strange] [--treebanks NAME...]
+[--seeds N] [--average] [--output RESULTS.json]
+
+The treebanks are folders of SKLEARN_SHAG_DATA. Text is what their comments "text" say, with a space
+between sentences and a blank line between paragraphs. `splitting` scores a Splitter on development
+sets, `parsing` a pipeline of a Splitter and a network that learns all columns, with --average the
+average of three networks and a linear model, on test sets, as the official evaluation from raw text
+does; scores are F1 in percent, means over seeds. `strange` splits 100,000 strings drawn from all of
+Unicode and a megabyte of each of several strange texts, and compares what comes back with what was
+given; its seconds should grow with the length of a text, and not faster.
+"""
+
+import argparse
+import random
+import sys
+
+import numpy as np
+from _measure import Report, load, seconds_of
+
+from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, Splitter, make_parser_pipeline
+from sklearn_shag.datasets import load_english
+from sklearn_shag.encoding import read_column
+from sklearn_shag.metrics import raw_text_scores
+from sklearn_shag.treebank import MISSING, join_text, to_text
+from sklearn_shag.utils._parallel import one_thread
+
+TREEBANKS = ["English-EWT", "French-Sequoia", "Afrikaans-AfriBooms", "Turkish-IMST", "Tamil-TTB"]
+COLUMNS = ("upos", "xpos", "feats", "lemma")
+OF_SPLITTING = ("Tokens", "Sentences", "Words")
+
+
+def mean_row(name, rows):
+    """The mean of rows with the same columns."""
+    return {"treebank": name} | {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+
+
+def split(treebank, seed):
+    splitter, seconds = seconds_of(lambda: Splitter(random_state=seed).fit(treebank.train))
+    text, _ = to_text(treebank.dev)
+    splitter.split(text[:1000])  # compiles
+    trees, seconds_of_split = seconds_of(lambda: splitter.split(text))
+    if join_text(trees) != text:
+        sys.exit("the text does not come back")
+    chains = [tree.with_heads(range(len(tree))) for tree in trees]
+    scores = raw_text_scores(treebank.dev, chains)
+    row = {name: 100 * scores[name].f1 for name in OF_SPLITTING}
+    return row | {
+        "characters to learn from": len(to_text(treebank.train)[0]),
+        "CPU s of fit": seconds,
+        "characters a CPU s": len(text) / seconds_of_split,
+    }
+
+
+def make_model(train, seed, average):
+    """Make what learns all columns that have values."""
+    tags = [
+        name
+        for name in COLUMNS
+        if any(set(read_column(t, name)) != {MISSING} for t in train[:1000])
+    ]
+    if not average:
+        parser = BiaffineParser(tags=tags, random_state=seed)
+    else:
+        networks = [
+            (f"network{k}", BiaffineParser(tags=tags, random_state=seed + k)) for k in range(3)
+        ]
+        linear = CRFParser([tags[0], "form", "suffix"], random_state=seed)
+        parser = AveragedSHAG([*networks, ("linear", linear)])
+    return make_parser_pipeline(Splitter(random_state=seed), parser)
+
+
+def parse(treebank, seed, average):
+    model = make_model(treebank.train, seed, average)
+    _, seconds = seconds_of(lambda: model.fit(treebank.train))
+    text, _ = to_text(treebank.test)
+    model.parse_text(text[:1000])
+    trees, seconds_of_parse = seconds_of(lambda: model.parse_text(text))
+    scores = raw_text_scores(treebank.test, trees)
+    row = {name: 100 * score.f1 for name, score in scores.items()}
+    sentences = len(trees) / seconds_of_parse
+    return row | {"CPU s of fit": seconds, "sentences a CPU s": sentences}
+
+
+def draw_text(rng):
+    """Draw a string of any characters that a file can hold, not blank."""
+    while True:
+        spaces = rng.choices(" \n\t\r\u00a0\u2028", k=rng.randrange(6))
+        highest = rng.choice([0x80, 0x500, 0x3000, 0x110000])
+        letters = [chr(rng.randrange(1, highest)) for _ in range(rng.randrange(1, 40))]
+        text = "".join(rng.sample(both := spaces + letters, len(both)))
+        if text.strip() and not any("\ud800" <= sign <= "\udfff" for sign in text):
+            return text
+
+
+def go_strange(report, n_strings):
+    splitter, rng = Splitter(random_state=0).fit(load_english().data), random.Random(0)
+    wrong = sum(
+        join_text(splitter.split(text)) != text for text in map(draw_text, [rng] * n_strings)
+    )
+    report.add("random strings", [{"strings": n_strings, "that do not come back": wrong}])
+    rows = []
+    for name, unit in {
+        "no space": "a",
+        "a word": "word ",
+        "full stops": ". ",
+        "spaces between letters": "a" + " " * 999,
+        "line ends of Windows": "The cat sat.\r\n",
+        "blank lines": "a\n\n",
+        "right to left": "שלום עולם. ",
+        "emoji with joiners": "\U0001f469\u200d\U0001f469\u200d\U0001f467 ",
+        "Chinese": "你好。我们走吧",
+        "combining": "e" + "\u0301" * 50,
+    }.items():
+        texts = [(unit * (n // len(unit) + 1))[:n] for n in (10**5, 10**6)]
+        found = [seconds_of(lambda text=text: splitter.split(text)) for text in texts]
+        if any(join_text(trees) != text for text, (trees, _) in zip(texts, found, strict=True)):
+            sys.exit(f"{name} does not come back")
+        short, long = (seconds for _, seconds in found)
+        rows.append({"text": name, "100,000 characters, CPU s": short, "1,000,000": long})
+        rows[-1] |= {"ratio": long / short, "sentences": len(found[1][0])}
+    report.add("strange text", rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["splitting", "parsing", "strange"])
+    parser.add_argument("--treebanks", nargs="+", default=TREEBANKS)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--average", action="store_true")
+    parser.add_argument("--strings", type=int, default=100_000)
+    parser.add_argument("--output", help="default: in the folder results beside the script")
+    options = parser.parse_args()
+    name = "raw_text_" + ("average" if options.average else options.what)
+    report, rows = Report(name, options.output), []
+    with one_thread():
+        if options.what == "strange":
+            return go_strange(report, options.strings)
+        for treebank in options.treebanks:
+            data = load(f"UD_{treebank}")
+            measure = split if options.what == "splitting" else parse
+            more = () if options.what == "splitting" else (options.average,)
+            found = [measure(data, seed, *more) for seed in range(options.seeds)]
+            rows.append(mean_row(treebank, found))
+            report.add(name.replace("_", " "), rows)
+    return None
+
+
+if __name__ == "__main__":
+    main()

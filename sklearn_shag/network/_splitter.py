@@ -1,0 +1,504 @@
+"""The network over characters: where tokens and sentences of a text end."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Literal, Self, TextIO
+from unicodedata import category
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_shag._parser import Parser
+from sklearn_shag.conditional import Examples
+from sklearn_shag.encoding import FIRST, UNKNOWN, Batch, check_sentences
+from sklearn_shag.network._estimators import NetworkLearner, Start
+from sklearn_shag.network._network import make_network, read
+from sklearn_shag.network._parameters import N_ENDS, NO_MOMENTS, initial_parameters, list_sizes
+from sklearn_shag.treebank import (
+    INSIDE,
+    SENTENCE,
+    DependencyTree,
+    Sentences,
+    TreeTransformer,
+    blank_spaces,
+    check_text,
+    correct_ends,
+    iter_text,
+    list_paragraphs,
+    list_tokens,
+    require_trees,
+    to_text,
+    to_trees,
+)
+from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._param_validation import fit_context
+from sklearn_shag.utils._typing import FilePath, RandomSeed
+
+# Characters that the network reads together, and those around them that it sees too.
+PIECE, MARGIN = 400, 40
+OF_CHARACTERS = ("character", "pair", "shapes", "word")  # what it reads of each
+BEFORE, AFTER = 2, 3  # shapes around a character; a blank line has two characters
+SIGNS = ".,!?'\"-():;"  # which are their own shapes
+ALONE = 0.1  # how many training sentences have a blank line before them that their text lacks
+LONGEST_ENDING = 8  # of a token of several words that is not known
+
+
+class Splitter(TreeTransformer, NetworkLearner):
+    """Split text into sentences, tokens and words.
+
+    It stands before the parser in a pipeline, whose :meth:`ParserPipeline.parse_text` then takes
+    text as it is. A network reads the characters in both directions and says of each whether a
+    token or a sentence ends there, and whether the token seems to have several words, as French
+    "du" has. Which words these are is looked up among the tokens of training; from other tokens
+    what was seen at the end of such ones, as English "'s", is taken off.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : sequence of int, default=(64, 64)
+        Of each recurrent layer the number of units per direction.
+    dropout : None or float, default=None
+        How often an entry of a layer is 0 in training. None takes 0.1.
+    batch_size : "auto" or int, default="auto"
+        About how many characters a step sees. "auto" takes 500 of less than 100,000 training
+        characters, else 2,000.
+    max_iter : None or int, default=None
+        How often training goes over the text. None takes 20 passes of less than 100,000 training
+        characters, 12 of less than 300,000, 8 of less than 600,000, else 4.
+    learning_rate_init : float, default=5e-3
+        Of Adam, after some first steps; from there it falls to a fiftieth.
+    alpha : float, default=0.0
+        Strength of the L2 penalty, divided by the number of characters of a batch.
+    min_count : int, default=2
+        Characters, pairs of them, shapes and words that were seen less often count as unknown.
+    max_tokens : int or None, default=500
+        Longer sentences are cut, since the time to parse one grows with the cube of its length.
+        None leaves them whole.
+    random_state : int, RandomState instance or None, default=None
+        Of initial weights, the order of pieces of text, and what is replaced or dropped.
+    n_jobs : int or None, default=None
+        Number of threads for training, which has work for two. What is learned is the same.
+    verbose : int, default=0
+        1 shows a progress bar of training, on standard error, if it takes more than two seconds, 2
+        in any case.
+
+    Attributes
+    ----------
+    words_ : dict of list of str
+        The words of tokens that always had several in training.
+    ambiguous_ : dict of list of str
+        The same of tokens that had several at some places, and were a word at others.
+    endings_ : dict of list of str
+        The words that such tokens ended in, by the letters that these have together.
+    vocabulary_ : dict of list of str
+        The known characters, pairs of them, shapes of neighbours, and words.
+    weights_ : NetworkWeights
+        The sizes of layers and all parameters.
+    loss_curve_ : list of float
+        Of each iteration the mean of ``-log P(what ends | text)`` of a character, each before the
+        step that it led to.
+    n_iter_ : int
+        How many iterations there were.
+
+    See Also
+    --------
+    make_parser_pipeline : Puts it before a parser.
+    sklearn_shag.treebank.join_text : Makes the text of sentences again.
+    sklearn_shag.metrics.raw_text_scores : Scores what was made of text.
+
+    Notes
+    -----
+    It learns from what treebanks of Universal Dependencies have: the comment "text" of each
+    sentence, or else SpaceAfter=No in MISC; tokens of several words; and the comments "newpar" and
+    "newdoc". A blank line always ends a sentence, and a line end a token.
+
+    Its sentences have the comments "newpar", "sent_id" and "text", and in MISC of each token
+    TokenRange, the place of its characters in the text, and SpaceAfter, SpacesAfter and
+    SpacesBefore, as UDPipe writes them.
+
+    Examples
+    --------
+    >>> from sklearn_shag import Splitter
+    >>> from sklearn_shag.datasets import load_english
+    >>> splitter = Splitter(max_iter=8, random_state=0).fit(load_english().data)
+    >>> sentences = splitter.split("The cat sat on my mat. It slept, I think.")
+    >>> [" ".join(tree.forms) for tree in sentences]
+    ['The cat sat on my mat .', 'It slept , I think .']
+    >>> sentences[1].spans[0]
+    (23, 25)
+    """
+
+    _parameter_constraints = {
+        **NetworkLearner._parameter_constraints,
+        **{name: Parser._parameter_constraints[name] for name in ("max_tokens", "n_jobs")},
+        "verbose": ["verbose"],
+    }
+
+    _loss_shown = 2
+    # As of tokens; characters are more, and few of them are different.
+    _schedule = (
+        (100_000, 500, 20, 0.1),
+        (300_000, 2000, 12, 0.1),
+        (600_000, 2000, 8, 0.1),
+        (np.inf, 2000, 4, 0.1),
+    )
+
+    words_: dict[str, list[str]]
+    ambiguous_: dict[str, list[str]]
+    endings_: dict[str, list[str]]
+
+    def __init__(
+        self,
+        *,
+        hidden_layer_sizes: Sequence[int] = (64, 64),
+        dropout: float | None = None,
+        batch_size: Literal["auto"] | int = "auto",
+        max_iter: int | None = None,
+        learning_rate_init: float = 5e-3,
+        alpha: float = 0.0,
+        min_count: int = 2,
+        max_tokens: int | None = 500,
+        random_state: RandomSeed = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.dropout = dropout
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.learning_rate_init = learning_rate_init
+        self.alpha = alpha
+        self.min_count = min_count
+        self.max_tokens = max_tokens
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @fit_context
+    def fit(self, X: Sentences, y: object = None) -> Self:
+        """Learn where tokens and sentences end.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            DependencyTrees in the order of their texts; they need neither tags nor heads.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X is empty or a parameter is invalid.
+        TypeError
+            If X holds anything but trees.
+        """
+        self._check_sizes()
+        trees, rng = _check_trees(X), check_random_state(self.random_state)
+        alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
+        text, ends = to_text(trees, set(alone.tolist()))
+        paragraphs = list_paragraphs(text)
+        vocabulary, codes = {}, []
+        for name, values, counts, places in _read_columns(text, paragraphs):
+            is_known = counts >= self.min_count
+            codes.append(np.where(is_known, FIRST - 1 + np.cumsum(is_known), UNKNOWN)[places])
+            vocabulary[name] = [values[k] for k in np.flatnonzero(is_known)]
+        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, None, (N_ENDS,))
+        values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
+        nothing = np.zeros((2, 0), dtype=bool), np.zeros((0, 0), dtype=np.float32), NO_MOMENTS
+        start = Start(None, vocabulary, None, {}, sizes, values, *nothing)
+        places, is_own, indptr = _cut(text, paragraphs)
+        unknown = np.full(places.size, -1)
+        examples = Examples(
+            np.array(codes, dtype=np.int32).T[places],
+            indptr,
+            unknown,
+            unknown,
+            np.where(is_own, ends[places], -1)[:, np.newaxis],
+            np.ones(indptr.size - 1),
+        )
+        weights, history = self._train(start, examples, np.arange(indptr.size - 1), rng)
+        del history["validation_scores_"]  # no text was set aside
+        learned = _learn_words(trees) | {"vocabulary_": vocabulary, "weights_": weights}
+        vars(self).update(learned | history)
+        return self
+
+    def split(self, text: str) -> list[DependencyTree]:
+        """Split a text.
+
+        Parameters
+        ----------
+        text : str
+            With any white space and line ends.
+
+        Returns
+        -------
+        trees : list of DependencyTree
+            Its sentences, without heads. :func:`~sklearn_shag.treebank.join_text` makes the text of
+            them again, to the last character.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        TypeError
+            If it is no str.
+        ValueError
+            If it is blank, or holds NUL or a lone surrogate, which no file of text can hold.
+        """
+        check_is_fitted(self)
+        check_text(text)
+        return list(self._split(text, 1, 0))
+
+    def split_iter(
+        self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO]
+    ) -> Iterator[DependencyTree]:
+        """Split the text of files of any size.
+
+        Parameters
+        ----------
+        path_or_file : str, os.PathLike, text file, or list or tuple of them
+            As for :func:`~sklearn_shag.treebank.read_horizontal`. A paragraph of more than a
+            megabyte is also split where some line of it ends.
+
+        Returns
+        -------
+        trees : iterator of DependencyTree
+            As :meth:`split` lists them; TokenRange counts the characters of each file, in which
+            CRLF is one. About two megabytes of text are held at once.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ConlluError
+            If a file is no text in UTF-8.
+        OSError, ValueError, TypeError
+            If a file cannot be read, or there is none.
+        """
+        check_is_fitted(self)
+        return self._split_pieces(iter_text(path_or_file))
+
+    def _split_pieces(self, pieces):
+        number = 1
+        for piece in pieces:
+            for tree in self._split(piece.text, number, piece.n_characters):
+                yield tree
+                number += 1
+
+    def _split(self, text, number, n_before):
+        """Yield the sentences of a text, from a number on, with so many characters before it."""
+        if text.isspace():
+            return
+        paragraphs = list_paragraphs(text)
+        ends = self._find_ends(text, paragraphs)
+        yield from to_trees(text, ends, self._words_of, number, n_before)
+
+    def _find_ends(self, text, paragraphs):
+        """What ends at each character."""
+        known, _, network = self._kept()
+        codes = np.empty((len(text), len(known)), dtype=np.int32)
+        for k, (name, values, _, places) in enumerate(_read_columns(text, paragraphs)):
+            of_values = [known[name].get(value, UNKNOWN) for value in values]
+            codes[:, k] = np.array(of_values, dtype=np.int32)[places]
+        places, is_own, indptr = _cut(text, paragraphs)
+        found = read(network, Batch(codes[places], indptr)).tags[:, 0]
+        ends = np.full(len(text), INSIDE, dtype=np.int8)
+        ends[places[is_own]] = found[is_own]
+        correct_ends(ends, text, paragraphs, self.max_tokens)
+        return ends
+
+    def _kept(self):
+        """What is known of columns, and the network."""
+        return keep(self, (self.vocabulary_, self.weights_), _prepare)
+
+    def _words_of(self, form, seems_several):
+        """The words of a token, None if it is one."""
+        for known in (form, form.lower()):
+            words = self.words_.get(known) or (seems_several and self.ambiguous_.get(known))
+            if words:
+                return words if known == form else _in_case_of(form, words)
+        if seems_several:
+            for k in range(max(1, len(form) - LONGEST_ENDING), len(form)):
+                if ending := self.endings_.get(form[k:].lower()):
+                    cuts = k + np.cumsum([0, *map(len, ending)])
+                    return [form[:k], *(form[a:b] for a, b in pairwise(cuts.tolist()))]
+        return None
+
+    def transform(self, X: Sentences) -> list[DependencyTree]:
+        """Pass on sentences, which have been split.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the next step of a pipeline takes them. Text is for :meth:`split`, since of one text
+            there are several sentences.
+
+        Returns
+        -------
+        sentences : list
+            Those of X.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError, TypeError
+            If X holds no sentences.
+        """
+        check_is_fitted(self)
+        return check_sentences(X)[0]
+
+    def score(self, X: Sentences, y: object = None) -> float:
+        """Compute how well the text of trees is split.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`fit`.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        score : float
+            The mean of the F1 of tokens and of the F1 of sentences, in [0, 1], as in
+            :func:`~sklearn_shag.metrics.raw_text_scores`.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError, TypeError
+            As :meth:`fit`.
+        """
+        check_is_fitted(self)
+        text, true = to_text(_check_trees(X))
+        scores, found = [], self._find_ends(text, list_paragraphs(text))
+        for least in (INSIDE + 1, SENTENCE):
+            places = [np.flatnonzero(ends >= least).tolist() for ends in (true, found)]
+            one, other = (set(pairwise([-1, *of_side])) for of_side in places)
+            scores.append(2 * len(one & other) / (len(one) + len(other)))
+        return float(np.mean(scores))
+
+
+def _check_trees(X):
+    trees, _ = check_sentences(X)
+    require_trees(trees, "X", "where tokens and sentences end is")
+    return trees
+
+
+def _prepare(vocabulary, weights):
+    known = {
+        name: {value: k for k, value in enumerate(values, start=FIRST)}
+        for name, values in vocabulary.items()
+    }
+    sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, None, (N_ENDS,))
+    return known, sizes, make_network(sizes, weights.values.astype(np.float32))
+
+
+def _read_columns(text, paragraphs):
+    """Yield the name of each column, its distinct values, how often each is there, and where.
+
+    The last is the number of a value for each character.
+    """
+    text = blank_spaces(text)
+    points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
+    distinct, places = np.unique(points, return_inverse=True)
+    signs, n = list(map(chr, distinct.tolist())), distinct.size
+    yield "character", signs, np.bincount(places), places
+    pairs, of_pairs = np.unique(places * n + np.append(places[1:], places[-1]), return_inverse=True)
+    values = [signs[pair // n] + signs[pair % n] for pair in pairs.tolist()]
+    yield "pair", values, np.bincount(of_pairs), of_pairs
+    # Shapes are ASCII.
+    shapes, size = np.array([ord(_shape(sign)) for sign in signs])[places], BEFORE + 1 + AFTER
+    shapes = np.pad(shapes, (BEFORE, AFTER), constant_values=ord(" "))
+    windows = np.lib.stride_tricks.sliding_window_view(shapes, size).copy()
+    windows[[end - 1 for _, end in paragraphs], -1] = ord(" ")  # none sees the next one
+    numbers = windows @ 128 ** np.arange(size)
+    distinct, firsts, of_windows = np.unique(numbers, return_index=True, return_inverse=True)
+    values = ["".join(map(chr, window)) for window in windows[firsts].tolist()]
+    yield "shapes", values, np.bincount(of_windows), of_windows
+    in_word = np.array([_is_letter(sign) or sign.isdigit() for sign in signs])[places]
+    begins = np.flatnonzero(np.append(True, ~(in_word[1:] & in_word[:-1])))
+    cuts = pairwise([*begins.tolist(), len(text)])
+    words = [text[begin:end] for begin, end in cuts]
+    numbers = {word: k for k, word in enumerate(sorted(set(words)))}
+    of_words = np.array([numbers[word] for word in words])
+    lengths = np.diff(begins, append=len(text))
+    yield "word", list(numbers), np.bincount(of_words), np.repeat(of_words, lengths)
+
+
+def _is_letter(sign):
+    return sign.isalpha() or category(sign)[0] == "M"
+
+
+def _shape(sign):
+    if _is_letter(sign):
+        return "X" if sign.isupper() else "x" if sign.islower() else "l"
+    return "9" if sign.isdigit() else sign if sign in (" ", *SIGNS) else "*"
+
+
+def _cut(text, paragraphs):
+    """Cut paragraphs into pieces, by preference at spaces, with margins.
+
+    Returns
+    -------
+    places : int ndarray of shape (n_rows,)
+        Characters of the text.
+    is_own : bool ndarray of shape (n_rows,)
+        Which of them are in no margin.
+    indptr : int ndarray of shape (n_pieces + 1,)
+        The rows of each piece.
+    """
+    places, is_own = [], []
+    for begin, end in paragraphs:
+        first = begin
+        while first < end:
+            last = min(first + PIECE, end)
+            if last < end:
+                last = max(text.rfind(" ", first + PIECE // 2, last) + 1, 0) or last
+            places.append(np.arange(max(first - MARGIN, begin), min(last + MARGIN, end)))
+            is_own.append((places[-1] >= first) & (places[-1] < last))
+            first = last
+    sizes = list(map(len, places))
+    return np.concatenate(places), np.concatenate(is_own), np.cumsum([0, *sizes])
+
+
+def _learn_words(trees):
+    """Learn which tokens have several words, and which words such ones end in."""
+    seen = defaultdict(Counter)
+    for tree in trees:
+        position = 0
+        for form, _, n_words in list_tokens(tree):
+            seen[form][tree.forms[position : position + n_words] if n_words > 1 else None] += 1
+            position += n_words
+    words, ambiguous, ended = {}, {}, defaultdict(Counter)
+    for form, counts in sorted(seen.items()):
+        n_alone = counts.pop(None, 0)
+        if not counts:
+            continue
+        ((chosen, _),) = counts.most_common(1)
+        (ambiguous if n_alone else words)[form] = list(chosen)
+        if "".join(chosen) == form and len(form) - len(chosen[0]) <= LONGEST_ENDING:
+            ending = tuple(word.lower() for word in chosen[1:])
+            ended["".join(ending)][ending] += 1
+    endings = {
+        letters: list(counts.most_common(1)[0][0])
+        for letters, counts in sorted(ended.items())
+        if counts.total() > 1 or len(letters) > 1  # one letter of one token is no rule
+    }
+    return {"words_": words, "ambiguous_": ambiguous, "endings_": endings}
+
+
+def _in_case_of(form, words):
+    """Give words the capitals of a token of which the words were known in lower case."""
+    if form.isupper() and len(form) > 1:
+        return [word.upper() for word in words]
+    first, *others = words
+    return [first[:1].upper() + first[1:], *others] if form[0].isupper() else words

@@ -1,0 +1,458 @@
+"""Text without annotation: a sentence of tokens a line, or as it is, to be split, and back."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
+from typing import NamedTuple, TextIO
+
+import numpy as np
+
+from sklearn_shag.treebank._columns import MISSING
+from sklearn_shag.treebank._pieces import (
+    MAX_BYTES,
+    MAX_SENTENCE_BYTES,
+    NOT_UTF8,
+    TextFormat,
+    iter_pieces,
+    iter_trees,
+)
+from sklearn_shag.treebank._sources import ConlluError, list_sources
+from sklearn_shag.treebank._tree import DependencyTree, make_tree, require_tree
+from sklearn_shag.utils._param_validation import Interval, validate_params
+from sklearn_shag.utils._typing import FilePath
+
+# What has no place between tokens, and what a file with it probably is.
+_MISPLACED = {
+    "\t": "a tab, as in CoNLL-U, which read_conllu reads (on the command line --input conllu); "
+    "between tokens there are spaces",
+    "\r": "a line end of old Macs; convert them to '\\n'",
+}
+_TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
+# What may end at a character, each with all before it.
+INSIDE, TOKEN, MULTIWORD, SENTENCE = range(4)
+_BEGINS_PARAGRAPH = re.compile(r"#\s*new(par|doc)\b")
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
+_SPACE = re.compile(r"\s")
+# White space that no form can hold: what ends lines and columns, also for other readers. And what
+# stands before it.
+_BEFORE_BREAK = re.compile(r"\S(?=\s*?[\t\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029])")
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+_ESCAPES = {" ": r"\s", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
+_UNESCAPES = {escape: sign for sign, escape in _ESCAPES.items()}
+_ESCAPE = re.compile(r"\\[stnr]")
+# Where pieces of files end, by preference.
+_BOUNDARIES = b"\n\n", b"\n", b" "
+
+
+@validate_params({"max_bytes": [Interval(Integral, 1, None, closed="left"), None]})
+def read_horizontal(
+    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
+    *,
+    max_bytes: int | None = MAX_BYTES,
+) -> list[DependencyTree]:
+    """Read sentences of tokens: a sentence a line, with spaces between its tokens.
+
+    Parameters
+    ----------
+    path_or_file : str, os.PathLike, text file, or list or tuple of them
+        As for :func:`read_conllu`, but a folder stands for its ".txt" and ".txt.gz" files. Several
+        spaces are as one, also at the ends of lines; lines without tokens are left out. Nothing is
+        a comment. Other white space, such as a no-break space, is part of its token.
+
+    max_bytes : int or None, default=2**30
+        As for :func:`read_conllu`.
+
+    Returns
+    -------
+    trees : list of DependencyTree
+        With nothing but forms.
+
+    Raises
+    ------
+    ConlluError
+        If a line is not UTF-8 or has a tab, or there is more than `max_bytes`.
+    OSError
+        If there is no such file, or it cannot be read.
+    ValueError
+        If text is given in place of a path.
+    TypeError
+        If a file is neither a path nor open, or is open in binary mode.
+
+    See Also
+    --------
+    iter_horizontal : Reads files of any size.
+    read_conllu : Reads trees, and sentences with tags.
+    sklearn_shag.BiaffineParser : Parses tokens alone.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn_shag.treebank import read_horizontal
+    >>> read_horizontal(io.StringIO("Dogs bark .\\n\\nThey  do n't  bite .\\n"))
+    [DependencyTree('Dogs bark .', heads=None), DependencyTree("They do n't bite .", heads=None)]
+    """
+    return list(iter_trees(list_sources(path_or_file, ".txt"), HORIZONTAL, max_bytes=max_bytes))
+
+
+@validate_params({"max_sentence_bytes": [Interval(Integral, 1, None, closed="left"), None]})
+def iter_horizontal(
+    path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
+    *,
+    max_sentence_bytes: int | None = MAX_SENTENCE_BYTES,
+) -> Iterator[DependencyTree]:
+    """Read sentences of tokens one after the other, from files of any size.
+
+    Parameters
+    ----------
+    path_or_file : str, os.PathLike, text file, or list or tuple of them
+        As for :func:`read_horizontal`.
+
+    max_sentence_bytes : int or None, default=2**24
+        The largest size of a line, in bytes.
+
+    Returns
+    -------
+    trees : iterator of DependencyTree
+        With nothing but forms.
+
+    Raises
+    ------
+    ConlluError, OSError, ValueError, TypeError
+        As :func:`read_horizontal`; what is wrong with a file when it is read up to there.
+
+    See Also
+    --------
+    read_horizontal : Lists them.
+    iter_conllu : Does it with trees, and sentences with tags.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn_shag.treebank import iter_horizontal
+    >>> for tree in iter_horizontal(io.StringIO("Dogs bark .\\nThey  do n't  bite .\\n")):
+    ...     print(len(tree))
+    3
+    5
+    """
+    sources = list_sources(path_or_file, ".txt")
+    return iter_trees(sources, HORIZONTAL, longest=max_sentence_bytes)
+
+
+def _split_lines(text):
+    """Yield how many lines stand before each line with tokens, and its text."""
+    n_lines, end = 0, 0
+    for match in _TOKENS.finditer(text):
+        n_lines += text.count(b"\n", end, match.start())
+        end = match.start()
+        yield n_lines, match.group()
+
+
+def _parse_line(path, number, line):
+    try:
+        line = line.decode()
+    except UnicodeDecodeError:
+        raise ConlluError(path, number, NOT_UTF8) from None
+    for sign, meaning in _MISPLACED.items():
+        if sign in line:
+            raise ConlluError(path, number, f"the line holds {meaning}")
+    return DependencyTree([token for token in line.split(" ") if token])
+
+
+HORIZONTAL = TextFormat(".txt", b"\n", _split_lines, _parse_line)
+
+
+class TextPiece(NamedTuple):
+    """A part of a text that ends where a sentence does."""
+
+    path: str
+    n_lines: int  # before it
+    n_characters: int  # before it
+    text: str
+    n_read: int  # bytes of the file that were read for it
+
+    def sentences(self, splitter, longest=None):
+        """Yield the line that each sentence begins in, its text, and its tree."""
+        line, place = self.n_lines + 1, 0
+        for tree in splitter._split(self.text, 1, self.n_characters):
+            begin = tree.spans[0][0] - self.n_characters
+            line, place = line + self.text.count("\n", place, begin), begin
+            yield line, tree.text, tree
+
+
+def iter_text(path_or_file):
+    """Read text files piece by piece.
+
+    Parameters
+    ----------
+    path_or_file : str, os.PathLike, text file, or list or tuple of them
+
+    Returns
+    -------
+    pieces : iterator of TextPiece
+        Each ends with a blank line, but in a paragraph of more than a megabyte with a line, or else
+        a word; all of a file together are its text, with "\n" as line end.
+    """
+    return _read_pieces(list_sources(path_or_file, ".txt"))
+
+
+def _read_pieces(sources):
+    for source in sources:
+        n_characters = 0
+        for piece in iter_pieces(source, *_BOUNDARIES, longest=MAX_SENTENCE_BYTES):
+            try:
+                text = piece.text.decode()
+            except UnicodeDecodeError as error:
+                line = piece.n_lines + 1 + piece.text.count(b"\n", 0, error.start)
+                raise ConlluError(piece.path, line, NOT_UTF8) from None
+            if "\0" in text:
+                line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
+                raise ConlluError(piece.path, line, "NUL is no character of a text; take it out")
+            yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read)
+            n_characters += len(text)
+
+
+def to_text(trees, begin_paragraphs=()):
+    """Make the text that trees were made from, and tell where its tokens and sentences end.
+
+    Sentences have a space between them, and a blank line before those with the comment "newpar" or
+    "newdoc". Each is its comment "text" if that has the same letters, and else its tokens, with a
+    space behind each that MISC does not deny one.
+
+    Parameters
+    ----------
+    trees : iterable of DependencyTree
+    begin_paragraphs : collection of int, default=()
+        Others that are to have a blank line before them.
+
+    Returns
+    -------
+    text : str
+    ends : int8 ndarray of shape (n_characters,)
+        INSIDE, TOKEN, MULTIWORD or SENTENCE.
+    """
+    parts, found = [], []
+    for index, tree in enumerate(trees):
+        begins = index in begin_paragraphs or any(map(_BEGINS_PARAGRAPH.match, tree.comments))
+        gap = ("\n\n" if begins else " ") if parts else ""
+        text, places, kinds = _find_tokens(tree)
+        ends = np.zeros(len(gap) + len(text), dtype=np.int8)
+        ends[len(gap) + places] = kinds
+        ends[-1] = SENTENCE
+        parts += [gap, text]
+        found.append(ends)
+    return "".join(parts), np.concatenate(found)
+
+
+def _find_tokens(tree):
+    """The text of a sentence, where its tokens end, and which of these have several words."""
+    tokens = list_tokens(tree)
+    forms = ["".join(form.split()) for form, _, _ in tokens]
+    kinds = [MULTIWORD if n_words > 1 else TOKEN for _, _, n_words in tokens]
+    text = " ".join((tree.text or "").split())
+    if "".join(text.split()) != "".join(forms):
+        pairs = [(" ".join(form.split()), _space_behind(misc)) for form, misc, _ in tokens]
+        text = "".join(form + (" " if space else "") for form, space in pairs).rstrip()
+    # Tokens have the letters of the text, in their order.
+    letters = np.flatnonzero([not sign.isspace() for sign in text])
+    return text, letters[np.cumsum(list(map(len, forms))) - 1], kinds
+
+
+def list_tokens(tree):
+    """List the tokens of a tree: of each its form, MISC, and how many words it has."""
+    ranges = {token.first: token for token in tree.multiword_tokens}
+    found, position, misc = [], 0, tree.misc
+    while position < len(tree):
+        token = ranges.get(position + 1)
+        if token is None:
+            found.append((tree.forms[position], misc[position], 1))
+        else:
+            found.append((token.form, token.misc, token.last - token.first + 1))
+        position += found[-1][2]
+    return found
+
+
+def blank_spaces(text):
+    """Put a space in the place of each character of white space."""
+    return _SPACE.sub(" ", text)
+
+
+def check_text(text):
+    """Refuse what is no text that trees can be made of.
+
+    Parameters
+    ----------
+    text : str
+
+    Raises
+    ------
+    TypeError
+        If it is no str.
+    ValueError
+        If it is blank, or has a character that files of text cannot hold.
+    """
+    if not isinstance(text, str):
+        raise TypeError(
+            f"text must be a str, got {type(text).__name__}; of bytes make one with "
+            f"data.decode(), and sentences that have been split go to parse."
+        )
+    if not text.strip():
+        raise ValueError("text is blank: there is nothing in it to split.")
+    if wrong := _NOT_TEXT.search(text):
+        place = wrong.start()
+        raise ValueError(
+            f"text has the character {text[place]!r} at {place}, which no file of text in UTF-8 "
+            f"can hold. Take it out, or decode what it came from with its own encoding."
+        )
+
+
+def list_paragraphs(text):
+    """List where each paragraph of a text begins and ends, without white space around it."""
+    begin, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    found = []
+    for match in _BLANK_LINES.finditer(text, begin, end):
+        found.append((begin, begin + len(text[begin : match.start()].rstrip())))
+        begin = match.end()
+    return [*found, (begin, end)]
+
+
+def correct_ends(ends, text, paragraphs, max_tokens=None):
+    """Let tokens and sentences end, in place, where they have to.
+
+    Parameters
+    ----------
+    ends : int8 ndarray of shape (n_characters,)
+        What a splitter believes to end at each character.
+    text : str
+    paragraphs : list of pairs of int
+        Of :func:`list_paragraphs`, with all that is no white space.
+    max_tokens : int or None, default=None
+        Of a sentence.
+    """
+    ends[[match.start() for match in _SPACE.finditer(text)]] = INSIDE
+    last = [match.start() for match in _BEFORE_BREAK.finditer(text)]
+    ends[last] = np.maximum(ends[last], TOKEN)
+    ends[[end - 1 for _, end in paragraphs]] = SENTENCE
+    if max_tokens is not None:
+        places = np.flatnonzero(ends)
+        stops = np.flatnonzero(ends[places] == SENTENCE)
+        lengths = np.diff(stops, prepend=-1)
+        for stop in np.flatnonzero(lengths > max_tokens):
+            first = stops[stop] - lengths[stop] + max_tokens
+            ends[places[first : stops[stop] : max_tokens]] = SENTENCE
+
+
+def to_trees(text, ends, words_of, first_number=1, first_character=0):
+    """Make trees of a text.
+
+    Parameters
+    ----------
+    text : str
+    ends : int8 ndarray of shape (n_characters,)
+        What ends at each character, corrected.
+    words_of : callable
+        Takes a token, and whether it seems to have several words, and returns these, or None if it
+        is a word.
+    first_number : int, default=1
+        That of the first sentence.
+    first_character : int, default=0
+        That of the first character in the text that this is a part of.
+
+    Yields
+    ------
+    tree : DependencyTree
+        With forms, multiword tokens, sent_id, text, and in MISC the characters of each token and
+        the white space around it.
+    """
+    places = np.flatnonzero(ends)
+    begin, number, misc = len(text) - len(text.lstrip()), first_number, ""
+    if begin:
+        misc = f"|SpacesBefore={_escape(text[:begin])}"
+    begins_paragraph, rows, forms, shown = True, [], [], []
+    for kind, stop in zip(ends[places].tolist(), (places + 1).tolist(), strict=True):
+        behind = _skip_space(text, stop)
+        form, space = text[begin:stop], text[stop:behind]
+        misc = f"TokenRange={first_character + begin}:{first_character + stop}{misc}"
+        if space != " ":
+            misc += f"|SpacesAfter={_escape(space)}" if space else "|SpaceAfter=No"
+        shown += [form, " " if space else ""]
+        words = words_of(form, kind == MULTIWORD)
+        if words is not None:
+            n_words = len(forms)
+            rows.append(_format_row(f"{n_words + 1}-{n_words + len(words)}", form, misc))
+            misc = MISSING
+        for word in words or [form]:
+            forms.append(word)
+            rows.append(_format_row(len(forms), word, misc))
+        begin, misc = behind, ""
+        if kind == SENTENCE:
+            comments = ["# newpar"] if begins_paragraph else []
+            comments += [f"# sent_id = {number}", f"# text = {''.join(shown).rstrip()}"]
+            yield _make_tree(tuple(forms), "\n".join([*comments, *rows]))
+            begins_paragraph = _BLANK_LINES.search(space) is not None
+            rows, forms, shown, number = [], [], [], number + 1
+
+
+def _skip_space(text, place):
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
+
+
+def _format_row(number, form, misc):
+    return f"{number}\t{form}\t_\t_\t_\t_\t_\t_\t_\t{misc}"
+
+
+def _make_tree(forms, source):
+    state = dict.fromkeys(DependencyTree.__slots__)
+    state |= {"forms": forms, "symbols": forms, "_source": source, "_reparsed": False}
+    return make_tree(state)
+
+
+def _escape(spaces):
+    return "".join(_ESCAPES.get(sign, sign) for sign in spaces)
+
+
+def join_text(trees: Iterable[DependencyTree]) -> str:
+    """Make the text of trees again from what their MISC says of spaces.
+
+    Parameters
+    ----------
+    trees : iterable of DependencyTree
+        In the order of the text.
+
+    Returns
+    -------
+    text : str
+        The tokens, each with the white space of SpacesBefore and SpacesAfter around it, with none
+        behind it if there is SpaceAfter=No, and else with one space. Of trees that
+        :class:`~sklearn_shag.Splitter` has made it is the text that they were made of, to the last
+        character.
+
+    See Also
+    --------
+    sklearn_shag.Splitter : Makes trees of a text.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import DependencyTree, join_text
+    >>> tree = DependencyTree(["Dogs", "bark", "."])
+    >>> join_text([tree.with_misc("SpaceAfter", [None, "No", "No"])])
+    'Dogs bark.'
+    """
+    parts = []
+    for index, tree in enumerate(trees):
+        require_tree(tree, f"trees[{index}]", "the white space between tokens is")
+        for form, misc, _ in list_tokens(tree):
+            given = dict(pair.partition("=")[::2] for pair in misc.split("|"))
+            space = " " if _space_behind(misc) else ""
+            parts += [_unescape(given.get("SpacesBefore", "")), form]
+            parts.append(_unescape(given.get("SpacesAfter", space)))
+    return "".join(parts)
+
+
+def _space_behind(misc):
+    return "SpaceAfter=No" not in misc.split("|")
+
+
+def _unescape(text):
+    return _ESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)
