@@ -1291,7 +1291,7 @@ class TestNotStorable:
             (
                 None,
                 r"use joblib\.dump, or save one of DMV, EMAutomaton, EMSHAG, AveragedSHAG, .*"
-                r"SpectralSHAGCV, Tagger, TokenFeature, Pipeline, FrozenEstimator\.",
+                r"SpectralSHAGCV, Splitter, Tagger, TokenFeature, Pipeline, FrozenEstimator\.",
             ),
             (1, r"use joblib\.dump"),
             ([], r"use joblib\.dump"),

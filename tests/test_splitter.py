@@ -353,11 +353,12 @@ def test_files_that_are_no_text(splitter, tmp_path):
 # Pipelines and model files
 
 
-def test_pipelines_parse_text(model, tmp_path):
-    text = "The cat sat on my mat. It slept.\n\nI think so."
+def test_pipelines_parse_text(model, english):
+    text = "  " + to_text(english[:3])[0] + "\n\n" + to_text(english[3:5])[0]
     expected = model.parse(model[0].split(text))
     assert model.parse_text(text) == expected
-    assert [tree.sent_id for tree in model.parse_text(text)] == ["1", "2", "3"][: len(expected)]
+    assert [tree.sent_id for tree in expected] == [str(k + 1) for k in range(len(expected))]
+    assert join_text(expected) == text
     assert list(model.parse_text_iter(io.StringIO(text), chunk_size=1)) == expected
     with pytest.raises(AttributeError, match=r"make_parser_pipeline\(Splitter\(\)"):
         make_parser_pipeline(model[1], model[2]).parse_text(text)
@@ -395,6 +396,7 @@ def test_damaged_model_files_are_refused(splitter, tmp_path):
         ("words_", {"dict": {"du": ["de", ""]}}),
         ("ambiguous_", {"dict": {"du": ["a\tb"]}}),
         ("endings_", {"dict": {"s": ["'s"]}}),
+        ("endings_", {"dict": {"s": ["\n", "'s"]}}),
         ("vocabulary_", {"dict": {"character": ["a"]}}),
     ]:
         with pytest.raises(ModelFileError):

@@ -39,6 +39,7 @@ from sklearn_shag import (
     SpectralAutomaton,
     SpectralSHAG,
     SpectralSHAGCV,
+    Splitter,
     Tagger,
     load_model,
     make_parser_pipeline,
@@ -49,6 +50,7 @@ from sklearn_shag.datasets import (
     fetch_treebank,
     get_data_home,
     load_english,
+    load_parser,
     make_sequences,
     make_treebank,
 )
@@ -175,6 +177,7 @@ from sklearn_shag.treebank import (
     is_projective,
     iter_conllu,
     iter_horizontal,
+    join_text,
     lift,
     read_conllu,
     read_horizontal,
@@ -607,6 +610,19 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(tagger.score(trees), float)
     assert_type(tagger.loss_curve_, list[float])
     make_pipeline(tagger, SpectralSHAG(2)).fit(trees)
+
+    splitter = Splitter(hidden_layer_sizes=[4], max_iter=1)
+    assert_type(splitter.fit(trees), Splitter)
+    sentences = splitter.split("Dogs bark. Cats do not.")
+    assert_type(sentences, list[DependencyTree])
+    assert_type(join_text(sentences), str)
+    assert_type(sentences[0].spans, tuple[tuple[int, int] | None, ...])
+    assert_type(splitter.split_iter(io.StringIO("Dogs bark.")), Iterator[DependencyTree])
+    assert_type(splitter.score(trees), float)
+    pipeline = make_parser_pipeline(splitter, BiaffineParser(tags="upos", max_iter=1)).fit(trees)
+    assert_type(pipeline.parse_text("Dogs bark."), list[DependencyTree])
+    assert_type(pipeline.parse_text_iter(io.StringIO("Dogs bark.")), Iterator[DependencyTree])
+    print(load_parser("english").parse_text("Dogs bark."))
 
     search = GridSearchCV(SpectralSHAG(), {"n_states": [1, 2]}, scoring=uas_scorer, cv=2)
     search.fit(trees)

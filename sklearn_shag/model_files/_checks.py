@@ -239,13 +239,13 @@ def _check_network(model, key):
 def _check_splitter(model, key):
     if tuple(model.vocabulary_) != OF_CHARACTERS:
         raise ModelFileError(f"{key}/vocabulary_ has other columns than {', '.join(OF_CHARACTERS)}")
-    tables = model.words_, model.ambiguous_, model.endings_
+    endings = {letters: words[1:] for letters, words in model.endings_.items()}
+    tables = model.words_, model.ambiguous_, endings
     for form, words in chain.from_iterable(table.items() for table in tables):
         if not (words and all(map(_IN_COLUMNS.fullmatch, words))):
             raise ModelFileError(f"{key} has for {shorten(form)} no words that CoNLL-U can hold")
-    for letters, words in model.endings_.items():
-        if "".join(words) != letters:
-            raise ModelFileError(f"{key}/endings_ has other words than letters at {letters!r}")
+    if not all(_IN_COLUMNS.fullmatch(f"-{first}") for first, *_ in model.endings_.values()):
+        raise ModelFileError(f"{key}/endings_ has a tab or line end")
 
 
 def _check_linear(model, key):

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from os.path import commonprefix
 from typing import Literal, Self, TextIO
 from unicodedata import category
 
@@ -42,7 +43,9 @@ OF_CHARACTERS = ("character", "pair", "shapes", "word")  # what it reads of each
 BEFORE, AFTER = 2, 3  # shapes around a character; a blank line has two characters
 SIGNS = ".,!?'\"-():;"  # which are their own shapes
 ALONE = 0.1  # how many training sentences have a blank line before them that their text lacks
-LONGEST_ENDING = 8  # of a token of several words that is not known
+# Of tokens of several words that are not known: the most letters that rules are of, and how many of
+# these their first words may keep.
+LONGEST_ENDING, MORE = 8, 3
 
 
 class Splitter(TreeTransformer, NetworkLearner):
@@ -51,8 +54,8 @@ class Splitter(TreeTransformer, NetworkLearner):
     It stands before the parser in a pipeline, whose :meth:`ParserPipeline.parse_text` then takes
     text as it is. A network reads the characters in both directions and says of each whether a
     token or a sentence ends there, and whether the token seems to have several words, as French
-    "du" has. Which words these are is looked up among the tokens of training; from other tokens
-    what was seen at the end of such ones, as English "'s", is taken off.
+    "du" has. Which words these are is looked up among the tokens of training; other tokens are
+    split as those were that ended in the same letters, as in English "'s".
 
     Parameters
     ----------
@@ -90,7 +93,7 @@ class Splitter(TreeTransformer, NetworkLearner):
     ambiguous_ : dict of list of str
         The same of tokens that had several at some places, and were a word at others.
     endings_ : dict of list of str
-        The words that such tokens ended in, by the letters that these have together.
+        What the last letters of such tokens became: the end of the first word, and the others.
     vocabulary_ : dict of list of str
         The known characters, pairs of them, shapes of neighbours, and words.
     weights_ : NetworkWeights
@@ -323,11 +326,13 @@ class Splitter(TreeTransformer, NetworkLearner):
             words = self.words_.get(known) or (seems_several and self.ambiguous_.get(known))
             if words:
                 return words if known == form else _in_case_of(form, words)
-        if seems_several:
-            for k in range(max(1, len(form) - LONGEST_ENDING), len(form)):
-                if ending := self.endings_.get(form[k:].lower()):
-                    cuts = k + np.cumsum([0, *map(len, ending)])
-                    return [form[:k], *(form[a:b] for a, b in pairwise(cuts.tolist()))]
+        for k in range(max(1, len(form) - LONGEST_ENDING), len(form) if seems_several else 0):
+            letters = form[k:]
+            if ending := self.endings_.get(letters.lower()):
+                if "".join(ending) == letters.lower():  # they are its letters, also in capitals
+                    cuts = np.cumsum([0, *map(len, ending)]).tolist()
+                    ending = [letters[a:b] for a, b in pairwise(cuts)]
+                return [form[:k] + ending[0], *ending[1:]]
         return None
 
     def transform(self, X: Sentences) -> list[DependencyTree]:
@@ -485,13 +490,15 @@ def _learn_words(trees):
             continue
         ((chosen, _),) = counts.most_common(1)
         (ambiguous if n_alone else words)[form] = list(chosen)
-        if "".join(chosen) == form and len(form) - len(chosen[0]) <= LONGEST_ENDING:
-            ending = tuple(word.lower() for word in chosen[1:])
-            ended["".join(ending)][ending] += 1
+        first, *others = (word.lower() for word in chosen)
+        n_same = len(commonprefix([form.lower(), first]))  # noqa: RUF071  (they are no paths)
+        shortest = max(1, n_same - MORE, len(form) - LONGEST_ENDING)
+        for k in range(shortest, min(n_same, len(form) - 1) + 1):
+            ended[form[k:].lower()][first[k:], *others] += 1
     endings = {
         letters: list(counts.most_common(1)[0][0])
         for letters, counts in sorted(ended.items())
-        if counts.total() > 1 or len(letters) > 1  # one letter of one token is no rule
+        if counts.total() > 1  # one token is no rule
     }
     return {"words_": words, "ambiguous_": ambiguous, "endings_": endings}
 
