@@ -30,6 +30,7 @@ from sklearn_shag import (
     DeterministicSHAG,
     LexicalizedSHAG,
     SpectralSHAG,
+    Splitter,
     Tagger,
     load_model,
     save_model,
@@ -69,6 +70,8 @@ def make_networks_small(monkeypatch):
     monkeypatch.setitem(_models.LEARNERS, "biaffine", SMALL_NETWORK)
     small = partial(Tagger, hidden_layer_sizes=[4], max_iter=1, cv=2)
     monkeypatch.setattr(_models, "Tagger", small)
+    small = partial(Splitter, hidden_layer_sizes=[4], max_iter=1)
+    monkeypatch.setattr(_models, "Splitter", small)
 
 
 @pytest.fixture(scope="module")
@@ -1299,6 +1302,7 @@ class TestHelp:
             "linear.npz": "linear.npz",
             "tagging.npz": "tagging.npz",
             "tokens.txt": "tokens.txt",
+            "text.txt": "tokens.txt",
             "parsed.conllu": "parsed.conllu",
             "partial.conllu": "partial.conllu",
             "UD_English-EWT/en_ewt-ud-train.conllu": "xx_small-ud-train.conllu",
