@@ -32,7 +32,8 @@ for _folder, _others in {
     "parsing": "utils treebank encoding sequences operators",
     "metrics": "utils treebank encoding",
     "inspection": "utils treebank encoding sequences operators parsing automata",
-    "datasets": "utils treebank encoding operators automata",
+    # Parsers are bundled as model files.
+    "datasets": "utils treebank encoding operators automata model_files",
     # Families: estimators beside their mathematics.
     "automata": "utils operators sequences",
     "learning": "utils treebank encoding sequences operators automata parsing _parser",
