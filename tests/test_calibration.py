@@ -223,7 +223,7 @@ def test_halves_are_trained_as_the_whole(english, monkeypatch):
     train, dropouts = english[:40], []
     n_tokens = sum(map(len, train))
     schedule = (0.75 * n_tokens, 50, 3, 0.2), (np.inf, 100, 2, 0.1)
-    monkeypatch.setattr(BiaffineParser, "_schedule", schedule)
+    monkeypatch.setattr(_estimators.NetworkLearner, "_schedule", schedule)
     trainer = _estimators.Trainer
 
     def watched(*args, **settings):
