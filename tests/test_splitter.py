@@ -1,6 +1,7 @@
 """Text to sentences and words and back: what is learned of trees, and every character kept."""
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag.cli._main import main
+from sklearn_shag.datasets import load_parser
 from sklearn_shag.metrics import raw_text_scores
 from sklearn_shag.network import _splitter
 from sklearn_shag.treebank import (
@@ -460,3 +462,43 @@ def test_command_refuses_text_for_other_models(english, tmp_path, capsys):
     command = ["parse", str(tmp_path / "m.npz"), str(tmp_path / "a.txt"), "--input", "text"]
     assert main(command) == 1
     assert "train --text" in capsys.readouterr().err
+
+
+# The bundled parser
+
+
+def test_bundled_parser_fills_in_all_columns():
+    text = "The cat sleeps on my mat.\n\nThey don't mind."
+    trees = load_parser("english").parse_text(text)
+    assert_keeps(trees, text)
+    assert trees[0].upos == ("DET", "NOUN", "VERB", "ADP", "PRON", "NOUN", "PUNCT")
+    assert trees[0].lemmas[2] == "sleep"
+    assert trees[0].heads[1:].tolist() == [3, 0, 6, 6, 3, 3]
+    assert trees[1].forms == ("They", "do", "n't", "mind", ".")
+    assert all(tree.xpos and tree.feats and tree.deprels for tree in trees)
+
+
+def test_bundled_parsers_have_names(tmp_path, monkeypatch, capsys, model):
+    """A file of that name comes first."""
+    with pytest.raises(ValueError, match=r"english, got 'klingon'.*fetch_treebank"):
+        load_parser("klingon")
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("It sleeps.")
+    command = ["parse", "english", "a.txt", "--input", "text"]
+    assert main(command) == 0
+    assert "\tsleep\tVERB\t" in capsys.readouterr().out
+    save_model(model, "english")
+    assert main(command) == 0
+    assert "\tsleep\t" not in capsys.readouterr().out
+
+
+def test_demo_draws_a_text(capsys):
+    assert main(["demo", "It sleeps. They don't mind."]) == 0
+    rows = capsys.readouterr().out.split("\n")
+    *cells, probability, percent = rows[1].split()
+    assert (cells, percent) == (["sleeps", "VERB", "root"], "%")
+    assert 50 < float(probability) <= 100
+    assert rows[3] == ""
+    assert main(["demo", "Cats sleep.", "--treebank", "x"]) == 1
+    assert main(["demo", " "]) == 1
+    assert "blank" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The command `demo`: four models on a treebank, a tree, and what to do next."""
+"""The command `demo`: four models on a treebank and a tree, or the tree of a sentence."""
 
 import os
 import shlex
@@ -8,9 +8,10 @@ from itertools import zip_longest
 
 from sklearn.model_selection import train_test_split
 
-from sklearn_shag.datasets import load_english
+from sklearn_shag.datasets import load_english, load_parser
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.metrics import exact_match_score, unlabeled_attachment_score
+from sklearn_shag.parsing import head_probabilities
 from sklearn_shag.treebank import display_width, read_conllu
 from sklearn_shag.utils._messages import printable
 
@@ -18,13 +19,26 @@ N_STATES = 8
 
 
 def demo(options):
-    """Train models, score them, and show a true tree beside a parsed one.
+    """Train models, score them, and show a true tree beside a parsed one; or parse a text.
 
     Parameters
     ----------
     options : argparse.Namespace
-        With `treebank` and `n_jobs`.
+        With `text`, `treebank` and `n_jobs`.
+
+    Raises
+    ------
+    ValueError
+        If both a text and a treebank are given, or the text is blank.
     """
+    if options.text is not None:
+        if options.treebank is not None:
+            raise ValueError(
+                "A text is parsed by the bundled parser, and --treebank is for models that are "
+                "trained; leave one of them out."
+            )
+        _parse_text(options.text)
+        return
     train, test, own = _read(options.treebank)
     print(f"{len(train)} sentences to learn from, {len(test)} to parse\n")
     n_jobs = options.n_jobs
@@ -45,6 +59,21 @@ def demo(options):
     chosen = min(test, key=lambda tree: abs(len(tree) - 12))
     _print_trees(chosen, models[spectral].parse([chosen])[0], f"parsed by {spectral}")
     print(f"\nNext, learn from your own treebank:\n\n  {options.program} train {own}")
+
+
+def _parse_text(text):
+    """Draw the tree of each sentence of a text, with the probability of the head of each word."""
+    parser = load_parser("english")
+    trees = parser.parse_text(text)
+    heads = [tree.heads for tree in trees]
+    probabilities = head_probabilities(parser.predict_marginals(trees), heads)
+    for tree, of_words in zip(trees, probabilities, strict=True):
+        rows = str(tree).split("\n")
+        width = max(map(display_width, rows))
+        for row, probability in zip(rows, of_words, strict=True):
+            print(f"{row}{' ' * (width - display_width(row))}  {100 * probability:5.1f} %")
+        print()
+    print("The last column is the probability of the head that each word has.")
 
 
 def _read(folder):

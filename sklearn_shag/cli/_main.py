@@ -138,13 +138,16 @@ def _parser(prog):
 
 
 def _add_demo(commands):
-    """Train four models, score them, draw a parsed tree.
+    """Train four models, score them, draw a parsed tree; or parse a sentence and draw its tree.
 
     examples:
       %(prog)s
+      %(prog)s "The cat that you saw sat on my mat."
       %(prog)s --treebank UD_English-EWT
     """
     parser = _command(commands, "demo", "cli._demo", _add_demo)
+    help = "English text to parse with the bundled parser (default: four models are trained)"
+    parser.add_argument("text", metavar="TEXT", nargs="?", help=help)
     help = "folder with *train*.conllu and *test*.conllu (default: the bundled treebank)"
     parser.add_argument("--treebank", metavar="DIR", help=help)
     _add_n_jobs(parser)
