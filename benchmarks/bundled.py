@@ -14,7 +14,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, load, seconds_of
+from _measure import Report, load, minima, seconds_of
 
 from sklearn_shag import BiaffineParser, Splitter, load_model, make_parser_pipeline, save_model
 from sklearn_shag.metrics import raw_text_scores
@@ -48,6 +48,20 @@ def score(model, trees):
     return found | {"sentences a CPU s": len(parsed) / seconds}
 
 
+def measure_latency(model):
+    """Milliseconds of one core for texts of several lengths."""
+    sentence, rows = "The committee that met on Tuesday has not yet decided to publish it. ", []
+    for n_sentences in (1, 5, 20, 100):
+        text = sentence * n_sentences
+        seconds = minima({"parse": lambda text=text: model.parse_text(text)})["parse"]
+        rows.append({"sentences": n_sentences, "ms a text": 1000 * seconds})
+        rows[-1]["ms a sentence"] = 1000 * seconds / n_sentences
+    longest = "word " * 500  # tokens, as many as a sentence can have
+    seconds = minima({"parse": lambda: model.parse_text(longest)})["parse"]
+    print(f"500 tokens without a full stop take {seconds:.2f} s")
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("target", type=Path)
@@ -76,6 +90,7 @@ def main():
             for part in ("dev", "test"):
                 rows.append({"parser": state, "set": part} | score(model, treebank[part]))
         report.add("bundled", rows)
+        report.add("latency", measure_latency(model))
     print(f"{options.target} has {options.target.stat().st_size / 1e6:.2f} MB")
 
 

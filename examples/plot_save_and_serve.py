@@ -3,7 +3,7 @@ Saving and serving a model
 ==========================
 
 A model is learned once and used elsewhere: it is written to a file, loaded by another process, and
-asked for one sentence at a time. The figure shows how long an answer takes, by the length of the
+asked for one text at a time. The figure shows how long an answer takes, by the length of the
 sentence, and what is gained by asking for many at once.
 """
 
@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from sklearn_shag import SpectralSHAG, load_model, save_model
-from sklearn_shag.datasets import load_english
+from sklearn_shag.datasets import load_english, load_parser
 
 train, test = train_test_split(load_english().data, test_size=0.25, random_state=0)
 with tempfile.TemporaryDirectory() as folder:
@@ -40,20 +40,26 @@ print(f"UAS {model.score(test):.3f}")
 # %%
 # A server
 # --------
-# Python's own HTTP server is enough to show the pattern: load first, predict in the handler, and
-# answer what is no sentence with the message of the error. Each request has a thread, and all
-# share one model, which does not change in prediction. A server should predict once before requests
-# come, since the first prediction of a process loads compiled code. Here the score has done so.
+# Python's own HTTP server is enough to show the pattern: load first, parse in the handler, and
+# answer what is no text with the message of the error. The parser is the English one that comes
+# with the package; it takes text as it is. Each request has a thread, and all share one model,
+# which does not change when it parses. A server should parse something before requests come, since
+# the first call of a process loads compiled code. :ref:`service` has more on memory, limits and
+# several processes.
+
+parser = load_parser("english")
+parser.parse_text("It is ready.")
 
 
 class ParserHandler(BaseHTTPRequestHandler):
-    """Take a list of symbols as JSON, return the list of their heads."""
+    """Take a text, return its sentences as JSON."""
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            status, answer = 200, model.predict([json.loads(body)])[0].tolist()
-        except (TypeError, ValueError) as error:
+            trees = parser.parse_text(body.decode())
+            status, answer = 200, [tree.to_dict() for tree in trees]
+        except ValueError as error:  # also of what is no UTF-8
             status, answer = 400, str(error)
         self.send_response(status)
         self.end_headers()
@@ -63,10 +69,10 @@ class ParserHandler(BaseHTTPRequestHandler):
         """Keep quiet."""
 
 
-def ask(address, question):
+def ask(address, text):
     """Return the status and the answer of the server."""
     connection = http.client.HTTPConnection(*address)
-    connection.request("POST", "/", json.dumps(question))
+    connection.request("POST", "/", text.encode())
     response = connection.getresponse()
     answer = response.status, json.loads(response.read())
     connection.close()
@@ -75,8 +81,11 @@ def ask(address, question):
 
 with ThreadingHTTPServer(("127.0.0.1", 0), ParserHandler) as server:
     Thread(target=server.serve_forever, daemon=True).start()
-    print(*ask(server.server_address, ["DET", "NOUN", "VERB", "DET", "NOUN"]))
-    print(*ask(server.server_address, []))
+    status, sentences = ask(server.server_address, "The cat sat on my mat. It didn't mind.")
+    for sentence in sentences:
+        columns = (sentence[name] for name in ("form", "head", "deprel"))
+        print(status, list(zip(*columns, strict=True)))
+    print(*ask(server.server_address, " "))
     server.shutdown()
 
 # %%
