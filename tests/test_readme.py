@@ -1,6 +1,7 @@
 """The README says what is true and runs as written."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sklearn_shag
+from sklearn_shag.cli._main import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,6 +30,13 @@ def test_the_example_prints_what_the_readme_says():
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout == printed
+
+
+def test_the_demo_draws_what_the_readme_shows(capsys):
+    (shown,) = blocks("console")
+    command, drawn = shown.removeprefix("$ sklearn-shag ").split("\n", 1)
+    assert main(shlex.split(command)) == 0
+    assert capsys.readouterr().out == drawn
 
 
 def test_two_commands_each_start_from_nothing():
