@@ -36,7 +36,11 @@ def test_the_demo_draws_what_the_readme_shows(capsys):
     (shown,) = blocks("console")
     command, drawn = shown.removeprefix("$ sklearn-shag ").split("\n", 1)
     assert main(shlex.split(command)) == 0
-    assert capsys.readouterr().out == drawn
+    found = capsys.readouterr().out
+    number = re.compile(r" *([0-9]+\.[0-9]) %$", flags=re.MULTILINE)
+    assert number.sub("", found) == number.sub("", drawn)
+    one, other = (list(map(float, number.findall(text))) for text in (found, drawn))
+    assert one == pytest.approx(other, abs=0.3)  # of another processor
 
 
 def test_two_commands_each_start_from_nothing():
