@@ -446,7 +446,7 @@ def _check_split(code_of, values, of_values, places, indptr):
         warn(
             f"In {unsplit.sum()} of {unsplit.size} sentences text is not split into tokens, as in "
             f"{shorten(example)}. A token is a word or a punctuation mark: 'It slept.' is the "
-            f"sequence 'It', 'slept', '.'. Split the text first, with spaCy, Stanza or UDPipe for "
+            f"sequence 'It', 'slept', '.'. Split the text first, with a Splitter, spaCy or UDPipe for "
             f"example.",
             UserWarning,
         )

@@ -186,9 +186,9 @@ def _guess_without_tabs(line):
     if len(words) == 1 and line.count(",") + line.count(";") > 1:
         return "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
     return (
-        "plain text; with a sentence a line and spaces between its words, read_horizontal reads it "
-        "(on the command line parse --input horizontal), for parsers that need no tags; else tag "
-        "it first, with a tagger that writes CoNLL-U, such as Stanza or UDPipe"
+        "plain text; a model that has learned to split it parses it as it is (parse_text, on the "
+        "command line parse --input text); with a sentence a line and spaces between its words, "
+        "read_horizontal reads it (parse --input horizontal), for parsers that need no tags"
     )
 
 
