@@ -143,7 +143,7 @@ class TestSources:
 
 
 GUESSES = {
-    "words": ("The cat sat on the mat .", "like plain text.*tagger"),
+    "words": ("The cat sat on the mat .", "like plain text.*--input text.*read_horizontal"),
     "a number and words": ("1 man went up the hill and came down again", "plain text"),
     "spaces": ("1  The  the  DET  DT  _  2  det  _  _", "spaces for tabs"),
     "spaces, no head": ("1 The the DET DT _ _ _ _ _", "spaces for tabs"),
