@@ -1,15 +1,16 @@
 """From text to trees: how well it is split, tagged and parsed, how fast, and whether it comes back.
 
 Usage: python benchmarks/raw_text.py [splitting | parsing | strange] [--treebanks NAME...]
-[--seeds N] [--average] [--output RESULTS.json]
+[--seeds N] [--average] [--without-spaces] [--output RESULTS.json]
 
 The treebanks are folders of SKLEARN_SHAG_DATA. Text is what their comments "text" say, with a space
 between sentences and a blank line between paragraphs. `splitting` scores a Splitter on development
 sets, `parsing` a pipeline of a Splitter and a network that learns all columns, with --average the
 average of three networks and a linear model, on test sets, as the official evaluation from raw text
-does; scores are F1 in percent, means over seeds. `strange` splits 100,000 strings drawn from all of
-Unicode and a megabyte of each of several strange texts, and compares what comes back with what was
-given; its seconds should grow with the length of a text, and not faster.
+does; scores are F1 in percent, means over seeds. With --without-spaces the words of all sentences
+stand side by side, as in languages that are written so. `strange` splits 100,000 strings drawn from
+all of Unicode and a megabyte of each of several strange texts, and compares what comes back with
+what was given; its seconds should grow with the length of a text, and not faster.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, Splitter, make
 from sklearn_shag.datasets import load_english
 from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics import raw_text_scores
-from sklearn_shag.treebank import MISSING, join_text, to_text
+from sklearn_shag.treebank import MISSING, DependencyTree, join_text, to_text
 from sklearn_shag.utils._parallel import one_thread
 
 TREEBANKS = ["English-EWT", "French-Sequoia", "Afrikaans-AfriBooms", "Turkish-IMST", "Tamil-TTB"]
@@ -36,18 +37,29 @@ def mean_row(name, rows):
     return {"treebank": name} | {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
 
 
-def split(treebank, seed):
-    splitter, seconds = seconds_of(lambda: Splitter(random_state=seed).fit(treebank.train))
-    text, _ = to_text(treebank.dev)
+def close_up(trees):
+    """The same words without spaces."""
+    return [
+        DependencyTree(tree.forms, tree.heads).with_misc("SpaceAfter", ["No"] * len(tree))
+        for tree in trees
+    ]
+
+
+def split(treebank, seed, without_spaces):
+    train, dev = treebank.train, treebank.dev
+    if without_spaces:
+        train, dev = map(close_up, (train, dev))
+    splitter, seconds = seconds_of(lambda: Splitter(random_state=seed).fit(train))
+    text, _ = to_text(dev)
     splitter.split(text[:1000])  # compiles
     trees, seconds_of_split = seconds_of(lambda: splitter.split(text))
     if join_text(trees) != text:
         sys.exit("the text does not come back")
     chains = [tree.with_heads(range(len(tree))) for tree in trees]
-    scores = raw_text_scores(treebank.dev, chains)
+    scores = raw_text_scores(dev, chains)
     row = {name: 100 * scores[name].f1 for name in OF_SPLITTING}
     return row | {
-        "characters to learn from": len(to_text(treebank.train)[0]),
+        "characters to learn from": len(to_text(train)[0]),
         "CPU s of fit": seconds,
         "characters a CPU s": len(text) / seconds_of_split,
     }
@@ -129,19 +141,23 @@ def main():
     parser.add_argument("--treebanks", nargs="+", default=TREEBANKS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--average", action="store_true")
+    parser.add_argument("--without-spaces", action="store_true")
     parser.add_argument("--strings", type=int, default=100_000)
     parser.add_argument("--output", help="default: in the folder results beside the script")
     options = parser.parse_args()
     name = "raw_text_" + ("average" if options.average else options.what)
+    name += "_without_spaces" * options.without_spaces
     report, rows = Report(name, options.output), []
     with one_thread():
         if options.what == "strange":
             return go_strange(report, options.strings)
         for treebank in options.treebanks:
             data = load(f"UD_{treebank}")
-            measure = split if options.what == "splitting" else parse
-            more = () if options.what == "splitting" else (options.average,)
-            found = [measure(data, seed, *more) for seed in range(options.seeds)]
+            measure, how = {
+                "splitting": (split, options.without_spaces),
+                "parsing": (parse, options.average),
+            }[options.what]
+            found = [measure(data, seed, how) for seed in range(options.seeds)]
             rows.append(mean_row(treebank, found))
             report.add(name.replace("_", " "), rows)
     return None

@@ -9,6 +9,7 @@ from unicodedata import category
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
@@ -137,6 +138,9 @@ class Splitter(TreeTransformer, NetworkLearner):
         **{name: Parser._parameter_constraints[name] for name in ("max_tokens", "n_jobs")},
         "verbose": ["verbose"],
     }
+
+    # To scikit-learn what has a method `split` splits samples into folds, and takes metadata.
+    __metadata_request__split = {"text": UNUSED}
 
     _loss_shown = 2
     # As of tokens; characters are more, and few of them are different.
