@@ -446,8 +446,8 @@ def _check_split(code_of, values, of_values, places, indptr):
         warn(
             f"In {unsplit.sum()} of {unsplit.size} sentences text is not split into tokens, as in "
             f"{shorten(example)}. A token is a word or a punctuation mark: 'It slept.' is the "
-            f"sequence 'It', 'slept', '.'. Split the text first, with a Splitter, spaCy or UDPipe for "
-            f"example.",
+            f"sequence 'It', 'slept', '.'. Split the text first, for example with a Splitter, "
+            f"spaCy or UDPipe.",
             UserWarning,
         )
 
