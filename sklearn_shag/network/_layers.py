@@ -294,7 +294,10 @@ def score_all_arcs(weights, heads, modifiers, begins, alone=None):
         s(h, m) = d @ U @ h + u @ h + V[bucket(h, m)] @ h + W[bucket(h, m)] @ d
 
     They are in the layout of marginals, (n_arcs,); the root is the first row of its sentence.
+    Vectors without dimensions are those of a network that scores no arcs.
     """
+    if not heads.shape[1]:
+        return np.empty_like(heads, shape=0), (heads, modifiers, *[None] * 3)
     products = multiply(modifiers, weights.bilinear, alone)
     products += weights.head
     near_heads = multiply(heads, weights.near_head, alone)
@@ -311,6 +314,8 @@ def score_all_arcs(weights, heads, modifiers, begins, alone=None):
 def score_all_arcs_backward(weights, cache, d_scores, d_weights):
     """Take the derivatives by parameters and by the vectors of heads and modifiers."""
     heads, modifiers, begins, arcs, products = cache
+    if not heads.shape[1]:
+        return heads, modifiers
     d_heads, d_products = np.empty_like(heads), np.zeros_like(products)
     for s, (begin, end) in enumerate(pairwise(begins.tolist())):
         of_sentence = d_scores[arcs[s] : arcs[s + 1]].reshape(end - begin - 1, end - begin)
