@@ -44,8 +44,8 @@ class Sizes(NamedTuple):
     label: int = LABEL
 
 
-# Of networks that read no vectors in context, as all did that were saved before these were read.
 N_ENDS = 4  # what may end at a character, for splitters
+# Of networks that read no vectors in context, as all did that were saved before these were read.
 NO_MOMENTS = np.zeros((2, 0), dtype=np.float32)
 
 

@@ -210,11 +210,11 @@ class Splitter(TreeTransformer, NetworkLearner):
         alone = np.flatnonzero(rng.uniform(size=len(trees)) < ALONE)
         text, ends = to_text(trees, set(alone.tolist()))
         paragraphs = list_paragraphs(text)
-        vocabulary, codes = {}, []
-        for name, values, counts, places in _read_columns(text, paragraphs):
-            is_known = counts >= self.min_count
-            codes.append(np.where(is_known, FIRST - 1 + np.cumsum(is_known), UNKNOWN)[places])
-            vocabulary[name] = [values[k] for k in np.flatnonzero(is_known)]
+        columns = list(_read_columns(text, paragraphs))
+        vocabulary = {
+            name: [values[k] for k in np.flatnonzero(counts >= self.min_count)]
+            for name, values, counts, _ in columns
+        }
         sizes = list_sizes(vocabulary, self.hidden_layer_sizes, None, (N_ENDS,))
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
         nothing = np.zeros((2, 0), dtype=bool), np.zeros((0, 0), dtype=np.float32), NO_MOMENTS
@@ -222,7 +222,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         places, is_own, indptr = _cut(text, paragraphs)
         unknown = np.full(places.size, -1)
         examples = Examples(
-            np.array(codes, dtype=np.int32).T[places],
+            _encode(_number(vocabulary), columns)[places],
             indptr,
             unknown,
             unknown,
@@ -309,10 +309,7 @@ class Splitter(TreeTransformer, NetworkLearner):
     def _find_ends(self, text, paragraphs):
         """What ends at each character."""
         known, _, network = self._kept()
-        codes = np.empty((len(text), len(known)), dtype=np.int32)
-        for k, (name, values, _, places) in enumerate(_read_columns(text, paragraphs)):
-            of_values = [known[name].get(value, UNKNOWN) for value in values]
-            codes[:, k] = np.array(of_values, dtype=np.int32)[places]
+        codes = _encode(known, _read_columns(text, paragraphs))
         places, is_own, indptr = _cut(text, paragraphs)
         found = read(network, Batch(codes[places], indptr)).tags[:, 0]
         ends = np.full(len(text), INSIDE, dtype=np.int8)
@@ -403,12 +400,24 @@ def _check_trees(X):
 
 
 def _prepare(vocabulary, weights):
-    known = {
+    sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, None, (N_ENDS,))
+    return _number(vocabulary), sizes, make_network(sizes, weights.values.astype(np.float32))
+
+
+def _number(vocabulary):
+    return {
         name: {value: k for k, value in enumerate(values, start=FIRST)}
         for name, values in vocabulary.items()
     }
-    sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, None, (N_ENDS,))
-    return known, sizes, make_network(sizes, weights.values.astype(np.float32))
+
+
+def _encode(known, columns):
+    """Encode characters by the known values, (n_characters, n_columns)."""
+    codes = []
+    for name, values, _, places in columns:
+        of_values = [known[name].get(value, UNKNOWN) for value in values]
+        codes.append(np.array(of_values, dtype=np.int32)[places])
+    return np.column_stack(codes)
 
 
 def _read_columns(text, paragraphs):
@@ -484,7 +493,7 @@ def _learn_words(trees):
     seen = defaultdict(Counter)
     for tree in trees:
         position = 0
-        for form, _, n_words in list_tokens(tree):
+        for form, _, n_words, _ in list_tokens(tree):
             seen[form][tree.forms[position : position + n_words] if n_words > 1 else None] += 1
             position += n_words
     words, ambiguous, ended = {}, {}, defaultdict(Counter)
