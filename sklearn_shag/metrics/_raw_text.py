@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics._labeled import CONTENT
-from sklearn_shag.treebank import MISSING, DependencyTree, require_trees
+from sklearn_shag.treebank import MISSING, DependencyTree, list_tokens, require_trees
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
 
@@ -168,17 +168,14 @@ def _read_side(trees, name):
         raise ValueError(f"{name} has words without heads; what is scored are whole trees.")
     texts, sentences, tokens, spans, is_multiword, heads, n = [], [], [], [], [], [], 0
     for tree in trees:
-        begin, position = n, 0
-        ranges = {token.first: token for token in tree.multiword_tokens}
-        while position < len(tree):
-            token = ranges.get(position + 1)
-            text = _without_spaces(tree.forms[position] if token is None else token.form)
-            n_words = 1 if token is None else token.last - token.first + 1
+        begin = n
+        for token in list_tokens(tree):
+            text = _without_spaces(token.form)
             texts.append(text)
             tokens.append((n, n + len(text)))
-            spans += [tokens[-1]] * n_words
-            is_multiword += [token is not None] * n_words
-            position, n = position + n_words, n + len(text)
+            spans += [tokens[-1]] * token.n_words
+            is_multiword += [token.has_line] * token.n_words
+            n += len(text)
         first = len(heads)
         heads += [first + head - 1 if head else ROOT for head in tree.heads.tolist()]
         sentences.append((begin, n))

@@ -8,6 +8,7 @@ from typing import NamedTuple, TextIO
 import numpy as np
 
 from sklearn_shag.treebank._columns import MISSING
+from sklearn_shag.treebank._lines import find_comment
 from sklearn_shag.treebank._pieces import (
     MAX_BYTES,
     MAX_SENTENCE_BYTES,
@@ -171,12 +172,12 @@ class TextPiece(NamedTuple):
     n_read: int  # bytes of the file that were read for it
 
     def sentences(self, splitter, longest=None):
-        """Yield the line that each sentence begins in, its text, and its tree."""
+        """Yield of each sentence the line that it begins in, and its tree; its text is in that."""
         line, place = self.n_lines + 1, 0
         for tree in splitter._split(self.text, 1, self.n_characters):
             begin = tree.spans[0][0] - self.n_characters
             line, place = line + self.text.count("\n", place, begin), begin
-            yield line, tree.text, tree
+            yield line, None, tree
 
 
 def iter_text(path_or_file):
@@ -232,9 +233,10 @@ def to_text(trees, begin_paragraphs=()):
     """
     parts, found = [], []
     for index, tree in enumerate(trees):
-        begins = index in begin_paragraphs or any(map(_BEGINS_PARAGRAPH.match, tree.comments))
+        lines = tree._lines()
+        begins = index in begin_paragraphs or any(map(_BEGINS_PARAGRAPH.match, lines.comments))
         gap = ("\n\n" if begins else " ") if parts else ""
-        text, places, kinds = _find_tokens(tree)
+        text, places, kinds = _find_tokens(lines)
         ends = np.zeros(len(gap) + len(text), dtype=np.int8)
         ends[len(gap) + places] = kinds
         ends[-1] = SENTENCE
@@ -243,31 +245,46 @@ def to_text(trees, begin_paragraphs=()):
     return "".join(parts), np.concatenate(found)
 
 
-def _find_tokens(tree):
+def _find_tokens(lines):
     """The text of a sentence, where its tokens end, and which of these have several words."""
-    tokens = list_tokens(tree)
-    forms = ["".join(form.split()) for form, _, _ in tokens]
-    kinds = [MULTIWORD if n_words > 1 else TOKEN for _, _, n_words in tokens]
-    text = " ".join((tree.text or "").split())
+    tokens = _walk_tokens(lines)
+    forms = ["".join(token.form.split()) for token in tokens]
+    kinds = [MULTIWORD if token.n_words > 1 else TOKEN for token in tokens]
+    text = " ".join((find_comment(lines.comments, "text") or "").split())
     if "".join(text.split()) != "".join(forms):
-        pairs = [(" ".join(form.split()), _space_behind(misc)) for form, misc, _ in tokens]
+        pairs = [(" ".join(token.form.split()), _space_behind(token.misc)) for token in tokens]
         text = "".join(form + (" " if space else "") for form, space in pairs).rstrip()
     # Tokens have the letters of the text, in their order.
     letters = np.flatnonzero([not sign.isspace() for sign in text])
     return text, letters[np.cumsum(list(map(len, forms))) - 1], kinds
 
 
+class Token(NamedTuple):
+    """What stands between two spaces of a text, or two other tokens."""
+
+    form: str
+    misc: str
+    n_words: int
+    has_line: bool  # of its own, beside those of its words
+
+
 def list_tokens(tree):
-    """List the tokens of a tree: of each its form, MISC, and how many words it has."""
-    ranges = {token.first: token for token in tree.multiword_tokens}
-    found, position, misc = [], 0, tree.misc
-    while position < len(tree):
+    """List the tokens of a tree, in their order."""
+    return _walk_tokens(tree._lines())
+
+
+def _walk_tokens(lines):
+    ranges = {token.first: token for token in lines.multiword_tokens}
+    found, position = [], 0
+    while position < len(lines.words):
         token = ranges.get(position + 1)
         if token is None:
-            found.append((tree.forms[position], misc[position], 1))
+            _, form, *_, misc = lines.words[position]
+            found.append(Token(form, misc, 1, False))
         else:
-            found.append((token.form, token.misc, token.last - token.first + 1))
-        position += found[-1][2]
+            n_words = token.last - token.first + 1
+            found.append(Token(token.form, token.misc, n_words, True))
+        position += found[-1].n_words
     return found
 
 
@@ -442,7 +459,7 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     parts = []
     for index, tree in enumerate(trees):
         require_tree(tree, f"trees[{index}]", "the white space between tokens is")
-        for form, misc, _ in list_tokens(tree):
+        for form, misc, *_ in list_tokens(tree):
             given = dict(pair.partition("=")[::2] for pair in misc.split("|"))
             space = " " if _space_behind(misc) else ""
             parts += [_unescape(given.get("SpacesBefore", "")), form]
