@@ -162,6 +162,10 @@ MISTAKES = [
     Mistake("parse klingon plain.txt --input text", stops(r"klingon", r"no (such )?file")),
     Mistake("parse english latin1.conllu --input text", stops(r"latin1\.conllu:\d+", r"UTF-8")),
     Mistake("parse english blank.conllu --input text", stops(r"no sentences")),
+    Mistake(
+        "parse english plain.txt --input text --context none",
+        stops(r"--context none", r"english reads no vectors", r"leave"),
+    ),
     Mistake("demo 'It sleeps.' --treebank treebank", stops(r"--treebank", r"leave one")),
     Mistake("load_parser('klingon')", raises(ValueError, r"english", r"fetch_treebank")),
     Mistake("load_parser().parse_text(['It sleeps.'])", raises(TypeError, r"text must be a str")),
