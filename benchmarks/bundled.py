@@ -18,11 +18,11 @@ from _measure import Report, load, minima, seconds_of
 
 from sklearn_shag import BiaffineParser, Splitter, load_model, make_parser_pipeline, save_model
 from sklearn_shag.metrics import raw_text_scores
+from sklearn_shag.network import LEARNED
 from sklearn_shag.network._parameters import view_parameters
 from sklearn_shag.treebank import to_text
 from sklearn_shag.utils._parallel import one_thread
 
-COLUMNS = ("upos", "xpos", "feats", "lemma")
 STEP, BITS = 1 / 16, 5
 
 
@@ -74,7 +74,7 @@ def main():
         if options.full is not None and options.full.exists():
             model = load_model(options.full)
         else:
-            network = BiaffineParser(tags=COLUMNS, random_state=options.seed)
+            network = BiaffineParser(tags=LEARNED, random_state=options.seed)
             model = make_parser_pipeline(Splitter(random_state=options.seed), network)
             _, seconds = seconds_of(lambda: model.fit(treebank.train))
             print(f"learned in {seconds:.0f} CPU seconds")

@@ -22,13 +22,12 @@ from _measure import Report, load, seconds_of
 
 from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, Splitter, make_parser_pipeline
 from sklearn_shag.datasets import load_english
-from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics import raw_text_scores
-from sklearn_shag.treebank import MISSING, DependencyTree, join_text, to_text
+from sklearn_shag.network import list_known_columns
+from sklearn_shag.treebank import DependencyTree, join_text, to_text
 from sklearn_shag.utils._parallel import one_thread
 
 TREEBANKS = ["English-EWT", "French-Sequoia", "Afrikaans-AfriBooms", "Turkish-IMST", "Tamil-TTB"]
-COLUMNS = ("upos", "xpos", "feats", "lemma")
 OF_SPLITTING = ("Tokens", "Sentences", "Words")
 
 
@@ -67,11 +66,7 @@ def split(treebank, seed, without_spaces):
 
 def make_model(train, seed, average):
     """Make what learns all columns that have values."""
-    tags = [
-        name
-        for name in COLUMNS
-        if any(set(read_column(t, name)) != {MISSING} for t in train[:1000])
-    ]
+    tags = list_known_columns(train)
     if not average:
         parser = BiaffineParser(tags=tags, random_state=seed)
     else:

@@ -19,14 +19,13 @@ from sklearn_shag.cli._evaluate import (
 from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.datasets import BUNDLED, load_parser
-from sklearn_shag.encoding import read_column
 from sklearn_shag.ensembles import AveragedSHAG, ParserPipeline, make_parser_pipeline
 from sklearn_shag.features import TransformerVectors, read_vectors
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.learning import EMSHAG, DeterministicSHAG, RefinedSHAG, SpectralSHAG
 from sklearn_shag.lexical import LexicalizedSHAG
 from sklearn_shag.model_files import load_model, save_model
-from sklearn_shag.network import LEARNED, BiaffineParser, Splitter, Tagger
+from sklearn_shag.network import LEARNED, BiaffineParser, Splitter, Tagger, list_known_columns
 from sklearn_shag.treebank import (
     MISSING,
     TokenFeature,
@@ -269,6 +268,11 @@ def open_model(options, files):
     if [options.model, *files].count(STANDARD) > 1:
         raise ValueError("Standard input, '-', can be read only once: as model or as sentences.")
     if options.model in BUNDLED and not os.path.exists(options.model):
+        if options.context is not None:
+            raise ValueError(
+                f"--context {options.context}: the model {options.model} reads no vectors in "
+                f"context; leave them out."
+            )
         model = load_parser(options.model)
     else:
         model = load_model(options.model, embeddings=open_context(options))
@@ -313,14 +317,11 @@ class _Treebank:
             yield tree
 
     def list_columns(self):
-        """List the columns to be learned that have any values."""
-        found = set()
-        for tree in self:
-            others = [name for name in LEARNED if name not in found]
-            found |= {name for name in others if set(read_column(tree, name)) != {MISSING}}
+        """List the columns to be learned that have any values, by a reading of their own."""
+        found = list_known_columns(self)
         if self.is_file:  # to be checked when they are read again
             self.kept = []
-        return [name for name in LEARNED if name in found] or [LEARNED[0]]
+        return found or LEARNED[:1]
 
     def read(self):
         """Read them once."""

@@ -8,6 +8,6 @@ from sklearn_shag.network._estimators import NetworkLearner, TagLearner
 from sklearn_shag.network._parameters import NetworkWeights, check_network_weights
 from sklearn_shag.network._splitter import OF_CHARACTERS, Splitter
 from sklearn_shag.network._tagger import Tagger
-from sklearn_shag.network._tags import LEARNED
+from sklearn_shag.network._tags import LEARNED, list_known_columns
 
 __all__ = ["NetworkWeights"]

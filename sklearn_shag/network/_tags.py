@@ -14,6 +14,15 @@ LEARNED = ("upos", "xpos", "feats", "lemma")
 KEPT, LOWERED, WHOLE = "kept", "lower", "whole"
 
 
+def list_known_columns(trees):
+    """List the columns to be learned in which any tree has a value."""
+    found = set()
+    for tree in trees:
+        others = [name for name in LEARNED if name not in found]
+        found |= {name for name in others if set(read_column(tree, name)) != {MISSING}}
+    return [name for name in LEARNED if name in found]
+
+
 @lru_cache(maxsize=2**17)
 def edit_script(form, lemma):
     """Say what makes a lemma of a form: how many letters go at each end, and what comes there.
