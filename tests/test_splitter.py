@@ -27,7 +27,6 @@ from sklearn_shag.treebank import (
     ConlluError,
     DependencyTree,
     MultiwordToken,
-    _pieces,
     correct_ends,
     join_text,
     list_paragraphs,
@@ -38,6 +37,7 @@ from sklearn_shag.treebank import (
 )
 from tests.faults import not_refused
 from tests.test_persistence import read_parts, write_parts
+from tests.test_streaming import read_at_once
 
 # White space of all kinds, what MISC and comments write in another way, and letters of more than
 # one byte, code point, or direction.
@@ -320,7 +320,7 @@ def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_bytes(text.replace("\n", "\r\n").encode())
     expected = splitter.split(text)
-    monkeypatch.setattr(_pieces, "_CHUNK", 100)
+    read_at_once(monkeypatch, 100)
     trees = list(splitter.split_iter(path))
     assert [tree.to_conllu() for tree in trees] == [tree.to_conllu() for tree in expected]
     assert join_text(trees) == text
@@ -332,7 +332,7 @@ def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
 @pytest.mark.parametrize("separator", ["\n", " "])
 def test_endless_paragraphs_are_split_too(splitter, monkeypatch, separator):
     text = separator.join(["The cat sat. It slept."] * 40)
-    monkeypatch.setattr(_pieces, "_CHUNK", 100)
+    read_at_once(monkeypatch, 100)
     assert join_text(splitter.split_iter(io.StringIO(text))) == text
 
 
@@ -422,7 +422,7 @@ def test_command_parses_text(text_model, model, tmp_path, capsys, monkeypatch):
     expected = "".join(tree.to_conllu() for tree in model.parse_text(text))
     assert main(["parse", text_model, str(source), "--input", "text"]) == 0
     assert capsys.readouterr().out == expected
-    monkeypatch.setattr(_pieces, "_CHUNK", 300)
+    read_at_once(monkeypatch, 300)
     command = ["parse", text_model, str(source), "--input", "text", "--n-jobs", "2"]
     assert main(command) == 0
     assert capsys.readouterr().out == expected
