@@ -333,7 +333,9 @@ def test_files_are_split_in_pieces(splitter, tmp_path, monkeypatch):
 def test_endless_paragraphs_are_split_too(splitter, monkeypatch, separator):
     text = separator.join(["The cat sat. It slept."] * 40)
     read_at_once(monkeypatch, 100)
-    assert join_text(splitter.split_iter(io.StringIO(text))) == text
+    trees = list(splitter.split_iter(io.StringIO(text)))
+    assert join_text(trees) == text
+    assert sum("# newpar" in tree.comments for tree in trees) > 5  # a piece looks like one
 
 
 def test_files_that_are_no_text(splitter, tmp_path):
