@@ -9,18 +9,27 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_scalar
+from sklearn.utils import Tags, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.encoding import Batch, check_allowed, check_heads, check_sentences, check_trees
+from sklearn_shag.encoding import (
+    Batch,
+    check_allowed,
+    check_heads,
+    check_sentences,
+    check_trees,
+    take_sentences,
+)
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.parsing import (
     advise_on_crossing,
     allow_kept_heads,
     decode,
+    draw_trees,
     find_impossible,
     kept_relations,
     list_corrected,
+    list_derivations,
     list_heads,
     list_log_partitions,
     list_parts,
@@ -35,12 +44,13 @@ from sklearn_shag.sequences import count_relations, find_contexts, tabulate_labe
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
 from sklearn_shag.utils._arrays import in_chunks, object_array, refuse_set
 from sklearn_shag.utils._estimators import keep
+from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray
+from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray, RandomSeed
 
 
 class Parser(BaseEstimator, ABC):
@@ -178,12 +188,261 @@ class Parser(BaseEstimator, ABC):
             estimate is not positive.
         """
         batch = self._batch(X)
-        allowed = arcs_left_by(self._known_heads(batch, y))
+        return self._condition(batch, self._known_heads(batch, y))
+
+    def _condition(self, batch, known):
+        """Compute the log probability of the trees with known heads, of those that are allowed."""
         sign, log_abs_z = self._log_partitions(batch, self._score)
-        known = batch._replace(allowed=allowed)
-        sign_known, log_abs_known = self._log_partitions(known, self._score)
+        part = batch._replace(allowed=arcs_left_by(known))
+        sign_known, log_abs_known = self._log_partitions(part, self._score)
         possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
         return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
+
+    def predict_tree_proba(
+        self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
+    ) -> FloatArray:
+        """Compute how probable predicted or given trees are as a whole, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+        heads : None or sequence of length n_sentences, default=None
+            The heads of each sentence, 1-based, 0 for the root, -1 where they are not known, or a
+            DependencyTree with heads. None predicts them.
+        allowed : None or sequence of length n_sentences, default=None
+            As for :meth:`predict`. The probability is that among the trees that it allows, which
+            is where given trees have to be.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_sentences,)
+            In [0, 1]: the exponential of :meth:`conditional_log_likelihood`. Of a tree with unknown
+            heads it is that of all trees with those that are known. 0 for trees that are not
+            projective.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`predict`, or if `heads` are no part of trees over these sentences.
+
+        See Also
+        --------
+        k_best : The most probable trees.
+        predict_marginals : How probable single heads are.
+
+        Notes
+        -----
+        The probability of a tree falls with its length: that of a tree of 20 tokens whose heads
+        have the probability 0.95 each may be a third. It is not corrected by `calibrate`.
+
+        Examples
+        --------
+        >>> from sklearn_shag import CRFParser
+        >>> from sklearn_shag.datasets import load_english
+        >>> trees = load_english().data
+        >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
+        >>> parser.predict_tree_proba(trees[:2]).round(2)
+        array([0.  , 0.  ])
+        """
+        if heads is None:
+            heads = self.predict(X, allowed=allowed)
+        batch = self._batch(X, allowed)
+        return np.exp(np.minimum(self._condition(batch, self._known_heads(batch, heads)), 0.0))
+
+    def sample_trees(
+        self,
+        X: Sentences,
+        n_samples: int = 1,
+        random_state: RandomSeed = None,
+        *,
+        allowed: Allowed | None = None,
+    ) -> ObjectArray:
+        """Draw trees of sentences, each with its probability given the sentence.
+
+        The share of the samples in which something is the case, such as that a phrase depends on
+        the verb, estimates how probable that is.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+        n_samples : int, default=1
+            How many trees are drawn of each sentence, independently.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws: the same int gives the same trees, whatever `n_jobs`.
+        allowed : None or sequence of length n_sentences, default=None
+            As for :meth:`predict`; trees are drawn from those that are left.
+
+        Returns
+        -------
+        heads : object ndarray of shape (n_sentences,)
+            ``heads[i]`` is an int ndarray of shape (n_samples, n_tokens_i): in each row the heads
+            of a projective tree with one root.
+
+        Raises
+        ------
+        ValueError
+            If `n_samples` is below 1, `allowed` leaves a sentence no projective tree, or the values
+            of trees may be negative, as those of :class:`SpectralSHAG`.
+
+        Warns
+        -----
+        UserWarning
+            If trees of a sentence are drawn from the grammar in `fallback_operators_`, or without
+            one from all alike, since Z is 0 or values leave the range of doubles.
+
+        See Also
+        --------
+        k_best : The most probable trees.
+        predict_marginals : What the share of samples with an arc tends to.
+
+        Notes
+        -----
+        Draws are exact: hidden states, and the refinements of :class:`RefinedSHAG`, are drawn along
+        and forgotten. Theory, eqs. 53-57 say how inside values are made, and each choice is drawn
+        with its share in one of these sums. Beyond the sums a tree takes O(N^2) time for N tokens.
+
+        References
+        ----------
+        Goodman (1998), Parsing inside-out, on what the inside values can tell.
+
+        Examples
+        --------
+        How probable is it that the last word depends on the verb?
+
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> X, y = [["N", "V", "N", "ADV"], ["N", "V", "N", "ADV"]], [[2, 0, 2, 2], [2, 0, 2, 3]]
+        >>> model = DeterministicSHAG(smoothing=0.1).fit(X, y)
+        >>> samples = model.sample_trees(X[:1], 1000, random_state=0)[0]
+        >>> samples.shape
+        (1000, 4)
+        >>> round((samples[:, 3] == 2).mean(), 1)
+        0.5
+        """
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        batch = self._batch(X, allowed, projective=True)
+        return object_array(self._draw_trees(batch, n_samples, check_random_state(random_state)))
+
+    def _draw_trees(self, batch, n_samples, rng):
+        """Draw the trees of each sentence: a list of arrays of shape (n_samples, n_tokens_i)."""
+        seeds = rng.randint(2**32, size=batch.indptr.size - 1, dtype=np.uint32)
+        task = partial(draw_trees, self._score, n_samples)
+        found = over_chunks(task, batch._replace(seeds=seeds), self.n_jobs, self.verbose)
+        samples, rungs = zip(*found, strict=True)
+        if any(rungs):
+            warn(
+                f"The trees of {np.count_nonzero(rungs)} of {len(rungs)} sentences are drawn from "
+                f"the grammar that this {type(self).__name__} falls back to, or from all alike, "
+                f"since it has no mass for them, or values leave the range of doubles.",
+                UserWarning,
+            )
+        return samples
+
+    def k_best(
+        self,
+        X: Sentences,
+        k: int,
+        *,
+        allowed: Allowed | None = None,
+        n_samples: int = 1000,
+        random_state: RandomSeed = None,
+    ) -> tuple[ObjectArray, ObjectArray]:
+        """List the most probable trees of sentences, the best first.
+
+        Of parsers that score arcs, and of deterministic grammars, these are exactly the k most
+        probable trees. With hidden states, and for averages, nobody can find them in reasonable
+        time: there, trees are drawn, and of all that were drawn the k most probable are listed.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As for :meth:`predict`.
+        k : int
+            How many trees of each sentence.
+        allowed : None or sequence of length n_sentences, default=None
+            As for :meth:`predict`; others are not listed.
+        n_samples : int, default=1000
+            How many trees are drawn, if they are.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws, as of :meth:`sample_trees`.
+
+        Returns
+        -------
+        heads : object ndarray of shape (n_sentences,)
+            ``heads[i]`` is an int ndarray of shape (n_found_i, n_tokens_i): in each row the heads
+            of a projective tree with one root, all different. They are k, or fewer where there are
+            not so many trees, or were not so many drawn.
+        log_probabilities : object ndarray of shape (n_sentences,)
+            ``log_probabilities[i]`` is an ndarray of shape (n_found_i,), falling: in nats, the
+            probability of each tree given its sentence, and that it is allowed.
+
+        Raises
+        ------
+        ValueError
+            If `k` or `n_samples` is below 1, or as :meth:`sample_trees`.
+
+        Warns
+        -----
+        UserWarning
+            As by :meth:`sample_trees`, where trees are drawn.
+
+        See Also
+        --------
+        predict_tree_proba : How probable one tree is.
+        sample_trees : Trees by their probability.
+
+        Notes
+        -----
+        Probabilities are exact, also of trees that were drawn. The first tree is what
+        ``decoder="viterbi"`` finds, which need not be the one by which most heads are expected to
+        be right. Where a parser has no mass for a sentence, the trees are those of its
+        `fallback_operators_`, and how probable a drawn one is, is its share in the draws.
+
+        k exact trees of N tokens take k times O(N^2) time beyond that of the best.
+
+        References
+        ----------
+        Huang and Chiang (2005), Better k-best parsing: the problem, and another solution.
+
+        Lawler (1972), A procedure for computing the k best solutions to discrete optimization
+        problems: the solution here.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_shag import DeterministicSHAG
+        >>> X, y = [["N", "V", "N", "ADV"], ["N", "V", "N", "ADV"]], [[2, 0, 2, 2], [2, 0, 2, 3]]
+        >>> model = DeterministicSHAG(smoothing=0.1).fit(X, y)
+        >>> heads, log_probabilities = model.k_best(X[:1], 3)
+        >>> heads[0]
+        array([[2, 0, 2, 3],
+               [2, 0, 2, 2],
+               [2, 0, 2, 1]])
+        >>> np.exp(log_probabilities[0]).round(2)
+        array([0.4, 0.4, 0.1])
+        """
+        check_scalar(k, "k", Integral, min_val=1)
+        check_scalar(n_samples, "n_samples", Integral, min_val=1)
+        batch = self._batch(X, allowed, projective=True)
+        if self._deterministic:
+            task = partial(list_derivations, self._score, k)
+            found = over_chunks(task, batch, self.n_jobs, self.verbose)
+        else:
+            samples = self._draw_trees(batch, n_samples, check_random_state(random_state))
+            found = [self._rank(batch, s, drawn, k) for s, drawn in enumerate(samples)]
+        heads, logs = map(object_array, zip(*found, strict=True))
+        return heads, logs
+
+    def _rank(self, batch, s, samples, k):
+        """The most probable of the trees that were drawn of a sentence."""
+        heads, counts = np.unique(samples, axis=0, return_counts=True)
+        copies = take_sentences(batch, np.full(len(heads), s))
+        logs = self._condition(copies, list(heads))
+        if logs.max() == -np.inf:  # they were drawn from something else
+            logs = np.log(counts / len(samples))
+        order = np.argsort(-logs, kind="stable")[:k]
+        return heads[order], logs[order]
 
     @abstractmethod
     def _encode(self, sentences, symbols, indptr):
@@ -492,8 +751,8 @@ class Parser(BaseEstimator, ABC):
         """Whether predicted trees have no arcs that cross."""
         return self.decoder != "mst"
 
-    def _batch(self, X, allowed=None):
-        """Check sentences, and which arcs they may have, and encode them."""
+    def _batch(self, X, allowed=None, projective=None):
+        """Check sentences, and which arcs they may have, by default of predicted trees; encode."""
         self._check_ready()
         sentences, symbols = check_sentences(X)
         lengths = list(map(len, symbols))
@@ -508,14 +767,15 @@ class Parser(BaseEstimator, ABC):
         if allowed is None:
             return Batch(codes, indptr, sentences)
         allowed = check_allowed(allowed, lengths)
-        impossible = find_impossible(allowed, self._projective)
+        projective = self._projective if projective is None else projective
+        impossible = find_impossible(allowed, projective)
         if impossible is not None:
             raise ValueError(
-                f"X[{impossible}] has no {'projective ' * self._projective}tree with one root "
+                f"X[{impossible}] has no {'projective ' * projective}tree with one root "
                 f"whose arcs are all allowed: allow more of them in allowed[{impossible}]"
                 f"{advise_on_crossing(allowed[impossible])}."
             )
-        if self._projective:
+        if projective:
             return Batch(codes, indptr, sentences, allowed)
         return Batch(codes, indptr, sentences, permit_projective(allowed), allowed)
 

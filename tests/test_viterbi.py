@@ -320,13 +320,13 @@ def test_of_a_chunk_only_those_asked_for_are_parsed():
     operators = deterministic_operators(rng, 2)
     _, potentials = check_grammar(operators, random_potentials(rng, [5, 3, 8], 2))
     expected, expected_scores = best_trees(operators, potentials)
-    heads, scores = np.full(16, -1), np.full(3, np.nan)
+    heads, scores = np.full((1, 16), -1), np.full((1, 3), np.nan)
     sentences = log_grammar(operators), log_factors(as_factors(potentials))
     best_derivations(*sentences, np.array([2, 0]), heads, scores)
-    assert heads.tolist() == [*expected[0], -1, -1, -1, *expected[2]]
-    assert_array_equal(scores, [expected_scores[0], np.nan, expected_scores[2]])
+    assert heads[0].tolist() == [*expected[0], -1, -1, -1, *expected[2]]
+    assert_array_equal(scores[0], [expected_scores[0], np.nan, expected_scores[2]])
     best_derivations(*sentences, np.array([], dtype=np.int64), heads, scores)
-    assert np.isnan(scores[1])
+    assert np.isnan(scores[0, 1])
 
 
 def test_negative_operators_are_refused():

@@ -1,11 +1,12 @@
 """Automata over sequences, each on its own: how they are learned, and estimators of sequences."""
 
 from sklearn_shag.automata._base import SequenceModel, SymbolSequences
-from sklearn_shag.automata._climb import Expected, climb_to_the_end
 from sklearn_shag.automata._contexts import NGrams, check_ngrams
 from sklearn_shag.automata._decomposition import Events, decompose, leading_states, project
 from sklearn_shag.automata._em import HMM, EMAutomaton
 from sklearn_shag.automata._expectation import (
+    Expected,
+    climb_to_the_end,
     em_automaton,
     moments_start,
     prior_uses,

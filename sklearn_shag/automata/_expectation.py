@@ -1,11 +1,10 @@
-"""Expectation maximisation of one automaton: where it starts, the E step, the climb."""
+"""Expectation maximisation: iterations, and of one automaton where it starts and the E step."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.automata._climb import Expected, climb
 from sklearn_shag.operators import Operators, expected_visits, operators_from_counts
 from sklearn_shag.utils._arrays import divide_by_sum, log_of
 from sklearn_shag.utils._kernel import table_kernel
@@ -13,6 +12,95 @@ from sklearn_shag.utils._kernel import table_kernel
 # How much of a start is uniform, so that EM can move away from its zeros.
 UNIFORM_SHARE = 1e-3
 NMF_ITERATIONS = 200
+# An objective that falls by more than rounding is a defect.
+ROUNDING = 1e-9
+# Of tiny weights: below it doubles have fewer digits.
+SMALLEST = np.finfo(float).tiny
+
+
+class Expected(NamedTuple):
+    """What an E step finds."""
+
+    counts: Any  # what the M step takes
+    log_likelihood: float
+    objective: float  # what iterations raise: with the logarithm of a prior, if there is one
+
+
+def climb(start, expect, maximise, max_iter, n_samples):
+    """Run EM, and see that no iteration lowers the objective.
+
+    Parameters
+    ----------
+    start : object
+        The parameters to start from.
+    expect : callable
+        The E step: takes parameters and returns Expected.
+    maximise : callable
+        The M step: takes counts and returns parameters.
+    max_iter : int
+    n_samples : float
+        How many the log likelihood is a sum over: the scale of its rounding errors.
+
+    Yields
+    ------
+    parameters : object
+        Those of the start, and after each iteration.
+    expected : Expected
+        Under these.
+    gain : float
+        By how much the objective rose; inf for the start.
+
+    Raises
+    ------
+    ArithmeticError
+        If the objective falls or is not a number.
+    """
+    parameters, previous = start, -np.inf
+    for iteration in range(max_iter + 1):
+        expected = expect(parameters)
+        objective = expected.objective
+        if not objective >= previous - ROUNDING * (n_samples + abs(objective)) - SMALLEST:
+            raise ArithmeticError(
+                f"EM iteration {iteration} changed the objective from {previous!r} to {objective!r}"
+            )
+        yield parameters, expected, objective - previous
+        previous = objective
+        if iteration < max_iter:
+            parameters = maximise(expected.counts)
+
+
+class Ended(NamedTuple):
+    """Where EM ended."""
+
+    parameters: Any
+    expected: Expected
+    objectives: list  # after 0, 1, ... iterations
+    converged: bool
+
+
+def climb_to_the_end(start, expect, maximise, *, max_iter, tol, n_samples, advance=lambda: None):
+    """Run EM until an iteration raises the objective by no more than `tol` a sample.
+
+    Parameters
+    ----------
+    start, expect, maximise, max_iter, n_samples
+        As for :func:`climb`.
+    tol : float
+    advance : callable
+        Is called after each E step.
+
+    Returns
+    -------
+    ended : Ended
+    """
+    objectives = []
+    for parameters, expected, gain in climb(start, expect, maximise, max_iter, n_samples):
+        objectives.append(expected.objective)
+        advance()
+        ended = Ended(parameters, expected, objectives, bool(gain <= tol * n_samples))
+        if ended.converged:
+            break
+    return ended
 
 
 def random_start(bigrams, n_states, rng):

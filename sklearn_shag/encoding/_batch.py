@@ -18,6 +18,7 @@ class Batch(NamedTuple):
     allowed: list | None = None  # which arcs a chart may use, (N, N + 1) of each; None for all
     # The same for trees, where a chart knows nothing of them since they all cross; else None.
     crossing: list | None = None
+    seeds: np.ndarray | None = None  # (n_sentences,), where trees are drawn
 
     def of_member(self, k):
         """The sentences as one of several members has encoded them."""

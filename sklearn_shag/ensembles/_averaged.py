@@ -29,11 +29,10 @@ from sklearn_shag.parsing import (
     solve,
 )
 from sklearn_shag.sequences import join_names
-from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions
-from sklearn_shag.utils._typing import ArrayLike, FloatArray, ObjectArray
+from sklearn_shag.utils._typing import ArrayLike, ObjectArray
 
 
 class AveragedSHAG(CalibratedMixin, Ensemble):
@@ -100,8 +99,8 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     repaired as the member alone repairs them, "mbr" finds exactly the tree with the largest
     :math:`\sum_{(h, m)} \log \sum_k w_k \mu_k(h, m)`. These averages are the marginals of the
     mixture :math:`\sum_k w_k P_k(y \mid x)` of the members' distributions over the trees of a
-    sentence, and that is what `conditional_log_likelihood` speaks of. It is no grammar: there is
-    nothing to sample from, and sentences have no probability.
+    sentence, and that is what `conditional_log_likelihood` and `sample_trees` speak of. It is no
+    grammar: no sentences can be drawn from it, and they have no probability.
 
     Labels of arcs are those with the largest :math:`\sum_k w_k \log p_k(l \mid h, m)`, over the
     members that know any, and tags likewise. A probability below 1e-6 counts as 1e-6, so that what
@@ -348,29 +347,25 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
             answers.append(model._answer(batch, true, of_other, summed[other]))
         return learn_calibrations(answers)
 
-    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
-        """Compute the log probability of trees, given their sentences.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            As for :meth:`fit`.
-        y : None or sequence of length n_sentences, default=None
-            Heads, -1 where they are not known; None takes those of the trees in X.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_sentences,)
-            In nats: the logarithm of the weighted mean of the members' conditional probabilities.
-            A member whose own is -inf adds nothing.
-        """
-        self._check_ready()
-        sentences, heads = check_trees(X, y)
+    def _condition(self, batch, known):
+        """The logarithm of the mean of what members say; one that says -inf adds nothing."""
         asked, weights = self._asked(), self._member_weights(len(self.estimators_))
-        tasks = [delayed(_answer)(self.estimators_[k], sentences, heads) for k in asked]
+        tasks = [delayed(self._parser_at(k)._condition)(batch.of_member(k), known) for k in asked]
         with progress("Parsing", len(tasks), "estimators", self.verbose) as advance:
             values = run_parallel(tasks, self.n_jobs, lambda _: advance())
         return np.logaddexp.reduce(np.log(weights[asked] / weights.sum())[:, None] + values, axis=0)
+
+    def _draw_trees(self, batch, n_samples, rng):
+        """Draw a member for each sample, by its weight, and of that the trees."""
+        asked, weights = self._asked(), self._member_weights(len(self.estimators_))
+        members = rng.choice(asked, n_samples, p=weights[asked] / weights.sum())
+        samples = [np.empty((n_samples, n), dtype=np.int64) for n in np.diff(batch.indptr)]
+        for k in np.unique(members):
+            chosen, parser = members == k, self._parser_at(k)
+            drawn = parser._draw_trees(batch.of_member(k), np.count_nonzero(chosen), rng)
+            for of_sentence, of_member in zip(samples, drawn, strict=True):
+                of_sentence[chosen] = of_member
+        return samples
 
     def _asked(self):
         return np.flatnonzero(self._member_weights(len(self.estimators_)))
@@ -392,8 +387,3 @@ def _set_schedule(member, n_tokens):
     for part in [member, *member.get_params().values()]:
         if hasattr(part, "_choose_schedule"):
             part.set_params(**part._choose_schedule(n_tokens))
-
-
-def _answer(member, sentences, heads):
-    transform, parser = open_member(member)
-    return parser.conditional_log_likelihood(transform(sentences), heads)

@@ -25,6 +25,7 @@ from sklearn_shag.parsing._parse import (
     find_impossible,
     head_probabilities,
     list_corrected,
+    list_derivations,
     list_heads,
     list_log_partitions,
     list_marginals,
@@ -42,6 +43,7 @@ from sklearn_shag.parsing._potentials import (
     packed_unit_grammar,
 )
 from sklearn_shag.parsing._refined_sums import pack_refined
+from sklearn_shag.parsing._samples import draw_trees
 from sklearn_shag.parsing._scaled_chart import InsideOutside, inside_outside
 from sklearn_shag.parsing._trees import (
     ProjectiveHeads,

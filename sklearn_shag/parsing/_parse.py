@@ -4,11 +4,12 @@ Potentials first, then the chart: nothing below :func:`solve` calls a parser.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import arc_begins, places_of, places_of_heads, take_sentences
+from sklearn_shag.encoding import Batch, arc_begins, places_of, places_of_heads, take_sentences
 from sklearn_shag.parsing._chart import ROUTES, run_charts
 from sklearn_shag.parsing._decoders import (
     best_arborescence,
@@ -75,14 +76,58 @@ def allow(potentials, allowed):
     return as_factors(potentials)
 
 
+@dataclass
+class Rung:
+    """What a parser knows of the sentences that it found no mass for before."""
+
+    number: int
+    scored: Scored
+    batch: Batch
+    places: np.ndarray  # of the sentences in the whole batch
+    lost: np.ndarray  # which of them have no mass here either, as is found by whoever looks
+
+
+def over_rungs(score, scored, batch, with_uniform=False):
+    """Go from rung to rung until none of the sentences of a chunk is lost.
+
+    Parameters
+    ----------
+    score : callable
+        Takes a Batch and the number of a rung, from 0 on, and returns what is known of it, Scored;
+        or None where there is no such rung.
+    scored : Scored
+        What the first one returns.
+    batch : Batch
+    with_uniform : bool, default=False
+        Whether there is a last one by which all trees are alike.
+
+    Yields
+    ------
+    rung : Rung
+    """
+    part, number, is_last = batch, 0, False
+    places = np.arange(batch.indptr.size - 1)
+    while True:
+        rung = Rung(number, scored, part, places, np.zeros(places.size, dtype=bool))
+        yield rung
+        places, number = places[rung.lost], number + 1
+        if not places.size or is_last:
+            return
+        part = take_sentences(batch, places)
+        scored = score(part, number)
+        if scored is None:
+            if not with_uniform:
+                return
+            scored, is_last = score_by_arcs(part.indptr, None), True
+
+
 def solve(score, want, batch):
     """Sum over the trees of a chunk, of each sentence by the first rung that has mass for it.
 
     Parameters
     ----------
     score : callable
-        Takes a Batch and the number of a rung, from 0 on, and returns what is known of it, Scored;
-        or None where there is no such rung. What `label` and `tags` are is asked of the first.
+        As for :func:`over_rungs`. What `label` and `tags` are is asked of the first rung.
     want : callable
         Takes the batch, what the first rung knows of it, and marginals of shape (n_arcs,): positive
         where arcs are allowed, rows sum to 1.
@@ -93,28 +138,23 @@ def solve(score, want, batch):
     wanted : list
         What `want` returns.
     """
-    scored, rung = score(batch), 0
-    if scored.marginals is not None:
-        marginals, lost = scored.marginals, ()
-    else:
-        factors = allow(scored.potentials, batch.allowed)
-        if scored.prune and batch.crossing is None:  # it would know nothing of arcs that cross
-            factors = prune(scored, factors)
-        results = run_charts(scored.grammar, factors)
-        marginals, lost = results.arcs, np.flatnonzero(results.route == WITHOUT_MASS)
-    while len(lost):
-        part, rung = take_sentences(batch, lost), rung + 1
-        further = score(part, rung)
-        if further is None:
-            break
-        results = run_charts(further.grammar, allow(further.potentials, part.allowed))
-        marginals[places_of(arc_begins(batch.indptr), lost)[1]] = results.arcs
-        lost = lost[results.route == WITHOUT_MASS]
-    if scored.marginals is None:
-        repair(marginals, factors)
+    first = score(batch)
+    marginals, of_first = first.marginals, None
+    for rung in over_rungs(score, first, batch) if marginals is None else ():
+        factors = allow(rung.scored.potentials, rung.batch.allowed)
+        if rung.scored.prune and batch.crossing is None:  # it knows nothing of arcs that cross
+            factors = prune(rung.scored, factors)
+        results = run_charts(rung.scored.grammar, factors)
+        rung.lost = results.route == WITHOUT_MASS
+        if of_first is None:
+            marginals, of_first = results.arcs, factors
+        else:
+            marginals[places_of(arc_begins(batch.indptr), rung.places)[1]] = results.arcs
+    if of_first is not None:
+        repair(marginals, of_first)
     if batch.crossing is not None:
         forbid(marginals, batch.crossing)
-    return want(batch, scored, marginals)
+    return want(batch, first, marginals)
 
 
 def prune(scored, factors):
@@ -145,20 +185,42 @@ def prune(scored, factors):
 
 def solve_derivations(score, want, batch):
     """Find the most probable derivations of a chunk; `want` takes the heads of its tokens, flat."""
-    scored, rung = score(batch), 0
-    part, of_part, lost = batch, scored, np.arange(batch.indptr.size - 1)
-    heads = np.empty(batch.indptr[-1], dtype=np.int64)
-    while of_part is not None:
-        factors = log_factors(allow(of_part.potentials, part.allowed))
-        found, scores = np.empty(part.indptr[-1], dtype=np.int64), np.empty(lost.size)
-        best_derivations(of_part.grammar.logs, factors, np.arange(lost.size), found, scores)
-        heads[places_of(batch.indptr, lost)[1]] = found
-        lost = lost[scores == -np.inf]
-        if not lost.size:
-            break
-        part, rung = take_sentences(batch, lost), rung + 1
-        of_part = score(part, rung)
-    return want(batch, scored, heads)
+    scored = score(batch)
+    heads, _ = _find_derivations(score, scored, 1, batch, with_totals=False)
+    return want(batch, scored, heads[0])
+
+
+def list_derivations(score, k, batch):
+    """List the heads of the k most probable derivations of each sentence, and their log P."""
+    heads, logs = _find_derivations(score, score(batch), k, batch, with_totals=True)
+    parts = np.split(heads, batch.indptr[1:-1], axis=1)
+    n_found = np.count_nonzero(logs > -np.inf, axis=0)
+    rows = zip(parts, logs.T, n_found, strict=True)
+    return [(of_sentence[:n].copy(), its_logs[:n].copy()) for of_sentence, its_logs, n in rows]
+
+
+def _find_derivations(score, scored, k, batch, with_totals):
+    """Find heads, (k, n_tokens), and values of derivations, (k, n_sentences), the best first.
+
+    Values are logarithms, less log Z where totals are wanted, and -inf where there are no more.
+    """
+    heads = np.empty((k, batch.indptr[-1]), dtype=np.int64)
+    values = np.empty((k, batch.indptr.size - 1))
+    for rung in over_rungs(score, scored, batch, with_uniform=True):
+        grammar, factors = rung.scored.grammar, allow(rung.scored.potentials, rung.batch.allowed)
+        found = np.empty((k, factors.indptr[-1]), dtype=np.int64)
+        logs = np.empty((k, rung.places.size))
+        best_derivations(
+            grammar.logs, log_factors(factors), np.arange(rung.places.size), found, logs
+        )
+        rung.lost = logs[0] == -np.inf
+        if with_totals:
+            totals = run_charts(grammar, factors, with_uses=False)
+            rung.lost |= totals.sign == 0
+            logs[:, ~rung.lost] -= totals.log_abs_z[~rung.lost]
+        heads[:, places_of(batch.indptr, rung.places)[1]] = found
+        values[:, rung.places] = logs
+    return heads, values
 
 
 def decode(decoder, want, batch, scored, marginals):

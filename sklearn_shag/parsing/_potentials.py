@@ -54,6 +54,11 @@ class PackedGrammar:
         return log_grammar(self.operators)
 
     @cached_property
+    def is_signed(self):
+        """Whether the value of a tree may be negative."""
+        return any(part.min() < 0 for part in self.operators)
+
+    @cached_property
     def support(self):
         """Which entries are not 0: the number of derivations in place of their value."""
         return pack_grammar(Operators(*(np.sign(np.abs(part)) for part in self.operators))).fast

@@ -363,6 +363,20 @@ def _put_results(factors, s, uses, results):
                     results.stop_memory[first + m - 1, side, c] = uses.stops[m, side, c]
 
 
+@inner_table_kernel
+def sum_inside(tables, factors, s, log_total, sentence, space):
+    """Find the inside values of a sentence, scaled; Z is 0 where it vanishes or is out of range.
+
+    The second value is what the logarithm of Z is to be raised by.
+    """
+    shift = _put_sentence(tables, factors, s, log_total, sentence, space)
+    n = factors.indptr[s + 1] - factors.indptr[s]
+    space.alive[:] = False
+    _inside(tables, sentence, space, n)
+    z = _total(tables, sentence, space, n)
+    return z if SMALLEST_TOTAL < z < LARGEST_TOTAL else 0.0, shift
+
+
 @table_kernel
 def _run(
     tables, factors, which, log_totals, weights, results, sentence, space, uses, counts, states
@@ -371,11 +385,8 @@ def _run(
     for t in range(which.size):
         s = which[t]
         n = factors.indptr[s + 1] - factors.indptr[s]
-        shift = _put_sentence(tables, factors, s, log_totals[t], sentence, space)
-        space.alive[:] = False
-        _inside(tables, sentence, space, n)
-        z = _total(tables, sentence, space, n)
-        if not SMALLEST_TOTAL < z < LARGEST_TOTAL:
+        z, shift = sum_inside(tables, factors, s, log_totals[t], sentence, space)
+        if z == 0:
             states[t] = OUT_OF_RANGE
             continue
         results.sign[s], results.log_abs_z[s] = 1, np.log(z) + shift
@@ -386,6 +397,53 @@ def _run(
             _put_results(factors, s, uses, results)
             if counts.moves.size:
                 add_refined_counts(tables, sentence, space, z, weights[s], counts, n)
+
+
+def new_room(tables, factors, which, with_uses):
+    """Allocate what a chunk needs: for one sentence, of the length of the longest.
+
+    Parameters
+    ----------
+    tables : RefinedTables
+    factors : Factors
+    which : int ndarray
+        The sentences, at least one.
+    with_uses : bool
+        Whether derivatives are wanted.
+
+    Returns
+    -------
+    sentence : Sentence
+    space : Space
+    """
+    n, n_classes = int(np.diff(factors.indptr)[which].max()), classes_of.py_func(factors)
+    n_arcs = [n * n]
+    if factors.arcs.size:
+        allowed = factors.arcs > -np.inf
+        n_arcs = np.add.reduceat(allowed, factors.begins[:-1], dtype=np.int64)[which]
+    k, width = tables.roots.shape[1], tables.starts.shape[2]
+    of_arcs = int(max(n_arcs)), k, width
+
+    def room(*shape):
+        return aligned(int(np.prod(shape))).reshape(shape)
+
+    halves, ends = (n + 1, n + 2, n_classes, width), (n + 1, n + 2, k)
+    space = Space(
+        room(*halves),
+        room(*halves) if with_uses else room(0, 0, n_classes, width),
+        room(*ends),
+        room(*ends),
+        np.zeros((n + 1, n + 2), dtype=np.bool_),
+        room(*of_arcs),
+        *(room(1, k, width) for _ in range(3)),
+        np.empty((n + 1, n + 1), dtype=np.int64),
+        np.empty((n + 1, n + 1)),
+        np.empty((n + 1, n + 1, n_classes)),
+        *(room(n + ROWS, width) for _ in range(2)),
+        np.empty(n + ROWS, dtype=np.int64),
+    )
+    codes = np.empty((4, n + 1), dtype=np.int64)
+    return Sentence(*codes, np.empty((n + 1, 2, n_classes))), space
 
 
 def run_refined(grammar, factors, which, log_totals, results, weights, counts):
@@ -412,35 +470,10 @@ def run_refined(grammar, factors, which, log_totals, results, weights, counts):
     """
     if not which.size:
         return np.empty(0, dtype=np.uint8)
-    n, n_classes = int(np.diff(factors.indptr)[which].max()), classes_of.py_func(factors)
-    n_arcs = [n * n]
-    if factors.arcs.size:
-        allowed = factors.arcs > -np.inf
-        n_arcs = np.add.reduceat(allowed, factors.begins[:-1], dtype=np.int64)[which]
-    tables, with_uses = grammar.refined, results.arcs.size > 0
+    tables = grammar.refined
+    sentence, space = new_room(tables, factors, which, results.arcs.size > 0)
+    n, n_classes = len(sentence.codes) - 1, space.open.shape[2]
     with_memory = results.arc_memory.size or results.stop_memory.size
-    k, width = tables.roots.shape[1], tables.starts.shape[2]
-    of_arcs = int(max(n_arcs)), k, width
-
-    def room(*shape):
-        return aligned(int(np.prod(shape))).reshape(shape)
-
-    halves, ends = (n + 1, n + 2, n_classes, width), (n + 1, n + 2, k)
-    space = Space(
-        room(*halves),
-        room(*halves) if with_uses else room(0, 0, n_classes, width),
-        room(*ends),
-        room(*ends),
-        np.zeros((n + 1, n + 2), dtype=np.bool_),
-        room(*of_arcs),
-        *(room(1, k, width) for _ in range(3)),
-        np.empty((n + 1, n + 1), dtype=np.int64),
-        np.empty((n + 1, n + 1)),
-        np.empty((n + 1, n + 1, n_classes)),
-        *(room(n + ROWS, width) for _ in range(2)),
-        np.empty(n + ROWS, dtype=np.int64),
-    )
-    sentence = Sentence(*np.empty((4, n + 1), dtype=np.int64), np.empty((n + 1, 2, n_classes)))
     n_wanted = n + 1 if with_memory else 0
     uses = Uses(
         np.empty((n + 1, n + 1)),

@@ -55,9 +55,10 @@ class RefinedTables(NamedTuple):
 class PackedRefined:
     """A grammar with refinements, and the one without them that it was made of."""
 
-    grammar: RefinedGrammar
+    grammar: RefinedGrammar | None  # None for one without them
     refined: RefinedTables
     unrefined: PackedGrammar
+    is_signed = False
 
 
 def pack_refined(grammar, unrefined):
@@ -97,6 +98,37 @@ def pack_refined(grammar, unrefined):
         widths,
     )
     return PackedRefined(grammar, tables, unrefined)
+
+
+def as_refined(grammar):
+    """Lay out any grammar as one with refinements: one of each symbol, without blocks of its own.
+
+    Parameters
+    ----------
+    grammar : PackedGrammar or PackedRefined
+
+    Returns
+    -------
+    grammar : PackedRefined
+    """
+    if isinstance(grammar, PackedRefined):
+        return grammar
+    alpha_1, alpha_inf, A = grammar.operators
+    n_symbols, n_states = A.shape[2:4]
+    k = LANES * (1 + n_states % 2)
+    widths = np.full(n_symbols, n_states * k)
+    roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
+    tables = RefinedTables(
+        *(_in_rows(part[:-1, ..., None], widths, k) for part in (alpha_1, alpha_inf)),
+        np.empty((0, k, n_states, n_states * k)),
+        np.full((n_symbols, 2, n_symbols), -1),
+        _in_rows(np.ones((n_symbols, 2, n_states, 1)), widths, k),
+        *(_resize(part[:, None], k, axis=1) for part in (np.ones(n_symbols), roots)),
+        A,
+        np.full(n_symbols, ROWS),
+        widths,
+    )
+    return PackedRefined(None, tables, grammar)
 
 
 def _resize(values, size, axis):
@@ -279,6 +311,20 @@ def move(tables, sentence, space, half, before, after, place, backwards):
                         factor = multiply(weight(tables.common, (symbol, g)), factor)
                     total = multiply_add(factor, term, total)
                 store(after, (place, g, u * k + h), multiply(score, total))
+
+
+@inlined_kernel
+def move_factor(tables, sentence, head, direction, modifier, g, source, target, h):
+    """A[g, v, u, h] of what is above, from one state to another."""
+    code, symbol = sentence.codes[head], sentence.codes[modifier]
+    block, k = (
+        tables.blocks[code, direction, symbol],
+        sentence.widths[head] // tables.moves.shape[2],
+    )
+    if block >= 0:
+        return tables.moves[block, g, source, target * k + h]
+    factor = tables.common[symbol, g] * tables.backoff[code, direction, source * k + h]
+    return tables.unrefined[code, direction, symbol, target, source] * factor
 
 
 class RefinedCounts(NamedTuple):

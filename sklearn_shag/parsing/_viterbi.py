@@ -1,4 +1,11 @@
-"""Best derivations, the chart of (max, +), for a chunk and in public."""
+"""The best derivations, one or several: the chart of (max, +), for a chunk and in public.
+
+A derivation is a row of choices from the root down. Those of the best one are read off the chart.
+The others leave a better one at some step, for the next best choice there, and go on with the best
+choices (Lawler, 1972): since the chart knows what follows a choice, their values are known before
+they are followed. Nothing is ever derived twice, so that k derivations take k times the time to
+read one off, and the chart is filled once.
+"""
 
 from typing import NamedTuple
 
@@ -9,7 +16,12 @@ from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chart import CHUNK_COST, cut
 from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar, classes_of
 from sklearn_shag.utils._arrays import log_of
-from sklearn_shag.utils._kernel import inlined_kernel, merged_kernel, table_kernel
+from sklearn_shag.utils._kernel import (
+    inlined_kernel,
+    inner_table_kernel,
+    merged_kernel,
+    table_kernel,
+)
 from sklearn_shag.utils._parallel import delayed, run_parallel
 from sklearn_shag.utils._simd import LANES, larger_sum, load, store, weight
 from sklearn_shag.utils._typing import FloatArray, IntArray
@@ -38,6 +50,33 @@ class Derivations(NamedTuple):
     emitted: np.ndarray  # (n_states,), after one of them
 
 
+# What is chosen: the root; the last state and class of a half; its last modifier; and what an arc
+# was added to: state, class and end of the half before it. Choices are numbered, see _best_choice.
+ROOT, END, MODIFIER, BEFORE = map(np.int64, range(4))
+ANY = np.inf, np.int64(-1)  # the limit of a first choice
+
+
+class Step(NamedTuple):
+    """A step of a derivation: one thing to choose, of a half or an arc."""
+
+    kind: int
+    side: int
+    head: int
+    end: int  # the last token of the half, or the modifier
+    state: int
+    last: int  # the class of the last modifier
+
+
+class Ranking(NamedTuple):
+    """The k best derivations of a sentence, and of each the best one that leaves it at a step."""
+
+    choices: np.ndarray  # (k, n_steps)
+    others: np.ndarray  # (k, n_steps), the choice by which the other leaves
+    values: np.ndarray  # (k, n_steps), of the part of the other that is chosen there
+    totals: np.ndarray  # (k, n_steps), of the other in all; -inf where there is none, or no more
+    leave: np.ndarray  # (k,), at which step the best of them leaves
+
+
 def log_factors(factors):
     """Take the logarithms of the factors of memories; those of arcs are logarithms."""
     parts = log_of(factors.arc_memory), log_of(factors.stop_memory)
@@ -54,11 +93,11 @@ def best_derivations(grammar, factors, which, heads, scores):
         From :func:`log_factors`.
     which : int array
         The sentences to parse.
-    heads : int array of shape (n_tokens,)
-        Set to the heads of the best tree of each, with one root: the first met of equal ones, and
-        some tree also where none is possible.
-    scores : array of shape (n_sentences,)
-        Set to the score of each tree, -inf where none is possible.
+    heads : int array of shape (k, n_tokens)
+        Set to the heads of the k best trees of each, with one root, the best first: of equal ones
+        the first met, and some tree also where none is possible.
+    scores : array of shape (k, n_sentences)
+        Set to the score of each tree, -inf where there are no more.
     """
     n = np.diff(factors.indptr)[which].max(initial=0)
     n_states = grammar.alpha_1.shape[2]
@@ -72,11 +111,17 @@ def best_derivations(grammar, factors, which, heads, scores):
         np.full(n_states, -np.inf),
     )
     agenda = np.empty((2 * n, 3), dtype=np.int64)  # side, head and last token of a half
-    _find_all(grammar, factors, which, best, agenda, heads, scores)
+    k, n_steps = len(heads), 4 * n  # the root, an end for each half, and two steps for each arc
+    ranking = Ranking(
+        *np.empty((2, k, n_steps), dtype=np.int64),
+        *np.empty((2, k, n_steps)),
+        np.empty(k, dtype=np.int64),
+    )
+    _find_all(grammar, factors, which, best, agenda, ranking, heads, scores)
 
 
 @table_kernel
-def _find_all(grammar, factors, which, best, agenda, heads, scores):
+def _find_all(grammar, factors, which, best, agenda, ranking, heads, scores):
     """Do it one by one, with the same tables for all."""
     indptr, begins = factors.indptr, factors.begins
     for s in which:
@@ -90,8 +135,8 @@ def _find_all(grammar, factors, which, best, agenda, heads, scores):
         for i in range(sentence.codes.size - 1, -1, -1):
             _derive_right_halves(grammar, sentence, i, best)
             _derive_left_halves(grammar, sentence, i, best)
-        root, scores[s] = _best_root(grammar, sentence, best)
-        _read_off(root, grammar, sentence, best, agenda, heads[indptr[s] : indptr[s + 1]])
+        of_sentence = heads[:, indptr[s] : indptr[s + 1]]
+        _rank(grammar, sentence, best, agenda, ranking, of_sentence, scores[:, s])
 
 
 @merged_kernel
@@ -101,7 +146,7 @@ def _derive_right_halves(grammar, sentence, i, best):
     closed_left = best.closed[LEFT]
     _begin(grammar, sentence, RIGHT, i, best)
     for m in range(i + 1, n + 1):
-        closed[i, m - 1] = _best_end(grammar, sentence, RIGHT, i, m - 1, best)[0]
+        closed[i, m - 1] = _best_end(grammar, sentence, RIGHT, i, m - 1, best, ANY)[0]
         if m == n:
             break
         # g[m'] = max_j C[j] + closed[j + 1, m']
@@ -131,7 +176,7 @@ def _derive_left_halves(grammar, sentence, i, best):
         _emit(grammar, sentence, LEFT, j, i, best)
     # C[j] = max_m closed[i, m] + I[m, j]
     for m in range(i, n):
-        closed[i, m] = _best_end(grammar, sentence, LEFT, m, i, best)[0]
+        closed[i, m] = _best_end(grammar, sentence, LEFT, m, i, best, ANY)[0]
         incomplete, last = best.incomplete[LEFT, m], _class(sentence, m)
         for q in range(complete.shape[0]):
             _raise(complete[q, last], incomplete[q], closed[i], m, m + 1, n)
@@ -195,89 +240,178 @@ def _arc_memory(sentence, head, modifier, c):
     return sentence.arc_memory[row + head + 1, c] if sentence.arc_memory.size else 0.0
 
 
-@merged_kernel
-def _best_root(grammar, sentence, best):
+@inlined_kernel
+def _is_after(value, choice, limit):
+    """Whether a choice comes after another, the best first, of equal ones that of lower number."""
+    return value < limit[0] or (value == limit[0] and choice > limit[1])
+
+
+@inlined_kernel
+def _best_root(grammar, sentence, best, limit):
     """Find the single root: max_m w(m) + closed[0, m] + closed[m, N - 1]."""
     last = sentence.codes.size - 1
-    best_score, root = -np.inf, 0
+    best_score, root = -np.inf, np.int64(0)
     for m in range(last + 1):
         score = grammar.root[sentence.codes[m]] + _arc_score(sentence, -1, m)
         score += _arc_memory(sentence, -1, m, 0)
         score += best.closed[LEFT, 0, m] + best.closed[RIGHT, m, last]
-        if score > best_score:
+        if score > best_score and _is_after(score, m, limit):
             best_score, root = score, m
-    return root, best_score
+    return best_score, root
 
 
 @inlined_kernel
-def _best_end(grammar, sentence, side, head, end, best):
+def _best_end(grammar, sentence, side, head, end, best, limit):
     """Find the last state and class of a half: max_(q, c) alpha_inf + stop memory + C."""
-    low, high = min(head, end), max(head, end)
-    best_score, state, last = -np.inf, 0, 0
+    low, high, n_classes = min(head, end), max(head, end), best.awaiting.shape[1]
+    best_score, choice = -np.inf, np.int64(0)
     for q in range(best.awaiting.shape[0]):
-        for c in range(best.awaiting.shape[1]):
+        for c in range(n_classes):
             score = grammar.alpha_inf[sentence.codes[head], side, q]
             if sentence.stop_memory.size:
                 score += sentence.stop_memory[head, side, c]
             score += best.complete[side, low, q, c, high]
-            if score > best_score:
-                best_score, state, last = score, q, c
-    return best_score, state, last
+            if score > best_score and _is_after(score, q * n_classes + c, limit):
+                best_score, choice = score, q * n_classes + c
+    return best_score, choice
 
 
-@merged_kernel
-def _best_modifier(sentence, side, head, end, state, last, best):
+@inlined_kernel
+def _best_modifier(sentence, step, best, limit):
     """Find the last modifier of a half: max_m I[h, m] + closed[m, end], of its class."""
+    _, side, head, end, state, last = step
     best_score, modifier = -np.inf, end
     first, stop = (head + 1, end + 1) if side == RIGHT else (end, head)
     for m in range(first, stop):
         if _class(sentence, m) == last:
             score = best.incomplete[side, min(head, m), state, max(head, m)]
             score += best.closed[side, min(m, end), max(m, end)]
-            if score > best_score:
+            if score > best_score and _is_after(score, m, limit):
                 best_score, modifier = score, m
-    return modifier
+    return best_score, modifier
 
 
-@merged_kernel
-def _best_before(grammar, sentence, side, head, modifier, state, best):
+@inlined_kernel
+def _best_before(grammar, sentence, step, best, limit):
     """Find what an arc was added to: max_(q, c, k) A + memory + C[h, k] + closed[k + 1, m]."""
+    _, side, head, modifier, state, _ = step
+    n, n_classes = sentence.codes.size, best.awaiting.shape[1]
     matrix = grammar.A[sentence.codes[head], side, sentence.codes[modifier]]
-    best_score, before, last, end = -np.inf, 0, 0, head
+    best_score, choice = -np.inf, head + side - 1  # so that nothing is before
     for q in range(best.awaiting.shape[0]):
-        for c in range(best.awaiting.shape[1]):
+        for c in range(n_classes):
             added = matrix[q, state] + _arc_memory(sentence, head, modifier, c)
             for k in range(min(head, modifier), max(head, modifier)):
-                # The half of the head ends at `near`, that of the modifier at `far`.
-                near, far = (k, k + 1) if side == RIGHT else (k + 1, k)
+                near, far = _ends(side, k)
                 score = best.complete[side, min(head, near), q, c, max(head, near)]
                 score += best.closed[1 - side, min(far, modifier), max(far, modifier)]
-                if score + added > best_score:
-                    best_score, before, last, end = score + added, q, c, near
-    return before, last, end
+                number = (q * n_classes + c) * n + k
+                if score + added > best_score and _is_after(score + added, number, limit):
+                    best_score, choice = score + added, number
+    return best_score, choice
 
 
-@merged_kernel
-def _read_off(root, grammar, sentence, best, agenda, heads):
-    """Follow the best choices, from the two halves of the root and from the last modifier of each.
+@inlined_kernel
+def _ends(side, k):
+    """Where the half of a head ends, and the inner half of its modifier, split behind token k."""
+    return (k, k + 1) if side == RIGHT else (k + 1, k)
 
-    Where nothing is possible the first choice will do: any sequence of choices makes a tree.
+
+@inner_table_kernel
+def _best_choice(grammar, sentence, step, best, limit):
+    """Find the best choice after a limit, a value and a choice: its value, and its number."""
+    if step.kind == ROOT:
+        return _best_root(grammar, sentence, best, limit)
+    if step.kind == END:
+        return _best_end(grammar, sentence, step.side, step.head, step.end, best, limit)
+    if step.kind == MODIFIER:
+        return _best_modifier(sentence, step, best, limit)
+    return _best_before(grammar, sentence, step, best, limit)
+
+
+@inner_table_kernel
+def _rank(grammar, sentence, best, agenda, ranking, heads, scores):
+    """List the best derivations of a sentence: each leaves one before it, and is followed."""
+    n_steps = 4 * heads.shape[1] - 1
+    for rank in range(scores.size):
+        scores[rank] = -np.inf
+    scores[0], root = _best_root(grammar, sentence, best, ANY)
+    ranking.choices[0, 0] = root
+    _follow(grammar, sentence, best, agenda, ranking, 0, 0, scores[0], scores[0], heads[0])
+    for rank in range(1, scores.size):
+        parent = 0
+        for other in range(1, rank):
+            total = ranking.totals[other, ranking.leave[other]]
+            if total > ranking.totals[parent, ranking.leave[parent]]:
+                parent = other
+        step = ranking.leave[parent]
+        scores[rank] = ranking.totals[parent, step]
+        if scores[rank] == -np.inf:
+            break
+        for t in range(step):
+            ranking.choices[rank, t] = ranking.choices[parent, t]
+        ranking.choices[rank, step] = ranking.others[parent, step]
+        ranking.totals[parent, step] = -np.inf  # what else leaves there, leaves the new one
+        for t in range(n_steps):
+            if ranking.totals[parent, t] > ranking.totals[parent, ranking.leave[parent]]:
+                ranking.leave[parent] = t
+        value = ranking.values[parent, step]
+        _follow(
+            *(grammar, sentence, best, agenda, ranking, rank, step, value),
+            *(scores[rank], heads[rank]),
+        )
+
+
+@inner_table_kernel
+def _follow(grammar, sentence, best, agenda, ranking, rank, n_before, value, total, heads):
+    """Follow a derivation to its end, and note of each step from a given one on how to leave it.
+
+    Where nothing is possible the first choice will do: any sequence of choices makes a tree. The
+    choice of the step `n_before` is given, like those before it, and its value.
     """
-    heads[root] = 0
-    _put(agenda, 0, LEFT, root, 0)
-    _put(agenda, 1, RIGHT, root, heads.size - 1)
-    size = 2
-    while size:
-        size -= 1
-        side, head, end = agenda[size, 0], agenda[size, 1], agenda[size, 2]
-        _, state, last = _best_end(grammar, sentence, side, head, end, best)
-        while end != head:
-            m = _best_modifier(sentence, side, head, end, state, last, best)
-            heads[m] = head + 1
-            _put(agenda, size, side, m, end)
-            state, last, end = _best_before(grammar, sentence, side, head, m, state, best)
-            _put(agenda, size + 1, 1 - side, m, end + 1 if side == RIGHT else end - 1)
-            size += 2
+    n_classes, is_last = best.awaiting.shape[1], rank + 1 == ranking.choices.shape[0]
+    step, size, t = Step(ROOT, RIGHT, np.int64(0), np.int64(0), np.int64(0), np.int64(0)), 0, 0
+    ranking.leave[rank] = n_before
+    while True:
+        if t > n_before:
+            value, ranking.choices[rank, t] = _best_choice(grammar, sentence, step, best, ANY)
+        choice = ranking.choices[rank, t]
+        ranking.totals[rank, t] = -np.inf
+        if t >= n_before and not is_last:
+            limit = value, choice
+            other_value, other = _best_choice(grammar, sentence, step, best, limit)
+            ranking.others[rank, t], ranking.values[rank, t] = other, other_value
+            if other_value > -np.inf:
+                ranking.totals[rank, t] = total - (value - other_value)
+            if ranking.totals[rank, t] > ranking.totals[rank, ranking.leave[rank]]:
+                ranking.leave[rank] = t
+        t += 1
+        _, side, head, end, state, last = step
+        if step.kind == ROOT:
+            heads[choice] = 0
+            _put(agenda, 0, LEFT, choice, 0)
+            _put(agenda, 1, RIGHT, choice, heads.size - 1)
+            size, end = 2, head
+        elif step.kind == END:
+            state, last = choice // n_classes, choice % n_classes
+        elif step.kind == MODIFIER:
+            heads[choice] = head + 1
+            _put(agenda, size, side, choice, end)
+            size += 1
+            step = Step(BEFORE, side, head, choice, state, last)
+            continue
+        else:
+            near, far = _ends(side, choice % heads.size)
+            _put(agenda, size, 1 - side, end, far)
+            size, end, choice = size + 1, near, choice // heads.size
+            state, last = choice // n_classes, choice % n_classes
+        if end != head:
+            step = Step(MODIFIER, side, head, end, state, last)
+        elif size:
+            size -= 1
+            step = Step(END, agenda[size, 0], agenda[size, 1], agenda[size, 2], state, last)
+        else:
+            break
 
 
 @inlined_kernel
@@ -365,6 +499,7 @@ def best_trees(
 
 def _find_best(grammar, potentials):
     factors = log_factors(as_factors(potentials))
-    heads, scores = np.empty_like(factors.codes), np.empty(factors.indptr.size - 1)
-    best_derivations(grammar, factors, np.arange(scores.size), heads, scores)
-    return np.split(heads, factors.indptr[1:-1]), scores
+    n_sentences = factors.indptr.size - 1
+    heads, scores = np.empty((1, factors.codes.size), dtype=np.int64), np.empty((1, n_sentences))
+    best_derivations(grammar, factors, np.arange(n_sentences), heads, scores)
+    return np.split(heads[0], factors.indptr[1:-1]), scores[0]

@@ -38,6 +38,7 @@ SLOW = {
     "parsing._fast_driver._in_lockstep": ("the chart of this kind of grammar, eight at once", 13),
     "parsing._fast_driver._one_by_one": ("the chart of this kind of grammar", 15),
     "parsing._parse._find_trees": ("best trees", 2),
+    "parsing._samples._draw_all": ("sampled trees", 5),
     "parsing._viterbi._find_all": ("best derivations", 5),
 }
 logger = logging.getLogger(PACKAGE.name)

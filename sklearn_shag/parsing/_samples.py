@@ -1,0 +1,199 @@
+"""Trees drawn from the distribution over the trees of a sentence, by stochastic traceback.
+
+From the root down, each choice is drawn with the probability that the inside values give it: what a
+sum of the chart consists of, divided by the sum. So trees are drawn exactly, with the states and
+refinements on the way, which are forgotten. Values must not be negative.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_shag.encoding import places_of
+from sklearn_shag.parsing._chart import run_charts
+from sklearn_shag.parsing._parse import allow, over_rungs
+from sklearn_shag.parsing._refined_chart import new_room, sum_inside
+from sklearn_shag.parsing._refined_sums import LEFT, RIGHT, as_refined, move_factor
+from sklearn_shag.utils._kernel import inner_table_kernel, table_kernel
+
+
+class Half(NamedTuple):
+    """A half of whose derivation nothing is drawn yet but the refinement of its head."""
+
+    head: int
+    boundary: int
+    refinement: int
+
+
+@inner_table_kernel
+def _draw_root(tables, sentence, space, z, n, rng):
+    """Draw the root and its refinement (eq. 57)."""
+    left, root, refinement = rng.random() * z, np.int64(1), np.int64(0)
+    for m in range(1, n + 1):
+        if not (space.alive[m, 1] and space.alive[m, n + 1]):
+            continue
+        for g in range(sentence.sizes[m]):
+            both = space.closed[m, 1, g] * space.closed[m, n + 1, g]
+            value = space.scores[0, m] * tables.roots[sentence.codes[m], g] * both
+            if value > 0:
+                root, refinement, left = m, g, left - value
+                if left < 0:
+                    return root, refinement
+    return root, refinement
+
+
+@inner_table_kernel
+def _draw_end(tables, sentence, space, half, side, k, rng):
+    """Draw the class of the last modifier of a half, and the state behind it (eq. 56)."""
+    head, boundary, r = half
+    left = rng.random() * space.closed[head, boundary, r]
+    of_class, state = np.int64(0), np.int64(0)
+    for c in range(space.open.shape[2]):
+        for v in range(tables.moves.shape[2]):
+            stop = tables.stops[sentence.codes[head], side, v * k + r]
+            value = sentence.stops[head, side, c] * stop
+            value *= space.open[head, boundary, c, v * k + r]
+            if value > 0:
+                of_class, state, left = c, v, left - value
+                if left < 0:
+                    return of_class, state
+    return of_class, state
+
+
+@inner_table_kernel
+def _draw_modifier(sentence, space, half, side, of_class, q, rng):
+    """Draw the last modifier of a half, of a given class, and its refinement (eq. 55)."""
+    head, boundary, _ = half
+    left = rng.random() * space.open[head, boundary, of_class, q]
+    low, high = (head + 1, boundary) if side == RIGHT else (boundary, head)
+    modifier, refinement = low, np.int64(0)
+    for m in range(low, high):
+        place = space.places[head, m]
+        if place < 0 or sentence.classes[m] != of_class or not space.alive[m, boundary]:
+            continue
+        for g in range(sentence.sizes[m]):
+            value = space.closed[m, boundary, g] * space.arcs[place, g, q]
+            if value > 0:
+                modifier, refinement, left = m, g, left - value
+                if left < 0:
+                    return modifier, refinement
+    return modifier, refinement
+
+
+@inner_table_kernel
+def _draw_before(tables, sentence, space, half, side, k, modifier, g, state, rng):
+    """Draw what an arc was added to: where that ends, its class and its state (eqs. 53, 54)."""
+    head, _, r = half
+    left = rng.random() * space.arcs[space.places[head, modifier], g, state * k + r]
+    left /= space.scores[head, modifier]
+    boundary, of_class, before = head + side, np.int64(0), np.int64(0)
+    for b in range(min(head, modifier) + 1, max(head, modifier) + 1):
+        if not (space.alive[head, b] and space.alive[modifier, b]):
+            continue
+        for v in range(tables.moves.shape[2]):
+            factor = move_factor(tables, sentence, head, side, modifier, g, v, state, r)
+            factor *= space.closed[modifier, b, g]
+            for c in range(space.open.shape[2]):
+                value = factor * space.memory[head, modifier, c] * space.open[head, b, c, v * k + r]
+                if value > 0:
+                    boundary, of_class, before, left = b, c, v, left - value
+                    if left < 0:
+                        return boundary, of_class, before
+    return boundary, of_class, before
+
+
+@inner_table_kernel
+def _put(agenda, row, head, boundary, refinement):
+    agenda[row, 0], agenda[row, 1], agenda[row, 2] = head, boundary, refinement
+
+
+@inner_table_kernel
+def _draw_tree(tables, sentence, space, z, agenda, heads, rng):
+    """Draw a tree, half by half, each from its last modifier to its head."""
+    root, refinement = _draw_root(tables, sentence, space, z, heads.size, rng)
+    heads[root - 1] = 0
+    _put(agenda, 0, root, np.int64(1), refinement)
+    _put(agenda, 1, root, heads.size + 1, refinement)
+    size = 2
+    while size:
+        size -= 1
+        half = Half(agenda[size, 0], agenda[size, 1], agenda[size, 2])
+        head, boundary, refinement = half
+        side = RIGHT if boundary > head else LEFT
+        k = sentence.widths[head] // tables.moves.shape[2]
+        if boundary != head + side:
+            of_class, state = _draw_end(tables, sentence, space, half, side, k, rng)
+        while boundary != head + side:
+            half, q = Half(head, boundary, refinement), state * k + refinement
+            modifier, g = _draw_modifier(sentence, space, half, side, of_class, q, rng)
+            heads[modifier - 1] = head
+            _put(agenda, size, modifier, boundary, g)
+            boundary, of_class, state = _draw_before(
+                tables, sentence, space, half, side, k, modifier, g, state, rng
+            )
+            _put(agenda, size + 1, modifier, boundary, g)
+            size += 2
+
+
+@table_kernel
+def _draw_all(tables, factors, s, log_total, sentence, space, agenda, samples, rng):
+    """Draw trees of one sentence; return whether its values are in range."""
+    z, _ = sum_inside(tables, factors, s, log_total, sentence, space)
+    if z > 0:
+        for row in range(samples.shape[0]):
+            heads = samples[row, factors.indptr[s] : factors.indptr[s + 1]]
+            _draw_tree(tables, sentence, space, z, agenda, heads, rng)
+    return z > 0
+
+
+def draw_trees(score, n_samples, batch):
+    """Draw trees of the sentences of a chunk, of each by the first rung that has mass for it.
+
+    Parameters
+    ----------
+    score : callable
+        As for :func:`solve`.
+    n_samples : int
+    batch : Batch
+        With seeds.
+
+    Returns
+    -------
+    drawn : list of pairs of int ndarray and int
+        Of each sentence the heads of its trees, (n_samples, n_tokens_i), and the rung.
+
+    Raises
+    ------
+    ValueError
+        If the values of trees may be negative.
+    """
+    samples = np.empty((n_samples, batch.indptr[-1]), dtype=np.int64)
+    rungs = np.empty(batch.indptr.size - 1, dtype=np.int64)
+    for rung in over_rungs(score, score(batch), batch, with_uniform=True):
+        factors = allow(rung.scored.potentials, rung.batch.allowed)
+        found, rung.lost = _draw(rung.scored.grammar, factors, rung.batch.seeds, n_samples)
+        samples[:, places_of(batch.indptr, rung.places)[1]] = found
+        rungs[rung.places] = rung.number
+    return list(zip(np.split(samples, batch.indptr[1:-1], axis=1), rungs.tolist(), strict=True))
+
+
+def _draw(grammar, factors, seeds, n_samples):
+    """Draw trees of all sentences that have mass; return them, and whether each is lost."""
+    if grammar.is_signed:
+        raise ValueError(
+            "No trees can be drawn by a grammar with negative values, such as SpectralSHAG learns: "
+            "what it estimates is no distribution over trees. Learn it by EMSHAG."
+        )
+    packed = as_refined(grammar)
+    # The total says by how much values are to be scaled; without refinements it is about the same.
+    totals = run_charts(packed.unrefined, factors, with_uses=False)
+    which = np.flatnonzero(totals.sign)
+    samples = np.empty((n_samples, factors.indptr[-1]), dtype=np.int64)
+    lost = np.ones(totals.sign.size, dtype=bool)
+    if which.size:
+        room = new_room(packed.refined, factors, which, with_uses=False)
+        agenda = np.empty((2 * room[0].codes.size, 3), dtype=np.int64)
+    for s in which:
+        rng, total = np.random.default_rng(seeds[s]), totals.log_abs_z[s]
+        lost[s] = not _draw_all(packed.refined, factors, s, total, *room, agenda, samples, rng)
+    return samples, lost
