@@ -27,6 +27,7 @@ from sklearn_shag.parsing import (
     decode,
     draw_trees,
     find_impossible,
+    keep_apart,
     kept_relations,
     list_corrected,
     list_derivations,
@@ -50,7 +51,14 @@ from sklearn_shag.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn_shag.utils._typing import Allowed, ArrayLike, FloatArray, ObjectArray, RandomSeed
+from sklearn_shag.utils._typing import (
+    Allowed,
+    ArrayLike,
+    FloatArray,
+    ObjectArray,
+    RandomSeed,
+    UniqueRelations,
+)
 
 
 class Parser(BaseEstimator, ABC):
@@ -527,7 +535,12 @@ class Parser(BaseEstimator, ABC):
         return len(getattr(self, "labels_", ())) > 0
 
     def predict_labels(
-        self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
+        self,
+        X: Sentences,
+        heads: Heads | None = None,
+        *,
+        allowed: Allowed | None = None,
+        unique_relations: UniqueRelations = (),
     ) -> ObjectArray:
         """Label the arcs of predicted or given trees with their relations.
 
@@ -540,6 +553,10 @@ class Parser(BaseEstimator, ABC):
             None predicts them.
         allowed : None or sequence of length n_sentences, default=None
             As for :meth:`predict`, if heads are predicted.
+        unique_relations : sequence of str or tuple of str, default=()
+            Relations, or groups of them, that at most one arc of a head may have, such as
+            ``[("nsubj", "csubj"), "obj"]``. Subtypes, as nsubj:pass, count with their relation.
+            Where several arcs compete, labels are the most probable ones that fit together.
 
         Returns
         -------
@@ -551,17 +568,49 @@ class Parser(BaseEstimator, ABC):
         ------
         ValueError
             If the training trees had no relations, or `heads` are not those of trees over these
-            sentences, or there are `allowed` arcs beside them.
+            sentences, or there are `allowed` arcs beside them, or `unique_relations` leave no other
+            relation.
+        TypeError
+            If `unique_relations` holds something else.
+
+        Notes
+        -----
+        The best labels of the arcs of a head, of which no two may be of one group, are those with
+        the largest product of probabilities: an assignment problem, solved exactly.
         """
         self._check_labels()
+        groups = self._group_labels(unique_relations)
         sentences, _ = check_sentences(X)
         if heads is None:
-            return self._predict_parts(sentences, allowed)[1]
+            return self._predict_parts(sentences, allowed, groups)[1]
         if allowed is not None:
             raise ValueError("Give heads, or the arcs allowed for heads to predict, but not both.")
         batch, heads = self._batch(sentences), check_heads(sentences, heads, "heads")
-        labels = self.labels_[self._label_arcs(batch, heads)]
-        return object_array(list_heads(batch, None, labels))
+        labels = self._label_arcs(batch, heads)
+        if groups is not None:
+            keep_apart(batch.indptr, heads, labels, self._label_proba(batch, heads), groups)
+        return object_array(list_heads(batch, None, self.labels_[labels]))
+
+    def _group_labels(self, unique_relations):
+        """The group of each label, -1 for none; or None if there are no groups."""
+        if isinstance(unique_relations, str):
+            raise TypeError(f"unique_relations must be a list, got the text {unique_relations!r}.")
+        groups, count = np.full(len(getattr(self, "labels_", ())), -1), 0
+        for group in unique_relations:
+            names = (group,) if isinstance(group, str) else group
+            if not (isinstance(names, tuple | list) and all(isinstance(n, str) for n in names)):
+                raise TypeError(f"unique_relations holds {group!r}, which names no relations.")
+            chosen = [label.partition(":")[0] in names for label in self.labels_]
+            groups[chosen] = count
+            count += any(chosen)
+        if not count:
+            return None
+        if groups.min() >= 0:
+            raise ValueError(
+                "unique_relations holds all relations that this parser knows, so that a head could "
+                "not have more arcs than groups. Leave some out."
+            )
+        return np.unique(groups, return_inverse=True)[1] - 1  # a later group may take all of one
 
     def predict_label_proba(self, X: Sentences, heads: Heads | None = None) -> ObjectArray:
         """Compute how probable each relation is for the arcs of predicted or given trees.
@@ -612,12 +661,13 @@ class Parser(BaseEstimator, ABC):
                 f"trees with relations (deprels, the column DEPREL of CoNLL-U), on raw text as y."
             )
 
-    def _predict_parts(self, sentences, allowed):
+    def _predict_parts(self, sentences, allowed, groups=None):
         """Predict heads, the labels of their arcs, and tags by the name of their column.
 
-        Labels are None for each sentence if none are known.
+        Labels are None for each sentence if none are known; `groups` are those to be kept apart.
         """
-        batch, task = self._batch(sentences, allowed), self._decoding(list_parts)
+        batch = self._batch(sentences, allowed)
+        task = self._decoding(partial(list_parts, groups=groups))
         found = over_chunks(task, batch, self.n_jobs, self.verbose)
         heads, labels, tags = map(object_array, zip(*found, strict=True))
         if self._has_labels:
@@ -657,7 +707,12 @@ class Parser(BaseEstimator, ABC):
         )
 
     def parse(
-        self, X: Sentences, *, allowed: Allowed | None = None, keep_heads: bool = False
+        self,
+        X: Sentences,
+        *,
+        allowed: Allowed | None = None,
+        keep_heads: bool = False,
+        unique_relations: UniqueRelations = (),
     ) -> list[DependencyTree]:
         """Parse sentences into trees that can be drawn or written as CoNLL-U.
 
@@ -670,6 +725,8 @@ class Parser(BaseEstimator, ABC):
         keep_heads : bool, default=False
             Whether heads that trees of X have are kept, with their relations, so that only those
             that are not known (-1) are predicted. Else heads of X are not looked at.
+        unique_relations : sequence of str or tuple of str, default=()
+            As for :meth:`predict_labels`; relations that are kept do not count.
 
         Returns
         -------
@@ -698,13 +755,19 @@ class Parser(BaseEstimator, ABC):
         sentences, _ = check_sentences(X)
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed, self._projective)
-        heads, labels, tags = self._predict_parts(sentences, allowed)
+        groups = self._group_labels(unique_relations)
+        heads, labels, tags = self._predict_parts(sentences, allowed, groups)
         if keep_heads:
             labels = map(kept_relations, sentences, heads, labels)
         return make_trees(sentences, heads, labels, tags)
 
     def parse_iter(
-        self, X: Sentences, *, chunk_size: int = 1000, keep_heads: bool = False
+        self,
+        X: Sentences,
+        *,
+        chunk_size: int = 1000,
+        keep_heads: bool = False,
+        unique_relations: UniqueRelations = (),
     ) -> Iterator[DependencyTree]:
         """Parse sentences one after the other, however many there are.
 
@@ -717,6 +780,8 @@ class Parser(BaseEstimator, ABC):
             How many are parsed at once, by `n_jobs` workers. It changes nothing else.
         keep_heads : bool, default=False
             As for :meth:`parse`.
+        unique_relations : sequence of str or tuple of str, default=()
+            As for :meth:`predict_labels`.
 
         Returns
         -------
@@ -738,7 +803,8 @@ class Parser(BaseEstimator, ABC):
         """
         check_scalar(chunk_size, "chunk_size", Integral, min_val=1)
         refuse_set(X, "X")
-        parse = partial(self.parse, keep_heads=keep_heads)
+        options = {"keep_heads": keep_heads, "unique_relations": unique_relations}
+        parse = partial(self.parse, **options)
         return chain.from_iterable(map(parse, in_chunks(X, chunk_size)))
 
     @property

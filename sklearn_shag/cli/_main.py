@@ -218,6 +218,7 @@ def _add_parse(commands):
       %(prog)s model.npz - < test.conllu > parsed.conllu
       %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
       %(prog)s model.npz test.conllu -o parsed.conllu --confidence
+      %(prog)s model.npz test.conllu -o parsed.conllu --k-best 5
       %(prog)s model.npz test.conllu.gz -o parsed.conllu.gz --n-jobs 2 --on-error skip
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
       %(prog)s english text.txt -o parsed.conllu --input text
@@ -237,9 +238,21 @@ def _add_parse(commands):
     help = """keep the heads that the sentences have, with their relations, and complete the rest
     (default: heads are ignored)"""
     parser.add_argument("--keep-heads", action="store_true", help=help)
-    help = """write the probability of each arc into MISC, such as Confidence=0.9712
-    (default: MISC stays as it is)"""
+    help = """write the probability of each arc into MISC, such as Confidence=0.9712, and the
+    logarithm of that of the tree into a comment, such as "# score = -0.3567" (default: neither)"""
     parser.add_argument("--confidence", action="store_true", help=help)
+    several = parser.add_mutually_exclusive_group()
+    help = """write the K most probable trees of each sentence, the best first, with their scores;
+    where the best cannot be found exactly, of 1,000 that are drawn (default: one tree)"""
+    several.add_argument("--k-best", type=_count, metavar="K", help=help)
+    help = """write K trees of each sentence that are drawn by their probability, with their scores
+    (default: one tree, the best)"""
+    several.add_argument("--sample", type=_count, metavar="K", help=help)
+    help = "what is drawn depends on it (default: %(default)s)"
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help=help)
+    help = """relations, or groups of them, that at most one word of each head gets, such as
+    nsubj+csubj,obj; subtypes count with their relation (default: none)"""
+    parser.add_argument("--unique-relations", default="", metavar="RELATIONS", help=help)
     help = """end at a sentence that is not valid or cannot be parsed, or pass it on as it is
     (default: %(default)s)"""
     parser.add_argument("--on-error", choices=["stop", "skip"], default="stop", help=help)
@@ -263,9 +276,9 @@ def _add_suggest(commands):
     help = "how many to list, at most (default: %(default)s)"
     parser.add_argument("-n", "--number", type=int, default=10, metavar="N", help=help)
     help = """words whose heads are in question, or sentences, by their expected share of wrong
-    heads (default: %(default)s)"""
-    parser.add_argument("--by", choices=["arcs", "sentences"], default="arcs", help=help)
-    help = """CoNLL-U to write, of --by sentences: those listed with their predicted trees, for
+    heads, or by the probability of their whole trees (default: %(default)s)"""
+    parser.add_argument("--by", choices=["arcs", "sentences", "trees"], default="arcs", help=help)
+    help = """CoNLL-U to write, of sentences or trees: those listed, with their predicted trees, for
     annotators (default: none is written)"""
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
     help = "print one JSON object (default: a table, with tabs between its columns)"

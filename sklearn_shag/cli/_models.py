@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from functools import partial
 from itertools import chain
 
 from sklearn.base import clone
@@ -403,13 +404,14 @@ def suggest(options):
     """
     files = list_sources(options.file)
     if options.output is not None:
-        if options.by != "sentences":
+        if options.by == "arcs":
             raise ValueError("-o is for whole sentences with their trees: --by sentences.")
         check_output(options.output, [options.model, *files])
     transform, parser = open_member(open_model(options, files))
     list_rows, doubt = {
         "arcs": (_list_arcs, lambda row: row[0]["margin"]),
         "sentences": (_list_sentences, lambda row: -row[0]["error_rate"]),
+        "trees": (partial(_list_sentences, by="trees"), lambda row: row[0]["tree_probability"]),
     }[options.by]
 
     def list_part(part):
@@ -457,8 +459,8 @@ def _list_arcs(parser, trees, sentences, number):
     ]
 
 
-def _list_sentences(parser, trees, sentences, number):
-    found = least_certain_sentences(parser, trees, number)
+def _list_sentences(parser, trees, sentences, number, by="errors"):
+    found = least_certain_sentences(parser, trees, number, by=by)
     return [
         (
             s,
@@ -467,10 +469,11 @@ def _list_sentences(parser, trees, sentences, number):
                 "unknown_heads": n_unknown,
                 "expected_errors": errors,
                 "error_rate": rate,
+                "tree_probability": of_tree,
                 "text": " ".join(sentences[s].tree.forms),
             },
         )
-        for s, n_unknown, errors, rate in rows_of(found)
+        for s, n_unknown, errors, rate, of_tree in rows_of(found)
     ]
 
 
@@ -482,4 +485,6 @@ def _place(sentence):
 def _cell(value):
     if value is None:
         return MISSING
-    return f"{value:.4f}" if isinstance(value, float) else printable(value, max_length=None)
+    if isinstance(value, float):
+        return f"{value:.4f}" if abs(value) >= 1e-3 else f"{value:.4g}"  # of a tree it may be tiny
+    return printable(value, max_length=None)

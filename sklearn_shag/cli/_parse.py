@@ -3,17 +3,21 @@
 import os
 import re
 import warnings
+from collections.abc import Callable
 from contextlib import closing
-from itertools import chain, count, islice
+from functools import partial
+from itertools import chain, islice, repeat
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
+import numpy as np
+
 from sklearn_shag.cli._evaluate import require_some
 from sklearn_shag.cli._models import check_output, open_model, verbosity
-from sklearn_shag.encoding import asked_once
+from sklearn_shag.encoding import asked_once, take_sentences
 from sklearn_shag.network import Splitter
-from sklearn_shag.parsing import allow_kept_heads, head_probabilities
+from sklearn_shag.parsing import allow_kept_heads, head_probabilities, kept_relations
 from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
@@ -30,7 +34,7 @@ from sklearn_shag.utils._io import STANDARD, write_text
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
 
-_SENT_ID = re.compile(rb"^# sent_id = \d+$", flags=re.MULTILINE)
+_SENT_ID = re.compile(rb"^(# sent_id = )(\d+)$", flags=re.MULTILINE)
 
 
 class ParsedPiece(NamedTuple):
@@ -49,7 +53,9 @@ class PieceParser(NamedTuple):
     opened: OpenMember
     form: TextFormat | Splitter
     keep_heads: bool
+    unique_relations: list
     confidence: bool
+    several: Callable | None  # lists trees of sentences and what is allowed; None for one of each
     skips: bool  # sentences that are not valid or cannot be parsed; else it ends before them
 
     def __call__(self, piece):
@@ -64,14 +70,14 @@ class PieceParser(NamedTuple):
                 if not self.skips:
                     break
                 result = self._unparsed(text, tree)
-            if result and self.form == HORIZONTAL:
-                result = _name_sentence(piece.path, line, tree) + result
-            texts.append(result)
+            if self.form == HORIZONTAL:
+                result = [_name_sentence(piece.path, line, tree) + text for text in result]
+            texts.append(b"".join(result))
         shown = [(each.category, str(each.message)) for each in warned]
         return ParsedPiece(b"".join(texts), len(texts), errors, shown, piece.n_read)
 
     def _parse_sentences(self, path, sentences):
-        """The text of each parse, or what is wrong."""
+        """The texts of the parses of each, or what is wrong."""
         results = [tree for _, _, tree in sentences]
         places = [k for k, result in enumerate(results) if not isinstance(result, ConlluError)]
         try:
@@ -88,11 +94,52 @@ class PieceParser(NamedTuple):
         transform, parser = self.opened
         # Of what steps before the parser change, tags are written, and symbols are not.
         trees = transform(trees)
+        options = {"keep_heads": self.keep_heads, "unique_relations": self.unique_relations}
+        allowed = None
+        if self.keep_heads:
+            projective = parser._projective or self.several is not None
+            allowed = allow_kept_heads(trees, None, projective)
         with asked_once(parser._list_sources(), trees):
-            parsed = parser.parse(trees, keep_heads=self.keep_heads)
-            if self.confidence:
-                parsed = _add_confidence(parser, trees, parsed, self.keep_heads)
-        return [text.encode() for text in format_trees(parsed)]
+            parsed = parser.parse(trees, **options)
+            answers = [[tree] for tree in parsed]
+            if self.several:
+                answers = self._list_answers(parser, trees, allowed, parsed)
+            if self.confidence or self.several:
+                answers = self._add_confidence(parser, trees, allowed, answers)
+        return [[text.encode() for text in format_trees(of_sentence)] for of_sentence in answers]
+
+    def _list_answers(self, parser, trees, allowed, parsed):
+        """List several trees of each sentence, with the tags and all else of the parsed one."""
+        heads = self.several(parser, trees, allowed)
+        copies = [tree for tree, rows in zip(trees, heads, strict=True) for _ in rows]
+        labels, rows = repeat(None, len(copies)), [row for rows in heads for row in rows]
+        if parser._has_labels:
+            labels = parser.predict_labels(copies, rows, unique_relations=self.unique_relations)
+        if self.keep_heads:
+            labels = map(kept_relations, copies, rows, labels)
+        labels = iter(labels)
+        return [
+            [tree.with_heads(row, next(labels)) for row in rows]
+            for tree, rows in zip(parsed, heads, strict=True)
+        ]
+
+    def _add_confidence(self, parser, trees, allowed, answers):
+        """Add the log probability of each tree, and if asked for, in MISC, that of each arc."""
+        places = np.repeat(np.arange(len(trees)), list(map(len, answers)))
+        heads = [tree.heads for of_sentence in answers for tree in of_sentence]
+        copies = take_sentences(parser._batch(trees, allowed), places)
+        scores = iter(parser._condition(copies, heads).tolist())
+        answers = [
+            [tree._with_comment("score", f"{next(scores):.4f}") for tree in of_sentence]
+            for of_sentence in answers
+        ]
+        if not self.confidence:
+            return answers
+        marginals = parser.predict_marginals(trees, allowed=allowed)
+        return [
+            [_add_probabilities(tree, of_sentence) for tree in its_trees]
+            for its_trees, of_sentence in zip(answers, marginals, strict=True)
+        ]
 
     def _parse_alone(self, path, line, tree):
         try:
@@ -101,10 +148,10 @@ class PieceParser(NamedTuple):
             return ConlluError(path, line, str(error).replace("X[0]", "the sentence", 1))
 
     def _unparsed(self, text, tree):
-        """A sentence that is passed on; of lines that are no sentence nothing is left."""
+        """The text of a sentence that is passed on; of what is no sentence nothing is left."""
         if self.form == CONLLU:
-            return text + CONLLU.boundary
-        return b"" if isinstance(tree, ConlluError) else "".join(format_trees([tree])).encode()
+            return [text + CONLLU.boundary]
+        return [] if isinstance(tree, ConlluError) else ["".join(format_trees([tree])).encode()]
 
 
 def parse(options):
@@ -114,7 +161,7 @@ def parse(options):
     ----------
     options : argparse.Namespace
         With `model`, `context`, `file`, `input`, `output`, `decoder`, `keep_heads`, `confidence`,
-        `on_error`, `max_tokens` and `n_jobs`.
+        `k_best`, `sample`, `seed`, `unique_relations`, `on_error`, `max_tokens` and `n_jobs`.
 
     Raises
     ------
@@ -139,7 +186,12 @@ def parse(options):
         opened.parser.set_params(decoder=options.decoder)
     opened.parser._check_ready()  # what is wrong with options is no fault of a sentence
     skips = options.on_error == "skip"
-    work = PieceParser(opened, form, options.keep_heads, options.confidence, skips)
+    several = None
+    if options.k_best or options.sample:
+        number, seed = options.k_best or options.sample, options.seed
+        several = partial(_best if options.k_best else _drawn, number, seed)
+    groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
+    work = PieceParser(opened, form, options.keep_heads, groups, options.confidence, several, skips)
     pieces = iter_text(files) if options.input == "text" else _read_pieces(files, form)
     sizes = [os.path.getsize(path) for path in files if path != STANDARD]
     n_bytes = sum(sizes) if len(sizes) == len(files) else None
@@ -156,8 +208,8 @@ def parse(options):
                     warn(message, category)
             text = parsed.text
             if options.input == "text":  # pieces are parsed side by side
-                numbers = count(n_sentences + 1)
-                text = _SENT_ID.sub(lambda _, n=numbers: b"# sent_id = %d" % next(n), text)
+                first = n_sentences
+                text = _SENT_ID.sub(lambda m, n=first: m[1] + b"%d" % (n + int(m[2])), text)
             write(text)
             n_sentences += parsed.n_sentences
             n_skipped += len(parsed.errors)
@@ -192,12 +244,14 @@ def _parse_pieces(work, pieces):
     return map_in_processes(work, chain(first, pieces), n_workers)
 
 
-def _add_confidence(parser, trees, parsed, keep_heads):
-    """Put the probability of each arc into MISC, given the heads that were kept."""
-    allowed = allow_kept_heads(trees, None, parser._projective) if keep_heads else None
-    marginals = parser.predict_marginals(trees, allowed=allowed)
-    probabilities = head_probabilities(marginals, [tree.heads for tree in parsed])
-    return [
-        tree.with_misc("Confidence", [f"{probability:.4f}" for probability in of_sentence])
-        for tree, of_sentence in zip(parsed, probabilities, strict=True)
-    ]
+def _add_probabilities(tree, marginals):
+    (probabilities,) = head_probabilities([marginals], [tree.heads])
+    return tree.with_misc("Confidence", [f"{probability:.4f}" for probability in probabilities])
+
+
+def _best(k, seed, parser, trees, allowed):
+    return parser.k_best(trees, k, allowed=allowed, random_state=seed)[0]
+
+
+def _drawn(n_samples, seed, parser, trees, allowed):
+    return parser.sample_trees(trees, n_samples, seed, allowed=allowed)

@@ -283,9 +283,9 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         members = list(zip(weights, choices, found, strict=True))
         return average_choices(getattr(self, names), members)
 
-    def _predict_parts(self, sentences, allowed):
+    def _predict_parts(self, sentences, allowed, groups=None):
         with asked_once(self._list_sources(), sentences):
-            heads, labels, tags = super()._predict_parts(sentences, allowed)
+            heads, labels, tags = super()._predict_parts(sentences, allowed, groups)
             return heads, labels, self._predict_columns(sentences) or tags
 
     def _predict_columns(self, sentences):

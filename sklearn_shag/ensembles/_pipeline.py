@@ -9,7 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag._parser import Parser
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._estimators import find_splitter, open_member
-from sklearn_shag.utils._typing import Allowed, FilePath, FloatArray, ObjectArray
+from sklearn_shag.utils._typing import (
+    Allowed,
+    FilePath,
+    FloatArray,
+    ObjectArray,
+    RandomSeed,
+    UniqueRelations,
+)
 
 
 class ParserPipeline(Pipeline):
@@ -98,7 +105,12 @@ class ParserPipeline(Pipeline):
         return parser, transform(X)
 
     def parse(
-        self, X: Sentences, *, allowed: Allowed | None = None, keep_heads: bool = False
+        self,
+        X: Sentences,
+        *,
+        allowed: Allowed | None = None,
+        keep_heads: bool = False,
+        unique_relations: UniqueRelations = (),
     ) -> list[DependencyTree]:
         """Parse sentences into trees.
 
@@ -110,6 +122,9 @@ class ParserPipeline(Pipeline):
             Which arcs may be used, as for :meth:`SpectralSHAG.predict`.
         keep_heads : bool, default=False
             Whether heads that trees of X have are kept, as by :meth:`SpectralSHAG.parse`.
+        unique_relations : sequence of str or tuple of str, default=()
+            Relations that at most one arc of a head may have, as for
+            :meth:`SpectralSHAG.predict_labels`.
 
         Returns
         -------
@@ -119,7 +134,8 @@ class ParserPipeline(Pipeline):
         if hasattr(X, "__len__") and not len(X):  # no step has anything to do
             return open_member(self).parser.parse(X)
         parser, X = self._open(X)
-        return parser.parse(X, allowed=allowed, keep_heads=keep_heads)
+        options = {"keep_heads": keep_heads, "unique_relations": unique_relations}
+        return parser.parse(X, allowed=allowed, **options)
 
     parse_iter = Parser.parse_iter
 
@@ -216,8 +232,99 @@ class ParserPipeline(Pipeline):
         parser, X = self._open(X)
         return parser.predict_marginals(X, allowed=allowed)
 
-    def predict_labels(
+    def sample_trees(
+        self,
+        X: Sentences,
+        n_samples: int = 1,
+        random_state: RandomSeed = None,
+        *,
+        allowed: Allowed | None = None,
+    ) -> ObjectArray:
+        """Draw trees of sentences, each with its probability given the sentence.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the first step takes them.
+        n_samples : int, default=1
+            How many trees are drawn of each sentence.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws.
+        allowed : None or sequence of length n_sentences, default=None
+            Which arcs may be used, as for :meth:`EMSHAG.sample_trees`.
+
+        Returns
+        -------
+        heads : object ndarray of shape (n_sentences,)
+            ``heads[i]`` is an int ndarray of shape (n_samples, n_tokens_i).
+        """
+        parser, X = self._open(X)
+        return parser.sample_trees(X, n_samples, random_state, allowed=allowed)
+
+    def k_best(
+        self,
+        X: Sentences,
+        k: int,
+        *,
+        allowed: Allowed | None = None,
+        n_samples: int = 1000,
+        random_state: RandomSeed = None,
+    ) -> tuple[ObjectArray, ObjectArray]:
+        """List the most probable trees of sentences, the best first.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the first step takes them.
+        k : int
+            How many trees of each sentence.
+        allowed : None or sequence of length n_sentences, default=None
+            Which arcs may be used, as for :meth:`EMSHAG.k_best`.
+        n_samples : int, default=1000
+            How many trees are drawn, of parsers whose best trees cannot be found exactly.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws.
+
+        Returns
+        -------
+        heads : object ndarray of shape (n_sentences,)
+            ``heads[i]`` is an int ndarray of shape (n_found_i, n_tokens_i).
+        log_probabilities : object ndarray of shape (n_sentences,)
+            ``log_probabilities[i]`` is an ndarray of shape (n_found_i,), falling, in nats.
+        """
+        parser, X = self._open(X)
+        draws = {"n_samples": n_samples, "random_state": random_state}
+        return parser.k_best(X, k, allowed=allowed, **draws)
+
+    def predict_tree_proba(
         self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
+    ) -> FloatArray:
+        """Compute how probable predicted or given trees are as a whole, given their sentences.
+
+        Parameters
+        ----------
+        X : sequence of length n_sentences
+            As the first step takes them.
+        heads : None or sequence of length n_sentences, default=None
+            As for :meth:`SpectralSHAG.predict_tree_proba`; None predicts them.
+        allowed : None or sequence of length n_sentences, default=None
+            Which arcs may be used.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_sentences,)
+            In [0, 1].
+        """
+        parser, X = self._open(X)
+        return parser.predict_tree_proba(X, heads, allowed=allowed)
+
+    def predict_labels(
+        self,
+        X: Sentences,
+        heads: Heads | None = None,
+        *,
+        allowed: Allowed | None = None,
+        unique_relations: UniqueRelations = (),
     ) -> ObjectArray:
         """Label the arcs of predicted or given trees with their relations.
 
@@ -229,6 +336,8 @@ class ParserPipeline(Pipeline):
             As for :meth:`SpectralSHAG.predict_labels`; None predicts them.
         allowed : None or sequence of length n_sentences, default=None
             Which arcs may be used, if heads are predicted.
+        unique_relations : sequence of str or tuple of str, default=()
+            As for :meth:`SpectralSHAG.predict_labels`.
 
         Returns
         -------
@@ -236,7 +345,7 @@ class ParserPipeline(Pipeline):
             ``labels[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object.
         """
         parser, X = self._open(X)
-        return parser.predict_labels(X, heads, allowed=allowed)
+        return parser.predict_labels(X, heads, allowed=allowed, unique_relations=unique_relations)
 
     def predict_label_proba(self, X: Sentences, heads: Heads | None = None) -> ObjectArray:
         """Compute how probable each relation is for the arcs of predicted or given trees.

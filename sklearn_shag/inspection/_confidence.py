@@ -237,6 +237,8 @@ class ArcCalibrationDisplay:
         Tokens by the probability of their predicted head.
     name : None or str, default=None
         What the legend calls the parser.
+    unit : {"heads", "trees"}, default="heads"
+        What is in the bins: heads, or whole trees in place of tokens.
 
     Attributes
     ----------
@@ -273,17 +275,25 @@ class ArcCalibrationDisplay:
     line_: Any
     points_: Any
 
-    def __init__(self, bins: CalibrationBins, name: str | None = None) -> None:
+    def __init__(
+        self,
+        bins: CalibrationBins,
+        name: str | None = None,
+        unit: Literal["heads", "trees"] = "heads",
+    ) -> None:
         self.bins = bins
         self.name = name
+        self.unit = unit
 
     @classmethod
+    @validate_params({**BINNING, "unit": [StrOptions({"heads", "trees"})]})
     def from_estimator(
         cls,
         estimator: BaseEstimator,
         X: Sentences,
         y: Heads | None = None,
         *,
+        unit: Literal["heads", "trees"] = "heads",
         n_bins: int = 10,
         strategy: Literal["uniform", "quantile"] = "uniform",
         name: str | None = None,
@@ -299,10 +309,15 @@ class ArcCalibrationDisplay:
             As for :meth:`~sklearn_shag.BaseSHAG.score`: none that the estimator has learned from.
         y : None or sequence of length n_sentences, default=None
             The true heads, -1 where they are not known; None takes those of the trees in X.
+        unit : {"heads", "trees"}, default="heads"
+            Whether the probabilities of predicted heads are compared with the share of right ones,
+            or those of whole predicted trees, of :meth:`~sklearn_shag.BaseSHAG.predict_tree_proba`,
+            with the share of trees whose known heads are all right.
         n_bins : int, default=10
             As for :func:`expected_calibration_error`.
         strategy : {"uniform", "quantile"}, default="uniform"
-            As for :func:`expected_calibration_error`.
+            As for :func:`expected_calibration_error`. Few trees are probable: with "quantile"
+            no bin of them has next to none.
         name : None or str, default=None
             What the legend calls the parser; None takes the name of its class.
         ax : None or matplotlib axes, default=None
@@ -323,15 +338,20 @@ class ArcCalibrationDisplay:
         transform, parser = open_parser(estimator, "predict_marginals")
         sentences, y = check_trees(X, y)
         sentences = transform(sentences)
-        return cls.from_predictions(
-            y,
-            list(parser.predict_marginals(sentences)),
-            parser.predict(sentences),
-            n_bins=n_bins,
-            strategy=strategy,
-            name=type(parser).__name__ if name is None else name,
-            ax=ax,
-        )
+        name = type(parser).__name__ if name is None else name
+        heads = parser.predict(sentences)
+        if unit == "heads":
+            marginals = list(parser.predict_marginals(sentences))
+            right, probabilities = look_up_confidence(y, marginals, heads)
+        else:
+            known_tokens(np.concatenate(y))  # or that is an error
+            # Of heads that are not known, any is right.
+            found = [np.where(true == UNKNOWN, true, h) for true, h in zip(y, heads, strict=True)]
+            chosen = np.array([true.max() != UNKNOWN for true in y])
+            right = np.array([(h == true).all() for h, true in zip(found, y, strict=True)])[chosen]
+            probabilities = parser.predict_tree_proba(sentences, found)[chosen]
+        bins = fill_bins(right, probabilities, n_bins, strategy)
+        return cls(bins, name, unit).plot(ax=ax)
 
     @classmethod
     @validate_params(BINNING)
@@ -407,7 +427,8 @@ class ArcCalibrationDisplay:
         (self.line_,) = ax.plot(confidences, accuracies, label=label)
         areas = _SMALLEST + _LARGEST * counts / counts.sum()
         self.points_ = ax.scatter(confidences, accuracies, areas, color=self.line_.get_color())
-        ax.set(xlabel="mean probability of predicted heads", ylabel="share of right heads")
+        xlabel = f"mean probability of predicted {self.unit}"
+        ax.set(xlabel=xlabel, ylabel=f"share of right {self.unit}")
         ax.legend(loc="lower right")
         return self
 
@@ -483,6 +504,8 @@ class UncertainSentences(NamedTuple):
         the predicted heads lack to 1.
     error_rates : ndarray of shape (n_listed,)
         The same by unknown head.
+    tree_probabilities : ndarray of shape (n_listed,)
+        How probable the predicted tree is as a whole, given the known heads.
 
     See Also
     --------
@@ -503,6 +526,7 @@ class UncertainSentences(NamedTuple):
     n_unknown: IntArray
     expected_errors: FloatArray
     error_rates: FloatArray
+    tree_probabilities: FloatArray
 
     __str__ = table_text
     _repr_html_ = table_html
@@ -569,7 +593,7 @@ def least_certain_arcs(
            70       2     14          0.279   -0.120      1.491
            14      13      9          0.352   -0.040      1.199
     """
-    sentences, unknown, heads, marginals, probabilities = _predict_rest(estimator, X)
+    sentences, unknown, heads, marginals, probabilities, _ = _predict_rest(estimator, X)
     doubts = [_doubts(*each) for each in zip(marginals, heads, strict=True)]
     columns = (
         np.repeat(sentences, list(map(len, heads))),
@@ -583,9 +607,13 @@ def least_certain_arcs(
     return largest_first(arcs, -arcs.margins, n)
 
 
-@validate_params(_N_ROWS)
+@validate_params({**_N_ROWS, "by": [StrOptions({"errors", "trees"})]})
 def least_certain_sentences(
-    estimator: BaseEstimator, X: Sentences, n: int | None = None
+    estimator: BaseEstimator,
+    X: Sentences,
+    n: int | None = None,
+    *,
+    by: Literal["errors", "trees"] = "errors",
 ) -> UncertainSentences:
     """List the sentences that a parser is least sure of: those to annotate next.
 
@@ -597,12 +625,14 @@ def least_certain_sentences(
         As for :func:`least_certain_arcs`. Sentences whose heads are all known are not listed.
     n : None or int, default=None
         How many to list, at most. None lists all.
+    by : {"errors", "trees"}, default="errors"
+        Sort by the expected share of wrong heads, the largest first, or by the probability of the
+        whole tree, the smallest first.
 
     Returns
     -------
     sentences : UncertainSentences
-        Sorted by the expected share of wrong heads, the largest first; of equal ones the first in
-        X is the first.
+        Sorted; of equal ones the first in X is the first.
 
     Raises
     ------
@@ -633,12 +663,13 @@ def least_certain_sentences(
            47         17            5.772        0.340
             1          7            2.368        0.338
     """
-    sentences, unknown, _, _, probabilities = _predict_rest(estimator, X)
+    sentences, unknown, _, _, probabilities, of_trees = _predict_rest(estimator, X)
     n_unknown = np.array(list(map(np.count_nonzero, unknown)))
     # Heads that are known have the probability 1.
     lacking = np.array([np.sum(1.0 - of_sentence) for of_sentence in probabilities])
     rates = lacking / n_unknown
-    return largest_first(UncertainSentences(sentences, n_unknown, lacking, rates), rates, n)
+    found = UncertainSentences(sentences, n_unknown, lacking, rates, of_trees)
+    return largest_first(found, rates if by == "errors" else -of_trees, n)
 
 
 def _predict_rest(estimator, X):
@@ -651,6 +682,8 @@ def _predict_rest(estimator, X):
     unknown, heads, marginals, probabilities : lists of ndarrays, length n_chosen
         Of each token whether its head is not known, the predicted head, the probabilities of all
         heads, and that of the predicted one.
+    of_trees : ndarray of shape (n_chosen,)
+        How probable each predicted tree is.
     """
     transform, parser = open_parser(estimator, "predict_marginals")
     sentences, _ = check_sentences(X)
@@ -678,7 +711,8 @@ def _predict_rest(estimator, X):
     heads = list(parser.predict(part, allowed=allowed))
     marginals = list(parser.predict_marginals(part, allowed=allowed))
     unknown = [of_sentence == UNKNOWN for of_sentence in known]
-    return chosen, unknown, heads, marginals, head_probabilities(marginals, heads)
+    of_trees = parser.predict_tree_proba(part, heads, allowed=allowed)
+    return chosen, unknown, heads, marginals, head_probabilities(marginals, heads), of_trees
 
 
 def _doubts(marginals, heads):

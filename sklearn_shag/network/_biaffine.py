@@ -350,11 +350,11 @@ class BiaffineParser(TagLearner, ArcParser):
     def _predict_columns(self, X):
         return (self._own_tagger() or super())._predict_columns(X)
 
-    def _predict_parts(self, sentences, allowed):
+    def _predict_parts(self, sentences, allowed, groups=None):
         if self.tagger_ is None:
-            return super()._predict_parts(sentences, allowed)
+            return super()._predict_parts(sentences, allowed, groups)
         with asked_once(self._list_sources() if self.embeddings_ else [], sentences):
-            heads, labels, _ = super()._predict_parts(sentences, allowed)
+            heads, labels, _ = super()._predict_parts(sentences, allowed, groups)
             return heads, labels, self._predict_columns(sentences)
 
     def _score_labels(self, batch, heads, reading=None):

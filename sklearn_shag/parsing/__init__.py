@@ -24,6 +24,7 @@ from sklearn_shag.parsing._parse import (
     decode,
     find_impossible,
     head_probabilities,
+    keep_apart,
     list_corrected,
     list_derivations,
     list_heads,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from sklearn_shag.encoding import Batch, arc_begins, places_of, places_of_heads, take_sentences
 from sklearn_shag.parsing._chart import ROUTES, run_charts
@@ -31,6 +32,8 @@ from sklearn_shag.utils._kernel import kernel, table_kernel
 
 # Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
 SMALLEST_MARGINAL = 1e-12
+# The logarithm of the probability of what has none, where something has to be chosen.
+LARGEST_COST = -1e6
 WITHOUT_MASS = ROUTES.index("none")
 
 
@@ -248,12 +251,55 @@ def list_heads(batch, _, heads):
     return list(map(heads.__getitem__, map(slice, ends, ends[1:])))
 
 
-def list_parts(batch, scored, heads):
-    """List heads, codes of labels and codes of tags of each sentence; None if not known."""
-    parts = [heads, scored.label and scored.label(heads), scored.tags and scored.tags()]
+def list_parts(batch, scored, heads, groups=None):
+    """List heads, codes of labels and codes of tags of each sentence; None if not known.
+
+    `groups` are those of :func:`keep_apart`, if labels are to be.
+    """
+    labels = scored.label and scored.label(heads)
+    if labels is not None and groups is not None:
+        keep_apart(batch.indptr, heads, labels, scored.label_proba(heads), groups)
+    parts = [heads, labels, scored.tags and scored.tags()]
     nothing = [None] * (batch.indptr.size - 1)
     lists = (nothing if part is None else list_heads(batch, None, part) for part in parts)
     return list(zip(*lists, strict=True))
+
+
+def keep_apart(indptr, heads, labels, probabilities, groups):
+    """See that among the arcs of one head at most one has a label of each group.
+
+    Parameters
+    ----------
+    indptr : int ndarray of shape (n_sentences + 1,)
+    heads : int ndarray of shape (n_tokens,)
+    labels : int ndarray of shape (n_tokens,)
+        Changed where several arcs of a head compete, to the most probable ones that do not.
+    probabilities : ndarray of shape (n_tokens, n_labels)
+    groups : int ndarray of shape (n_labels,)
+        -1 for labels that any number of arcs may have, which there must be some of.
+    """
+    of_sentence = np.repeat(indptr[:-1], np.diff(indptr))
+    places = np.where(heads > 0, of_sentence + heads, -1 - of_sentence)  # the root has one arc
+    grouped = groups[labels] >= 0
+    pairs = np.stack([places, groups[labels]])[:, grouped]
+    (competed_for, _), counts = np.unique(pairs, axis=1, return_counts=True)
+    for place in np.unique(competed_for[counts > 1]):
+        tokens = np.flatnonzero(places == place)
+        labels[tokens] = _assign(log_of(probabilities[tokens]), groups)
+
+
+def _assign(logs, groups):
+    """Find the labels with the largest sum of logarithms of which no two are of one group."""
+    n_arcs = len(logs)
+    logs = np.maximum(logs, LARGEST_COST)
+    columns = [np.flatnonzero(groups == group) for group in range(-1, groups.max() + 1)]
+    best = np.stack([of_group[logs[:, of_group].argmax(axis=1)] for of_group in columns], axis=1)
+    gains = np.take_along_axis(logs, best, axis=1)
+    # A column for each group, and for each arc one of its own, for a label of none.
+    free = np.where(np.eye(n_arcs, dtype=bool), gains[:, :1], -np.inf)
+    _, chosen = linear_sum_assignment(np.hstack([gains[:, 1:], free]), maximize=True)
+    chosen = np.where(chosen < len(columns) - 1, chosen + 1, 0)
+    return best[np.arange(n_arcs), chosen]
 
 
 def list_marginals(batch, _, marginals):

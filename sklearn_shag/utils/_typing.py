@@ -23,3 +23,4 @@ IntArrayLike: TypeAlias = Sequence[int] | NDArray[np.integer[Any]]
 Allowed: TypeAlias = Sequence[BoolArray | None]
 FilePath: TypeAlias = str | os.PathLike[str]
 RandomSeed: TypeAlias = int | np.random.RandomState | None
+UniqueRelations: TypeAlias = Sequence[str | tuple[str, ...]]

@@ -1,0 +1,359 @@
+"""Several answers: trees that are drawn, the k best, how probable trees are, relations that fit."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
+from sklearn.base import clone
+
+from sklearn_shag import (
+    AveragedSHAG,
+    CRFParser,
+    DeterministicSHAG,
+    SpectralSHAG,
+    make_parser_pipeline,
+)
+from sklearn_shag.inspection import ArcCalibrationDisplay
+from sklearn_shag.operators import Operators
+from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
+from tests import oracles
+from tests.estimators import ESTIMATORS
+from tests.loops import over
+
+# One of each kind that has a distribution over trees.
+KINDS = ["first", "sibling", "EM from random", "refined", "product", "deterministic product"]
+KINDS += ["conditional", "CRF", "network", "lexicalized", "average of both"]
+N_TRAINING = 130
+EXACT = {"first", "sibling", "deterministic product", "CRF", "network", "lexicalized"}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def parser(request, english):
+    if request.param == "average of both":
+        members = [("CRF", ESTIMATORS["CRF"]), ("EM", ESTIMATORS["EM from moments"])]
+        estimator = AveragedSHAG(members, weights=[1, 2], calibrate=False)
+    else:
+        estimator = clone(ESTIMATORS[request.param])
+    fitted = estimator.fit(english[:N_TRAINING])
+    fitted.kind = request.param
+    return fitted
+
+
+@pytest.fixture(scope="module")
+def short(parser, english):
+    """Sentences of up to five tokens that the parser has mass for: it has learned from some."""
+    trees = [tree for tree in english[:N_TRAINING] if len(tree) <= 5]
+    columns = ("lemmas", "upos", "xpos", "feats", "symbols")
+    for n in (1, 2):
+        first = {name: getattr(trees[0], name)[:n] for name in columns}
+        trees.append(DependencyTree(trees[0].forms[:n], **first))
+    lengths, members = {}, parser.estimators_ if parser.kind.startswith("average") else [parser]
+    for tree in trees:
+        anything = [np.full(len(tree), -1)]
+        if all(member.predict_tree_proba([tree], anything)[0] > 0 for member in members):
+            lengths[len(tree)] = tree
+    assert {4, 5} <= set(lengths)
+    return [lengths[n] for n in sorted(lengths)]
+
+
+@pytest.fixture(scope="module")
+def crf(english):
+    return CRFParser(["upos"], random_state=0, calibrate=False).fit(english[:200])
+
+
+def enumerate_trees(parser, sentence, allowed=None):
+    """All projective trees of a sentence, or those with allowed arcs, and their probabilities."""
+    trees = oracles.projective_trees(len(sentence))
+    if allowed is not None:
+        rows = range(len(sentence))
+        trees = [tree for tree in trees if allowed[rows, tree].all()]
+    logs = parser.conditional_log_likelihood([sentence] * len(trees), trees)
+    probabilities = np.exp(logs)
+    if allowed is None:
+        assert_allclose(probabilities.sum(), 1, rtol=1e-9)
+    return trees, probabilities / probabilities.sum()
+
+
+def chi_square(samples, trees, probabilities):
+    """The p-value of how often each tree was drawn; cells of less than ten are put together."""
+    found, counts = np.unique(samples, axis=0, return_counts=True)
+    numbers = {tree: place for place, tree in enumerate(trees)}
+    observed = np.zeros(len(trees))
+    observed[[numbers[tuple(tree)] for tree in found.tolist()]] = counts
+    expected = probabilities * len(samples)
+    rare = expected < 10
+    if rare.any():
+        observed = np.append(observed[~rare], observed[rare].sum())
+        expected = np.append(expected[~rare], expected[rare].sum())
+        observed, expected = observed[expected > 1e-9], expected[expected > 1e-9]
+    statistic = ((observed - expected) ** 2 / expected).sum()
+    return chi2.sf(statistic, max(len(expected) - 1, 1))
+
+
+def test_samples_have_the_frequencies_of_enumeration(parser, short):
+    samples = parser.sample_trees(short, 200_000, random_state=0)
+    for sentence, drawn in zip(short, samples, strict=True):
+        assert drawn.shape == (200_000, len(sentence))
+        assert chi_square(drawn, *enumerate_trees(parser, sentence)) > 1e-4
+
+
+def test_samples_of_allowed_arcs_have_the_frequencies_of_what_is_left(parser, short):
+    sentences = short[-2:]
+    heads = [parser.k_best([tree], 3, random_state=0)[0][0][-1] for tree in sentences]
+    allowed = allowed_arcs([np.where(np.arange(len(tree)) % 2, -1, tree) for tree in heads])
+    samples = parser.sample_trees(sentences, 20_000, random_state=1, allowed=allowed)
+    for sentence, drawn, arcs in zip(sentences, samples, allowed, strict=True):
+        if parser.kind == "average of both":  # a mean of members, each given what is known
+            assert arcs[np.arange(len(sentence)), drawn].all()
+        else:
+            assert chi_square(drawn, *enumerate_trees(parser, sentence, arcs)) > 1e-4
+
+
+def test_samples_of_real_sentences_have_the_marginals_of_the_chart(parser, english):
+    text = [tree for tree in english[:N_TRAINING] if 15 < len(tree) < 25][:2]
+    if hasattr(parser, "temperatures_"):  # corrected marginals are those of no distribution
+        parser.temperatures_, parser.uniform_shares_ = np.ones(2), np.zeros(2)
+    samples = parser.sample_trees(text, 5000, random_state=0)
+    for marginals, drawn in zip(parser.predict_marginals(text), samples, strict=True):
+        shares = np.stack([(drawn == h).mean(axis=0) for h in range(len(marginals) + 1)], axis=1)
+        deviations = np.sqrt(np.maximum(marginals * (1 - marginals), 1e-3) / 5000)
+        assert (np.abs(shares - marginals) < 5 * deviations).all()
+
+
+def test_the_same_seed_draws_the_same_whatever_the_workers(english):
+    text = english[300:340]
+    model = clone(ESTIMATORS["EM from moments"]).fit(english[:60])
+    samples = model.sample_trees(text, 5, random_state=7)
+    model.set_params(n_jobs=2)
+    for one, other in zip(samples, model.sample_trees(text, 5, random_state=7), strict=True):
+        assert_array_equal(one, other)
+    others = model.sample_trees(text, 5, random_state=8)
+    assert any((one != other).any() for one, other in zip(samples, others, strict=True))
+
+
+def test_signed_grammars_are_refused_and_em_is_named(english):
+    model = SpectralSHAG(3).fit(english[:60])
+    for draw in (model.sample_trees, lambda text: model.k_best(text, 2)):
+        with pytest.raises(ValueError, match=r"SpectralSHAG learns.*EMSHAG"):
+            draw(english[:1])
+
+
+def test_sentences_without_mass_are_drawn_from_the_fallback_and_that_is_said(english):
+    model = DeterministicSHAG(smoothing=1).fit(english[:60])
+    text = [list(english[0].symbols[:4])]
+    model.operators_ = Operators(*(part * 0.0 for part in model.operators_))
+    with pytest.warns(UserWarning, match="1 of 1 sentences are drawn from the grammar"):
+        samples = model.sample_trees(text, 20_000, random_state=0)[0]
+    fallback = clone(model).fit(english[:60])
+    fallback.operators_ = fallback.fallback_operators_
+    assert chi_square(samples, *enumerate_trees(fallback, text[0])) > 1e-4
+    heads, logs = model.k_best(text, 3)
+    expected, expected_logs = fallback.k_best(text, 3)
+    assert_array_equal(heads[0], expected[0])
+    assert_allclose(logs[0], expected_logs[0])
+    model.fallback_operators_ = model.operators_  # nor has that any mass
+    with pytest.warns(UserWarning, match="or from all alike"):
+        samples = model.sample_trees(text, 20_000, random_state=0)[0]
+    assert chi_square(samples, oracles.projective_trees(4), np.full(30, 1 / 30)) > 1e-4
+    assert_allclose(model.k_best(text, 100)[1][0], np.full(30, -np.log(30)))
+
+
+@over("scale", [1e-60, 1e60])
+def test_values_far_from_one_are_scaled(scale, english):
+    model = DeterministicSHAG(smoothing=1).fit(english[:60])
+    text = [tree for tree in english[300:] if len(tree) > 20][:1]
+    expected = model.sample_trees(text, 50, random_state=0)[0]
+    alpha_1, alpha_inf, A = model.operators_
+    model.operators_ = Operators(alpha_1, alpha_inf, A * scale)
+    assert_array_equal(model.sample_trees(text, 50, random_state=0)[0], expected)
+
+
+def test_the_k_best_are_those_of_sorted_enumeration(parser, short):
+    for k in (1, 2, 7, 1000):
+        all_heads, all_logs = parser.k_best(short, k, n_samples=20_000, random_state=0)
+        for sentence, heads, logs in zip(short, all_heads, all_logs, strict=True):
+            trees, probabilities = enumerate_trees(parser, sentence)
+            possible = np.sort(probabilities[probabilities > 0])[::-1]
+            assert (np.diff(logs) <= 0).all()
+            rows = list(map(tuple, heads.tolist()))
+            assert len(set(rows)) == len(rows) <= k
+            found = probabilities[[trees.index(row) for row in rows]]
+            assert_allclose(np.exp(logs), found, rtol=1e-9)
+            n_certain = np.count_nonzero(possible > 1e-3)  # of samples the others may be missing
+            n = min(k, possible.size if parser.kind in EXACT else n_certain)
+            assert_allclose(np.exp(logs[:n]), possible[:n], rtol=1e-9)
+            assert len(rows) == n or parser.kind not in EXACT
+
+
+def test_the_best_is_the_viterbi_tree(parser, english):
+    if parser.kind not in EXACT:
+        pytest.skip("hidden states have no exact best tree")
+    text, decoder = english[:10], parser.decoder
+    heads, logs = parser.k_best(text, 1)
+    parser.decoder = "viterbi"
+    try:
+        expected = parser.predict(text)
+    finally:
+        parser.decoder = decoder
+    for (best,), tree in zip(heads, expected, strict=True):
+        assert_array_equal(best, tree)
+    assert_allclose(np.exp(np.concatenate(logs)), parser.predict_tree_proba(text, expected))
+
+
+def test_k_best_of_long_sentences_are_different_trees_with_their_probabilities(crf, english):
+    text = sorted(english, key=len)[-3:]
+    for sentence, heads, logs in zip(text, *crf.k_best(text, 200), strict=True):
+        assert heads.shape == (200, len(sentence))
+        assert len(np.unique(heads, axis=0)) == 200
+        assert all(oracles.is_tree(row) for row in heads.tolist())
+        assert (np.diff(logs) <= 0).all()
+        expected = crf.conditional_log_likelihood([sentence] * 200, list(heads))
+        assert_allclose(logs, expected, rtol=1e-9)
+        # None of those that were drawn is better than the last, but those that are listed.
+        listed = set(map(tuple, heads.tolist()))
+        drawn = np.unique(crf.sample_trees([sentence], 500, random_state=0)[0], axis=0)
+        others = [row for row in drawn if tuple(row.tolist()) not in listed]
+        its_logs = crf.conditional_log_likelihood([sentence] * len(others), others)
+        assert max(its_logs) <= logs[-1] + 1e-9
+
+
+def test_fewer_trees_than_k_are_all_of_them(crf, english):
+    text = [next(tree for tree in english if len(tree) == 4)]
+    allowed = allowed_arcs([[-1, 0, -1, -1]])
+    heads, _ = crf.k_best(text, 500, allowed=allowed)
+    expected = [tree for tree in oracles.projective_trees(4) if tree[1] == 0]
+    assert sorted(map(tuple, heads[0].tolist())) == sorted(expected)
+
+
+def test_arguments(crf, english):
+    text = [next(tree for tree in english if len(tree) == 4)]
+    for method in (lambda n: crf.sample_trees(text, n), lambda n: crf.k_best(text, n)):
+        with pytest.raises(ValueError, match="== 0, must be >= 1"):
+            method(0)
+        with pytest.raises(TypeError, match="must be an instance of int"):
+            method(1.5)
+    with pytest.raises(ValueError, match="n_samples == 0"):
+        crf.k_best(text, 1, n_samples=0)
+    crossing = allowed_arcs([[3, 4, 0, 3]])
+    model = clone(crf).set_params(decoder="mst").fit(english[:60])
+    assert_array_equal(model.predict(text, allowed=crossing)[0], [3, 4, 0, 3])
+    for method in (model.sample_trees, model.k_best):
+        with pytest.raises(ValueError, match=r"X\[0\] has no projective tree with one root"):
+            method(text, 1, allowed=crossing)
+
+
+def test_probabilities_of_trees(parser, short, english):
+    sentence = short[-1]
+    trees, probabilities = enumerate_trees(parser, sentence)
+    assert_allclose(parser.predict_tree_proba([sentence] * len(trees), trees), probabilities)
+    text = english[:5]
+    heads = parser.predict(text)
+    assert_array_equal(parser.predict_tree_proba(text), parser.predict_tree_proba(text, heads))
+    logs = parser.conditional_log_likelihood(text, heads)
+    assert_allclose(parser.predict_tree_proba(text, heads), np.exp(logs))
+
+
+def test_probabilities_of_trees_among_those_that_are_allowed(crf, english):
+    sentence = next(tree for tree in english if len(tree) == 4)
+    known = [-1, 0, -1, -1]
+    (allowed,) = allowed_arcs([known])
+    trees, probabilities = enumerate_trees(crf, sentence, allowed)
+    copies = [sentence] * len(trees)
+    found = crf.predict_tree_proba(copies, trees, allowed=[allowed] * len(trees))
+    assert_allclose(found, probabilities)
+    assert_allclose(found.sum(), 1)
+    share = crf.predict_tree_proba(copies[:1], [known])
+    assert_allclose(crf.predict_tree_proba(copies, trees), probabilities * share)
+
+
+def test_a_pipeline_has_several_answers(english):
+    model = make_parser_pipeline(TokenFeature("upos"), DeterministicSHAG(smoothing=1))
+    model.fit(english[:60])
+    text = TokenFeature("upos").fit_transform(english[300:303])
+    parser = model[-1]
+    for one, other in zip(model.k_best(english[300:303], 3), parser.k_best(text, 3), strict=True):
+        assert all(map(np.array_equal, one, other))
+    drawn = model.sample_trees(english[300:303], 3, random_state=0)
+    assert all(map(np.array_equal, drawn, parser.sample_trees(text, 3, random_state=0)))
+    probabilities = model.predict_tree_proba(english[300:303])
+    assert_array_equal(probabilities, parser.predict_tree_proba(text))
+
+
+class TestUniqueRelations:
+    GROUPS = (("nsubj", "csubj"), "obj")
+
+    def count(self, trees):
+        """The largest number of relations of one group at one head."""
+        counts = [
+            sum(relation.partition(":")[0] in group for relation in relations)
+            for tree in trees
+            for head in set(tree.heads.tolist())
+            for relations in [np.array(tree.deprels, dtype=object)[tree.heads == head]]
+            for group in (("nsubj", "csubj"), ("obj",))
+        ]
+        return max(counts)
+
+    @pytest.mark.parametrize("kind", ["CRF", "first"])
+    def test_are_at_most_one_of_each_head(self, kind, english):
+        model = clone(ESTIMATORS[kind]).fit(english[:150])
+        free = model.parse(english[300:])
+        apart = model.parse(english[300:], unique_relations=self.GROUPS)
+        assert self.count(free) > 1 == self.count(apart)
+        for one, other in zip(free, apart, strict=True):
+            assert_array_equal(one.heads, other.heads)
+            if self.count([one]) <= 1:
+                assert one.deprels == other.deprels
+        heads = [tree.heads for tree in apart]
+        labels = model.predict_labels(english[300:], heads, unique_relations=self.GROUPS)
+        assert [tuple(row) for row in labels] == [tree.deprels for tree in apart]
+
+    def test_are_the_most_probable_that_fit(self, crf, english):
+        """By enumeration of all labels of the arcs of a head."""
+        text = english[300:330]
+        trees = crf.parse(text, unique_relations=self.GROUPS)
+        free = crf.parse(text)
+        probabilities = crf.predict_label_proba(text, [tree.heads for tree in trees])
+        probabilities = [np.maximum(rows, 1e-300) for rows in probabilities]
+        names = crf.labels_.tolist()
+        checked = 0
+        for tree, other, rows in zip(trees, free, probabilities, strict=True):
+            for head in set(tree.heads.tolist()):
+                tokens = np.flatnonzero(tree.heads == head)
+                if len(tokens) > 3 or all(tree.deprels[m] == other.deprels[m] for m in tokens):
+                    continue
+                found = sum(np.log(rows[m, names.index(tree.deprels[m])]) for m in tokens)
+                assert_allclose(found, self.best(rows[tokens], names), rtol=1e-9)
+                checked += 1
+        assert checked
+
+    def best(self, rows, names):
+        bases = [name.partition(":")[0] for name in names]
+        numbers = [0 if base in ("nsubj", "csubj") else 1 if base == "obj" else 2 for base in bases]
+        numbers, best = np.array(numbers), -np.inf
+        for labels in np.ndindex(*[len(names)] * len(rows)):
+            if max(np.bincount(numbers[list(labels)], minlength=3)[:2]) <= 1:
+                best = max(best, sum(np.log(rows[m, label]) for m, label in enumerate(labels)))
+        return best
+
+    def test_that_are_no_list_or_all_are_refused(self, crf, english):
+        with pytest.raises(TypeError, match="must be a list, got the text 'nsubj'"):
+            crf.parse(english[:1], unique_relations="nsubj")
+        with pytest.raises(TypeError, match="holds 3, which names no relations"):
+            crf.parse(english[:1], unique_relations=[3])
+        bases = sorted({label.partition(":")[0] for label in crf.labels_})
+        with pytest.raises(ValueError, match="holds all relations that this parser knows"):
+            crf.predict_labels(english[:1], unique_relations=[tuple(bases)])
+
+
+def test_reliability_of_whole_trees(crf, english):
+    pytest.importorskip("matplotlib").use("agg")
+    text = [tree for tree in english[200:] if len(tree) < 15]
+    display = ArcCalibrationDisplay.from_estimator(crf, text, unit="trees", n_bins=3)
+    heads = crf.predict(text)
+    right = [np.array_equal(tree.heads, found) for tree, found in zip(text, heads, strict=True)]
+    assert_allclose(
+        np.average(display.bins.accuracies, weights=display.bins.counts), np.mean(right)
+    )
+    expected = crf.predict_tree_proba(text, heads).mean()
+    assert_allclose(np.average(display.bins.confidences, weights=display.bins.counts), expected)
+    assert display.ax_.get_ylabel() == "share of right trees"
