@@ -1,4 +1,4 @@
-"""What several answers are worth: oracle scores, relations that fit together, honest trees.
+"""What several answers are worth: oracle scores, relations that fit, honest trees.
 
 Usage: python benchmarks/answers.py [--treebanks NAME...] [--output RESULTS.json]
 
@@ -6,7 +6,7 @@ A CRFParser and a BiaffineParser learn from all gold columns, and an EMSHAG with
 UPOS, with the seed 0. All else is on the development sets, in percent, punctuation included:
 
 - oracle: UAS / LAS of the best of so many trees, for each sentence the one that scores most: of the
-  k best, by EMSHAG of 1,000 draws, and of as many drawn ones. Relations are predicted for each tree.
+  k best, by EMSHAG of 1,000 draws, and of as many that are drawn. Relations are those predicted.
 - unique: LAS without and with `unique_relations`, and how many words get another relation.
 - trees: how probable predicted trees are on average, how many are right as a whole, and the
   expected calibration error of whole trees over ten bins.

@@ -15,7 +15,12 @@ from sklearn_shag import (
 )
 from sklearn_shag.inspection import ArcCalibrationDisplay
 from sklearn_shag.operators import Operators
-from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
+from sklearn_shag.parsing import keep_apart
+from sklearn_shag.treebank import (
+    DependencyTree,
+    TokenFeature,
+    allowed_arcs,
+)
 from tests import oracles
 from tests.estimators import ESTIMATORS
 from tests.loops import over
@@ -129,6 +134,20 @@ def test_the_same_seed_draws_the_same_whatever_the_workers(english):
         assert_array_equal(one, other)
     others = model.sample_trees(text, 5, random_state=8)
     assert any((one != other).any() for one, other in zip(samples, others, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
+def test_refinements_are_drawn_along_where_grammars_back_off(english):
+    """Heads with modifiers that they were never seen with, and symbols that nobody knows."""
+    model = clone(ESTIMATORS["refined"]).set_params(mixing=0.0).fit(english[:N_TRAINING])
+    first = [tree.symbols for tree in english[:N_TRAINING]]
+    seen = {(a, b) for symbols in first for a in symbols for b in symbols}
+    known = sorted({symbol for symbols in first for symbol in symbols})
+    pair = next((a, b) for a in known for b in known if (a, b) not in seen)
+    text = [[*pair, "VERB", "?!?"], ["?!?", "NOUN", "VERB", *pair]]
+    samples = model.sample_trees(text, 50_000, random_state=0)
+    for sentence, drawn in zip(text, samples, strict=True):
+        assert chi_square(drawn, *enumerate_trees(model, sentence)) > 1e-4
 
 
 def test_signed_grammars_are_refused_and_em_is_named(english):
@@ -325,6 +344,20 @@ class TestUniqueRelations:
                 assert_allclose(found, self.best(rows[tokens], names), rtol=1e-9)
                 checked += 1
         assert checked
+
+    @over("seed", range(20))
+    def test_assignments_are_the_best_of_all(self, seed):
+        rng = np.random.default_rng(seed)
+        names = ["nsubj", "nsubj:pass", "obj", "obl", "det"]
+        groups = np.array([0, 0, 1, -1, -1])
+        indptr = np.array([0, 1, 4])
+        heads, rows = np.array([0, 0, 1, 1]), rng.dirichlet(np.full(5, 0.3), 4)
+        labels = rows.argmax(axis=1)
+        keep_apart(indptr, heads, labels, rows, groups)
+        assert labels[0] == rows[0].argmax()
+        for tokens in ([1], [2, 3]):
+            found = np.log(rows[tokens, labels[tokens]]).sum()
+            assert_allclose(found, self.best(rows[tokens], names), rtol=1e-9)
 
     def best(self, rows, names):
         bases = [name.partition(":")[0] for name in names]

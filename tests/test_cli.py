@@ -50,6 +50,7 @@ from sklearn_shag.treebank import (
     DependencyTree,
     TokenFeature,
     allowed_arcs,
+    format_trees,
     iter_pieces,
     read_conllu,
     read_horizontal,
@@ -572,8 +573,12 @@ class TestParse:
             for token, head in enumerate(found)
         ]
         assert len(set(expected)) > 50
+        scores = [float(score) for score in re.findall(r"^# score = (.*)$", out, re.MULTILINE)]
+        probabilities = parser.predict_tree_proba(partial, heads, allowed=allowed)
+        np.testing.assert_allclose(np.exp(scores), probabilities, atol=1e-4)
         added, n_others = iter(expected), 0
-        for line, before in zip(out.splitlines(), plain.splitlines(), strict=True):
+        without_scores = [line for line in out.splitlines() if not line.startswith("# score")]
+        for line, before in zip(without_scores, plain.splitlines(), strict=True):
             if not re.match(r"\d+\t", line):
                 assert line == before
                 continue
@@ -606,6 +611,54 @@ class TestParse:
         np.testing.assert_allclose(
             np.array(printed, dtype=float), np.concatenate(expected), rtol=0, atol=5.1e-5
         )
+
+    @pytest.mark.parametrize("options", [[], ["--keep-heads"]], ids=str)
+    @pytest.mark.parametrize("several", ["--k-best", "--sample"])
+    def test_several_trees(self, run, train, test, tmp_path, several, options):
+        """Each is written whole, with the relations and all else of its own, and its score."""
+        trees = [tree for tree in read_conllu(test) if tree.is_projective][:20]
+        partial = [tree.with_heads([-1, *tree.heads[1:]], tree.deprels) for tree in trees]
+        write_conllu(partial, tmp_path / "in.conllu")
+        run("train", train, "-o", tmp_path / "crf.npz", "--model", "crf", "--columns", "upos")
+        options = [*options, "--unique-relations", "nsubj+csubj,obj"]
+        out = run(
+            *("parse", tmp_path / "crf.npz", tmp_path / "in.conllu"),
+            *(several, "3", "--seed", "5", "--confidence", *options),
+        )
+        model = load_model(tmp_path / "crf.npz")
+        allowed = allowed_arcs(partial) if "--keep-heads" in options else None
+        if several == "--k-best":
+            heads, _ = model.k_best(partial, 3, allowed=allowed)
+        else:
+            heads = model.sample_trees(partial, 3, 5, allowed=allowed)
+        found = iter(read_conllu(io.StringIO(out)))
+        marginals = model.predict_marginals(partial, allowed=allowed)
+        for tree, rows, of_sentence in zip(partial, heads, marginals, strict=True):
+            for row in rows:
+                answer = next(found)
+                assert answer.heads.tolist() == row.tolist()
+                assert answer.forms == tree.forms
+                assert answer.sent_id == tree.sent_id
+                (score,) = [c for c in answer.comments if c.startswith("# score = ")]
+                expected = model.predict_tree_proba(
+                    [tree], [row], allowed=None if allowed is None else allowed_arcs([tree])
+                )
+                assert abs(np.exp(float(score.split()[-1])) - expected[0]) < 1e-4
+                relations = model.predict_labels(
+                    [tree], [row], unique_relations=[("nsubj", "csubj"), "obj"]
+                )[0]
+                if "--keep-heads" in options:
+                    relations[1:] = tree.deprels[1:]
+                assert list(answer.deprels) == list(relations)
+                confidence = of_sentence[np.arange(len(tree)), row]
+                written = re.findall(r"Confidence=(\S+)", "".join(format_trees([answer])))
+                np.testing.assert_allclose(np.array(written, dtype=float), confidence, atol=1e-4)
+        assert next(found, None) is None
+
+    def test_several_trees_of_signed_grammars_are_refused(self, run, fail, train, test, tmp_path):
+        run("train", train, "-o", tmp_path / "spectral.npz", "--model", "spectral")
+        err = fail("parse", tmp_path / "spectral.npz", test, "--sample", "3")
+        assert "negative values, such as SpectralSHAG learns" in err
 
     def test_heads_that_cannot_be_kept(self, fail, model, tmp_path):
         tree = DependencyTree(["a", "b", "c", "d"], [3, 4, 0, 3], upos=["NOUN"] * 4)
@@ -695,13 +748,22 @@ class TestSuggest:
         out = run("suggest", model, partial, "--by", "sentences", "-n", "4")
         header, *rows = [line.split("\t") for line in out.splitlines()]
         assert " ".join(header) == (
-            "file sentence sent_id unknown_heads expected_errors error_rate text"
+            "file sentence sent_id unknown_heads expected_errors error_rate tree_probability text"
         )
-        for row, s, n_unknown, errors, rate in zip(rows, *expected, strict=True):
+        for row, s, n_unknown, errors, rate, of_tree in zip(rows, *expected, strict=True):
             assert row[:2] == [partial, str(s + 1)]
             assert row[3:] == [
-                *(str(n_unknown), f"{errors:.4f}", f"{rate:.4f}", " ".join(trees[s].forms))
+                *(str(n_unknown), f"{errors:.4f}", f"{rate:.4f}"),
+                f"{of_tree:.4f}" if of_tree >= 5e-5 else f"{of_tree:.2g}",
+                " ".join(trees[s].forms),
             ]
+
+    def test_whole_trees(self, run, model, partial):
+        trees = read_conllu(partial)
+        expected = least_certain_sentences(load_model(model)[-1], trees, 4, by="trees")
+        out = run("suggest", model, partial, "--by", "trees", "-n", "4")
+        found = [int(line.split("\t")[1]) - 1 for line in out.splitlines()[1:]]
+        assert found == expected.sentences.tolist()
 
     @pytest.mark.parametrize("by", ["arcs", "sentences"])
     def test_json(self, run, model, partial, by):
@@ -710,7 +772,14 @@ class TestSuggest:
         table = run("suggest", model, partial, "--by", by).splitlines()
         assert list(printed["suggestions"][0]) == table[0].split("\t")
         for row, line in zip(printed["suggestions"], table[1:], strict=True):
-            cells = [f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()]
+            cells = [
+                str(v)
+                if not isinstance(v, float)
+                else f"{v:.2g}"
+                if 0 < abs(v) < 5e-5
+                else f"{v:.4f}"
+                for v in row.values()
+            ]
             assert "\t".join(cells).replace("\tNone", "\t_") == line
 
     def test_sentences_to_be_annotated(self, run, fail, model, partial, tmp_path):

@@ -371,7 +371,7 @@ def test_training_files_that_lack_heads_are_counted(folder, english, capsys, nam
     assert f"error: {path}: 2 of 30 sentences have {name}" in capsys.readouterr().err
 
 
-@over("by", ["arcs", "sentences"])
+@over("by", ["arcs", "sentences", "trees"])
 def test_suggestions_of_chunks_are_those_of_the_whole(folder, english, capsys, monkeypatch, by):
     partial = list(english[:60])
     for k in [0, *range(31, 60)]:  # among chunks without anything to annotate

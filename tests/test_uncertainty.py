@@ -74,6 +74,11 @@ def test_sentences_against_a_loop(parser, text):
     assert_array_equal(found.n_unknown, [len(lacking[s]) for s in order])
     assert_allclose(found.expected_errors, [sum(lacking[s]) for s in order], rtol=1e-12)
     assert_allclose(found.error_rates, [np.mean(lacking[s]) for s in order], rtol=1e-12)
+    allowed = allowed_arcs([np.full(len(t), -1) if t.heads is None else t.heads for t in text])
+    probabilities = parser.predict_tree_proba(text, allowed=allowed)
+    assert_array_equal(found.tree_probabilities, probabilities[order])
+    by_trees = least_certain_sentences(parser, text, by="trees").tree_probabilities
+    assert_array_equal(by_trees, np.sort(probabilities[order]))
     for column, whole in zip(least_certain_sentences(parser, text, n=3), found, strict=True):
         assert_array_equal(column, whole[:3])
 
@@ -127,7 +132,9 @@ def test_tables_as_text(first):
     ]
     assert len(lines) == 7
     lines = str(least_certain_sentences(first, sentences)).splitlines()
-    assert lines[0].split() == ["sentences", "n_unknown", "expected_errors", "error_rates"]
+    assert lines[0].split() == [
+        *("sentences", "n_unknown", "expected_errors", "error_rates", "tree_probabilities")
+    ]
     assert [line.split()[:2] for line in lines[1:]] == [["0", "4"], ["1", "2"]]
 
 

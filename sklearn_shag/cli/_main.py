@@ -218,7 +218,7 @@ def _add_parse(commands):
       %(prog)s model.npz - < test.conllu > parsed.conllu
       %(prog)s model.npz partial.conllu -o completed.conllu --keep-heads
       %(prog)s model.npz test.conllu -o parsed.conllu --confidence
-      %(prog)s model.npz test.conllu -o parsed.conllu --k-best 5
+      %(prog)s english test.conllu -o parsed.conllu --k-best 5
       %(prog)s model.npz test.conllu.gz -o parsed.conllu.gz --n-jobs 2 --on-error skip
       %(prog)s tagging.npz tokens.txt -o parsed.conllu --input horizontal
       %(prog)s english text.txt -o parsed.conllu --input text

@@ -486,5 +486,5 @@ def _cell(value):
     if value is None:
         return MISSING
     if isinstance(value, float):
-        return f"{value:.4f}" if abs(value) >= 1e-3 else f"{value:.4g}"  # of a tree it may be tiny
+        return f"{value:.2g}" if 0 < abs(value) < 5e-5 else f"{value:.4f}"  # trees are improbable
     return printable(value, max_length=None)

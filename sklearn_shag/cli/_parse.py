@@ -128,7 +128,7 @@ class PieceParser(NamedTuple):
         places = np.repeat(np.arange(len(trees)), list(map(len, answers)))
         heads = [tree.heads for of_sentence in answers for tree in of_sentence]
         copies = take_sentences(parser._batch(trees, allowed), places)
-        scores = iter(parser._condition(copies, heads).tolist())
+        scores = iter(np.minimum(parser._condition(copies, heads), 0.0).tolist())
         answers = [
             [tree._with_comment("score", f"{next(scores):.4f}") for tree in of_sentence]
             for of_sentence in answers
