@@ -719,6 +719,13 @@ class TestParse:
                 assert [tree.heads.tolist() for tree in parsed] == expected
 
 
+def cell(value):
+    """A number in a table of text: what four digits would show as zero, by its size."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.2g}"
+
+
 class TestSuggest:
     @pytest.fixture
     def partial(self, files):
@@ -738,7 +745,7 @@ class TestSuggest:
             assert f"# sent_id = {row[2]}\n" in trees[s]._source
             forms = "_", *trees[s].forms
             assert row[3:7] == [str(token), forms[token], str(head), forms[head]]
-            assert row[7:] == [f"{number:.4f}" for number in numbers]
+            assert row[7:] == list(map(cell, numbers))
         assert run("suggest", model, partial, "-n", "1000", "--n-jobs", "2") == out
         assert run("suggest", model, partial).splitlines() == out.splitlines()[:11]
 
@@ -753,8 +760,7 @@ class TestSuggest:
         for row, s, n_unknown, errors, rate, of_tree in zip(rows, *expected, strict=True):
             assert row[:2] == [partial, str(s + 1)]
             assert row[3:] == [
-                *(str(n_unknown), f"{errors:.4f}", f"{rate:.4f}"),
-                f"{of_tree:.4f}" if of_tree >= 5e-5 else f"{of_tree:.2g}",
+                *map(cell, (n_unknown, errors, rate, of_tree)),
                 " ".join(trees[s].forms),
             ]
 
@@ -772,14 +778,7 @@ class TestSuggest:
         table = run("suggest", model, partial, "--by", by).splitlines()
         assert list(printed["suggestions"][0]) == table[0].split("\t")
         for row, line in zip(printed["suggestions"], table[1:], strict=True):
-            cells = [
-                str(v)
-                if not isinstance(v, float)
-                else f"{v:.2g}"
-                if 0 < abs(v) < 5e-5
-                else f"{v:.4f}"
-                for v in row.values()
-            ]
+            cells = list(map(cell, row.values()))
             assert "\t".join(cells).replace("\tNone", "\t_") == line
 
     def test_sentences_to_be_annotated(self, run, fail, model, partial, tmp_path):
