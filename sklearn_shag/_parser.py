@@ -250,8 +250,8 @@ class Parser(BaseEstimator, ABC):
         >>> from sklearn_shag.datasets import load_english
         >>> trees = load_english().data
         >>> parser = CRFParser(["upos"], random_state=0).fit(trees)
-        >>> parser.predict_tree_proba(trees[:2]).round(2)
-        array([0.  , 0.  ])
+        >>> parser.predict_tree_proba(trees[:2]).round(1)
+        array([0.4, 0.9])
         """
         if heads is None:
             heads = self.predict(X, allowed=allowed)
@@ -325,7 +325,7 @@ class Parser(BaseEstimator, ABC):
         >>> samples = model.sample_trees(X[:1], 1000, random_state=0)[0]
         >>> samples.shape
         (1000, 4)
-        >>> round((samples[:, 3] == 2).mean(), 1)
+        >>> print(f"{(samples[:, 3] == 2).mean():.1f}")
         0.5
         """
         check_scalar(n_samples, "n_samples", Integral, min_val=1)
@@ -422,13 +422,12 @@ class Parser(BaseEstimator, ABC):
         >>> from sklearn_shag import DeterministicSHAG
         >>> X, y = [["N", "V", "N", "ADV"], ["N", "V", "N", "ADV"]], [[2, 0, 2, 2], [2, 0, 2, 3]]
         >>> model = DeterministicSHAG(smoothing=0.1).fit(X, y)
-        >>> heads, log_probabilities = model.k_best(X[:1], 3)
+        >>> heads, log_probabilities = model.k_best(X[:1], 2)
         >>> heads[0]
-        array([[2, 0, 2, 3],
-               [2, 0, 2, 2],
-               [2, 0, 2, 1]])
-        >>> np.exp(log_probabilities[0]).round(2)
-        array([0.4, 0.4, 0.1])
+        array([[2, 0, 2, 2],
+               [2, 0, 2, 3]])
+        >>> np.exp(log_probabilities[0]).round(1)
+        array([0.5, 0.5])
         """
         check_scalar(k, "k", Integral, min_val=1)
         check_scalar(n_samples, "n_samples", Integral, min_val=1)

@@ -658,10 +658,10 @@ def least_certain_sentences(
     >>> model = DeterministicSHAG(smoothing=1).fit(trees[:300])
     >>> raw = [tree.with_heads(None) for tree in trees[300:]]
     >>> print(least_certain_sentences(model, raw, n=3))
-    sentences  n_unknown  expected_errors  error_rates
-           44         15            5.137        0.342
-           47         17            5.772        0.340
-            1          7            2.368        0.338
+    sentences  n_unknown  expected_errors  error_rates  tree_probabilities
+           44         15            5.137        0.342               0.001
+           47         17            5.772        0.340               0.004
+            1          7            2.368        0.338               0.346
     """
     sentences, unknown, _, _, probabilities, of_trees = _predict_rest(estimator, X)
     n_unknown = np.array(list(map(np.count_nonzero, unknown)))
