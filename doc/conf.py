@@ -44,7 +44,7 @@ html_title = f"sklearn_shag {release}"
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
-    "show_prev_next": False,
+    "show_prev_next": True,
     "show_toc_level": 2,
 }
 # Pages without pages below them have nothing to show on the left.

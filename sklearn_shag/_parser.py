@@ -62,13 +62,13 @@ from sklearn_shag.utils._typing import (
 
 
 class Parser(BaseEstimator, ABC):
-    """Scorer of sentences: it says what it knows of them, and all else is written once over that.
+    """Base class of parsers: subclasses score sentences, and everything else builds on the scores.
 
-    A subclass has the parameters `decoder`, `n_jobs`, `verbose` and, if it likes, `max_tokens`, and
-    learns `labels_`, the relations of arcs (str), sorted, which are none if the trees had none.
-    It says what it knows of all sentences, at the edge, in the hook `_encode`, of a chunk of them
-    in `_score`, and in `_label_arcs` how it labels given arcs: by default as those with the same
-    symbols and direction are labelled most often, of which there have to be `label_counts_` then.
+    A subclass has the parameters `decoder`, `n_jobs`, `verbose` and optionally `max_tokens`. It
+    learns `labels_`, the sorted relations of arcs (str), empty if the trees had none. Its hook
+    `_encode` encodes all sentences, `_score` scores a chunk of them, and `_label_arcs` labels given
+    arcs. By default, an arc gets the most frequent label of arcs with the same symbols and
+    direction, which requires `label_counts_`.
     """
 
     # Parameters that predictions depend on, which set_params may have changed since fit.
@@ -100,9 +100,9 @@ class Parser(BaseEstimator, ABC):
         Parameters
         ----------
         X : sequence of length n_sentences
-            As for :meth:`predict`, or with further columns.
+            As for :meth:`predict`, possibly with further columns.
         y : None or sequence of length n_sentences, default=None
-            Their heads; None takes those of the trees in X, if heads are needed.
+            Their heads; None uses those of the trees in X, if heads are needed.
 
         Returns
         -------
@@ -116,63 +116,63 @@ class Parser(BaseEstimator, ABC):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, whose heads are not looked at, or a sequence of symbols.
+            ``X[i]`` is a DependencyTree, whose heads are ignored, or a sequence of symbols.
         allowed : None or sequence of length n_sentences, default=None
-            Which arcs may be used: ``allowed[i]`` is a boolean array of the shape of marginals,
-            (n_tokens_i, n_tokens_i + 1), or None for all. A token with a known head has one True
-            in its row, as :func:`~sklearn_shag.treebank.allowed_arcs` makes it.
+            Which arcs may be used: ``allowed[i]`` is a boolean array with the same shape as
+            marginals, (n_tokens_i, n_tokens_i + 1), or None to allow all. A token with a known head
+            has a single True in its row; see :func:`~sklearn_shag.treebank.allowed_arcs`.
 
         Returns
         -------
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_tokens_i,): 1-based head positions, 0 for the
-            root. Always a tree with one root, and projective but with ``decoder="mst"``.
+            root. They always form a tree with one root, projective unless ``decoder="mst"``.
 
         Raises
         ------
         ValueError
-            If `allowed` has other shapes, or leaves a sentence no such tree.
+            If `allowed` has the wrong shape or leaves no such tree for a sentence.
 
         Notes
         -----
-        With a chart it takes O(n N^3 + n^2 N^2) time for a sentence of N tokens and automata with n
-        states, and O(n N^2) memory for each thread: about 40 n N^2 bytes for its longest sentence,
-        n rounded up to a multiple of 8, and twice as much for automata with one state, of which
-        eight sentences are parsed together. k classes of memory take (k + 1) / 2 times the time,
-        and k times the memory.
+        With a chart, parsing takes O(n N^3 + n^2 N^2) time for a sentence of N tokens and automata
+        with n states. Each thread needs O(n N^2) memory: about 40 n N^2 bytes for its longest
+        sentence, with n rounded up to a multiple of 8. Automata with one state need twice as much,
+        because eight sentences are parsed together. k classes of memory take (k + 1) / 2 times the
+        time and k times the memory.
         """
         batch, task = self._batch(X, allowed), self._decoding(list_heads)
         return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
-        """Compute how probable each token is as the head of each other.
+        """Compute the probability of each token as the head of each other token.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             As for :meth:`predict`.
         allowed : None or sequence of length n_sentences, default=None
-            As for :meth:`predict`. What is not allowed has the probability 0.
+            As for :meth:`predict`. Arcs that are not allowed have probability 0.
 
         Returns
         -------
         marginals : object ndarray of shape (n_sentences,)
-            ``marginals[i]`` has the shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
-            probability that token m + 1 is the root, column h that token h is its head. Rows
+            ``marginals[i]`` has shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
+            probability that token m + 1 is the root, and column h that token h is its head. Rows
             sum to 1.
 
         Notes
         -----
-        Theory, eq. 25. Marginals of signed operators may leave [0, 1]. They are clipped
-        at 1e-12 from below and each row is divided by its sum; all decoders but "viterbi"
-        decode from these. What parsers with the parameter `calibrate` have learned of their
-        probabilities corrects them after that, so that trees stay as they are. Where Z, the total
-        mass of the trees of a sentence, is zero, or it or a marginal is not finite, the grammar in
-        `fallback_operators_` is used.
+        See theory, eq. 25. Marginals of signed operators may lie outside [0, 1]. They are clipped
+        at 1e-12 from below, and each row is divided by its sum; all decoders except "viterbi" use
+        the result. Parsers with the parameter `calibrate` then apply the correction they have
+        learned, so it does not change the trees. The grammar in `fallback_operators_` is used where
+        Z, the total mass of the trees of a sentence, is zero, or where Z or a marginal is not
+        finite.
 
-        Z is a sum over projective trees. Where `allowed` leaves none but others, which is an
-        error but with ``decoder="mst"``, marginals are those without `allowed`: what it
-        forbids is set to 0, and each row is divided by its sum.
+        Z is a sum over projective trees. If `allowed` leaves only non-projective trees, which is an
+        error unless ``decoder="mst"``, marginals are computed without `allowed`. Forbidden arcs are
+        then set to 0, and each row is divided by its sum.
         """
         batch = self._batch(X, allowed)
         task = partial(solve, self._score, list_corrected)
@@ -186,12 +186,12 @@ class Parser(BaseEstimator, ABC):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            Heads, -1 where they are not known; None takes those of the trees in X.
+            Heads, -1 if unknown; None uses those of the trees in X.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_sentences,)
-            In nats: log Z of the tree alone, or of all trees with the known heads, less log Z of
+            In nats: log Z of the tree alone, or of all trees with the known heads, minus log Z of
             all trees. -inf for trees that are not projective or have several roots, and where the
             estimate is not positive.
         """
@@ -209,40 +209,40 @@ class Parser(BaseEstimator, ABC):
     def predict_tree_proba(
         self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
     ) -> FloatArray:
-        """Compute how probable predicted or given trees are as a whole, given their sentences.
+        """Compute the probability of predicted or given whole trees, given their sentences.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             As for :meth:`predict`.
         heads : None or sequence of length n_sentences, default=None
-            The heads of each sentence, 1-based, 0 for the root, -1 where they are not known, or a
-            DependencyTree with heads. None predicts them.
+            The heads of each sentence (1-based, 0 for the root, -1 if unknown) or a DependencyTree
+            with heads. None predicts them.
         allowed : None or sequence of length n_sentences, default=None
-            As for :meth:`predict`. The probability is that among the trees that it allows, which
-            is where given trees have to be.
+            As for :meth:`predict`. Probabilities are relative to the allowed trees, and given trees
+            must be among them.
 
         Returns
         -------
         probabilities : ndarray of shape (n_sentences,)
-            In [0, 1]: the exponential of :meth:`conditional_log_likelihood`. Of a tree with unknown
-            heads it is that of all trees with those that are known. 0 for trees that are not
-            projective.
+            In [0, 1]: the exponential of :meth:`conditional_log_likelihood`. If a tree has unknown
+            heads, this is the probability of all trees that have the known heads. 0 for trees that
+            are not projective.
 
         Raises
         ------
         ValueError
-            As :meth:`predict`, or if `heads` are no part of trees over these sentences.
+            As for :meth:`predict`, or if `heads` cannot be part of trees over these sentences.
 
         See Also
         --------
         k_best : The most probable trees.
-        predict_marginals : How probable single heads are.
+        predict_marginals : Probabilities of single heads.
 
         Notes
         -----
-        The probability of a tree falls with its length: that of a tree of 20 tokens whose heads
-        have the probability 0.95 each may be a third. It is not corrected by `calibrate`.
+        The probability of a tree falls with its length: a tree of 20 tokens whose heads each have
+        probability 0.95 may have probability one third. `calibrate` does not correct it.
 
         Examples
         --------
@@ -266,54 +266,55 @@ class Parser(BaseEstimator, ABC):
         *,
         allowed: Allowed | None = None,
     ) -> ObjectArray:
-        """Draw trees of sentences, each with its probability given the sentence.
+        """Draw trees of sentences according to their probability given the sentence.
 
-        The share of the samples in which something is the case, such as that a phrase depends on
-        the verb, estimates how probable that is.
+        The share of samples that have some property, for example that a phrase depends on the verb,
+        estimates the probability of that property.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             As for :meth:`predict`.
         n_samples : int, default=1
-            How many trees are drawn of each sentence, independently.
+            Number of trees to draw independently for each sentence.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws: the same int gives the same trees, whatever `n_jobs`.
+            Seeds the draws: the same int gives the same trees, regardless of `n_jobs`.
         allowed : None or sequence of length n_sentences, default=None
-            As for :meth:`predict`; trees are drawn from those that are left.
+            As for :meth:`predict`; only allowed trees are drawn.
 
         Returns
         -------
         heads : object ndarray of shape (n_sentences,)
-            ``heads[i]`` is an int ndarray of shape (n_samples, n_tokens_i): in each row the heads
-            of a projective tree with one root.
+            ``heads[i]`` is an int ndarray of shape (n_samples, n_tokens_i). Each row holds the
+            heads of a projective tree with one root.
 
         Raises
         ------
         ValueError
-            If `n_samples` is below 1, `allowed` leaves a sentence no projective tree, or the values
-            of trees may be negative, as those of :class:`SpectralSHAG`.
+            If `n_samples` is below 1, `allowed` leaves no projective tree for a sentence, or the
+            values of trees may be negative, as for :class:`SpectralSHAG`.
 
         Warns
         -----
         UserWarning
-            If trees of a sentence are drawn from the grammar in `fallback_operators_`, or without
-            one from all alike, since Z is 0 or values leave the range of doubles.
+            If the trees of a sentence are drawn from the grammar in `fallback_operators_`, or
+            uniformly if there is none, because Z is 0 or values leave the range of doubles.
 
         See Also
         --------
         k_best : The most probable trees.
-        predict_marginals : What the share of samples with an arc tends to.
+        predict_marginals : The limits of the shares of samples with each arc.
 
         Notes
         -----
-        Draws are exact: hidden states, and the refinements of :class:`RefinedSHAG`, are drawn along
-        and forgotten. Theory, eqs. 53-57 say how inside values are made, and each choice is drawn
-        with its share in one of these sums. Beyond the sums a tree takes O(N^2) time for N tokens.
+        Draws are exact: hidden states, and the refinements of :class:`RefinedSHAG`, are drawn with
+        the trees and then discarded. Theory, eqs. 53-57, defines the inside values; each choice is
+        drawn in proportion to its share of one of these sums. Once the sums are computed, a tree of
+        N tokens takes O(N^2) time.
 
         References
         ----------
-        Goodman (1998), Parsing inside-out, on what the inside values can tell.
+        Goodman (1998), Parsing inside-out, on uses of inside values.
 
         Examples
         --------
@@ -341,8 +342,8 @@ class Parser(BaseEstimator, ABC):
         if any(rungs):
             warn(
                 f"The trees of {np.count_nonzero(rungs)} of {len(rungs)} sentences are drawn from "
-                f"the grammar that this {type(self).__name__} falls back to, or from all alike, "
-                f"since it has no mass for them, or values leave the range of doubles.",
+                f"the fallback grammar of this {type(self).__name__}, or uniformly, because it has "
+                f"no mass for them or values leave the range of doubles.",
                 UserWarning,
             )
         return samples
@@ -358,63 +359,63 @@ class Parser(BaseEstimator, ABC):
     ) -> tuple[ObjectArray, ObjectArray]:
         """List the most probable trees of sentences, the best first.
 
-        Of parsers that score arcs, and of deterministic grammars, these are exactly the k most
-        probable trees. With hidden states, and for averages, nobody can find them in reasonable
-        time: there, trees are drawn, and of all that were drawn the k most probable are listed.
+        For parsers that score arcs and for deterministic grammars, these are exactly the k most
+        probable trees. For grammars with hidden states and for averages, finding them is
+        intractable. Instead, trees are drawn, and the k most probable of those drawn are listed.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             As for :meth:`predict`.
         k : int
-            How many trees of each sentence.
+            Number of trees to list for each sentence.
         allowed : None or sequence of length n_sentences, default=None
-            As for :meth:`predict`; others are not listed.
+            As for :meth:`predict`; only allowed trees are listed.
         n_samples : int, default=1000
-            How many trees are drawn, if they are.
+            Number of trees to draw, if trees are drawn.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws, as of :meth:`sample_trees`.
+            Seeds the draws, as for :meth:`sample_trees`.
 
         Returns
         -------
         heads : object ndarray of shape (n_sentences,)
-            ``heads[i]`` is an int ndarray of shape (n_found_i, n_tokens_i): in each row the heads
-            of a projective tree with one root, all different. They are k, or fewer where there are
-            not so many trees, or were not so many drawn.
+            ``heads[i]`` is an int ndarray of shape (n_found_i, n_tokens_i). Each row holds the
+            heads of a projective tree with one root; all rows differ. There are k rows, or fewer if
+            fewer trees exist or were drawn.
         log_probabilities : object ndarray of shape (n_sentences,)
-            ``log_probabilities[i]`` is an ndarray of shape (n_found_i,), falling: in nats, the
-            probability of each tree given its sentence, and that it is allowed.
+            ``log_probabilities[i]`` is an ndarray of shape (n_found_i,), in decreasing order: the
+            log probability, in nats, of each tree among the allowed trees of its sentence.
 
         Raises
         ------
         ValueError
-            If `k` or `n_samples` is below 1, or as :meth:`sample_trees`.
+            If `k` or `n_samples` is below 1, or as for :meth:`sample_trees`.
 
         Warns
         -----
         UserWarning
-            As by :meth:`sample_trees`, where trees are drawn.
+            As for :meth:`sample_trees`, where trees are drawn.
 
         See Also
         --------
-        predict_tree_proba : How probable one tree is.
-        sample_trees : Trees by their probability.
+        predict_tree_proba : Probability of one tree.
+        sample_trees : Trees drawn according to their probability.
 
         Notes
         -----
-        Probabilities are exact, also of trees that were drawn. The first tree is what
-        ``decoder="viterbi"`` finds, which need not be the one by which most heads are expected to
-        be right. Where a parser has no mass for a sentence, the trees are those of its
-        `fallback_operators_`, and how probable a drawn one is, is its share in the draws.
+        Probabilities are exact, even for trees that were drawn. The first tree is the one that
+        ``decoder="viterbi"`` finds, which is not necessarily the one with the most heads expected
+        to be correct. If a parser has no mass for a sentence, the trees come from its
+        `fallback_operators_`, and the probability of a drawn tree is its share of the draws.
 
-        k exact trees of N tokens take k times O(N^2) time beyond that of the best.
+        k exact trees of N tokens take k times O(N^2) time on top of the time for the best tree.
 
         References
         ----------
-        Huang and Chiang (2005), Better k-best parsing: the problem, and another solution.
+        Huang and Chiang (2005), Better k-best parsing, on the problem and another solution.
 
         Lawler (1972), A procedure for computing the k best solutions to discrete optimization
-        problems: the solution here.
+        problems, on the solution used here.
 
         Examples
         --------
@@ -548,14 +549,14 @@ class Parser(BaseEstimator, ABC):
         X : sequence of length n_sentences
             As for :meth:`predict`.
         heads : None or sequence of length n_sentences, default=None
-            The heads of each sentence, 1-based, 0 for the root, or a DependencyTree with heads.
+            The heads of each sentence (1-based, 0 for the root) or a DependencyTree with heads.
             None predicts them.
         allowed : None or sequence of length n_sentences, default=None
             As for :meth:`predict`, if heads are predicted.
         unique_relations : sequence of str or tuple of str, default=()
-            Relations, or groups of them, that at most one arc of a head may have, such as
-            ``[("nsubj", "csubj"), "obj"]``. Subtypes, as nsubj:pass, count with their relation.
-            Where several arcs compete, labels are the most probable ones that fit together.
+            Relations, or groups of them, that each head may have at most once, such as
+            ``[("nsubj", "csubj"), "obj"]``. Subtypes such as nsubj:pass count as their relation.
+            Where several arcs compete, the most probable compatible labels are chosen.
 
         Returns
         -------
@@ -566,16 +567,15 @@ class Parser(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If the training trees had no relations, or `heads` are not those of trees over these
-            sentences, or there are `allowed` arcs beside them, or `unique_relations` leave no other
-            relation.
+            If the training trees had no relations, `heads` are not trees over these sentences,
+            both `heads` and `allowed` are given, or `unique_relations` leaves no other relation.
         TypeError
-            If `unique_relations` holds something else.
+            If `unique_relations` holds anything else.
 
         Notes
         -----
-        The best labels of the arcs of a head, of which no two may be of one group, are those with
-        the largest product of probabilities: an assignment problem, solved exactly.
+        No two arcs of a head may have labels from the same group. Subject to that, the labels with
+        the largest product of probabilities are chosen: an assignment problem, solved exactly.
         """
         self._check_labels()
         groups = self._group_labels(unique_relations)
@@ -583,7 +583,7 @@ class Parser(BaseEstimator, ABC):
         if heads is None:
             return self._predict_parts(sentences, allowed, groups)[1]
         if allowed is not None:
-            raise ValueError("Give heads, or the arcs allowed for heads to predict, but not both.")
+            raise ValueError("Give heads, or the arcs allowed in predicted trees, but not both.")
         batch, heads = self._batch(sentences), check_heads(sentences, heads, "heads")
         labels = self._label_arcs(batch, heads)
         if groups is not None:
@@ -606,13 +606,13 @@ class Parser(BaseEstimator, ABC):
             return None
         if groups.min() >= 0:
             raise ValueError(
-                "unique_relations holds all relations that this parser knows, so that a head could "
-                "not have more arcs than groups. Leave some out."
+                "unique_relations holds all relations that this parser knows, so a head could not "
+                "have more arcs than there are groups. Leave some out."
             )
         return np.unique(groups, return_inverse=True)[1] - 1  # a later group may take all of one
 
     def predict_label_proba(self, X: Sentences, heads: Heads | None = None) -> ObjectArray:
-        """Compute how probable each relation is for the arcs of predicted or given trees.
+        """Compute the probability of each relation for the arcs of predicted or given trees.
 
         Parameters
         ----------
@@ -624,17 +624,17 @@ class Parser(BaseEstimator, ABC):
         Returns
         -------
         probabilities : object ndarray of shape (n_sentences,)
-            ``probabilities[i]`` has the shape (n_tokens_i, n_labels): of each token how probable
-            each of `labels_` is, given its head. Rows sum to 1.
+            ``probabilities[i]`` has shape (n_tokens_i, n_labels): for each token, the probability
+            of each of `labels_` given its head. Rows sum to 1.
 
         Raises
         ------
         ValueError
-            As :meth:`predict_labels`.
+            As for :meth:`predict_labels`.
 
         See Also
         --------
-        predict_marginals : How probable heads are.
+        predict_marginals : Probabilities of heads.
 
         Examples
         --------
@@ -657,7 +657,8 @@ class Parser(BaseEstimator, ABC):
         if not self._has_labels:
             raise ValueError(
                 f"This {type(self).__name__} knows no relations: it was fitted on none. Fit it on "
-                f"trees with relations (deprels, the column DEPREL of CoNLL-U), on raw text as y."
+                f"trees with relations (deprels, the column DEPREL of CoNLL-U); a parser that "
+                f"learns from raw text takes them as y."
             )
 
     def _predict_parts(self, sentences, allowed, groups=None):
@@ -685,14 +686,14 @@ class Parser(BaseEstimator, ABC):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            The true heads, -1 where they are not known; None takes those of the trees in X.
+            The true heads, -1 if unknown; None uses those of the trees in X.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts.
+            Weight of each sentence.
 
         Returns
         -------
         score : float
-            Share of tokens with a known head, punctuation included, that get it, in [0, 1].
+            Share of tokens with a known head, including punctuation, that get it, in [0, 1].
 
         Raises
         ------
@@ -722,24 +723,24 @@ class Parser(BaseEstimator, ABC):
         allowed : None or sequence of length n_sentences, default=None
             As for :meth:`predict`.
         keep_heads : bool, default=False
-            Whether heads that trees of X have are kept, with their relations, so that only those
-            that are not known (-1) are predicted. Else heads of X are not looked at.
+            Whether to keep the heads of the trees in X, with their relations, and predict only
+            unknown ones (-1). Otherwise, heads in X are ignored.
         unique_relations : sequence of str or tuple of str, default=()
             As for :meth:`predict_labels`; relations that are kept do not count.
 
         Returns
         -------
         trees : list of DependencyTree
-            The trees of X with predicted heads and, if the training trees had any, relations, and
-            tags if these were learned; for a plain sequence a tree whose forms are what is in it.
-            None of no sentences.
+            The trees of X with predicted heads, with relations if the training trees had any, and
+            with tags if these were learned. A plain sequence becomes a tree whose forms are its
+            items. An empty list if X is empty.
 
         Raises
         ------
         ValueError
-            As :meth:`predict`; or if no tree that it could predict has the heads to be kept, as
-            where they cross and the decoder is not "mst". The message names the sentence, and the
-            arcs.
+            As for :meth:`predict`; or if no tree that it could predict has the heads to be kept,
+            for example if their arcs cross and the decoder is not "mst". The message names the
+            sentence and the arcs.
 
         Examples
         --------
@@ -768,15 +769,15 @@ class Parser(BaseEstimator, ABC):
         keep_heads: bool = False,
         unique_relations: UniqueRelations = (),
     ) -> Iterator[DependencyTree]:
-        """Parse sentences one after the other, however many there are.
+        """Parse any number of sentences one after the other.
 
         Parameters
         ----------
         X : iterable of sentences
             As for :meth:`parse`; it may be a generator, such as
-            :func:`~sklearn_shag.treebank.iter_conllu`, of which no more than `chunk_size` are held.
+            :func:`~sklearn_shag.treebank.iter_conllu`. At most `chunk_size` are held in memory.
         chunk_size : int, default=1000
-            How many are parsed at once, by `n_jobs` workers. It changes nothing else.
+            How many are parsed at once by `n_jobs` workers. It does not affect the result.
         keep_heads : bool, default=False
             As for :meth:`parse`.
         unique_relations : sequence of str or tuple of str, default=()
@@ -785,12 +786,12 @@ class Parser(BaseEstimator, ABC):
         Returns
         -------
         trees : iterator of DependencyTree
-            As :meth:`parse` lists them.
+            The same trees as from :meth:`parse`.
 
         Raises
         ------
         ValueError
-            As :meth:`parse`, when a chunk with such a sentence is parsed.
+            As for :meth:`parse`, when a chunk with such a sentence is parsed.
 
         Examples
         --------

@@ -161,7 +161,7 @@ def test_sentences_without_mass_are_drawn_from_the_fallback_and_that_is_said(eng
     model = DeterministicSHAG(smoothing=1).fit(english[:60])
     text = [list(english[0].symbols[:4])]
     model.operators_ = Operators(*(part * 0.0 for part in model.operators_))
-    with pytest.warns(UserWarning, match="1 of 1 sentences are drawn from the grammar"):
+    with pytest.warns(UserWarning, match="1 of 1 sentences are drawn from the fallback grammar"):
         samples = model.sample_trees(text, 20_000, random_state=0)[0]
     fallback = clone(model).fit(english[:60])
     fallback.operators_ = fallback.fallback_operators_
@@ -171,7 +171,7 @@ def test_sentences_without_mass_are_drawn_from_the_fallback_and_that_is_said(eng
     assert_array_equal(heads[0], expected[0])
     assert_allclose(logs[0], expected_logs[0])
     model.fallback_operators_ = model.operators_  # nor has that any mass
-    with pytest.warns(UserWarning, match="or from all alike"):
+    with pytest.warns(UserWarning, match="or uniformly"):
         samples = model.sample_trees(text, 20_000, random_state=0)[0]
     assert chi_square(samples, oracles.projective_trees(4), np.full(30, 1 / 30)) > 1e-4
     assert_allclose(model.k_best(text, 100)[1][0], np.full(30, -np.log(30)))

@@ -184,6 +184,6 @@ def test_parameters_of_networks(params, message):
 
 def test_errors_of_folds_name_them():
     trees = [DependencyTree(["a"], upos=["X"]), *[DependencyTree(["b"], upos=["_"])] * 3]
-    message = r"Of X without fold \d of 4, which is to be tagged: "
+    message = r"In X without fold \d of 4, which is to be tagged: "
     with pytest.raises(ValueError, match=message):
         Tagger(cv=4, max_iter=1, random_state=0).fit_transform(trees)

@@ -1531,7 +1531,7 @@ class TestErrors:
         assert "parse --keep-heads" in err
         err = fail("evaluate", test, tmp_path / "partial.conllu")
         assert f"sentence 1 of {tmp_path / 'partial.conllu'} (sent_id " in err
-        assert "has words without heads; what is scored are whole trees" in err
+        assert "has words without heads; only whole trees can be scored" in err
 
     @pytest.mark.parametrize("content", ["text", "empty", "truncated", "flipped", "npz", "folder"])
     def test_wrong_model_file(self, fail, model, test, tmp_path, content):
@@ -1637,7 +1637,7 @@ class TestErrors:
             (["--tags", "deprel"], "--tags deprel must name columns, none twice: upos, xpos"),
             (
                 ["--tags", "upos", "--symbols", "xpos"],
-                "--symbols xpos is for models that read tags as symbols; leave it out of --tags",
+                "--symbols xpos is for models that read tags as symbols; leave it out with --tags",
             ),
             (["--tags", "upos", "--columns", "form"], "Invalid parameter 'columns' for"),
         ],

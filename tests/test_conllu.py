@@ -233,7 +233,7 @@ BAD_SENTENCES = {
     "cycle and a head missing": ("# c\n" + words("_", 3, 2), 3, "cycle"),
     "head too large": (words(0, 1, 4), 3, "head 4 is outside 0..3"),
     "head negative": (words(0, -1), 2, "head -1 is outside"),
-    "head negative, another missing": (words("_", -1, 2), 2, "head -1 is outside.*it is '_'"),
+    "head negative, another missing": (words("_", -1, 2), 2, "head -1 is outside.*write '_' where"),
     "own head": (words(0, 2), 2, "cycle"),
     "cycle": ("# c\n" + words(0, 3, 4, 2), 3, "cycle"),
     "cycle after a range": (
@@ -242,7 +242,7 @@ BAD_SENTENCES = {
         "cycle",
     ),
     "no root": ("# c\n# d\n" + words(2, 1), 3, "no root"),
-    "comments only": ("# c\n# d\n", 1, "no words; take its lines away"),
+    "comments only": ("# c\n# d\n", 1, "no words; remove its lines"),
     "a range and an empty node only": (
         WORD.format("0.1", "_") + WORD.format("1-1", "_"),
         1,
@@ -568,13 +568,13 @@ class TestRoundTrip:
         ("name", "values", "message"),
         [
             ("Ref", ["a"], "Ref has length 1, but the sentence has 2 tokens"),
-            ("Ref", ["a", "b|c"], r"Ref has 'b\|c' for token 2: in MISC '\|' stands between"),
+            ("Ref", ["a", "b|c"], r"Ref has 'b\|c' for token 2: in MISC, '\|' separates"),
             ("Ref", ["a", ""], "Ref has '' for token 2"),
             ("Ref", ["a\tb", "c"], r"Ref has 'a\\tb' for token 1"),
-            ("A=B", ["a", "b"], "name='A=B' is none for MISC"),
-            ("A|B", ["a", "b"], r"name='A\|B' is none for MISC"),
-            ("", ["a", "b"], "name='' is none for MISC"),
-            (3, ["a", "b"], "name=3 is none for MISC"),
+            ("A=B", ["a", "b"], "name='A=B' is not valid in MISC"),
+            ("A|B", ["a", "b"], r"name='A\|B' is not valid in MISC"),
+            ("", ["a", "b"], "name='' is not valid in MISC"),
+            (3, ["a", "b"], "name=3 is not valid in MISC"),
         ],
     )
     def test_misc_that_a_file_cannot_hold(self, name, values, message):

@@ -63,7 +63,7 @@ def test_files_as_of_conllu(folder, monkeypatch):
     ("content", "message"),
     [
         (b"a b\n\nc\td\n", r"b\.txt:3: the line holds a tab, as in CoNLL-U"),
-        (b"a\rb\r", r"b\.txt:1: the line holds a line end of old Macs"),
+        (b"a\rb\r", r"b\.txt:1: the line holds '.*', the line end of old Macs"),
         (b"a\nb \xff\n", r"b\.txt:2: a character is not valid UTF-8"),
         (b"\xff\xfea\0", r"b\.txt:1: this is text in UTF-16"),
     ],
@@ -77,7 +77,7 @@ def test_lines_that_are_refused(folder, content, message):
 def test_sources_that_are_refused(folder):
     with pytest.raises(FileNotFoundError, match=r"no file or folder none\.txt"):
         read_horizontal("none.txt")
-    with pytest.raises(ValueError, match="What is given as a path is text"):
+    with pytest.raises(ValueError, match="The path given is text"):
         read_horizontal("Dogs bark\nStop\n")
     with pytest.raises(TypeError, match="A file is a path"):
         read_horizontal(3)

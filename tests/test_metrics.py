@@ -412,7 +412,7 @@ class TestErrors:
             score([tree], [[0]], sample_weight=[np.nan])
         with pytest.raises(ValueError, match="ignore holds 0 masks"):
             score([tree], [[0]], ignore=[])
-        with pytest.raises(TypeError, match=r"y_true\[1\] is a list; symbols are only known of a"):
+        with pytest.raises(TypeError, match=r"y_true\[1\] is a list; symbols are only known for a"):
             score([tree, [0]], [[0], [0]], ignore=is_punctuation)
         with pytest.raises(TypeError, match=r"single DeterministicSHAG\. As scoring=.*uas_scorer"):
             score(DeterministicSHAG(), [[0]])

@@ -79,7 +79,7 @@ def test_trees_without_punctuation_stay_as_they_are_and_sentences_of_marks_are_l
 @pytest.mark.parametrize(
     ("trees", "error", "message"),
     [
-        (tree_of(["NOUN"]), TypeError, "a single DependencyTree.*make a list"),
+        (tree_of(["NOUN"]), TypeError, "a single DependencyTree.*in a list"),
         ([tree_of(["NOUN"]), ["NOUN"]], TypeError, r"trees\[1\] is a list"),
         ([tree_of(["_", "_"])], ValueError, "All symbols of the trees are '_'"),
     ],

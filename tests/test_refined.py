@@ -434,7 +434,7 @@ def test_stages_are_those_of_fits_with_fewer_refinements(model, trees):
         model.truncate(4).refined_operators_, four.refined_operators_, strict=True
     ):
         assert_array_equal(one, other)
-    with pytest.raises(ValueError, match="but with 1, 2, 4, 5"):
+    with pytest.raises(ValueError, match="Choose one with 1, 2, 4, 5"):
         model.truncate(3)
 
 
@@ -566,7 +566,7 @@ def test_automaton_of_a_refinement(model, trees):
         found = approximate_dfa(model, "NOUN", "left", trees, min_count=1, refinement=int(g))
         assert (found.head, found.n_sequences) == (f"NOUN.{g}", np.sum(best == g))
     assert best.size == whole.n_sequences
-    with pytest.raises(ValueError, match="NOUN has the refinements 0 to 4, got refinement=5"):
+    with pytest.raises(ValueError, match="NOUN has the refinements 0 to 4; got refinement=5"):
         approximate_dfa(model, "NOUN", "left", trees, refinement=5)
     with pytest.raises(TypeError, match="must be a RefinedSHAG"):
         approximate_dfa(EMSHAG(2, max_iter=1).fit(trees), "NOUN", "left", trees, refinement=0)

@@ -179,3 +179,24 @@ def test_three_snippets_lead_from_a_treebank_to_its_picture(tmp_path):
     )
     for name in ("tree.svg", "compared.svg"):
         assert "<svg" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_prose_that_reads_as_translated_is_found(tmp_path):
+    pytest.importorskip("proselint")
+    long = "It is a sentence of " + "very " * 40 + "many words."
+    texts = {
+        "good.rst": "Title\n=====\n\nIt finds trees.\n\n.. code-block:: python\n\n   x = 1\n",
+        "phrase.rst": "It learns from heads here and there.\n",
+        "long.md": f"First.\n\n{long}\n\n```sh\n{long}\n```\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    command = [sys.executable, str(DOC / "check_prose.py"), *map(str, tmp_path.iterdir())]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1, result.stderr
+    lines = [line for line in result.stdout.splitlines() if "damn" not in line]
+    assert len(lines) == 3, lines
+    assert any(
+        "phrase.rst:1: 'heads here and there': partially annotated" in line for line in lines
+    )
+    assert any("long.md:3: a sentence of 47 words" in line for line in lines)

@@ -77,11 +77,11 @@ class TestConstructor:
     @over(
         ("values", "message"),
         [
-            ("abc", "one a token, got the str 'abc'"),
+            ("abc", "one per token, got the str 'abc'"),
             (["a", 2, "c"], "got 2 for token 2"),
-            (3, "one a token, got the int 3"),
-            ({1: "a", 2: "b", 3: "c"}, "one a token, got the dict"),
-            (np.array("abc"), "one a token, got the ndarray"),
+            (3, "one per token, got the int 3"),
+            ({1: "a", 2: "b", 3: "c"}, "one per token, got the dict"),
+            (np.array("abc"), "one per token, got the ndarray"),
         ],
     )
     def test_type_of_a_column(self, name, values, message):

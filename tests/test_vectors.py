@@ -242,7 +242,7 @@ def test_what_the_command_refuses(english, of_trees, write, fail, tmp_path):
     for model in ("crf", "spectral"):
         message = fail(*command, of_trees, "--model", model)
         assert "--embeddings: vectors are for networks, --model biaffine or ensemble" in message
-        assert f"--model {model} has none." in message
+        assert f"--model {model} reads none." in message
     assert "leave out --embeddings" in fail(*command, of_trees, "--continue", "model.npz")
     bad = write(["the 1 2", "of 1"])
     assert f"{bad}:2: a word and a vector of size 2" in fail(*command, bad, "--model", "biaffine")

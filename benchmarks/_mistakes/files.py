@@ -68,7 +68,7 @@ MISTAKES = [
     Mistake("read_conllu('train.conllu', on_error='ignore')", raises(ValueError, r"'skip'")),
     Mistake("SpectralSHAG().fit(read_conllu('empty.conllu'))", raises(ValueError, r"no sentences")),
     Mistake("SpectralSHAG().fit(read_conllu('blank.conllu'))", raises(ValueError, r"no sentences")),
-    refused("comments.conllu", r"no words", r"take its lines away"),
+    refused("comments.conllu", r"no words", r"remove its lines"),
     refused("plain.txt", r"10 columns", r"plain text", line=1),
     refused("tagged.txt", r"10 columns", line=1),
     refused("penn.mrg", r"10 columns", r"Penn|bracket", line=1),

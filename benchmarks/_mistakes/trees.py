@@ -119,7 +119,7 @@ MISTAKES = [
     ),
     Mistake(
         "DependencyTree('The dog barks', [2, 3, 0])",
-        raises(TypeError, r"forms", r"str", r"split\(\)|one a token"),
+        raises(TypeError, r"forms", r"str", r"split\(\)|one per token"),
     ),
     Mistake("DependencyTree(None)", raises(TypeError, r"forms", r"None")),
     Mistake("DependencyTree(word for word in words[0])", works("len(result) == 8")),

@@ -1,7 +1,7 @@
 """Figures of the pages, drawn by the package itself when the site is built.
 
-They go to ``generated/figures``: a parse over a tree, an automaton, the architecture, and accuracy
-over training time, which a benchmark has measured and saved.
+They go to ``generated/figures``: a parse of words, a parse over a tree, an automaton, the
+architecture, and accuracy over training time, which a benchmark has measured and saved.
 """
 
 import json
@@ -16,7 +16,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from sklearn.model_selection import train_test_split
 
 from sklearn_shag import SpectralSHAG
-from sklearn_shag.datasets import load_english
+from sklearn_shag.datasets import load_english, load_parser
 from sklearn_shag.inspection import AutomatonDisplay, DependencyTreeDisplay
 
 INK, SHADE, ACCENT = "#2b3440", "#eef2f7", "#d8e6f5"
@@ -66,6 +66,12 @@ def draw_trees(folder):
     (folder / "parse.svg").write_text(model.parse([tree])[0].to_svg(), encoding="utf-8")
     display = DependencyTreeDisplay.from_estimator(model, tree)
     _save(display.figure_, folder / "tree.svg")
+
+
+def draw_text(folder):
+    """What the bundled parser makes of plain words."""
+    (tree,) = load_parser("english").parse_text("She read the book on Tuesday.")
+    (folder / "text.svg").write_text(tree.to_svg(), encoding="utf-8")
 
 
 def draw_automaton(folder):
@@ -148,7 +154,7 @@ def draw(app):
     """Draw all figures."""
     folder = Path(app.srcdir) / "generated" / "figures"
     folder.mkdir(parents=True, exist_ok=True)
-    for draw_figure in (draw_trees, draw_automaton, draw_architecture, draw_choice):
+    for draw_figure in (draw_trees, draw_text, draw_automaton, draw_architecture, draw_choice):
         draw_figure(folder)
 
 

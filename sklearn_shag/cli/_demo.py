@@ -34,8 +34,8 @@ def demo(options):
     if options.text is not None:
         if options.treebank is not None:
             raise ValueError(
-                "A text is parsed by the bundled parser, and --treebank is for models that are "
-                "trained; leave one of them out."
+                "A text is parsed by the bundled parser, and --treebank is for training models; "
+                "leave one of them out."
             )
         _parse_text(options.text)
         return

@@ -172,10 +172,10 @@ def _check_sentences(options, pairs):
 
 def _require_heads(sentence):
     if sentence.tree.heads is None:
-        raise ValueError(f"{describe(sentence)} is without heads, which are what is scored.")
+        raise ValueError(f"{describe(sentence)} is without heads, so it cannot be scored.")
     if UNKNOWN in sentence.tree.heads:
         raise ValueError(
-            f"{describe(sentence)} has words without heads; what is scored are whole trees."
+            f"{describe(sentence)} has words without heads; only whole trees can be scored."
         )
 
 
@@ -190,7 +190,7 @@ def _find_difference(true, parsed):
     first, second = ("no word" if word is None else shorten(word) for word in words)
     return (
         f"word {token} is {first} in {describe(true)}, and {second} in {describe(parsed)}. Both "
-        f"need the same words in the same order"
+        f"must have the same words in the same order"
     )
 
 
@@ -259,7 +259,7 @@ def _read_column(trees, name):
 def _summarise(parts, gold, by, ignore):
     """All that is printed, as a dict for JSON."""
     if not any(part.is_parsed for part in parts):
-        raise ValueError(f"{gold} is without heads, which are what is scored.")
+        raise ValueError(f"{gold} is without heads, so it cannot be scored.")
     if ignore is not None and not any(part.is_tagged for part in parts):
         raise ValueError(
             f"All tags of the true trees are {MISSING!r}, so punctuation cannot be told from "

@@ -115,10 +115,10 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 
 def _parser(prog):
-    """Dependency parsing with split head-automata grammars.
+    """Train dependency parsers, parse with them, and score the trees.
 
     exit status:
-      0 if all went well, 1 if something could not be read, learned or written, 2 for wrong options,
+      0 for success, 1 if something could not be read, learned or written, 2 for wrong options,
       130 after an interruption
 
     examples:
@@ -138,7 +138,7 @@ def _parser(prog):
 
 
 def _add_demo(commands):
-    """Train four models, score them, draw a parsed tree; or parse a sentence and draw its tree.
+    """Train and score four models and draw a parsed tree, or parse a text and draw its trees.
 
     examples:
       %(prog)s
@@ -154,7 +154,7 @@ def _add_demo(commands):
 
 
 def _add_train(commands):
-    """Learn a model from CoNLL-U files.
+    """Train a model on CoNLL-U files.
 
     examples:
       %(prog)s train.conllu -o model.npz
@@ -170,48 +170,49 @@ def _add_train(commands):
     help = "model file to write, or - for standard output (required)"
     parser.add_argument("-o", "--output", metavar="MODEL", required=True, help=help)
     names = ["spectral", "em", "refined", "single", "first", "sibling", "words", "crf", "biaffine"]
-    help = """hidden states, from moments or by EM, or of relations too, a deterministic automaton,
-    words (of the column form) beside the symbols, a linear model of whole columns, a network, or
-    the average of three networks and a linear model, the most accurate one (default: ensemble; of
-    --symbols spectral)"""
+    help = """kind of model. Hidden states: spectral (from moments), em, refined (relations too).
+    Deterministic automata: single, first, sibling. Words of the column form beside symbols: words.
+    Linear model of whole columns: crf. Network: biaffine. The average of three networks and a
+    linear model, which is the most accurate: ensemble (default: ensemble; with --symbols,
+    spectral)"""
     parser.add_argument("--model", choices=[*names, "ensemble"], help=help)
-    help = """go on with the training of an em, crf or biaffine model, with more trees for example
-    (default: a new model)"""
+    help = """continue the training of an em, crf or biaffine model, for example with more trees
+    (default: train a new model)"""
     parser.add_argument("--continue", dest="continue_", metavar="MODEL", help=help)
-    help = """columns that make up the symbols, such as upos,xpos; not of crf, biaffine and ensemble
-    (default: upos)"""
+    help = """columns that make up the symbols, such as upos,xpos; not for crf, biaffine and
+    ensemble (default: upos)"""
     parser.add_argument("--symbols", metavar="COLUMNS", help=help)
     help = """columns that crf, biaffine and ensemble read, such as upos,form,suffix
-    (default: all with values)"""
+    (default: all that have values)"""
     parser.add_argument("--columns", metavar="COLUMNS", help=help)
-    help = """columns to be learned from words alone, such as upos or upos,xpos,feats,lemma, so that
-    the model parses text without any: by networks, for others by a tagger in front of them
+    help = """columns to learn from words alone, such as upos or upos,xpos,feats,lemma. The model
+    then parses text without tags: networks learn to tag, other models get a tagger in front
     (default: tags are read)"""
     parser.add_argument("--tags", metavar="COLUMNS", help=help)
-    help = """learn to split text too, so that the model parses text as it is: parse --input text
-    (default: sentences and words are read; with it --tags are all columns that have values)"""
+    help = """also learn to split text, so that the model parses raw text with parse --input text;
+    without --tags, all columns that have values are learned (default: no splitting)"""
     parser.add_argument("--text", action="store_true", default=None, help=help)
-    help = f"""vectors of words for networks and taggers: a file of text, possibly .gz, as word2vec,
-    fastText and GloVe write it, of which the first {N_VECTORS:,} are read (default: none)"""
+    help = f"""word vectors for networks and taggers: a text file, possibly .gz, as written by
+    word2vec, fastText and GloVe, of which the first {N_VECTORS:,} are read (default: none)"""
     parser.add_argument("--embeddings", metavar="FILE", help=help)
     _add_context(parser)
-    help = """replace symbols, or the words that crf, biaffine and taggers read, that were seen less
-    often by one rare symbol (default: 1, of words 2)"""
+    help = """replace symbols seen fewer than N times by one rare symbol; for crf, biaffine and
+    taggers, this applies to the words they read (default: 1, for words 2)"""
     parser.add_argument("--min-count", type=int, metavar="N", help=help)
-    help = "what is drawn at random in training depends on it (default: %(default)s)"
+    help = "random seed of training (default: %(default)s)"
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=help)
-    help = """how often models that learn in passes go over the trees
-    (default: that of the library, of em 100)"""
+    help = """number of passes over the trees, for models that learn in passes
+    (default: that of the library; for em, 100)"""
     parser.add_argument("--max-iter", type=_count, metavar="N", help=help)
-    help = """a parameter of the learner as the library names it, such as n_states=6, as often as
-    wanted (default: those of the library)"""
+    help = """set a parameter of the learner by its name in the library, such as n_states=6; may be
+    repeated (default: those of the library)"""
     several = {"action": "append", "type": _setting, "default": []}
     parser.add_argument("--set", metavar="NAME=VALUE", help=help, **several)
     _add_n_jobs(parser)
 
 
 def _add_parse(commands):
-    """Parse CoNLL-U files, tokens alone, or text.
+    """Parse CoNLL-U files, tokenised sentences, or raw text.
 
     examples:
       %(prog)s model.npz test.conllu -o parsed.conllu
@@ -226,43 +227,45 @@ def _add_parse(commands):
     parser = _command(commands, "parse", "cli._parse", _add_parse)
     _add_model(parser)
     _add_files(parser, "file", "sentences", nargs="+")
-    help = """CoNLL-U; a sentence a line with spaces between its tokens, for models that need no
-    tags; or text as it is, for models of train --text (default: %(default)s)"""
+    help = """format of the input: CoNLL-U; one sentence per line with spaces between its tokens,
+    for models that need no tags; or raw text, for models of train --text (default: %(default)s)"""
     forms = ["conllu", "horizontal", "text"]
     parser.add_argument("--input", choices=forms, default="conllu", help=help)
-    help = "CoNLL-U to write, all files in one; .gz is compressed (default: standard output)"
+    help = """CoNLL-U file to write, one for all inputs; compressed if it ends in .gz
+    (default: standard output)"""
     parser.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help=help)
-    help = """tree with the largest sum of log marginals or of marginals; of deterministic automata
-    only, the most probable one; or as mbr, with arcs that may cross (default: that of the model)"""
+    help = """tree with the largest sum of log marginals (mbr) or of marginals (max_marginal); the
+    most probable tree (viterbi), for deterministic automata only; or as mbr, with arcs that may
+    cross (mst) (default: that of the model)"""
     parser.add_argument("--decoder", choices=["mbr", "max_marginal", "viterbi", "mst"], help=help)
-    help = """keep the heads that the sentences have, with their relations, and complete the rest
+    help = """keep the heads in the input, with their relations, and complete the rest
     (default: heads are ignored)"""
     parser.add_argument("--keep-heads", action="store_true", help=help)
-    help = """write the probability of each arc into MISC, such as Confidence=0.9712, and the
-    logarithm of that of the tree into a comment, such as "# score = -0.3567" (default: neither)"""
+    help = """write the probability of each arc into MISC, such as Confidence=0.9712, and the log
+    probability of the tree into a comment, such as "# score = -0.3567" (default: neither)"""
     parser.add_argument("--confidence", action="store_true", help=help)
     several = parser.add_mutually_exclusive_group()
     help = """write the K most probable trees of each sentence, the best first, with their scores;
-    where the best cannot be found exactly, of 1,000 that are drawn (default: one tree)"""
+    if they cannot be found exactly, the best of 1,000 random trees (default: one tree)"""
     several.add_argument("--k-best", type=_count, metavar="K", help=help)
-    help = """write K trees of each sentence that are drawn by their probability, with their scores
+    help = """write K random trees of each sentence, drawn by probability, with their scores
     (default: one tree, the best)"""
     several.add_argument("--sample", type=_count, metavar="K", help=help)
-    help = "what is drawn depends on it (default: %(default)s)"
+    help = "random seed for drawing trees (default: %(default)s)"
     parser.add_argument("--seed", type=int, default=0, metavar="N", help=help)
-    help = """relations, or groups of them, that at most one word of each head gets, such as
-    nsubj+csubj,obj; subtypes count with their relation (default: none)"""
+    help = """relations, or groups of them, that at most one word of each head may have, such as
+    nsubj+csubj,obj; subtypes count as their relation (default: none)"""
     parser.add_argument("--unique-relations", default="", metavar="RELATIONS", help=help)
-    help = """end at a sentence that is not valid or cannot be parsed, or pass it on as it is
-    (default: %(default)s)"""
+    help = """stop at a sentence that is not valid or cannot be parsed, or skip it, writing it as it
+    is (default: %(default)s)"""
     parser.add_argument("--on-error", choices=["stop", "skip"], default="stop", help=help)
-    help = "longer sentences are errors (default: %(default)s)"
+    help = "maximum length of a sentence; longer ones are errors (default: %(default)s)"
     parser.add_argument("--max-tokens", type=_count, default=1000, metavar="N", help=help)
     _add_n_jobs(parser, default="that of the model")
 
 
 def _add_suggest(commands):
-    """List what a model is least sure of: what to annotate.
+    """List the words or sentences that a model is least sure of, to be annotated.
 
     examples:
       %(prog)s model.npz partial.conllu
@@ -272,22 +275,23 @@ def _add_suggest(commands):
     """
     parser = _command(commands, "suggest", "cli._models", _add_suggest)
     _add_model(parser)
-    _add_files(parser, "file", "sentences, of which known heads are taken for true", nargs="+")
-    help = "how many to list, at most (default: %(default)s)"
+    _add_files(parser, "file", "sentences, whose known heads are taken as true", nargs="+")
+    help = "maximum number to list (default: %(default)s)"
     parser.add_argument("-n", "--number", type=int, default=10, metavar="N", help=help)
-    help = """words whose heads are in question, or sentences, by their expected share of wrong
-    heads, or by the probability of their whole trees (default: %(default)s)"""
+    help = """what to list: words with uncertain heads (arcs); sentences by their expected share of
+    wrong heads (sentences), or by the probability of their whole trees (trees)
+    (default: %(default)s)"""
     parser.add_argument("--by", choices=["arcs", "sentences", "trees"], default="arcs", help=help)
-    help = """CoNLL-U to write, of sentences or trees: those listed, with their predicted trees, for
-    annotators (default: none is written)"""
+    help = """CoNLL-U file to write for annotators, with --by sentences or trees: the listed
+    sentences with their predicted trees (default: none)"""
     parser.add_argument("-o", "--output", metavar="OUT", help=help)
-    help = "print one JSON object (default: a table, with tabs between its columns)"
+    help = "print one JSON object (default: a table, with tabs between columns)"
     parser.add_argument("--json", action="store_true", help=help)
     _add_n_jobs(parser, default="that of the model")
 
 
 def _add_evaluate(commands):
-    """Score parsed trees against true ones.
+    """Score parsed trees against true trees.
 
     examples:
       %(prog)s test.conllu parsed.conllu
@@ -298,12 +302,12 @@ def _add_evaluate(commands):
     parser = _command(commands, "evaluate", "cli._evaluate", _add_evaluate)
     _add_files(parser, "gold", "true trees")
     _add_files(parser, "system", "parsed trees of the same sentences")
-    help = """score text that was split into words and sentences too, as the official evaluation of
-    Universal Dependencies does (default: sentences and words must be the same)"""
+    help = """score raw text, including its splitting into words and sentences, as the official
+    evaluation of Universal Dependencies does (default: sentences and words must be the same)"""
     parser.add_argument("--raw", action="store_true", help=help)
     help = "leave out tokens with the tag PUNCT (default: they are scored)"
     parser.add_argument("--ignore-punctuation", action="store_true", help=help)
-    help = "whose symbol is meant in the table of right heads (default: %(default)s)"
+    help = "word whose symbol is shown in the table of right heads (default: %(default)s)"
     parser.add_argument("--by", choices=["head", "modifier"], default="head", help=help)
     help = "print one JSON object, with scores from 0 to 1 (default: a table in percent)"
     parser.add_argument("--json", action="store_true", help=help)
@@ -327,15 +331,15 @@ def _help(function):
 
 
 def _add_model(parser):
-    help = """model file, of the command train, or - for standard input; or english, the model that
-    comes with the package, if there is no file of that name"""
+    help = """model file made by the command train, or - for standard input; or english, the model
+    that comes with the package, if no file has that name"""
     parser.add_argument("model", metavar="MODEL", help=help)
     _add_context(parser)
 
 
 def _add_context(parser):
-    help = """a BERT-like transformer whose vectors of words in context networks and taggers read: a
-    folder with config.json, tokenizer.json and model.safetensors; a model that has learned with one
+    help = """BERT-like transformer that gives networks and taggers vectors of words in context: a
+    folder with config.json, tokenizer.json and model.safetensors. A model trained with it
     needs it again (default: none)"""
     parser.add_argument("--context", metavar="FOLDER", help=help)
 
@@ -349,7 +353,7 @@ def _setting(text):
     """A parameter and its value: a number, None or a list as in Python, or else a word."""
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE, such as n_states=6")
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as n_states=6")
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
@@ -358,7 +362,7 @@ def _setting(text):
 
 def _count(text):
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
     return int(text)
 
 

@@ -64,10 +64,10 @@ N_NETWORKS = 3  # of an ensemble, beside a linear model
 def _choose_model(options):
     """Say which model is best: of trees of any number and with any columns the same one.
 
-    `doc/guide/choosing.rst` has the figures.
+    `doc/guide/comparison.rst` has the figures.
     """
     if options.symbols is not None:
-        return "spectral", "the quickest one of symbols"
+        return "spectral", "the fastest one that reads symbols"
     network, grammar = (LEARNERS[name].get_params() for name in ("biaffine", "spectral"))
     own = [name for name, _ in options.set if name in grammar.keys() - network.keys()]
     if own:
@@ -81,8 +81,8 @@ def _make_model(options):
     in_front = options.tags is not None and options.model not in ("biaffine", "ensemble")
     if options.symbols is not None and (of_columns or in_front):
         raise ValueError(
-            f"--symbols {options.symbols} is for models that read tags as symbols; leave it out of "
-            f"--tags, and give --columns to {' and '.join(OF_COLUMNS)}."
+            f"--symbols {options.symbols} is for models that read tags as symbols; leave it out "
+            f"with --tags, and use --columns for {' and '.join(OF_COLUMNS)}."
         )
     learned = [] if options.tags is None else options.tags.split(",")
     if not set(learned) <= set(LEARNED) or len(set(learned)) < len(learned):
@@ -106,7 +106,7 @@ def _make_model(options):
     if wanted and not names:
         raise ValueError(
             f"{' and '.join(wanted)}: vectors are for networks, --model biaffine or ensemble, or "
-            f"with --tags a tagger in front of others. --model {options.model} has none."
+            f"with --tags for a tagger in front. --model {options.model} reads none."
         )
     given = [open_context(options)]
     if options.embeddings is not None:
@@ -197,7 +197,7 @@ def train(options):
     files = list_sources(options.file)
     check_output(options.output, files)
     if options.output == STANDARD and sys.stdout.isatty():
-        raise ValueError("A model is no text for a terminal; name a file with -o, or redirect.")
+        raise ValueError("A model is not text for a terminal; name a file with -o, or redirect.")
     _warn_of_test_files(files)
     told = sys.stderr if options.output == STANDARD else sys.stdout
     treebank = _Treebank(files)
@@ -352,13 +352,12 @@ def _lacks(tree):
 def _refuse(path, found, n_whole):
     """Refuse a file in which, behind whole trees, so many lack heads."""
     lacking = next(kind for kind in ("no heads", "words without heads") if found[kind])
-    advice = ", from which to learn. Leave them out, or take files with trees"
+    advice = " to learn from. Leave them out, or take files with trees"
     if lacking != "no heads":
         others = [name for name, each in LEARNERS.items() if not each._needs_whole_trees]
         advice = (
-            f", and what is learned is learned from whole trees. Leave them out, complete them "
-            f"with a model of other files: parse --keep-heads, or choose --model "
-            f"{' or '.join(others)}"
+            f", but this model learns from whole trees only. Leave them out, complete them with a "
+            f"model of other files (parse --keep-heads), or choose --model {' or '.join(others)}"
         )
     n_sentences = n_whole + found.total()
     raise ValueError(f"{path}: {found[lacking]} of {n_sentences} sentences have {lacking}{advice}.")
@@ -383,8 +382,8 @@ def check_output(output, inputs):
     for path in map(expand_user, inputs):
         if os.path.isfile(output) and os.path.exists(path) and os.path.samefile(output, path):
             raise ValueError(
-                f"The output {output} is the same file as the input {path}, which is not written "
-                f"over; name another file with -o."
+                f"The output {output} is the same file as the input {path}: refusing to overwrite "
+                f"it; name another file with -o."
             )
 
 
@@ -405,7 +404,7 @@ def suggest(options):
     files = list_sources(options.file)
     if options.output is not None:
         if options.by == "arcs":
-            raise ValueError("-o is for whole sentences with their trees: --by sentences.")
+            raise ValueError("-o is for whole sentences with their trees; add --by sentences.")
         check_output(options.output, [options.model, *files])
     transform, parser = open_member(open_model(options, files))
     list_rows, doubt = {

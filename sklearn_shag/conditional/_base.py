@@ -47,7 +47,7 @@ MANY_TOKENS, SET_ASIDE = 100_000, 0.02
 
 
 class ConditionalParser(Parser):
-    """Parser whose chart sums over the trees of given sentences, which have no probability."""
+    """Parser of the probability of trees given their sentences; sentences have no probability."""
 
     _needs_whole_trees = None  # what is not known is summed over
 
@@ -59,12 +59,12 @@ class ConditionalParser(Parser):
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            Heads; None takes those of the trees in X.
+            Heads; None uses those of the trees in X.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_sentences,)
-            Those of :meth:`conditional_log_likelihood`.
+            The same as from :meth:`conditional_log_likelihood`.
         """
         return self.conditional_log_likelihood(X, y)
 
@@ -206,7 +206,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         """Score all arcs of sentences.
 
         The probability of a projective tree with one root is proportional to the exponential of the
-        sum of the scores of its arcs.
+        sum of its arc scores.
 
         Parameters
         ----------
@@ -216,25 +216,26 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         Returns
         -------
         scores : object ndarray of shape (n_sentences,)
-            ``scores[i]`` has the shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
-            score of token m + 1 as the root, column h that of token h as its head. Those of tokens
-            as their own heads are -inf.
+            ``scores[i]`` has shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the score of
+            token m + 1 as the root, and column h that of token h as its head. The score of a token
+            as its own head is -inf.
 
         Raises
         ------
         ValueError
             If X or a sentence is empty.
         TypeError
-            If symbols are not strings, or columns are wanted of plain symbols.
+            If symbols are not strings, or columns are requested for plain symbols.
 
         See Also
         --------
         predict_marginals : The probabilities of arcs.
-        sklearn_shag.parsing.Potentials : Takes scores, with others added, in one flat array.
+        sklearn_shag.parsing.Potentials : Takes scores, to which others may be added, in one flat
+            array.
 
         Examples
         --------
-        The tree of the highest sum is the most probable one:
+        The tree with the highest sum is the most probable one:
 
         >>> import numpy as np
         >>> from sklearn_shag import CRFParser
@@ -345,8 +346,8 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
     if not kept:
         raise ValueError(
             f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known "
-            f"heads but no projective tree with one root that has them, and of the others no head "
-            f"is known, or they weigh nothing."
+            f"heads but no projective tree with one root that has them; the others have no known "
+            f"heads or a weight of zero."
         )
     if n_left_out:
         warn(

@@ -50,116 +50,117 @@ FASTER, FEWER = 2.0, 8
 
 
 class CRFParser(ArcParser):
-    """Linear conditional random field of dependency trees.
+    """Linear conditional random field for dependency trees.
 
     The probability of a tree given its sentence is proportional to the exponential of the sum of
-    the scores of its arcs, and the score of an arc is a sum of weights of hashed features: what
-    head, modifier and their neighbours are, direction and distance. It is to trees what linear
-    chains are to tagging: trained in seconds, exact, and open to inspection.
+    its arc scores. The score of an arc is a sum of weights of hashed features: head, modifier and
+    their neighbours, direction and distance. Like linear chains for tagging, it trains in seconds,
+    is exact, and can be inspected.
 
     Parameters
     ----------
     columns : "auto" or sequence of str, default="auto"
-        What the parser reads of each token: "symbol", "upos", "xpos", "feats" or one feature such
-        as "feats.Case", "form" (in lower case), "lemma", "prefix", "suffix" and "shape" (capital,
-        digits, length). "suffix.4" has four letters; without a number "prefix" has 2 and "suffix" 3
-        beside tags, else there are those of 1 to 3 and of 1 to 4 letters. "auto" takes upos, xpos,
-        feats, form and lemma as far as any training value is not ``_``, suffix, and symbol only
-        where it equals none of them; of plain sequences of symbols these alone.
+        Columns that the parser reads for each token: "symbol", "upos", "xpos", "feats" or one
+        feature such as "feats.Case", "form" (in lower case), "lemma", "prefix", "suffix" and
+        "shape" (capital, digits, length). "suffix.4" has four letters. Without a number, if tags
+        are read too, "prefix" has 2 letters and "suffix" 3. Otherwise they have 1 to 3 and 1 to 4
+        letters. "auto" takes upos, xpos, feats, form and lemma if any training value is not ``_``,
+        suffix, and symbol only if it equals none of them. For plain sequences it takes symbol
+        alone.
     templates : None or sequence of str, default=None
-        The features, for example ``"h.tag m.tag m+1.tag"``: head, modifier, and the token behind
-        the modifier. Values are those of the head ``h``, the modifier ``m`` or their neighbours, or
-        of each token ``between`` them; "tag" is the first of symbol, upos and xpos that is read,
-        "prefix" and "suffix" are those of each length in turn, "bias" has no values. Each template
-        counts once with the direction of the arc and once with its distance too. Those whose
-        columns are not read drop out. None takes
-        :data:`~sklearn_shag.features.DEFAULT_TEMPLATES`.
+        The features, for example ``"h.tag m.tag m+1.tag"``: head, modifier, and the token after the
+        modifier. Values come from the head ``h``, the modifier ``m``, their neighbours, or each
+        token ``between`` them. "tag" is the first of symbol, upos and xpos that is read; "prefix"
+        and "suffix" stand for each length in turn; "bias" has no values. Each template is used once
+        with the direction of the arc and once with its distance as well. Templates whose columns
+        are not read are dropped. None means :data:`~sklearn_shag.features.DEFAULT_TEMPLATES`.
     max_iter : int, default=3
-        How often training goes over the sentences.
+        Number of passes over the training sentences.
     n_features : int, default=2**21
-        Number of weights of arcs. Features share one where their hashes collide.
+        Number of arc weights. Features share a weight if their hashes collide.
     learning_rate_init : float, default=0.05
-        Of AdaGrad, before it is divided by the roots of sums of squared gradients.
+        Learning rate of AdaGrad, before division by the roots of sums of squared gradients.
     alpha : float, default=0.0
-        Strength of the L2 penalty, beside the summed loss of a batch. As weights are averaged over
-        few passes, it hardly changes the trees.
+        Strength of the L2 penalty, relative to the summed loss of a batch. Since weights are
+        averaged over few passes, it hardly changes the trees.
     batch_size : int, default=100
-        About how many tokens a step of AdaGrad sees.
+        Approximate number of tokens per step of AdaGrad.
     min_count : int, default=2
         Forms, lemmas, affixes and values of feats that were seen less often count as unknown.
     nonprojective : {"lift", "drop"}, default="lift"
-        What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
-        shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
-        that are known in part are never lifted.
+        What to do with training trees that have crossing arcs: lift arcs to the head's head, the
+        shortest first (see :func:`~sklearn_shag.treebank.lift`), or leave the sentence out.
+        Partially annotated trees are never lifted.
     early_stopping : bool, default=False
         Whether to set sentences aside, keep the weights with the best attachment score on them, and
         stop when it has not improved `n_iter_no_change` times.
     validation_fraction : float, default=0.1
-        How many, if `early_stopping`.
+        Fraction of the sentences held out for early stopping.
     n_iter_no_change : int, default=2
         See `early_stopping`.
     warm_start : bool, default=False
-        Whether `fit` continues from the weights of the last one, with its columns and values. The
-        steps of AdaGrad begin anew.
+        Whether `fit` continues from the weights of the previous `fit`, with its columns and values.
+        AdaGrad starts afresh.
     calibrate : bool, default=True
-        Whether to learn a correction under which probabilities mean what they say: of the heads
-        with the probability 0.8 four in five are right. It is learned on trees that were not
-        learned from: those set aside for `early_stopping`; of 100,000 tokens or more one sentence
-        in 50; else those of each half of the trees, parsed by what is learned from the other
-        half, which doubles the time of `fit`. Trees are the same. Less than 20 sentences are too
-        few; `warm_start` leaves it as it is.
+        Whether to learn a correction that makes probabilities match frequencies: of the heads with
+        probability 0.8, four in five are right. It uses trees that the parser was not trained on:
+        those set aside for `early_stopping`, or one sentence in 50 if there are 100,000 tokens or
+        more. Otherwise, each half of the trees is parsed by a model trained on the other half,
+        which doubles the time of `fit`. Predicted trees do not change. Fewer than 20 sentences are
+        too few; `warm_start` leaves the correction as it is.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), the largest probability, or as by
-        "mbr" of all trees, with arcs that may cross.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
+        "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi" the
+        probability. "mst" is like "mbr", but its trees may have crossing arcs.
     random_state : int, RandomState instance or None, default=None
-        Of the order of sentences, and of those that are set aside.
+        Seeds the order of sentences and the choice of those set aside.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for parsing over chunks of sentences.
+        Number of joblib workers. Parsing is split over chunks of sentences.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
     columns_ : tuple of str
-        What is read of each token, each affix with its length.
+        The columns that are read for each token, each affix with its length.
     vocabulary_ : dict of list of str
         The known values of each column.
     templates_ : tuple of str
-        The templates that did not drop out.
+        The templates that are used.
     labels_ : ndarray of shape (n_labels,), dtype object
-        The relations of training, sorted; empty if the trees had none.
+        Known relations of arcs (str), sorted; empty if the training trees had none.
     weights_ : LinearWeights
-        The weights of arcs and labels, a named tuple of arrays of shape (n_features, 1) and
+        The weights of arcs and labels, as a named tuple of arrays of shape (n_features, 1) and
         (n_features // 8, n_labels), and which labels go with roots.
     temperatures_, uniform_shares_ : ndarrays of shape (2,)
-        How probabilities of heads and of their labels are corrected: 1 and 0 is not at all.
+        How the probabilities of heads and of their labels are corrected; 1 and 0 mean no
+        correction.
     loss_curve_ : list of float
-        Of each iteration the mean of ``-log P(known heads | sentence)``, each before the step that
-        it led to.
+        Mean of ``-log P(known heads | sentence)`` in each iteration, measured before each step is
+        taken.
     n_iter_ : int
-        How many iterations there were.
+        Number of iterations.
     validation_scores_ : list of float
-        The attachment scores on the sentences that were set aside, if `early_stopping`.
+        Attachment scores on the sentences set aside, if `early_stopping`.
     n_lifted_, n_left_out_ : int
-        How many training trees were lifted, and how many were left out because no projective tree
+        Number of training trees that were lifted, and number left out because no projective tree
         with one root has their heads.
 
     See Also
     --------
-    ConditionalSHAG : Grammars of hidden states, trained for the same objective.
+    ConditionalSHAG : Grammars with hidden states, trained for the same objective.
     sklearn_shag.parsing.tree_loss : The objective, for other models.
 
     Notes
     -----
-    Training takes steps of AdaGrad along the exact gradient of log Z - log Z(known), which is the
-    difference of arc marginals (eq. 26); weights are averaged over all steps. Heads that are not
-    known (-1) are summed over. Relations are classified by the same features, with a softmax for
-    each arc of the training trees.
+    AdaGrad follows the exact gradient of log Z - log Z(known), which is the difference of arc
+    marginals (eq. 26); weights are averaged over all steps. Unknown heads (-1) are summed over.
+    Relations are classified using the same features, with a softmax for each arc of the training
+    trees.
 
     References
     ----------
@@ -250,14 +251,14 @@ class CRFParser(ArcParser):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of symbols.
+            ``X[i]`` is a DependencyTree or a sequence of symbols.
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
-            or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
-            without known heads drop out.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root, -1 if unknown) or is a
+            DependencyTree with heads. None uses the heads of the trees in X. Sentences without
+            known heads are left out.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            Multiplies the loss of each sentence; 0 leaves it out, with its words. Steps are meant
-            for weights of about 1: much smaller ones hardly learn.
+            Multiplies the loss of each sentence; 0 leaves out the sentence and its words. Step
+            sizes suit weights of about 1: much smaller ones hardly learn.
 
         Returns
         -------
@@ -267,16 +268,16 @@ class CRFParser(ArcParser):
         Raises
         ------
         ValueError
-            If X is empty or nothing in it can be learned from, heads are missing, columns have no
-            values, weights are negative or all zero, or a parameter is invalid. The message names
-            the sentence.
+            If X is empty or has nothing to learn from, heads are missing, columns have no values,
+            weights are negative or all zero, or a parameter is invalid. The message names the
+            sentence.
         TypeError
-            If symbols or templates are no strings, or columns are wanted of plain symbols.
+            If symbols or templates are not strings, or columns are requested for plain symbols.
 
         Warns
         -----
         UserWarning
-            If sentences are left out since no projective tree with one root has their heads.
+            If sentences are left out because no projective tree with one root has their heads.
         """
         return self._fit(X, y, sample_weight)
 
@@ -348,26 +349,27 @@ class CRFParser(ArcParser):
         rival: int | None = None,
         n_features: int | None = 10,
     ) -> list[FeatureWeight]:
-        """Say why a token got its head, and not another.
+        """Explain why a token got its head rather than another.
 
         Parameters
         ----------
         sentence : DependencyTree or sequence of str
-            Heads that it has are not looked at.
+            The sentence; its heads, if any, are ignored.
         modifier : int
-            The token, from 1.
+            The token, counted from 1.
         head : None or int, default=None
             Its head, 0 for the root; None for the predicted one.
         rival : None or int, default=None
-            Another head; None for the one with the next best score.
+            The head to compare with; None for the one with the next best score.
         n_features : None or int, default=10
-            How many features are wanted, None for all.
+            Number of features to list; None for all.
 
         Returns
         -------
         features : list of FeatureWeight
-            Those that tell the two arcs apart most, named tuples of a template, the values of both
-            arcs, and their weights. The score of an arc is the sum of its weights in all of them.
+            The features that distinguish the two arcs most, as named tuples of a template, the
+            values of both arcs, and their weights. The score of an arc is the sum of its weights
+            over all features.
 
         Raises
         ------
@@ -398,7 +400,7 @@ class CRFParser(ArcParser):
                     f"got {value!r}."
                 )
         if n == 1:
-            raise ValueError("The only token of a sentence has no head but the root: no rival.")
+            raise ValueError("The only token of a sentence has no head but the root, so no rival.")
         if head is None:
             head = int(self.predict([sentence])[0][modifier - 1])
         if rival is None:
@@ -421,31 +423,31 @@ class CRFParser(ArcParser):
         label: str | None = None,
         n_features: int | None = 10,
     ) -> list[FeatureUse]:
-        """List the features that speak most for the arcs of trees, or for a label of them.
+        """List the features with the largest weights for the arcs of trees, or for one label.
 
-        Weights belong to hashes, so features have names only where they are seen.
+        Weights belong to hashes, so features have names only where they occur in X.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            The heads, -1 where they are not known; None takes those of the trees in X.
+            The heads, -1 if unknown; None uses those of the trees in X.
         label : None or str, default=None
             One of `labels_`; None for the weights of arcs themselves.
         n_features : None or int, default=10
-            How many features are wanted, None for all.
+            Number of features to list; None for all.
 
         Returns
         -------
         features : list of FeatureUse
-            The largest weights first, named tuples of a template, its values, the weight, and how
-            often the arcs of X have it.
+            The features with the largest weights first, as named tuples of a template, its values,
+            the weight, and how often it occurs in the arcs of X.
 
         Raises
         ------
         ValueError
-            If X is not valid, or the label is none of `labels_`.
+            If X is not valid, or the label is not in `labels_`.
 
         Examples
         --------

@@ -46,7 +46,7 @@ def set_aside(n_sentences, fraction, rng):
     if n_sentences < 2:
         raise ValueError(
             "early_stopping sets sentences aside, but X holds a single one that can be learned "
-            "from. Give more of them, or early_stopping=False."
+            "from. Give more sentences, or set early_stopping=False."
         )
     order = rng.permutation(n_sentences)
     n_held_out = min(max(round(fraction * n_sentences), 1), n_sentences - 1)

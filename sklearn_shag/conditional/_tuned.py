@@ -38,73 +38,76 @@ FLOOR = np.log(1e-6)
 class ConditionalSHAG(OperatorMixin, ConditionalParser):
     """Split head-automata grammar tuned to the probability of trees given their sentences.
 
-    It begins with the operators of another grammar and makes known heads more probable, given the
-    sentences, than all other trees. Heads need not all be known: what is not is summed over.
+    It starts from the operators of another grammar and makes the known heads more probable, given
+    the sentences, than all other trees. Unknown heads are summed over.
 
     Parameters
     ----------
     estimator : estimator
-        The grammar to begin with: EMSHAG, DeterministicSHAG, or any other whose operators are not
-        negative. It is fitted on the trees of which all heads are known. If these hold less than
-        half of all known heads, a grammar with deterministic automata begins with equal weights.
+        The grammar to start from: EMSHAG, DeterministicSHAG, or any other whose operators are not
+        negative. It is fitted on the trees whose heads are all known. If these hold less than half
+        of all known heads, a grammar with deterministic automata starts from equal weights.
     alpha : float, default=1.0
-        Strength of the L2 penalty on how far logarithms of operators move, on the scale of a sum
+        Strength of the L2 penalty on changes in the logarithms of operators, on the scale of a sum
         over sentences.
     max_iter : int, default=30
-        Of L-BFGS.
+        Maximum number of iterations of L-BFGS.
     tol : float, default=1e-5
-        Training ends where no derivative is larger, as a share of the number of known heads, each
-        counted as often as its sentence.
+        Training ends when no derivative is larger than this share of the number of known heads,
+        each weighted like its sentence.
     warm_start : bool, default=False
-        Whether `fit` goes on from the operators of the last one, with its symbols and the same
-        penalty, on how far they are from where they began; `estimator` is not fitted again. The
-        steps of L-BFGS begin anew.
+        Whether `fit` continues from the operators of the previous `fit`, with its symbols. The
+        penalty still refers to the original starting point, and `estimator` is not fitted again.
+        L-BFGS starts afresh.
     nonprojective : {"lift", "drop"}, default="lift"
-        What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
-        shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
-        that are known in part are never lifted.
+        What to do with training trees that have crossing arcs: lift arcs to the head's head, the
+        shortest first (see :func:`~sklearn_shag.treebank.lift`), or leave the sentence out.
+        Partially annotated trees are never lifted.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), for deterministic automata the largest
-        probability, or as by "mbr" of all trees, with arcs that may cross.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
+        "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi",
+        for deterministic automata, the probability. "mst" is like "mbr", but its trees may have
+        crossing arcs.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
+        Number of joblib workers. Learning and parsing are split over chunks of sentences. What is
+        learned does not depend on it.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
     symbols_ : ndarray of shape (n_symbols,), dtype object
         Known symbols (str), sorted; the code of each is its position.
     operators_ : Operators
-        As those of `estimator`, and not normalised.
+        Like those of `estimator`, but not normalised.
     fallback_operators_ : Operators
-        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+        A one-state grammar without zeros, for sentences to which `operators_` gives no mass.
     start_operators_ : Operators
-        Those of `estimator`, where tuning began.
+        The operators of `estimator`, from which tuning started.
     loss_curve_ : list of float
-        Of each iteration the mean of ``-log P(known heads | sentence)``; the first is that of the
+        Mean of ``-log P(known heads | sentence)`` in each iteration; the first entry is that of the
         start.
     n_iter_ : int
-        How many iterations there were.
+        Number of iterations.
     n_lifted_, n_left_out_ : int
-        How many training trees were lifted, and how many were left out because no projective tree
-        with one root has their heads, or none with a probability at the start.
+        Number of training trees that were lifted, and number left out because no projective tree
+        with one root has their heads, or none with a positive probability at the start.
 
     See Also
     --------
-    CRFParser : Words and neighbours in place of hidden states, for the same objective.
-    EMSHAG : A grammar to begin with.
+    CRFParser : Uses words and neighbours instead of hidden states, for the same objective.
+    EMSHAG : A grammar to start from.
 
     Notes
     -----
     The objective is the sum of log Z - log Z(known) over sentences, plus the penalty. Its
     derivative is the difference of expected uses of each operator (eq. 26). Zeros of the start stay
-    zero. Operators are weights, not probabilities: sentences have none, and cannot be drawn.
+    zero. Operators are weights, not probabilities, so sentences have no probability and cannot be
+    drawn.
 
     References
     ----------
@@ -171,18 +174,18 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
     def fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn the grammar to begin with, and tune it.
+        """Fit the grammar to start from, and tune it.
 
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of symbols.
+            ``X[i]`` is a DependencyTree or a sequence of symbols.
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
-            or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
-            without known heads drop out.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root, -1 if unknown) or is a
+            DependencyTree with heads. None uses the heads of the trees in X. Sentences without
+            known heads are left out.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out.
+            Weight of each sentence; 0 leaves it out.
 
         Returns
         -------
@@ -192,23 +195,23 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         Raises
         ------
         ValueError
-            If X is empty or nothing in it can be learned from, heads are missing, weights are
-            negative or all zero, a parameter is invalid, operators are negative, or there are no
-            whole trees for a grammar with hidden states. The message names the sentence.
+            If X is empty or has nothing to learn from, heads are missing, weights are negative or
+            all zero, or a parameter is invalid. The message names the sentence. Also if operators
+            are negative, or a grammar with hidden states has no whole trees to start from.
         TypeError
-            If `estimator` has no operators, or symbols are no strings.
+            If `estimator` has no operators, or symbols are not strings.
 
         Warns
         -----
         UserWarning
-            If sentences are left out since no projective tree with one root has their heads, or
-            none that the grammar to begin with has a probability for.
+            If sentences are left out because no projective tree with one root has their heads, or
+            none to which the starting grammar gives a positive probability.
         """
         self._check_parsing()
         if not isinstance(self.estimator, OperatorMixin):
             raise TypeError(
                 f"estimator={type(self.estimator).__name__}(...) has no operators to tune. Take "
-                f"EMSHAG or DeterministicSHAG; what transforms sentences goes before this "
+                f"EMSHAG or DeterministicSHAG; put transformers of sentences before this "
                 f"estimator in a pipeline."
             )
         separate = prepare_trees(X, y, sample_weight, self.nonprojective)
@@ -226,14 +229,14 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         n_impossible = int(np.count_nonzero(weights == 0))
         if n_impossible == weights.size:
             raise ValueError(
-                f"No sentence of X can be learned from: {type(self.estimator).__name__} gives none "
-                f"of the trees that have the known heads a probability. Raise its smoothing."
+                f"No sentence of X can be learned from: {type(self.estimator).__name__} gives no "
+                f"probability to any tree that has the known heads. Raise its smoothing."
             )
         if n_impossible:
             warn(
                 f"{n_impossible} of {weights.size} sentences are left out of training, since "
-                f"{type(self.estimator).__name__} gives no tree with their known heads a "
-                f"probability. Raise its smoothing.",
+                f"{type(self.estimator).__name__} gives no probability to any tree with their "
+                f"known heads. Raise its smoothing.",
                 UserWarning,
             )
         operators, losses = self._tune(space, begin, free, known, weights, trees.heads)
@@ -272,8 +275,8 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         if not whole:
             raise ValueError(
                 f"X has no sentence of which all heads are known, and {type(estimator).__name__} "
-                f"cannot begin without: hidden states that are all alike stay so. Give some whole "
-                f"trees, or begin with DeterministicSHAG."
+                f"cannot start without one: hidden states that are all alike stay alike. Give some "
+                f"whole trees, or start from DeterministicSHAG."
             )
         sentences, weights = [trees.symbols[s] for s in whole], trees.weights[whole]
         estimator.fit(sentences, [heads[s] for s in whole], sample_weight=weights)
@@ -388,9 +391,9 @@ def _potentials(trees, symbols):
 def _check_operators(operators, name):
     if any(np.any(part < 0) for part in operators):
         raise ValueError(
-            f"{name} has learned negative operators: its states stand in a basis of singular "
-            f"vectors, not for probabilities, so that operators have no logarithms to tune. Take "
-            f"EMSHAG(n_states, init='moments'), which begins with the same moments."
+            f"{name} has learned negative operators: its states are a basis of singular vectors, "
+            f"not probabilities, so its operators have no logarithms to tune. Take "
+            f"EMSHAG(n_states, init='moments'), which starts from the same moments."
         )
 
 

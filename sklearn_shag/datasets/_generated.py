@@ -55,7 +55,7 @@ def load_english(
         The columns that become the symbols of the trees, as for
         :func:`sklearn_shag.treebank.read_conllu`.
     return_X_y : bool, default=False
-        Whether to return ``(data, target)`` in place of a Bunch.
+        Whether to return ``(data, target)`` instead of a Bunch.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def load_english(
     See Also
     --------
     fetch_treebank : The treebanks of Universal Dependencies.
-    make_treebank : Trees of a known grammar.
+    make_treebank : Draws trees from a random grammar.
 
     Examples
     --------
@@ -102,12 +102,12 @@ def load_english(
 
 
 def load_parser(name: str = "english") -> Any:
-    """Load a parser that comes with the package, and parses text as it is.
+    """Load a parser of raw text that comes with the package.
 
     Parameters
     ----------
     name : {"english"}, default="english"
-        Its language.
+        Language of the parser.
 
     Returns
     -------
@@ -118,19 +118,19 @@ def load_parser(name: str = "english") -> Any:
     Raises
     ------
     ValueError
-        If there is none of this name.
+        If there is no parser of this name.
 
     See Also
     --------
     sklearn_shag.ParserPipeline.parse_text : Parses a text.
     sklearn_shag.load_model : Loads models from files.
-    fetch_treebank : Downloads a treebank of another language, to train a parser of.
+    fetch_treebank : Downloads a treebank of another language, to train a parser on.
 
     Notes
     -----
-    It was learned by ``benchmarks/bundled.py`` from the training set of UD English EWT, and, unlike
-    the package, is licensed as that treebank is: under CC BY-SA 4.0. :ref:`english_parser` names
-    the authors; :ref:`text` has its scores.
+    It was trained by ``benchmarks/bundled.py`` on the training set of UD English EWT. Unlike the
+    package, it has the licence of that treebank, CC BY-SA 4.0. :ref:`english_parser` names the
+    authors; :ref:`text` has its scores.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def load_parser(name: str = "english") -> Any:
 
     if name not in BUNDLED:
         raise ValueError(
-            f"name must be one of {', '.join(BUNDLED)}, got {shorten(name)}. For others train a "
+            f"name must be one of {', '.join(BUNDLED)}, got {shorten(name)}. For others, train a "
             f"parser: make_parser_pipeline(Splitter(), BiaffineParser(tags=...)).fit("
             f"fetch_treebank(...).train)."
         )
@@ -204,26 +204,26 @@ def make_treebank(
     n_sentences : int, default=1000
         Number of trees.
     n_states : int, default=3
-        Hidden states of the automaton of every head and direction.
+        Number of hidden states of the automaton of each head and direction.
     n_symbols : int, default=8
-        Number of symbols that the grammar has; in few sentences some may not occur.
+        Number of symbols in the grammar; in a small treebank some may not occur.
     mean_length : float, default=10.0
-        Expected number of tokens of a sentence, above 1 and at most a million, before `max_length`
-        cuts.
+        Expected number of tokens of a sentence, above 1 and at most a million, before sentences
+        longer than `max_length` are rejected.
     max_length : int, default=60
-        Longer sentences are drawn anew.
+        Longer sentences are drawn again.
     random_state : int, RandomState instance or None, default=None
-        Seeds the grammar and the draws: the same int gives the same trees.
+        Seed of the grammar and the draws: the same int gives the same trees.
     return_operators : bool, default=False
         Whether to return the grammar as well.
 
     Returns
     -------
     trees : list of DependencyTree
-        Symbols are named x0, x1, ... and numbered with leading zeros, so that sorting them gives
-        the codes of `operators`.
+        Symbols are named x0, x1, ... with leading zeros, so that sorting them gives the codes of
+        `operators`.
     operators : Operators
-        The probabilistic grammar, of the shapes of a fitted ``operators_``; if
+        The probabilistic grammar, with the shapes of a fitted ``operators_``; if
         `return_operators` is True.
 
     Raises
@@ -233,8 +233,8 @@ def make_treebank(
 
     See Also
     --------
-    load_english : Trees of a language.
-    sklearn_shag.BaseSHAG.sample : Draws trees from a grammar that was learned.
+    load_english : Loads trees of a natural language.
+    sklearn_shag.BaseSHAG.sample : Draws trees from a learned grammar.
 
     Examples
     --------
@@ -332,39 +332,39 @@ def make_sequences(
     random_state: RandomSeed = None,
     return_operators: bool = False,
 ) -> list[list[int]] | tuple[list[list[int]], Operators]:
-    """Draw sequences from a random automaton, as in competitions of learners.
+    """Draw sequences from a random automaton, as in automaton-learning competitions.
 
     Parameters
     ----------
     n_sequences : int, default=1000
         Number of sequences.
     n_states : int, default=10
-        Hidden states of the automaton.
+        Number of hidden states of the automaton.
     n_symbols : int, default=8
-        Number of symbols; in few sequences some may not occur.
+        Number of symbols; in a small sample some may not occur.
     kind : {"nondeterministic", "deterministic", "hmm"}, default="nondeterministic"
-        What a state and a symbol tell of the next state: its distribution, the state itself, or no
-        more than the state alone.
+        What a state and a symbol determine about the next state: its distribution, the state
+        itself, or no more than the state alone does.
     density : float, default=0.3
-        The share of the symbols and of the next states that are possible in each state.
+        Share of the symbols and of the next states that are possible in each state.
     mean_length : float, default=10.0
-        Expected number of symbols of a sequence.
+        Expected number of symbols in a sequence.
     random_state : int, RandomState instance or None, default=None
-        Seeds the automaton and the draws: the same int gives the same sequences.
+        Seed of the automaton and the draws: the same int gives the same sequences.
     return_operators : bool, default=False
         Whether to return the automaton as well.
 
     Returns
     -------
     sequences : list of lists of int
-        Symbols are 0, 1, ...
+        The sequences; symbols are 0, 1, ...
     operators : Operators
         The probabilistic automaton; if `return_operators` is True.
-        ``EMAutomaton.from_operators(operators)`` tells exact probabilities.
+        ``EMAutomaton.from_operators(operators)`` gives exact probabilities.
 
     See Also
     --------
-    make_treebank : Trees of a known grammar.
+    make_treebank : Draws trees from a random grammar.
     sklearn_shag.SpectralAutomaton : Learns automata.
 
     Examples

@@ -53,8 +53,8 @@ def unpack(archive, folder, max_bytes):
             n_bytes = sum(member.file_size for member in members.values())
             if max_bytes is not None and n_bytes > max_bytes:
                 raise OSError(
-                    f"it has more than max_bytes={max_bytes} bytes; if you trust it, give a larger "
-                    f"one"
+                    f"it has more than max_bytes={max_bytes} bytes; if you trust it, increase "
+                    f"max_bytes"
                 )
             for name, member in members.items():
                 with content.open(member) as source, open(folder / name, "wb") as target:
@@ -74,18 +74,18 @@ class FetchedTreebank(Bunch):
 
 
 def get_data_home(data_home: FilePath | None = None) -> Path:
-    """Return the folder for downloaded treebanks; it need not exist.
+    """Return the folder for downloaded treebanks, which need not exist.
 
     Parameters
     ----------
     data_home : None, str or path-like, default=None
-        None takes the environment variable ``SKLEARN_SHAG_DATA``, or else
+        None takes the environment variable ``SKLEARN_SHAG_DATA`` or, if it is not set,
         ``~/sklearn_shag_data``.
 
     Returns
     -------
     data_home : pathlib.Path
-        With the home folder in place of ``~``.
+        The folder, with ``~`` replaced by the home folder.
 
     See Also
     --------
@@ -127,26 +127,26 @@ def fetch_treebank(
     name : str
         Name of the treebank, such as "UD_English-EWT".
     data_home : None, str or path-like, default=None
-        Where treebanks are kept, see :func:`get_data_home`. A folder ``name`` with ``.conllu``
-        files in it, or ``ud-treebanks-v<version>/name`` as in an unpacked official release, is
-        used as it is.
+        Where treebanks are kept; see :func:`get_data_home`. A folder ``name`` with ``.conllu``
+        files in it is used as it is, and so is ``ud-treebanks-v<version>/name`` as in an unpacked
+        official release.
     version : None or str, default=None
         A release, such as "2.16". None takes the folder ``name`` of any version if there is one,
-        and else release 2.16.
+        and release 2.16 otherwise.
     symbols : str or sequence of str, default="upos"
         The columns that become the symbols of the trees, as for
         :func:`sklearn_shag.treebank.read_conllu`.
     download_if_missing : bool, default=True
-        Whether to download a treebank that is not there; if False, that is an OSError.
+        Whether to download a missing treebank; if False, a missing treebank is an OSError.
     known_hash : None or str, default=None
         SHA-256 of the archive to download, checked if given.
     progressbar : bool, default=True
         Whether to show the progress of a download.
     max_bytes : int or None, default=2**30
-        The largest size of the files of an archive together when they are unpacked, and of each
-        file that is read, as for :func:`sklearn_shag.treebank.read_conllu`. None for any size.
+        The largest total size of an archive's unpacked files, and of each file that is read, as for
+        :func:`sklearn_shag.treebank.read_conllu`. None for any size.
     timeout : float or None, default=60
-        Seconds after which a server that sends nothing is given up; None for never.
+        Seconds to wait for a server that sends nothing; None means no limit.
 
     Returns
     -------
@@ -157,22 +157,22 @@ def fetch_treebank(
     Raises
     ------
     ValueError
-        If `name` or `version` is not of the form of one, or the archive does not have `known_hash`.
+        If `name` or `version` is malformed, or the archive does not have `known_hash`.
     OSError
-        If the treebank is missing and must not, or cannot, be downloaded, or something else is in
-        its place, or in that of `data_home`; if it is larger than `max_bytes` or the server is
-        silent for longer than `timeout`.
+        If the treebank is missing and cannot or must not be downloaded, or its place or that of
+        `data_home` is taken. Also if it is larger than `max_bytes`, or the server sends nothing for
+        `timeout` seconds.
     ImportError
         If it must be downloaded and pooch is not installed.
 
     See Also
     --------
     load_english : A small treebank that comes with the package.
-    sklearn_shag.treebank.read_conllu : Trees from any file.
+    sklearn_shag.treebank.read_conllu : Reads trees from any file.
 
     Notes
     -----
-    Several processes may fetch the same treebank at a time: whichever has it first installs it for
+    Several processes may fetch the same treebank at a time: the first to finish installs it for
     all. A download that fails or is interrupted leaves nothing behind.
 
     Examples
@@ -183,9 +183,9 @@ def fetch_treebank(
     12544
     """
     if not _is_like(name, r"UD_\w+-\w+"):
-        raise ValueError(f"A treebank has a name such as 'UD_English-EWT', got {shorten(name)}.")
+        raise ValueError(f"name must be like 'UD_English-EWT', got {shorten(name)}.")
     if version is not None and not _is_like(version, r"\d+\.\d+"):
-        raise ValueError(f"A release has a version such as '2.16', a str; got {shorten(version)}.")
+        raise ValueError(f"version must be a str such as '2.16', got {shorten(version)}.")
     home = get_data_home(data_home)
     released = home / f"ud-treebanks-v{version or DEFAULT_VERSION}" / name
     folders = [released] if version else [home / name, released]
@@ -226,7 +226,7 @@ def _check_target(folder):
     """Refuse, before anything is downloaded, places where a treebank cannot be put."""
     for place in (folder.parent.parent, folder.parent, folder):
         if os.path.lexists(place) and (place == folder or not place.is_dir()):
-            problem = "there already, without .conllu files" if place == folder else "no folder"
+            problem = "there already, without .conllu files" if place == folder else "not a folder"
             message = f"{place} is {problem}. Move it away to download the treebank."
             raise FileExistsError(printable(message))
 
@@ -267,7 +267,9 @@ def _download(name, version, folder, known_hash, progressbar, *, timeout, max_by
             if not any(unpacked.glob("*.conllu")):
                 raise OSError("it holds no .conllu files")
         except OSError as error:
-            raise OSError(f"What {url} gave cannot be used: {printable(error, 300)}.") from error
+            raise OSError(
+                f"The download from {url} cannot be used: {printable(error, 300)}."
+            ) from error
         _install(unpacked, folder)
 
 

@@ -64,13 +64,13 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         largest sum, or as by "mbr" of all trees, with arcs that may cross. What members have for
         this parameter is not looked at.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
         Number of joblib workers, over members. With None or 1 the `n_jobs` of members count.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------

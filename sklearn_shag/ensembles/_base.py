@@ -153,8 +153,8 @@ class Ensemble(ComposedParser):
             ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str), as all members
             understand it.
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
-            heads. None takes the heads of the trees in X; members that learn from raw text get none
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root) or is a DependencyTree with
+            heads. None uses the heads of the trees in X; members that learn from raw text get none
             then.
         sample_weight : None or array-like of shape (n_sentences,), default=None
             How often each sentence counts; 0 leaves it out. Of a pipeline, its last step gets the

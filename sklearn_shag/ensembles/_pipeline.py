@@ -373,7 +373,7 @@ class ParserPipeline(Pipeline):
         X : sequence of length n_sentences
             As the first step takes them.
         y : None or sequence of length n_sentences, default=None
-            Heads, -1 where they are not known; None takes those of the trees in X.
+            Heads, -1 if unknown; None uses those of the trees in X.
 
         Returns
         -------

@@ -19,25 +19,25 @@ _ALL_PLACES = 2**32  # of so many each feature has its own, as good as always
 
 
 class FeatureWeight(NamedTuple):
-    """What a feature adds to the score of an arc, and to that of its rival.
+    """Contribution of a feature to the score of an arc, and to that of a rival arc.
 
     The score of an arc is the sum of the weights of all its features.
 
     Attributes
     ----------
     template : str
-        With "distance" behind it where that counts too.
+        The template, followed by "distance" if the feature includes the distance.
     values : str
-        What the feature of the arc is: ``"h.upos=NOUN m.upos=DET left 2"`` is a noun that heads a
-        determiner left of it, at the distance of two tokens.
+        The feature of the arc: ``"h.upos=NOUN m.upos=DET left 2"`` is a noun that heads a
+        determiner two tokens to its left.
     weight : float
-        What it adds to the score of the arc.
+        What the feature adds to the score of the arc.
     rival_values, rival_weight : str, float
-        The same of the rival.
+        The same for the rival.
 
     See Also
     --------
-    sklearn_shag.CRFParser.explain : Lists them.
+    sklearn_shag.CRFParser.explain : Lists the features of an arc.
 
     Examples
     --------
@@ -59,24 +59,24 @@ class FeatureWeight(NamedTuple):
 
 
 class FeatureUse(NamedTuple):
-    """A feature of arcs, its weight, and how often it is there.
+    """A feature of arcs, with its weight and how often it occurs.
 
-    Of features that share a weight, since their hashes collide, it is the most frequent one.
+    Of features that share a weight because their hashes collide, it is the most frequent one.
 
     Attributes
     ----------
     template : str
-        With "distance" behind it where that counts too.
+        The template, followed by "distance" if the feature includes the distance.
     values : str
-        As in :class:`FeatureWeight`; of tokens between head and modifier a single one.
+        As in :class:`FeatureWeight`, but with only one of the tokens between head and modifier.
     weight : float
-        What it adds to the score of an arc, or of a label of it.
+        What the feature adds to the score of an arc, or of a label of it.
     count : int
-        How often arcs have it.
+        Number of arcs that have the feature.
 
     See Also
     --------
-    sklearn_shag.CRFParser.top_features : Lists them.
+    sklearn_shag.CRFParser.top_features : Lists the features with the largest weights.
 
     Examples
     --------

@@ -18,7 +18,7 @@ BUCKETS = (2, 3, 4, 5, 6, 8, 11, 16, 26)
 class LinearWeights(NamedTuple):
     """Weights of hashed features.
 
-    Each feature has the row that its hash names; features whose hashes collide share one.
+    The hash of a feature gives its row; features whose hashes collide share one.
 
     Attributes
     ----------
@@ -27,11 +27,12 @@ class LinearWeights(NamedTuple):
     labels : float32 ndarray of shape (n_features // 8, n_labels)
         What they add to the score of each of its labels.
     label_mask : bool ndarray of shape (2, n_labels)
-        Which labels training has between tokens, and which at roots; others do not go there.
+        Which labels training has between tokens, and which at roots; others are not predicted
+        there.
 
     See Also
     --------
-    sklearn_shag.CRFParser : Learns them.
+    sklearn_shag.CRFParser : Learns these weights.
 
     Examples
     --------

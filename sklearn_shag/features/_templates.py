@@ -124,7 +124,7 @@ def compile_templates(templates, names):
                 compiled[shown] = places
     if not compiled:
         raise ValueError(
-            f"No template is left: none has only columns that there are, {', '.join(names)}. Give "
+            f"No template is left: none uses only the available columns, {', '.join(names)}. Give "
             f"other templates or columns."
         )
     between = {text for text in compiled if any(side == BETWEEN for side, *_ in compiled[text])}
@@ -162,7 +162,7 @@ def _parse(text):
             raise ValueError(f"templates: {part!r} in {text!r}: between takes no offset.")
         atoms.append((_SIDES[side], int(offset or 0), column))
     if not atoms:
-        raise ValueError(f"templates: an empty one. That without values is {BIAS!r}.")
+        raise ValueError(f"templates: an empty one. The template without values is {BIAS!r}.")
     return atoms
 
 

@@ -55,37 +55,37 @@ class Encoder(NamedTuple):
 
 
 class TransformerVectors(TransformerMixin, BaseEstimator):
-    """Vectors of words in context from a transformer, for `embeddings` of networks.
+    """Contextual word vectors from a transformer, for the parameter `embeddings` of networks.
 
-    It runs encoders of the kind of BERT, as they are published in folders with the files
-    config.json, tokenizer.json and model.safetensors: BERT itself, RoBERTa, XLM-RoBERTa, CamemBERT
-    and what is built like them. It needs ``pip install sklearn_shag[contextual]``, and no
-    deep-learning library. Nothing is learned from sentences, so it need not be fitted.
+    It runs encoders like BERT that are published as folders with the files config.json,
+    tokenizer.json and model.safetensors: BERT itself, RoBERTa, XLM-RoBERTa, CamemBERT and models of
+    the same architecture. It needs ``pip install sklearn_shag[contextual]``, but no deep-learning
+    library. Nothing is learned from sentences, so it need not be fitted.
 
     Parameters
     ----------
     folder : str or os.PathLike
-        Where the files are; ``~`` is the home folder.
+        Folder with the files; ``~`` is the home folder.
     layers : None or sequence of int, default=None
-        The layers whose outputs are averaged, 1 for the first. None takes those from the middle to
-        the last but one, which know most about syntax.
+        The layers whose outputs are averaged, 1 for the first. None takes the layers from the
+        middle to the second last, which know most about syntax.
     batch_size : int, default=2048
-        About how many pieces of words are run together.
+        Approximate number of word pieces that are run together.
     n_jobs : None or int, default=None
         Number of threads; None is 1 unless set by :func:`joblib.parallel_config`, -1 is all cores.
 
     See Also
     --------
-    read_vectors : Vectors of words wherever they are, which cost next to nothing.
-    sklearn_shag.BiaffineParser : Takes it as `embeddings`.
-    sklearn_shag.Tagger : Does so too.
+    read_vectors : Reads word vectors that do not depend on context and cost next to nothing.
+    sklearn_shag.BiaffineParser : Takes the transformer as `embeddings`.
+    sklearn_shag.Tagger : Takes it as `embeddings` too.
 
     Notes
     -----
-    The vector of a word is the mean of those of its pieces; one of which the tokenizer leaves no
-    piece has zeros. Sentences that are longer than the encoder can read are read in windows that
-    overlap by half, and pieces in several windows count as often. Sentences of as many pieces are
-    run together, so that nothing has to be filled up.
+    The vector of a word is the mean of the vectors of its pieces, or zeros if the tokenizer makes
+    no pieces of it. Sentences that are longer than the encoder can read are read in windows that
+    overlap by half; a piece counts once for each window that contains it. Sentences with equal
+    numbers of pieces are run together, so no padding is needed.
 
     References
     ----------
@@ -137,7 +137,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError, OSError, ImportError
-            As :meth:`transform`.
+            As for :meth:`transform`.
         """
         self._load()
         return self
@@ -148,17 +148,17 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, of which the forms are read, or a sequence of words.
+            ``X[i]`` is a DependencyTree, whose forms are read, or a sequence of words.
 
         Returns
         -------
         vectors : list of float32 ndarrays of shape (n_tokens_i, n_dimensions)
-            Of each sentence a row for each word.
+            An array for each sentence, with a row for each word.
 
         Raises
         ------
         ValueError
-            If the folder holds another kind of model, or none of these layers.
+            If the folder holds another kind of model, or `layers` names layers it does not have.
         OSError
             If a file cannot be read.
         ImportError
@@ -334,7 +334,7 @@ def _choose_layers(folder, config, layers):
             f"{printable(str(folder))} holds a model of the type {shorten(kind)} with the "
             f"activation {shorten(activation)} and {shorten(positions)} positions. Only encoders "
             f"of the types {', '.join(KINDS)} with gelu and absolute positions can be run; for "
-            f"others pass a function as embeddings that calls their own library."
+            f"others, pass as embeddings a function that calls their own library."
         )
     n_layers = config["num_hidden_layers"]
     chosen = range(max(n_layers // 2, 1), max(n_layers, 2)) if layers is None else layers

@@ -29,48 +29,48 @@ _NOT_UTF8 = "this is not valid UTF-8; convert it, or, if it is a binary file, sa
 def read_vectors(
     path: FilePath, *, words: Iterable[str] | None = None, limit: int | None = None
 ) -> tuple[list[str], SingleArray]:
-    """Read vectors of words from a file of text, as word2vec, fastText and GloVe write them.
+    """Read word vectors from a text file in the format of word2vec, fastText and GloVe.
 
-    Each line is a word and its numbers, with a space or a tab between two. A first line with the
-    number of words and that of dimensions is passed over. Files are read line by line, and nothing
-    is in memory but what is returned.
+    Each line is a word and its numbers, separated by spaces or tabs. A first line with the numbers
+    of words and dimensions is skipped. Files are read line by line, and memory holds only what is
+    returned.
 
     Parameters
     ----------
     path : str or os.PathLike
         UTF-8, possibly compressed with gzip; ``-`` is standard input, ``~`` the home folder.
     words : None or iterable of str, default=None
-        Which words to keep, and their lower-case forms, if the file has them. None keeps all.
+        Words to keep, along with their lower-case forms, if the file has them. None keeps all.
     limit : None or int, default=None
-        How many words of the file are looked at, from its beginning, where files mostly have the
-        most frequent ones. None is no limit.
+        Number of words to read from the beginning of the file, where the most frequent ones usually
+        are. None means no limit.
 
     Returns
     -------
     words : list of str
-        As they are in the file. Of a word that comes twice the first line counts.
+        The words as in the file. If a word comes twice, the first line counts.
     vectors : float32 ndarray of shape (n_words, n_dimensions)
-        The vector of each of them.
+        The vector of each word.
 
     Raises
     ------
     ValueError
-        If a line is no word with as many finite numbers as the others, the file is no text in
-        UTF-8, or none of the words is in it. The message names the file and the line.
+        If a line is not a word with as many finite numbers as the others, the file is not text in
+        UTF-8, or it has none of the words. The message names the file and the line.
     TypeError
-        If `path` is no path, or `words` are no words.
+        If `path` is not a path, or `words` are not words.
     OSError
         If the file cannot be read.
 
     See Also
     --------
     sklearn_shag.BiaffineParser : Takes the pair as `embeddings`.
-    sklearn_shag.Tagger : Does so too.
+    sklearn_shag.Tagger : Takes the pair as `embeddings` too.
 
     Notes
     -----
-    A word may hold spaces, but what follows its last one is no number: else it could not be told
-    from a line with too many numbers.
+    A word may contain spaces, but the part after its last space must not be a number: such a line
+    would look like one with too many numbers.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def read_vectors(
     >>> words, vectors.shape
     (['the', 'dogs', 'cats'], (3, 2))
 
-    The words of trees alone, which takes less memory:
+    To save memory, read only the words of your trees:
 
     >>> from sklearn_shag.treebank import DependencyTree
     >>> trees = [DependencyTree(["Dogs", "bark"])]
@@ -106,8 +106,8 @@ def _with_lower_case(words):
     words = words if isinstance(words, str) else list(words)
     if isinstance(words, str) or not all(isinstance(word, str) for word in words):
         raise TypeError(
-            f"words must be a list or a set of str, or the like, got {shorten(words)}. Those of "
-            f"trees are {{form for tree in trees for form in tree.forms}}."
+            f"words must be a list or a set of str, or the like, got {shorten(words)}. To get the "
+            f"words of trees: {{form for tree in trees for form in tree.forms}}."
         )
     return {*words, *map(str.lower, words)}
 

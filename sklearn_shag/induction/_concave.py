@@ -106,27 +106,27 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
         Symbols that roots have in training, in sentences in which there are some: for example
         ``("VERB", "AUX")``. None leaves the choice.
     max_length : None or int, default=10
-        Longer sentences are left out of training. None keeps all.
+        Longer sentences are left out of training. None keeps all sentences.
     max_iter : int, default=100
         Largest number of iterations.
     tol : float, default=0.0
         EM has converged when an iteration raises the log likelihood by no more than this a
         sentence, in nats.
     nonprojective : {"lift", "drop"}, default="lift"
-        What becomes of sentences all heads of which are known, if arcs cross, as for
+        What to do with sentences whose heads are all known and whose arcs cross, as for
         :class:`ConditionalSHAG`.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="viterbi"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
         sum of marginals (the expected number of right arcs), the largest product of probabilities,
         or as by "mbr" of all trees, with arcs that may cross.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for parsing over chunks of sentences.
+        Number of joblib workers. Parsing is split over chunks of sentences.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
     labels_ : ndarray of shape (n_labels,), dtype object
         Known relations of arcs (str), sorted; empty unless `y` has trees with relations.
     label_counts_ : LabelCounts
-        How often arcs had which of them, by the symbols at both ends and the direction.
+        How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
         Of one state: `A` of shape (n_symbols + 2, 2, n_symbols + 1, 1, 1) holds the probabilities
         of modifiers given head and direction. To stop is free: `alpha_inf` is 1.
@@ -227,13 +227,13 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, **whose heads are not looked at**, or a sequence of
-            n_tokens_i symbols (str).
+            ``X[i]`` is a DependencyTree, **whose heads are ignored**, or a sequence of n_tokens_i
+            symbols (str).
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
-            or is a DependencyTree with heads. None if no heads are known.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root, -1 if unknown) or is a
+            DependencyTree with heads. None if no heads are known.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out.
+            Weight of each sentence; 0 leaves it out.
 
         Returns
         -------
@@ -252,7 +252,7 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
         Warns
         -----
         UserWarning
-            If sentences are left out since no projective tree with one root has their heads.
+            If sentences are left out because no projective tree with one root has their heads.
         sklearn.exceptions.ConvergenceWarning
             If `tol` is positive and EM has not converged.
         """

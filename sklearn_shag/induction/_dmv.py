@@ -84,17 +84,17 @@ class DMV(BaseSHAG):
         What is made of the prior: the mode for Dirichlet distributions with parameters 1 + `prior`,
         or their mean field approximation, with parameters `prior`, which must be positive then.
     max_length : None or int, default=10
-        Longer sentences are left out of training. None keeps all.
+        Longer sentences are left out of training. None keeps all sentences.
     max_iter : int, default=100
         Largest number of iterations; of hidden states so many more.
     tol : float, default=1e-4
         EM has converged when an iteration raises the objective by no more than this a sentence, in
         nats.
     warm_start : bool, default=False
-        Whether EM starts from the operators of the previous `fit`, if there was one, in place of
-        `init`. The symbols must be the same.
+        Whether EM starts from the operators of the previous `fit`, if there was one, instead of
+        from `init`. The symbols must be the same.
     nonprojective : {"lift", "drop"}, default="lift"
-        What becomes of sentences all heads of which are known, if arcs cross, as for
+        What to do with sentences whose heads are all known and whose arcs cross, as for
         :class:`ConditionalSHAG`.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
@@ -103,13 +103,14 @@ class DMV(BaseSHAG):
     random_state : int, RandomState instance or None, default=None
         Seeds random starts, and what tells split states apart.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
+        Number of joblib workers. Learning and parsing are split over chunks of sentences. What is
+        learned does not depend on it.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
@@ -118,14 +119,14 @@ class DMV(BaseSHAG):
     labels_ : ndarray of shape (n_labels,), dtype object
         Known relations of arcs (str), sorted; empty unless `y` has trees with relations.
     label_counts_ : LabelCounts
-        How often arcs had which of them, by the symbols at both ends and the direction.
+        How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
         `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n), `A` of shape (n_symbols + 2, 2,
         n_symbols + 1, n, n), with n = 2, before the first modifier and after it, or `n_states`.
         Heads ``n_symbols`` and ``n_symbols + 1`` are the unknown head and the root symbol; symbol
         ``n_symbols`` is the unknown modifier.
     fallback_operators_ : Operators
-        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+        A one-state grammar without zeros, for sentences to which `operators_` gives no mass.
     objectives_ : ndarray of shape (n_iterations + 1,)
         What EM raises, in nats, after 0, 1, ... iterations: the log likelihood of the training
         sentences, of which each tree counts with the factors of `rules`, plus the logarithm of the
@@ -269,14 +270,14 @@ class DMV(BaseSHAG):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, **whose heads are not looked at**, or a sequence of
-            n_tokens_i symbols (str).
+            ``X[i]`` is a DependencyTree, **whose heads are ignored**, or a sequence of n_tokens_i
+            symbols (str).
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
-            or is a DependencyTree with heads. None if no heads are known; those of trees count if
-            the trees are `y`.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root, -1 if unknown) or is a
+            DependencyTree with heads. None if no heads are known. To use the heads of trees, pass
+            the trees as `y`.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out.
+            Weight of each sentence; 0 leaves it out.
 
         Returns
         -------
@@ -296,7 +297,7 @@ class DMV(BaseSHAG):
         Warns
         -----
         UserWarning
-            If sentences are left out since no projective tree with one root has their heads.
+            If sentences are left out because no projective tree with one root has their heads.
         sklearn.exceptions.ConvergenceWarning
             If EM has not converged.
         """

@@ -145,27 +145,28 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
     tied : bool, default=False
         Whether EM learns one weight of each helper, for all heads, in place of one for each.
     max_length : None or int, default=10
-        Longer sentences are left out of training. None keeps all.
+        Longer sentences are left out of training. None keeps all sentences.
     max_iter : int, default=100
         Largest number of iterations of EM.
     tol : float, default=1e-4
         EM has converged when an iteration raises the log likelihood by no more than this a
         sentence, in nats.
     nonprojective : {"lift", "drop"}, default="lift"
-        What becomes of sentences all heads of which are known, if arcs cross, as for
+        What to do with sentences whose heads are all known and whose arcs cross, as for
         :class:`ConditionalSHAG`.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
         How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), or the
         largest sum of marginals (the expected number of right arcs), or as by "mbr" of all trees,
         with arcs that may cross. What helpers have for this parameter is not looked at.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, over chunks of sentences. Nothing that is learned depends on it.
+        Number of joblib workers. Learning and parsing are split over chunks of sentences. What is
+        learned does not depend on it.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
@@ -182,7 +183,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
     labels_ : ndarray of shape (n_labels,), dtype object
         Relations of arcs (str), sorted: those of `y` if it has some, else those of all helpers.
     label_counts_ : LabelCounts
-        How often arcs had which of them, by the symbols at both ends and the direction.
+        How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
         `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n), `A` of shape (n_symbols + 2, 2,
         n_symbols + 1, n, n), with the states of all helpers, n in sum.
@@ -300,14 +301,14 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, **whose heads are not looked at**, or a sequence of
-            n_tokens_i symbols (str).
+            ``X[i]`` is a DependencyTree, **whose heads are ignored**, or a sequence of n_tokens_i
+            symbols (str).
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
-            or is a DependencyTree with heads. None if no heads are known; those of trees count if
-            the trees are `y`.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root, -1 if unknown) or is a
+            DependencyTree with heads. None if no heads are known. To use the heads of trees, pass
+            the trees as `y`.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out.
+            Weight of each sentence; 0 leaves it out.
 
         Returns
         -------
@@ -329,7 +330,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         Warns
         -----
         UserWarning
-            If sentences are left out since no projective tree with one root has their heads, or
+            If sentences are left out because no projective tree with one root has their heads, or
             helpers have no tree for them.
         UnknownSymbolWarning
             If no helper knows more than 5 % of the symbols.

@@ -34,21 +34,21 @@ _N_ROWS = {"n": [None, Interval(Integral, 1, None, closed="left")]}
 class CalibrationBins(NamedTuple):
     """Predicted heads, sorted by their probability and cut into bins.
 
-    Where probabilities mean what they say, confidences and accuracies are the same.
+    If the probabilities are calibrated, confidences and accuracies are the same.
 
     Attributes
     ----------
     confidences : ndarray of shape (n_bins,)
-        Mean probability of the predicted heads of a bin, increasing.
+        Mean probability of the predicted heads in each bin, increasing.
     accuracies : ndarray of shape (n_bins,)
-        Share of them that are right.
+        Share of these heads that are right.
     counts : int ndarray of shape (n_bins,)
-        How many they are. Empty bins are left out.
+        Number of heads in each bin. Empty bins are left out.
 
     See Also
     --------
-    ArcCalibrationDisplay : Draws them.
-    expected_calibration_error : The same in one number.
+    ArcCalibrationDisplay : Draws the bins.
+    expected_calibration_error : Summarises them in one number.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class CalibrationBins(NamedTuple):
 
     @property
     def expected_error(self) -> float:
-        """Expected calibration error: the mean distance of confidence and accuracy of a token.
+        """Expected calibration error: mean distance between confidence and accuracy, per token.
 
         Returns
         -------
@@ -88,7 +88,7 @@ def expected_calibration_error(
     n_bins: int = 10,
     strategy: Literal["uniform", "quantile"] = "uniform",
 ) -> float:
-    """Compute how far, on average, the probability of a predicted head is from its meaning.
+    """Compute how far, on average, probabilities of predicted heads are from their accuracy.
 
     Parameters
     ----------
@@ -96,38 +96,38 @@ def expected_calibration_error(
         The true heads of each sentence, 1-based, 0 for the root, or a DependencyTree with them.
         Tokens without one (-1) do not count.
     marginals : sequence of length n_sentences
-        What :meth:`~sklearn_shag.BaseSHAG.predict_marginals` returns for them.
+        What :meth:`~sklearn_shag.BaseSHAG.predict_marginals` returns for the sentences.
     y_pred : None or sequence of length n_sentences, default=None
-        The heads whose probability is looked up: what :meth:`~sklearn_shag.BaseSHAG.predict`
-        returns. None takes the most probable head of each token, which need not make a tree.
+        The heads whose probability is looked up, as :meth:`~sklearn_shag.BaseSHAG.predict` returns
+        them. None takes the most probable head of each token; these need not form a tree.
     n_bins : int, default=10
-        How many bins there are.
+        Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, from 0 to 1, or with as many tokens in each.
+        Bins of equal width from 0 to 1, or bins with equal numbers of tokens.
 
     Returns
     -------
     error : float
-        In [0, 1]: 0 where of all tokens whose heads have the probability p a share of p is right.
+        In [0, 1]. It is 0 if a share p of the heads with probability p is right, for all p.
 
     Raises
     ------
     ValueError
         If the numbers of sentences or tokens do not match, no true head is known, or the marginals
-        are no probabilities.
+        are not probabilities.
     TypeError
-        If an argument is no sequence.
+        If an argument is not a sequence.
 
     See Also
     --------
-    ArcCalibrationDisplay : The same as a figure.
+    ArcCalibrationDisplay : Shows the same as a figure.
 
     Notes
     -----
-    With n_b tokens in bin b, of which a share acc_b have the right head, of the mean probability
-    conf_b, and n tokens in all it is the sum of ``n_b / n * |acc_b - conf_b|`` over all bins (Guo
-    et al., 2017, eq. 3). Errors of tokens in the same bin cancel, so that it grows with the number
-    of bins; a few thousand tokens are needed to tell errors of a hundredth from chance.
+    Bin b has n_b of the n tokens; acc_b is the share with the right head, and conf_b the mean
+    probability. The error is the sum of ``n_b / n * |acc_b - conf_b|`` over all bins (Guo et al.,
+    2017, eq. 3). Errors of tokens in the same bin cancel, so it grows with the number of bins. It
+    takes a few thousand tokens to tell errors of a hundredth from chance.
 
     References
     ----------
@@ -220,25 +220,25 @@ def _check(part, where):
         )
     if not (values.min() >= 0 and values.max() <= 1 + 1e-9):
         raise ValueError(
-            f"{where} holds {values.min():g} to {values.max():g}, but probabilities are from 0 to "
-            f"1; predict_marginals repairs those of signed operators."
+            f"{where} holds values from {values.min():g} to {values.max():g}, but probabilities "
+            f"are from 0 to 1; predict_marginals repairs those of signed operators."
         )
     return values
 
 
 class ArcCalibrationDisplay:
-    """Share of right heads by their probability: a reliability diagram.
+    """Reliability diagram: the share of right heads against their predicted probability.
 
-    It is recommended to make it by :meth:`from_estimator` or :meth:`from_predictions`.
+    Create it with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     bins : CalibrationBins
-        Tokens by the probability of their predicted head.
+        Tokens binned by the probability of their predicted head.
     name : None or str, default=None
-        What the legend calls the parser.
+        Name of the parser in the legend.
     unit : {"heads", "trees"}, default="heads"
-        What is in the bins: heads, or whole trees in place of tokens.
+        Whether the bins contain heads or whole trees.
 
     Attributes
     ----------
@@ -247,14 +247,14 @@ class ArcCalibrationDisplay:
     figure_ : matplotlib.figure.Figure
         Set by :meth:`plot`.
     line_ : matplotlib.lines.Line2D
-        From bin to bin. Set by :meth:`plot`.
+        The line that connects the bins. Set by :meth:`plot`.
     points_ : matplotlib.collections.PathCollection
-        The bins; larger ones have more tokens. Set by :meth:`plot`.
+        The bins; larger points have more tokens. Set by :meth:`plot`.
 
     See Also
     --------
     expected_calibration_error : The mean distance from the diagonal, weighted by tokens.
-    ArcMarginalsDisplay : The probabilities of one sentence.
+    ArcMarginalsDisplay : Shows the probabilities of one sentence.
 
     Examples
     --------
@@ -299,39 +299,39 @@ class ArcCalibrationDisplay:
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Parse sentences, compare with the true trees, and draw.
+        """Parse sentences, compare the result with the true trees, and draw the diagram.
 
         Parameters
         ----------
         estimator : estimator
-            A fitted parser of this package, a pipeline that ends in one, or a search of either.
+            A fitted parser of this package, a pipeline that ends in one, or a search over either.
         X : sequence of length n_sentences
-            As for :meth:`~sklearn_shag.BaseSHAG.score`: none that the estimator has learned from.
+            As for :meth:`~sklearn_shag.BaseSHAG.score`; not the sentences it was trained on.
         y : None or sequence of length n_sentences, default=None
             The true heads, -1 where they are not known; None takes those of the trees in X.
         unit : {"heads", "trees"}, default="heads"
-            Whether the probabilities of predicted heads are compared with the share of right ones,
-            or those of whole predicted trees, of :meth:`~sklearn_shag.BaseSHAG.predict_tree_proba`,
-            with the share of trees whose known heads are all right.
+            With "heads", the probabilities of predicted heads are compared with the share of right
+            heads. With "trees", those of :meth:`~sklearn_shag.BaseSHAG.predict_tree_proba` are
+            compared with the share of trees whose known heads are all right.
         n_bins : int, default=10
             As for :func:`expected_calibration_error`.
         strategy : {"uniform", "quantile"}, default="uniform"
-            As for :func:`expected_calibration_error`. Few trees are probable: with "quantile"
-            no bin of them has next to none.
+            As for :func:`expected_calibration_error`. Few trees have a high probability, so
+            "quantile" avoids nearly empty bins of trees.
         name : None or str, default=None
-            What the legend calls the parser; None takes the name of its class.
+            Name of the parser in the legend; None takes the name of its class.
         ax : None or matplotlib axes, default=None
             As for :meth:`plot`.
 
         Returns
         -------
         display : ArcCalibrationDisplay
-            Drawn, with what it was drawn from.
+            The display, already drawn.
 
         Raises
         ------
         TypeError
-            If the estimator is no parser.
+            If the estimator is not a parser.
         ValueError
             If X is not valid, or no true head is known.
         """
@@ -366,7 +366,7 @@ class ArcCalibrationDisplay:
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Compare predicted heads and their probabilities with the true trees, and draw.
+        """Compare predicted heads and probabilities with the true trees, and draw the diagram.
 
         Parameters
         ----------
@@ -381,36 +381,36 @@ class ArcCalibrationDisplay:
         strategy : {"uniform", "quantile"}, default="uniform"
             As for :func:`expected_calibration_error`.
         name : None or str, default=None
-            What the legend calls the parser.
+            Name of the parser in the legend.
         ax : None or matplotlib axes, default=None
             As for :meth:`plot`.
 
         Returns
         -------
         display : ArcCalibrationDisplay
-            Drawn, with what it was drawn from.
+            The display, already drawn.
 
         Raises
         ------
         TypeError, ValueError
-            As :func:`expected_calibration_error`.
+            As for :func:`expected_calibration_error`.
         """
         right, probabilities = look_up_confidence(y_true, marginals, y_pred)
         return cls(fill_bins(right, probabilities, n_bins, strategy), name).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw a point for each bin, and the diagonal where they should be.
+        """Draw a point for each bin, and the diagonal on which points should be.
 
         Parameters
         ----------
         ax : None or matplotlib axes, default=None
-            Where to draw, beside other displays if need be. None makes a figure.
+            Axes to draw in, which may already hold other displays. None makes a figure.
 
         Returns
         -------
         display : ArcCalibrationDisplay
-            Itself. Bins with more tokens have larger points; the legend has the expected
-            calibration error (ECE).
+            The display itself. Bins with more tokens have larger points; the legend has the
+            expected calibration error (ECE).
 
         Raises
         ------
@@ -434,33 +434,33 @@ class ArcCalibrationDisplay:
 
 
 class UncertainArcs(NamedTuple):
-    """Predicted arcs, the least certain first, in columns.
+    """Columns of predicted arcs, the least certain first.
 
-    Printed, it is a table.
+    It prints as a table.
 
     Attributes
     ----------
     sentences : int ndarray of shape (n_arcs,)
-        The sentence of each, its place in X, from 0.
+        The sentence of each arc: its position in X, from 0.
     tokens : int ndarray of shape (n_arcs,)
-        The token whose head is in question, from 1.
+        The token whose head is uncertain, from 1.
     heads : int ndarray of shape (n_arcs,)
         The predicted head, from 1, 0 for the root.
     probabilities : ndarray of shape (n_arcs,)
-        How probable it is, given the known heads of the sentence.
+        Probability of the predicted head, given the known heads of the sentence.
     margins : ndarray of shape (n_arcs,)
-        How much more probable than any other head of the token. It may be negative, since the heads
-        have to be those of one tree.
+        This probability minus that of the most probable other head of the token. It may be
+        negative, since the heads have to form a tree.
     entropies : ndarray of shape (n_arcs,)
-        Of the probabilities of all heads of the token, in nats.
+        Entropy of the probabilities of all heads of the token, in nats.
 
     See Also
     --------
-    least_certain_arcs : Makes it.
+    least_certain_arcs : Lists the least certain arcs.
 
     Examples
     --------
-    By the probability of the predicted head, in place of its margin:
+    Sorted by the probability of the predicted head instead of its margin:
 
     >>> import numpy as np
     >>> from sklearn_shag import DeterministicSHAG
@@ -489,27 +489,27 @@ class UncertainArcs(NamedTuple):
 
 
 class UncertainSentences(NamedTuple):
-    """Sentences, those with the largest share of expected errors first, in columns.
+    """Columns of sentences, those with the largest expected error rate first.
 
-    Printed, it is a table.
+    It prints as a table.
 
     Attributes
     ----------
     sentences : int ndarray of shape (n_listed,)
-        Places in X, from 0.
+        Positions in X, from 0.
     n_unknown : int ndarray of shape (n_listed,)
-        How many heads are not known.
+        Number of unknown heads.
     expected_errors : ndarray of shape (n_listed,)
-        How many of these the parser expects to predict wrong: the sum of what the probabilities of
-        the predicted heads lack to 1.
+        How many of these heads the parser expects to get wrong: the sum of one minus the
+        probability of each predicted head.
     error_rates : ndarray of shape (n_listed,)
-        The same by unknown head.
+        Expected errors per unknown head.
     tree_probabilities : ndarray of shape (n_listed,)
-        How probable the predicted tree is as a whole, given the known heads.
+        Probability of the whole predicted tree, given the known heads.
 
     See Also
     --------
-    least_certain_sentences : Makes it.
+    least_certain_sentences : Lists the least certain sentences.
 
     Examples
     --------
@@ -542,37 +542,37 @@ def least_certain_arcs(
     Parameters
     ----------
     estimator : estimator
-        A fitted parser of this package, a pipeline that ends in one, or a search of either.
+        A fitted parser of this package, a pipeline that ends in one, or a search over either.
     X : sequence of length n_sentences
-        As for :meth:`~sklearn_shag.BaseSHAG.predict`. Heads that trees of X have are taken for
-        true: they are not listed, and the others are predicted given them.
+        As for :meth:`~sklearn_shag.BaseSHAG.predict`. Known heads in X are taken as true: they are
+        not listed, and the other heads are predicted given them.
     n : None or int, default=None
-        How many to list, at most. None lists all.
+        Largest number of arcs to list. None lists all.
 
     Returns
     -------
     arcs : UncertainArcs
         Sorted by the margin between the predicted head and the most probable other one, the
-        smallest first; of equal ones the first in X is the first.
+        smallest first; equal margins are in the order of X.
 
     Raises
     ------
     TypeError
-        If the estimator is no parser.
+        If the estimator is not a parser.
     ValueError
         If X is not valid, all heads in it are known, or no projective tree with one root has the
-        known heads of a sentence and the decoder is not "mst". The message names it.
+        known heads of a sentence and the decoder is not "mst". The message names the sentence.
 
     See Also
     --------
-    least_certain_sentences : The sentences to annotate next, as a whole.
-    sklearn_shag.treebank.DependencyTree.with_heads : Puts in what was annotated.
+    least_certain_sentences : Lists the whole sentences to annotate next.
+    sklearn_shag.treebank.DependencyTree.with_heads : Inserts the annotated heads.
 
     Notes
     -----
     This is margin sampling (Scheffer et al., 2001). On treebanks of English, French, Tamil and
-    Afrikaans :class:`~sklearn_shag.CRFParser` learned from heads with small margins as fast as from
-    those with small probabilities, or faster.
+    Afrikaans, :class:`~sklearn_shag.CRFParser` learned at least as fast from heads with small
+    margins as from heads with small probabilities.
 
     References
     ----------
@@ -620,11 +620,11 @@ def least_certain_sentences(
     Parameters
     ----------
     estimator : estimator
-        A fitted parser of this package, a pipeline that ends in one, or a search of either.
+        A fitted parser of this package, a pipeline that ends in one, or a search over either.
     X : sequence of length n_sentences
         As for :func:`least_certain_arcs`. Sentences whose heads are all known are not listed.
     n : None or int, default=None
-        How many to list, at most. None lists all.
+        Largest number of sentences to list. None lists all.
     by : {"errors", "trees"}, default="errors"
         Sort by the expected share of wrong heads, the largest first, or by the probability of the
         whole tree, the smallest first.
@@ -632,22 +632,22 @@ def least_certain_sentences(
     Returns
     -------
     sentences : UncertainSentences
-        Sorted; of equal ones the first in X is the first.
+        Sorted; equal sentences are in the order of X.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`least_certain_arcs`.
+        As for :func:`least_certain_arcs`.
 
     See Also
     --------
-    least_certain_arcs : Single heads to annotate next.
+    least_certain_arcs : Lists the single heads to annotate next.
 
     Notes
     -----
-    An annotator's work grows with the number of heads, so what counts is what is gained by head.
-    The number of expected errors favours long sentences, and the probability of the whole tree
-    does so even more: it falls by a factor with every token, whatever the parser is sure of.
+    The work of annotation grows with the number of heads, so what counts is the gain per head. The
+    number of expected errors favours long sentences. The probability of the whole tree favours them
+    even more: each token multiplies it by a factor, however sure the parser is.
 
     Examples
     --------
@@ -697,7 +697,7 @@ def _predict_rest(estimator, X):
     if not chosen.size:
         raise ValueError(
             "All heads of the sentences in X are known, so there is nothing to annotate. Give -1 "
-            "(in a file _) for those that are in question; tree.with_heads(None) takes all away."
+            "(in a file _) for uncertain heads; tree.with_heads(None) removes all heads."
         )
     known = [known[s] for s in chosen]
     part, allowed = transform([sentences[s] for s in chosen]), allowed_arcs(known)

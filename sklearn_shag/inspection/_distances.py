@@ -20,22 +20,22 @@ _ROW, _LETTERS = 0.17, 20  # inches for a symbol, letters of it
 
 
 class AttachmentCounts(NamedTuple):
-    """Arcs of one kind or another, counted.
+    """Counts of true and predicted arcs of each kind.
 
-    Precision and recall are computed from them.
+    Precision and recall are computed from these counts.
 
     Attributes
     ----------
     names : ndarray of shape (n_kinds,), dtype object
-        What kind: a symbol, or lengths such as ``"10-14"``.
+        The kind of arc: a symbol, or lengths such as ``"10-14"``.
     right : int ndarray of shape (n_kinds,)
-        How many arcs were predicted and are true.
+        Number of arcs that were predicted and are true.
     true, predicted : int ndarrays of shape (n_kinds,)
-        How many are true, and how many were predicted.
+        Number of arcs that are true, and number that were predicted.
 
     See Also
     --------
-    AttachmentByDistanceDisplay : Counts them, and draws both.
+    AttachmentByDistanceDisplay : Counts arcs, and draws precision and recall.
 
     Examples
     --------
@@ -74,23 +74,23 @@ class AttachmentCounts(NamedTuple):
         Returns
         -------
         ndarray of shape (n_kinds,)
-            NaN where there are none.
+            NaN where there are no true arcs.
         """
         return _share(self.right, self.true)
 
 
 class AttachmentByDistanceDisplay:
-    """Precision and recall by the length of arcs, and accuracy by the symbol of the modifier.
+    """Precision and recall by length of arc, and accuracy by symbol of the modifier.
 
-    It is recommended to make it by :meth:`from_estimator` or :meth:`from_predictions`.
+    Create it with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     by_distance : AttachmentCounts
-        Arcs by their length, that of the root symbol first. Neighbours have an arc of length 1.
+        Arcs by their length, those from the root symbol first. Neighbours have an arc of length 1.
     by_symbol : AttachmentCounts
-        Arcs by the symbol of their modifier, the most frequent first. A token has one true head and
-        one predicted one, so precision and recall are the same.
+        Arcs by the symbol of their modifier, the most frequent first. Each token has one true and
+        one predicted head, so precision and recall are the same.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class AttachmentByDistanceDisplay:
     See Also
     --------
     sklearn_shag.metrics.attachment_breakdown : Counts by symbol and direction.
-    automaton_gains : What one parser does better than another.
+    automaton_gains : Shows what one parser does better than another.
 
     Examples
     --------
@@ -132,12 +132,12 @@ class AttachmentByDistanceDisplay:
     def from_estimator(
         cls, estimator: BaseEstimator, X: Sentences, y: Heads | None = None, *, ax: Any = None
     ) -> Self:
-        """Parse sentences, compare with the true trees, and draw.
+        """Parse sentences, compare the result with the true trees, and draw.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted, of any kind that predicts heads: a parser, a pipeline, a search.
+            Any fitted estimator that predicts heads: a parser, a pipeline, a search.
         X : sequence of length n_sentences
             As for :meth:`~sklearn_shag.BaseSHAG.score`. Rows are named by the symbols in X.
         y : None or sequence of length n_sentences, default=None
@@ -148,7 +148,7 @@ class AttachmentByDistanceDisplay:
         Returns
         -------
         display : AttachmentByDistanceDisplay
-            Drawn, with what it was drawn from.
+            The display, already drawn.
 
         Raises
         ------
@@ -179,12 +179,12 @@ class AttachmentByDistanceDisplay:
         Returns
         -------
         display : AttachmentByDistanceDisplay
-            Drawn, with what it was drawn from.
+            The display, already drawn.
 
         Raises
         ------
         TypeError, ValueError
-            If `y_true` holds no trees with known heads, or `y_pred` no heads of these sentences.
+            If `y_true` does not hold trees with known heads, or `y_pred` heads for them.
         """
         sentences, _ = check_sentences(y_true)
         predicted = check_heads(sentences, y_pred, "y_pred")
@@ -196,12 +196,12 @@ class AttachmentByDistanceDisplay:
         Parameters
         ----------
         ax : None or sequence of two matplotlib axes, default=None
-            Where to draw. None makes a figure that is as high as the symbols need.
+            Axes to draw in. None makes a figure that is as high as the symbols need.
 
         Returns
         -------
         display : AttachmentByDistanceDisplay
-            Itself. Numbers at the names are those of true arcs.
+            The display itself. Numbers next to names are numbers of true arcs.
 
         Raises
         ------

@@ -22,31 +22,31 @@ AROUND = 4  # tokens on both sides, in examples
 
 
 class RefinementTable(NamedTuple):
-    """What the refinements of a symbol are typically connected with, in columns.
+    """Columns with typical heads, modifiers and words of the refinements of a symbol.
 
-    Printed, it is a table.
+    It prints as a table.
 
     Attributes
     ----------
     refinements : ndarray of shape (n_rows,), dtype object
         The symbol and the number of the refinement, as in "VERB.3"; the most frequent first.
     shares : ndarray of shape (n_rows,)
-        The share of it among the tokens with this symbol.
+        Share of the refinement among the tokens with this symbol.
     relations : str ndarray of shape (n_rows,)
-        What the next column is to the token: its "head on the left" or "right", a "modifier on the
-        left" or "right", its "word", or an "example".
+        How the next column relates to the token: its "head on the left" or "right", a "modifier on
+        the left" or "right", its "word", or an "example".
     others : ndarray of shape (n_rows,), dtype object
-        The symbol of a head, ``"<root>"`` for the root, or modifier; the word; or the words around
+        The symbol of a head (``"<root>"`` for the root) or modifier; the word; or the words around
         the token, which is in brackets.
     counts : ndarray of shape (n_rows,)
-        How many of them a token with the refinement has; of an example the probability that it has
-        the refinement.
+        How many of them a token with the refinement has on average; for an example, the probability
+        that the token has the refinement.
     ratios : ndarray of shape (n_rows,)
-        How many times as many as a token with the symbol has.
+        The count divided by that of an average token with the symbol.
 
     See Also
     --------
-    top_refinements : Makes it.
+    top_refinements : Lists what is typical of refinements.
 
     Examples
     --------
@@ -86,43 +86,45 @@ def top_refinements(
     Parameters
     ----------
     estimator : RefinedSHAG
-        Fitted, or a pipeline that ends in one, or a search of either.
+        A fitted estimator, a pipeline that ends in one, or a search over either.
     symbol : str
-        One that the estimator knows.
+        A symbol that the estimator knows.
     X : sequence of length n_sentences
-        Trees, such as those that it has learned from.
+        Trees, such as those it was trained on.
     y : None or sequence of length n_sentences, default=None
         Their heads; None takes those of the trees in X.
     n : int, default=4
-        How many heads and modifiers are listed of each refinement.
+        Number of heads and modifiers to list for each refinement.
     n_words : int, default=2
-        How many words; those of the trees, or else symbols.
+        Number of words to list; if the trees have no words, symbols are listed.
     n_examples : int, default=1
-        How many tokens with the words around them: the surest, of short sentences first.
+        Number of tokens to list with their context: the surest, of short sentences first.
 
     Returns
     -------
     table : RefinementTable
-        For each refinement, the most frequent first, what it has most of all beyond what the
-        symbol has: by the count times the logarithm of the ratio. Words and examples follow.
+        For each refinement, the most frequent first, the heads and modifiers that distinguish it
+        most from the symbol: by the count times the logarithm of the ratio. Words and examples
+        follow.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
-        If the symbol is not known, X are no trees, or none has the symbol.
+        If the symbol is not known, X does not hold trees, or none has the symbol.
     TypeError
         If the estimator has no refinements.
 
     See Also
     --------
-    sklearn_shag.operators.unfold : The grammar over pairs of a symbol and a refinement.
-    top_modifiers : The modifiers of a head without refinements.
+    sklearn_shag.operators.unfold : Makes the grammar over pairs of a symbol and a refinement.
+    top_modifiers : Lists the modifiers of a head without refinements.
 
     Notes
     -----
-    Expected over the refinements of all tokens, given their trees (theory, eq. 51).
+    All numbers are expected values over the refinements of the tokens, given their trees (theory,
+    eq. 51).
 
     Examples
     --------
@@ -157,7 +159,7 @@ def top_refinements(
     sentences = list(opened.transform(X))
     trees = encode_trees(sentences, y)
     if symbol not in trees.symbols:
-        raise ValueError(f"No token of X has the symbol {symbol!r}: give trees that have it.")
+        raise ValueError(f"No token of X has the symbol {symbol!r}; give trees that contain it.")
     code = int(np.searchsorted(trees.symbols, symbol))
     known = encode_sentences([trees.symbols[trees.codes]], grammar.symbols_)[0]
     posteriors = grammar._token_posteriors(known, trees.heads, trees.indptr)
@@ -213,7 +215,7 @@ def open_refinement(parser, head, code, direction, refinement):
     size = count_refinements(extend(grammar, pairs), pairs)[code]
     if refinement >= size:
         raise ValueError(
-            f"The head {head} has the refinements 0 to {size - 1}, got refinement={refinement}."
+            f"The head {head} has the refinements 0 to {size - 1}; got refinement={refinement}."
         )
     return refined_automaton(grammar, code, direction, refinement)
 

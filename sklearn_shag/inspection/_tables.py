@@ -58,12 +58,12 @@ def table_html(table):
 
 
 def to_dataframe(self) -> Any:
-    """Make a pandas table of it.
+    """Convert the columns to a pandas table.
 
     Returns
     -------
     table : pandas.DataFrame
-        With the same columns; a cell of a two-dimensional one is an array.
+        The same columns; cells of a two-dimensional column are arrays.
 
     Raises
     ------

@@ -17,32 +17,32 @@ def learn_grammar(
     smoothing: float = 0.0,
     n_jobs: int | None = None,
 ) -> Operators:
-    """Learn one automaton for every head and direction, each on its own.
+    """Learn an automaton for every head and direction independently.
 
     Parameters
     ----------
     statistics : SequenceStatistics
-        Trigram counts, as of :func:`~sklearn_shag.sequences.collect_statistics`.
+        Trigram counts, as from :func:`~sklearn_shag.sequences.collect_statistics`.
     learn : callable
         Takes the :class:`~sklearn_shag.sequences.Moments` of one head and direction and returns
         the :class:`~sklearn_shag.operators.Operators` of one automaton over the known symbols.
     smoothing : float, default=0.0
-        Pseudo-sequences of the pool of the direction beside those of each head.
+        Number of pseudo-sequences from the pool of the direction to add to those of each head.
     n_jobs : int or None, default=None
         Number of joblib workers.
 
     Returns
     -------
     operators : Operators
-        Of the grammar: see the Notes of :class:`~sklearn_shag.operators.Operators` for its axes.
-        The unknown head has the automaton of the pool; for the rest see
+        The grammar; see the Notes of :class:`~sklearn_shag.operators.Operators` for its axes. The
+        unknown head has the automaton of the pool; for the rest, see
         :func:`~sklearn_shag.operators.join_automata`.
 
     See Also
     --------
-    fallback_grammar : What stands in where the grammar gives no tree any mass.
-    sklearn_shag.sequences.pair_moments : Makes what `learn` takes.
-    sklearn_shag.operators.join_automata : Makes the grammar of what it returns.
+    fallback_grammar : Used where the grammar gives no mass to any tree.
+    sklearn_shag.sequences.pair_moments : Makes the moments that `learn` takes.
+    sklearn_shag.operators.join_automata : Joins the automata that it returns into a grammar.
 
     Examples
     --------
@@ -84,25 +84,25 @@ def pair_tasks(learn, heads):
 
 
 def fallback_grammar(statistics: SequenceStatistics) -> Operators:
-    """Estimate a grammar of one state that gives every tree a positive probability.
+    """Estimate a one-state grammar that gives every tree a positive probability.
 
-    It stands in where a learned grammar gives all trees of a sentence zero mass.
+    It is used where a learned grammar gives zero mass to all trees of a sentence.
 
     Parameters
     ----------
     statistics : SequenceStatistics
-        Trigram counts, as of :func:`~sklearn_shag.sequences.collect_statistics`.
+        Trigram counts, as from :func:`~sklearn_shag.sequences.collect_statistics`.
 
     Returns
     -------
     operators : Operators
-        Relative frequencies of modifiers and STOP given head and direction, with one use of
-        every outcome added to the pool of the direction and to the roots, and one use
-        distributed like the pool added to each head.
+        Relative frequencies of modifiers and STOP given head and direction. One use of every
+        outcome is added to the pool of the direction and to the roots; one use distributed like
+        the pool is added to each head.
 
     See Also
     --------
-    learn_grammar : A grammar of automata that are learned in any way.
+    learn_grammar : Makes a grammar from automata learned in any way.
     sklearn_shag.operators.operators_from_counts : Relative frequencies, with nothing added.
 
     Examples

@@ -58,7 +58,7 @@ class GenerativeMixin:
         Returns
         -------
         log_likelihoods : ndarray of shape (n_sentences,)
-            In nats. -inf where the estimate is not positive.
+            In nats; -inf where the estimate is not positive.
         """
         sign, log_abs_z = self._log_partitions(self._batch(X), self._score_jointly)
         return np.where(sign > 0, log_abs_z, -np.inf)
@@ -71,26 +71,26 @@ class GenerativeMixin:
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            Heads, -1 where they are not known; None takes those of the trees in X.
+            Heads, -1 if unknown; None uses those of the trees in X.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_sentences,)
-            In nats. -inf for trees with several roots, and where the estimate, a product over the
-            head-modifier sequences, is not positive. Of a partial tree it is that of its sentence
-            with any of the projective trees that have the known heads.
+            In nats; -inf for trees with several roots, and where the estimate, a product over the
+            head-modifier sequences, is not positive. For a partial tree, the probability is summed
+            over all projective trees of the sentence that have the known heads.
 
         See Also
         --------
-        log_likelihood : Of a sentence, summed over its trees.
-        sklearn_shag.BaseSHAG.conditional_log_likelihood : Of a tree, given its sentence: the
-            difference of the two.
+        log_likelihood : Log probability of a sentence, summed over its trees.
+        sklearn_shag.BaseSHAG.conditional_log_likelihood : Log probability of a tree given its
+            sentence: the difference of the two.
 
         Notes
         -----
-        Eq. 1 of the theory page. A non-projective tree is scored by its sequences like any other,
-        although the grammar generates its words in another order. An unknown symbol counts as a
-        missing observation: the probability is summed over what it may stand for.
+        See theory, eq. 1. A non-projective tree is scored by its sequences like any other, although
+        the grammar generates its words in a different order. An unknown symbol counts as a missing
+        observation: the probability is summed over all symbols it may stand for.
 
         Examples
         --------
@@ -131,28 +131,28 @@ class GenerativeMixin:
         Parameters
         ----------
         n_samples : int, default=1
-            Number of trees.
+            Number of trees to draw.
         random_state : int, RandomState instance or None, default=None
             Seeds the draws: the same int gives the same trees.
         max_length : int, default=200
-            Longer sentences are drawn anew.
+            Longer sentences are redrawn.
 
         Returns
         -------
         trees : list of DependencyTree
-            Their forms are their symbols. Those of a grammar of words have words, and
-            ``<rare>`` where it draws one that it does not know.
+            Their forms are their symbols. If the grammar has words, the forms are words, with
+            ``<rare>`` for an unknown one.
 
         Raises
         ------
         ValueError
-            If `n_samples` is not positive, or sentences keep growing beyond `max_length`. Of
-            operators, the message tells whether their sentences end at all, see
+            If `n_samples` is not positive, or sentences keep growing beyond `max_length`. For
+            grammars of operators, the message says whether their sentences end at all; see
             :func:`~sklearn_shag.operators.branching_radius`.
 
         Notes
         -----
-        Where a learned automaton estimates a probability below zero, it counts as zero.
+        Negative probability estimates of a learned automaton count as zero.
 
         Examples
         --------
@@ -201,19 +201,20 @@ class OperatorMixin:
 
 
 class BaseSHAG(OperatorMixin, GenerativeMixin, Parser):
-    """Split head-automata grammar: parsing, scoring and sampling, however it was learned.
+    """Base class of split head-automata grammars, with parsing, scoring and sampling.
 
-    A subclass learns `symbols_`, `operators_` and `fallback_operators_`, and labels if it has some.
+    A subclass learns `symbols_`, `operators_` and `fallback_operators_`, and labels if there are
+    any.
 
     See Also
     --------
     SpectralSHAG : Learns the operators from moments.
-    EMSHAG : Learns them by expectation maximisation.
-    DeterministicSHAG : Learns them without hidden states, as relative frequencies.
+    EMSHAG : Learns the operators by expectation maximisation.
+    DeterministicSHAG : Learns operators without hidden states, as relative frequencies.
 
     Examples
     --------
-    A grammar that was not learned but is known, that which the trees were drawn from:
+    A grammar that is known rather than learned, from which the trees were drawn:
 
     >>> import numpy as np
     >>> from sklearn_shag import BaseSHAG
@@ -291,13 +292,13 @@ class TreeLearner(BaseSHAG):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
+            ``X[i]`` is a DependencyTree or a sequence of n_tokens_i symbols (str).
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
-            heads. None takes the heads of the trees in X. Non-projective trees, and trees with
-            several roots, count like any other.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root) or is a DependencyTree with
+            heads. None uses the heads of the trees in X. Non-projective trees and trees with
+            several roots count like any other.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out.
+            Weight of each sentence; 0 leaves it out.
 
         Returns
         -------
@@ -307,9 +308,9 @@ class TreeLearner(BaseSHAG):
         Raises
         ------
         ValueError
-            If X is empty, a sentence has no tokens, heads are missing, unknown (-1) or not a tree,
-            weights are negative or all zero, or a parameter is invalid. The message names the
-            sentence.
+            If X is empty; if a sentence has no tokens; if heads are missing, unknown (-1) or not a
+            tree; if weights are negative or all zero; or if a parameter is invalid. The message
+            names the sentence.
         TypeError
             If symbols are not strings.
         """
@@ -336,32 +337,32 @@ class IncrementalMixin:
     def partial_fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from further trees, beside those of earlier calls of `fit` and `partial_fit`.
+        """Learn from more trees, in addition to those of earlier calls to `fit` and `partial_fit`.
 
         Parameters
         ----------
         X : sequence of length n_sentences
-            As for :meth:`fit`. Its symbols may be new.
+            As for :meth:`fit`. It may contain new symbols.
         y : None or sequence of length n_sentences, default=None
             As for :meth:`fit`.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out.
+            Weight of each sentence; 0 leaves it out.
 
         Returns
         -------
         self : object
-            The fitted estimator: the same, to the last bit, as one `fit` on all trees together.
+            The fitted estimator, identical to the last bit to one `fit` on all trees together.
 
         Raises
         ------
         ValueError, TypeError
-            As :meth:`fit`; what was learned before stays as it was.
+            As for :meth:`fit`; what was learned before does not change.
 
         Notes
         -----
-        Memory depends on the number of distinct trigrams, not of trees. Each call learns all
-        automata anew from the counts; for many small chunks it is cheaper to count first, see
-        :meth:`fit_statistics`.
+        Memory depends on the number of distinct trigrams, not on the number of trees. Each call
+        relearns all automata from the counts. For many small chunks it is cheaper to count first;
+        see :meth:`fit_statistics`.
 
         Examples
         --------
@@ -391,12 +392,12 @@ class IncrementalMixin:
         Returns
         -------
         self : object
-            The fitted estimator: the same, to the last bit, as one `fit` on these trees.
+            The fitted estimator, identical to the last bit to one `fit` on these trees.
 
         Raises
         ------
         TypeError
-            If `statistics` is something else, such as the trees themselves.
+            If `statistics` is anything else, such as the trees themselves.
 
         Examples
         --------

@@ -64,9 +64,9 @@ def deterministic_counts(uses, target):
 
 
 class DeterministicSHAG(IncrementalMixin, TreeLearner):
-    """Split head-automata grammar with deterministic automata: the classical baselines.
+    """Split head-automata grammar with deterministic automata, the classical baselines.
 
-    The state of an automaton is known from the modifiers generated so far, so probabilities are
+    The modifiers generated so far determine the state of an automaton, so probabilities are
     relative frequencies of modifiers and STOP given head, direction and state.
 
     Parameters
@@ -74,26 +74,26 @@ class DeterministicSHAG(IncrementalMixin, TreeLearner):
     automaton : {"single", "first", "sibling"}, default="first"
         The states of each automaton:
 
-        - "single": one state, modifiers are independent of each other (DET of the paper);
+        - "single": one state; modifiers are independent of each other (DET in the paper);
         - "first": two states, before the first modifier and after it (DET+F);
         - "sibling": the previous modifier is the state. Memory grows with the fourth power of
           the number of symbols: 0.2 GB for 60 of them.
     smoothing : float, default=0.0
-        How many sequences of the pooled automaton of the same direction each head and direction
-        sees beside its own. 0 is plain relative frequency.
+        Number of sequences of the pooled automaton of the same direction to add to those of each
+        head and direction. 0 gives plain relative frequencies.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), the largest probability, or as by
-        "mbr" of all trees, with arcs that may cross.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
+        "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi" the
+        probability. "mst" is like "mbr", but its trees may have crossing arcs.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for learning over heads and directions, for parsing over chunks
+        Number of joblib workers. Learning is split over heads and directions, parsing over chunks
         of sentences.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
@@ -102,20 +102,20 @@ class DeterministicSHAG(IncrementalMixin, TreeLearner):
     labels_ : ndarray of shape (n_labels,), dtype object
         Known relations of arcs (str), sorted; empty if the training trees had none.
     label_counts_ : LabelCounts
-        How often arcs had which of them, by the symbols at both ends and the direction.
+        How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
-        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n_states), `A` of shape
+        `alpha_1` and `alpha_inf` have shape (n_symbols + 2, 2, n_states), `A` has shape
         (n_symbols + 2, 2, n_symbols + 1, n_states, n_states). Heads ``n_symbols`` and
         ``n_symbols + 1`` are the unknown head and the root symbol; symbol ``n_symbols`` is the
         unknown modifier.
     fallback_operators_ : Operators
-        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+        A one-state grammar without zeros, for sentences to which `operators_` gives no mass.
     statistics_ : TreebankStatistics
-        The trigram counts that the grammar was learned from; `partial_fit` adds to them.
+        The trigram counts from which the grammar was learned; `partial_fit` adds to them.
 
     See Also
     --------
-    SpectralSHAG : Hidden states, learned from moments.
+    SpectralSHAG : Learns hidden states from moments.
 
     References
     ----------

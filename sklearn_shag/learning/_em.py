@@ -28,8 +28,8 @@ class EMSHAG(TreeLearner):
     """Split head-automata grammar with hidden states, learned by expectation maximisation.
 
     Every head and direction gets its own probabilistic automaton over modifier sequences. EM raises
-    their likelihood step by step; it finds a local optimum, which depends on the start. Equal
-    prefixes of sequences are visited once an iteration, so that iterations are cheap.
+    their likelihood step by step and finds a local optimum that depends on the start. Iterations
+    are cheap because each visits equal prefixes of sequences only once.
 
     Parameters
     ----------
@@ -38,54 +38,54 @@ class EMSHAG(TreeLearner):
     init : {"random", "moments", "deterministic"} or Operators, default="random"
         Where EM starts:
 
-        - "random": the start of the paper. Random initial, stopping and transition
-          probabilities; every state emits the symbols by their relative frequency.
-        - "moments": a non-negative factorisation of the bigrams that the spectral learner uses
-          as well: a component is a state, its column the distribution of the next symbol, its row
-          the mass of the state after each symbol. Nearly as good as where EM ends; see eq. 31 of
-          the theory page.
+        - "random": the start in the paper. Initial, stopping and transition probabilities are
+          random; every state emits symbols according to their relative frequencies.
+        - "moments": a non-negative factorisation of the bigrams that the spectral learner also
+          uses. Each component is a state. Its column is the distribution of the next symbol, its
+          row the mass of the state after each symbol. This start is nearly as good as the result
+          of EM; see theory, eq. 31.
         - "deterministic": the previous modifier is the state, as in
-          ``DeterministicSHAG("sibling")``, with modifiers merged by k-means if similar ones
-          follow them. Two states tell before and after the first modifier apart.
+          ``DeterministicSHAG("sibling")``. k-means merges modifiers that are followed by similar
+          ones. Two states distinguish before and after the first modifier.
         - a grammar as in `operators_` over the same symbols, with non-negative entries.
-          What is zero in it stays zero.
+          Its zeros stay zero.
     n_init : int, default=1
         Number of random starts of each automaton; the one with the best likelihood is kept.
     max_iter : int, default=25
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-3
         An automaton has converged when an iteration raises its log likelihood by no more than this
         per sequence, in nats.
     smoothing : float, default=0.0
-        How many sequences of the pooled automaton of the same direction each head and direction
-        sees beside its own: their expected uses of each start, stop and move are added to the
-        counts, a Dirichlet prior. 0 is the published algorithm.
+        Number of sequences of the pooled automaton of the same direction to add to those of each
+        head and direction. Their expected uses of each start, stop and move are added to the
+        counts, as a Dirichlet prior. 0 is the published algorithm.
     early_stopping : bool, default=False
         Whether to hold out some sequences, stop when their likelihood has not risen for
-        `n_iter_no_change` iterations, and keep the iteration where it was best. A head with too
+        `n_iter_no_change` iterations, and keep the iteration where it was highest. A head with too
         few sequences to hold any out is learned from all of them.
     validation_fraction : float, default=0.1
-        The share of sequences to hold out.
+        Fraction of sequences held out for early stopping.
     n_iter_no_change : int, default=5
-        Iterations to wait for a better likelihood of the sequences held out.
+        Number of iterations to wait for a better likelihood of the held-out sequences.
     warm_start : bool, default=False
-        Whether EM starts from the operators of the previous `fit`, if there was one, in place of
-        `init`. The symbols must be the same.
+        Whether EM starts from the operators of the previous `fit`, if there was one, instead of
+        from `init`. The symbols must be the same.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or as by "mbr" of all trees, with arcs
-        that may cross.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper), and
+        "max_marginal" the sum of marginals (the expected number of correct arcs). "mst" is like
+        "mbr", but its trees may have crossing arcs.
     random_state : int, RandomState instance or None, default=None
-        Seeds random starts and the choice of sequences held out.
+        Seeds the random starts and the choice of held-out sequences.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for learning over heads and directions, for parsing over chunks
+        Number of joblib workers. Learning is split over heads and directions, parsing over chunks
         of sentences.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
@@ -94,25 +94,25 @@ class EMSHAG(TreeLearner):
     labels_ : ndarray of shape (n_labels,), dtype object
         Known relations of arcs (str), sorted; empty if the training trees had none.
     label_counts_ : LabelCounts
-        How often arcs had which of them, by the symbols at both ends and the direction.
+        How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
-        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n_states), `A` of shape
-        (n_symbols + 2, 2, n_symbols + 1, n_states, n_states), non-negative. Heads ``n_symbols``
+        `alpha_1` and `alpha_inf` have shape (n_symbols + 2, 2, n_states), `A` has shape
+        (n_symbols + 2, 2, n_symbols + 1, n_states, n_states); non-negative. Heads ``n_symbols``
         and ``n_symbols + 1`` are the unknown head and the root symbol; symbol ``n_symbols`` is
         the unknown modifier.
     fallback_operators_ : Operators
-        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+        A one-state grammar without zeros, for sentences to which `operators_` gives no mass.
     log_likelihoods_ : ndarray of shape (n_iterations + 1,)
         Log likelihood, in nats, of the training sequences of all heads and directions under the
-        automata after 0, 1, ... iterations; an automaton that stopped early keeps its last.
+        automata after 0, 1, ... iterations; an automaton that stopped early keeps its last value.
     n_iter_ : int
-        The largest number of iterations of an automaton.
+        The largest number of iterations of any automaton.
     converged_ : bool
         Whether all automata converged within `max_iter` iterations.
 
     See Also
     --------
-    SpectralSHAG : The same automata from moments, in one pass.
+    SpectralSHAG : Learns the same kind of automata from moments, in one pass.
 
     References
     ----------

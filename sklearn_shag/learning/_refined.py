@@ -275,61 +275,61 @@ def refine(
 
 
 class RefinedSHAG(GenerativeMixin, Parser):
-    """Split head-automata grammar with hidden relations: symbols have hidden refinements.
+    """Split head-automata grammar whose symbols have hidden refinements.
 
-    Hidden states pass information along the modifiers of one head. Here every token has, beside its
-    symbol, a hidden refinement of it, on which the automata on both its sides depend and which its
-    own head sees: so information passes from a head to the modifiers of its modifiers, too. A verb
-    with a subject is not the same to its head as one without. It is the grammar with latent
-    variables of constituents, on dependency trees, with hidden states beside them.
+    Hidden states pass information along the modifiers of one head. Here, every token also has a
+    hidden refinement of its symbol. The automata on both its sides depend on it, and its own head
+    sees it, so information also passes from a head to the modifiers of its modifiers. For example,
+    a verb with a subject looks different to its head from one without. The model applies the
+    latent-variable grammars of constituents to dependency trees, in addition to hidden states.
 
     Parameters
     ----------
     n_states : int, default=4
         Number of hidden states of each automaton.
     n_refinements : int, default=16
-        Number of hidden refinements of each symbol; 1 for none. Symbols that take hardly any
-        modifiers, a fifth of the average or less, get 4 at most.
+        Number of hidden refinements of each symbol; 1 for none. Symbols that take few modifiers (a
+        fifth of the average or less) get at most 4.
     init : {"moments", "random", "deterministic"} or Operators, default="moments"
-        Where the grammar without refinements starts, as in :class:`EMSHAG`. From there refinements
-        are split in two, again and again.
+        Where EM for the grammar without refinements starts, as in :class:`EMSHAG`. From there,
+        refinements are repeatedly split in two.
     smoothing : float, default=4.0
-        How many events each refinement of a head sees beside its own, in each state: so many of
-        all its refinements together, and so many of the grammar without refinements. With 0, and
-        `mixing` at 0, it is maximum likelihood, and heads take no modifiers but those that they
-        were seen with.
+        Number of events to add to those of each refinement of a head, in each state: this many
+        from all its refinements together, and as many from the grammar without refinements. If
+        both this and `mixing` are 0, it is maximum likelihood, and heads take only modifiers with
+        which they were seen.
     mixing : float, default=0.02
-        The share of the mean over the refinements of a head in each of them, in [0, 1).
+        Share, in [0, 1), of the mean over the refinements of a head in each of them.
     max_iter : int, default=15
-        Largest number of EM iterations after each split. Many more overfit.
+        Maximum number of EM iterations after each split. Many more overfit.
     tol : float, default=0.0
         Iterations after a split end when one raises the log likelihood by no more than this per
         sentence, in nats. Smoothed iterations may also lower it.
     n_init : int, default=1
         Number of runs, which differ in how refinements are split; the one with the best likelihood
-        is kept. To average some parses better: see :class:`AveragedSHAG`.
+        is kept. Averaging several runs parses better; see :class:`AveragedSHAG`.
     prune : float, default=0.0003
         In `predict`, `predict_marginals` and `parse`, arcs that are less probable than this under
-        the grammar without refinements are left out, but for those of its best tree. It is several
-        times as fast and about as good; 0 is exact. Likelihoods are exact always.
+        the grammar without refinements are left out, except those of its best tree. This is several
+        times as fast and about as good; 0 is exact. Likelihoods are always exact.
     warm_start : bool, default=False
-        Whether EM goes on from the refinements of the previous `fit`, if there was one, and splits
-        them further if `n_refinements` has been raised. The symbols must be the same.
+        Whether EM continues from the refinements of the previous `fit`, if there was one, and
+        splits them further if `n_refinements` has been raised. The symbols must be the same.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or as by "mbr" of all trees, with arcs
-        that may cross.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper), and
+        "max_marginal" the sum of marginals (the expected number of correct arcs). "mst" is like
+        "mbr", but its trees may have crossing arcs.
     random_state : int, RandomState instance or None, default=None
         Seeds the start and the splits.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for the grammar without refinements over heads and directions, for
-        parsing over chunks of sentences.
+        Number of joblib workers. Learning the grammar without refinements is split over heads and
+        directions, parsing over chunks of sentences.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
@@ -338,31 +338,31 @@ class RefinedSHAG(GenerativeMixin, Parser):
     labels_ : ndarray of shape (n_labels,), dtype object
         Known relations of arcs (str), sorted; empty if the training trees had none.
     label_counts_ : LabelCounts
-        How often arcs had which of them, by the symbols at both ends and the direction.
+        How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
-        The grammar without refinements, as of :class:`EMSHAG`.
+        The grammar without refinements, as in :class:`EMSHAG`.
     refined_operators_ : RefinedOperators
         The grammar with refinements.
     stages_ : list of RefinedOperators
-        Those with fewer refinements that were on the way, from 1 on.
+        The intermediate grammars with fewer refinements, starting with 1.
     fallback_operators_ : Operators
-        A grammar of one state without zeros, for sentences that the others give no mass.
+        A one-state grammar without zeros, for sentences to which the others give no mass.
     log_likelihoods_ : ndarray of shape (n_iterations + 1,)
         Log likelihood, in nats, of the training trees after 0, 1, ... iterations.
     n_iter_ : int
-        Number of iterations, over all splits.
+        Number of iterations over all splits.
 
     See Also
     --------
-    EMSHAG : Hidden states alone.
+    EMSHAG : Learns hidden states alone.
     AveragedSHAG : Averages grammars that were split in different ways.
     ProductSHAG : Multiplies it with a grammar of words.
 
     Notes
     -----
-    Theory, eqs. 49-59. Equal parts of trees are visited once an iteration. With k refinements and n
-    states a chart takes O(k^2 n N^3 + k^2 n^2 N^2) time for a sentence of N tokens of which no arcs
-    are pruned, and O(k^2 n N^2) memory.
+    See theory, eqs. 49-59. Each iteration visits equal parts of trees only once. With k refinements
+    and n states, the chart of a sentence of N tokens needs O(k^2 n N^2) memory. If no arcs are
+    pruned, it takes O(k^2 n N^3 + k^2 n^2 N^2) time.
 
     References
     ----------
@@ -441,12 +441,12 @@ class RefinedSHAG(GenerativeMixin, Parser):
         self.verbose = verbose
 
     def truncate(self, n_refinements: int) -> Self:
-        """Take the grammar with fewer refinements that was on the way to this one.
+        """Return a copy that uses an intermediate grammar with fewer refinements.
 
         Parameters
         ----------
         n_refinements : int
-            As many as one of `stages_` has, or the grammar itself.
+            Number of refinements of one of `stages_` or of the grammar itself.
 
         Returns
         -------
@@ -456,15 +456,15 @@ class RefinedSHAG(GenerativeMixin, Parser):
         Raises
         ------
         ValueError
-            If none has so many.
+            If no grammar has that number.
         """
         self._check_ready()
         stages = [*self.stages_, self.refined_operators_]
         sizes = [stage.roots.shape[1] for stage in stages]
         if n_refinements not in sizes:
             raise ValueError(
-                f"There is no grammar with {n_refinements} refinements on the way to this one, but "
-                f"with {', '.join(map(str, sizes))}."
+                f"No intermediate grammar has {n_refinements} refinements. Choose one with "
+                f"{', '.join(map(str, sizes))}."
             )
         place = sizes.index(n_refinements)
         model = clone(self).set_params(n_refinements=n_refinements)
@@ -481,15 +481,15 @@ class RefinedSHAG(GenerativeMixin, Parser):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
+            ``X[i]`` is a DependencyTree or a sequence of n_tokens_i symbols (str).
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
-            or is a DependencyTree. None takes the heads of the trees in X. Non-projective trees,
-            and trees with several roots, count like any other. Of partial trees, all projective
-            ones that have the known heads count, by their probability; sentences of which no head
-            is known are left out.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root, -1 if unknown) or is a
+            DependencyTree. None uses the heads of the trees in X. Non-projective trees and trees
+            with several roots count like any other. For a partial tree, all projective trees with
+            the known heads count according to their probability. Sentences without known heads are
+            left out.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out.
+            Weight of each sentence; 0 leaves it out.
 
         Returns
         -------
@@ -500,7 +500,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         ------
         ValueError
             If X is empty, a sentence has no tokens, heads are missing or not a tree, no tree is
-            whole, weights are negative or all zero, or a parameter is invalid. The message names
+            complete, weights are negative or all zero, or a parameter is invalid. The message names
             the sentence.
         TypeError
             If symbols are not strings.
@@ -508,7 +508,7 @@ class RefinedSHAG(GenerativeMixin, Parser):
         Warns
         -----
         UserWarning
-            If sentences are left out since no projective tree with one root has their heads.
+            If sentences are left out because no projective tree with one root has their heads.
         """
         self._check_parsing()
         trees, rng = _encode_learnable(X, y, sample_weight), check_random_state(self.random_state)
@@ -630,8 +630,8 @@ def _encode_learnable(X, y, sample_weight):
     ).T
     if not is_whole.any():
         raise ValueError(
-            f"None of {is_whole.size} sentences has all its heads, and hidden refinements begin "
-            f"with a grammar of whole trees. Give some, or complete the sentences by another "
+            f"None of {is_whole.size} sentences has all its heads, but hidden refinements begin "
+            f"with a grammar of whole trees. Give some, or complete the sentences with another "
             f"fitted parser: parser.parse(trees, keep_heads=True)."
         )
     is_impossible = ~is_whole & ~has_projective_completion(known)

@@ -70,9 +70,9 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
     """Split head-automata grammar with hidden states, learned from moments in one pass.
 
     Every head and direction gets its own weighted automaton over modifier sequences. Its operators
-    come from bigram and trigram counts and one singular value decomposition: no iteration, no
-    local optima, no initialisation. Entries may be negative; sentences are parsed by
-    marginals, not by the best state path.
+    come from bigram and trigram counts and one singular value decomposition, without iterations,
+    local optima or initialisation. Entries may be negative; sentences are parsed by marginals, not
+    by the best state path.
 
     Parameters
     ----------
@@ -80,42 +80,42 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         Number of hidden states of each automaton. Where the bigram matrix of a head and direction
         has a smaller rank r, its automaton has r states. `mixing` adds two.
     smoothing : float, default=5.0
-        How many sequences of the pool of the same direction are added to all moments of each head
+        Number of sequences from the pool of the same direction to add to all moments of each head
         and direction. It matters for small treebanks and many symbols.
     context : float, default=0.5
-        Weight of symbols further away. The published moments relate the next symbol to the one
-        before; here rows are also the symbols after the next one and columns those before the last,
-        whose counts are multiplied by this weight (eq. 32). It helps to tell states apart that
-        neighbours do not.
+        Weight of more distant symbols. The published moments relate the next symbol to the previous
+        one. Here, rows also include the symbols after the next one, and columns those before the
+        previous one; their counts are multiplied by this weight (eq. 32). It helps to distinguish
+        states that neighbouring symbols cannot.
     shrinkage : float, default=30.0
-        A pseudo-count that draws the trigrams of two first symbols, where they are rare, towards
-        the product of bigrams that makes what follows the second independent of the first
-        (eq. 35), as in Cohen et al. (2013).
+        Pseudo-count that shrinks trigrams whose first two symbols are rare towards a product of
+        bigrams (eq. 35), as in Cohen et al. (2013). In this product, what follows the second symbol
+        does not depend on the first.
     scaling : float, default=0.5
         Rows and columns of the bigrams are divided by this power of their mass before the singular
-        value decomposition, and operators are scaled back (eq. 33). 0.5 is a canonical
+        value decomposition, and operators are scaled back (eq. 33). With 0.5 this is a canonical
         correlation analysis: rare symbols count as much as frequent ones.
     alpha : float, default=1e-3
-        Tikhonov regularisation of the inverse of the singular values s: ``s / (s^2 + alpha s_1^2)``
-        where s_1 is the largest (eq. 33). It keeps noise in small singular values from being blown
-        up.
+        Tikhonov regularisation of the inverse of the singular values s:
+        ``s / (s^2 + alpha s_1^2)``, where s_1 is the largest (eq. 33). It prevents noise in small
+        singular values from being amplified.
     mixing : float, default=0.1
         Weight of ``DeterministicSHAG("first")`` in a mixture with the spectral automaton. It gives
-        sequences a positive probability to which the spectral estimate gives none.
+        a positive probability to sequences to which the spectral estimate gives none.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or as by "mbr" of all trees, with arcs
-        that may cross. "viterbi" is refused: the most probable derivation of a grammar with hidden
-        states is intractable.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper), and
+        "max_marginal" the sum of marginals (the expected number of correct arcs). "mst" is like
+        "mbr", but its trees may have crossing arcs. "viterbi" is refused because finding the most
+        probable derivation of a grammar with hidden states is intractable.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for learning over heads and directions, for parsing over chunks
+        Number of joblib workers. Learning is split over heads and directions, parsing over chunks
         of sentences.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
@@ -124,36 +124,36 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
     labels_ : ndarray of shape (n_labels,), dtype object
         Known relations of arcs (str), sorted; empty if the training trees had none.
     label_counts_ : LabelCounts
-        How often arcs had which of them, by the symbols at both ends and the direction.
+        How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
-        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n_states), `A` of shape
+        `alpha_1` and `alpha_inf` have shape (n_symbols + 2, 2, n_states), `A` has shape
         (n_symbols + 2, 2, n_symbols + 1, n_states, n_states), padded with zeros where an automaton
         has fewer states than the largest. Heads ``n_symbols`` and ``n_symbols + 1`` are
         the unknown head and the root symbol; symbol ``n_symbols`` is the unknown modifier.
     fallback_operators_ : Operators
-        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+        A one-state grammar without zeros, for sentences to which `operators_` gives no mass.
     singular_values_ : ndarray of shape (n_symbols + 1, 2, n_codes)
         Singular values of the scaled bigram matrix of every head and direction, largest first,
-        padded with zeros. The last head is the pool of all.
+        padded with zeros. The last head is the pool of all heads.
     effective_rank_ : ndarray of shape (n_symbols + 1, 2)
-        How many states each automaton is worth: the sum of ``s^2 / (s^2 + alpha s_1^2)`` over the
-        singular values in use. With ``alpha=0`` it is their number.
+        Effective number of states of each automaton: the sum of ``s^2 / (s^2 + alpha s_1^2)`` over
+        the singular values in use. With ``alpha=0`` it is their number.
     statistics_ : TreebankStatistics
-        The trigram counts that the grammar was learned from; `partial_fit` adds to them.
+        The trigram counts from which the grammar was learned; `partial_fit` adds to them.
 
     See Also
     --------
-    DeterministicSHAG : The same grammars without hidden states.
+    DeterministicSHAG : The same kind of grammar without hidden states.
     SpectralSHAGCV : Chooses the number of states and the smoothing.
 
     Notes
     -----
-    With ``smoothing``, ``context``, ``shrinkage``, ``scaling``, ``alpha`` and ``mixing`` at 0 it is
-    the published algorithm (:meth:`published`), which is accurate with few states only. With the
-    defaults the number of states matters little from 8 on.
+    With ``smoothing``, ``context``, ``shrinkage``, ``scaling``, ``alpha`` and ``mixing`` at 0 this
+    is the published algorithm (:meth:`published`), which is accurate only with few states. With the
+    defaults, the number of states matters little from 8 upwards.
 
-    The root symbol is not learned spectrally: its distribution is a relative frequency, and
-    exactly one root is built into chart and decoder.
+    The root symbol is not learned spectrally: its distribution is a relative frequency. The chart
+    and the decoder ensure that there is exactly one root.
 
     References
     ----------
@@ -217,20 +217,20 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
 
     @classmethod
     def published(cls, n_states: int = 8, **params: Any) -> Self:
-        """Make the estimator of the published algorithm, without what was added since.
+        """Make an estimator for the published algorithm, without later additions.
 
         Parameters
         ----------
         n_states : int, default=8
-            Its accuracy falls beyond a few states.
+            Number of hidden states. Accuracy falls beyond a few.
         **params
             Further parameters.
 
         Returns
         -------
         estimator : SpectralSHAG
-            With `smoothing`, `context`, `shrinkage`, `scaling`, `alpha` and `mixing` at 0 where
-            they are not given.
+            With `smoothing`, `context`, `shrinkage`, `scaling`, `alpha` and `mixing` at 0 unless
+            they are given.
 
         Examples
         --------

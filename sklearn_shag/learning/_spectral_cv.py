@@ -27,36 +27,36 @@ FIXED = ("context", "shrinkage", "scaling", "alpha", "mixing")
 class SpectralSHAGCV(BaseSHAG):
     """Spectral grammar whose number of states and smoothing are chosen by cross-validation.
 
-    The result is that of a grid search over :class:`SpectralSHAG`. But in each fold trees are
-    counted once, and for each smoothing there is one singular value decomposition: the operators
-    of fewer states are leading blocks of those of the most.
+    The result is the same as that of a grid search over :class:`SpectralSHAG`. However, trees are
+    counted only once in each fold, and each smoothing needs only one singular value decomposition:
+    operators with fewer states are leading blocks of those with the most states.
 
     Parameters
     ----------
     n_states : array-like of int, default=tuple(range(1, 17))
         The numbers of hidden states to try.
     smoothing : array-like of float, default=(0.0, 1.0, 5.0, 20.0)
-        The strengths of smoothing to try, see :class:`SpectralSHAG`.
+        The strengths of smoothing to try; see :class:`SpectralSHAG`.
     context, shrinkage, scaling, alpha, mixing : float
-        The same for all candidates, see :class:`SpectralSHAG`.
+        The same for all candidates; see :class:`SpectralSHAG`.
     cv : int, cross-validation generator or iterable, default=None
-        How the sentences are split, as in :class:`~sklearn.model_selection.GridSearchCV`: None for
-        5 folds, an int for so many; neither shuffles.
+        How to split the sentences, as in :class:`~sklearn.model_selection.GridSearchCV`: None for
+        5 folds, an int for that number of folds; neither shuffles.
     scoring : callable or None, default=None
-        What is maximised: a callable ``scorer(estimator, X, y)``, such as
+        The score to maximise: a callable ``scorer(estimator, X, y)``, such as
         :func:`~sklearn_shag.metrics.exact_match_scorer`, or None for the unlabelled attachment
-        score. The names of scikit-learn's scorers are refused: none of them understands heads.
+        score. Names of scikit-learn's scorers are refused: none of them understands heads.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
-        How trees are chosen, see :class:`SpectralSHAG`.
+        How trees are chosen; see :class:`SpectralSHAG`.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for folds and values of `smoothing`, for parsing over chunks of
-        sentences.
+        Number of joblib workers. Cross-validation is split over folds and values of `smoothing`,
+        parsing over chunks of sentences.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
@@ -67,12 +67,12 @@ class SpectralSHAGCV(BaseSHAG):
     best_params_ : dict
         Both, as parameters of :class:`SpectralSHAG`.
     best_score_ : float
-        Their mean score over the folds. Among equals the fewest states win, then the smoothing
-        that stands first.
+        Their mean score over the folds. Ties go to the fewest states, then to the smoothing listed
+        first.
     scores_ : ndarray of shape (n_n_states, n_smoothing, n_splits)
         The score of every candidate on every fold.
     cv_results_ : dict of arrays
-        The same in the form of ``GridSearchCV.cv_results_``, without times.
+        The same scores in the format of ``GridSearchCV.cv_results_``, without times.
     n_splits_ : int
         Number of folds.
     symbols_ : ndarray of shape (n_symbols,), dtype object
@@ -80,11 +80,11 @@ class SpectralSHAGCV(BaseSHAG):
     labels_ : ndarray of shape (n_labels,), dtype object
         Known relations of arcs (str), sorted; empty if the training trees had none.
     label_counts_ : LabelCounts
-        How often arcs had which of them, by the symbols at both ends and the direction.
+        How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
-        The grammar learned from all trees with the chosen parameters, see :class:`SpectralSHAG`.
+        The grammar learned from all trees with the chosen parameters; see :class:`SpectralSHAG`.
     fallback_operators_ : Operators
-        A grammar of one state without zeros, for sentences that `operators_` gives no mass.
+        A one-state grammar without zeros, for sentences to which `operators_` gives no mass.
 
     See Also
     --------
@@ -92,8 +92,8 @@ class SpectralSHAGCV(BaseSHAG):
 
     Notes
     -----
-    With one SVD for all ranks, learning costs little more than for the largest of them. Parsing
-    costs what it costs in a grid search: every candidate parses every fold.
+    With one SVD for all ranks, learning costs little more than for the largest rank alone. Parsing
+    costs as much as in a grid search: every candidate parses every fold.
 
     Examples
     --------
@@ -166,18 +166,18 @@ class SpectralSHAGCV(BaseSHAG):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Choose the parameters by cross-validation and learn from all trees with them.
+        """Choose the parameters by cross-validation, then learn from all trees with them.
 
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str).
+            ``X[i]`` is a DependencyTree or a sequence of n_tokens_i symbols (str).
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
-            heads. None takes the heads of the trees in X.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root) or is a DependencyTree with
+            heads. None uses the heads of the trees in X.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts, in learning and in scores. A callable `scoring` gets
-            the weights of a fold as ``sample_weight``.
+            Weight of each sentence, in learning and in scores. A callable `scoring` gets the
+            weights of a fold as ``sample_weight``.
         groups : None or array-like of shape (n_sentences,), default=None
             Passed to the splitter, for example the document of each sentence.
 
@@ -189,8 +189,8 @@ class SpectralSHAGCV(BaseSHAG):
         Raises
         ------
         ValueError
-            As :meth:`SpectralSHAG.fit`, if a candidate is not a valid parameter, if `scoring` is
-            a str, or if a score is not finite.
+            As for :meth:`SpectralSHAG.fit`; if a candidate is not a valid parameter, `scoring` is
+            a str, or a score is not finite.
         TypeError
             If symbols are not strings.
         """
@@ -238,21 +238,21 @@ class SpectralSHAGCV(BaseSHAG):
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Score the predicted trees as the folds were scored.
+        """Score the predicted trees in the same way as the folds.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             As for :meth:`fit`.
         y : None or sequence of length n_sentences, default=None
-            The true heads; None takes those of the trees in X.
+            The true heads; None uses those of the trees in X.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts.
+            Weight of each sentence.
 
         Returns
         -------
         score : float
-            What `scoring` says, by default the unlabelled attachment score.
+            The value of `scoring`, by default the unlabelled attachment score.
         """
         if self.scoring is None:
             return super().score(X, y, sample_weight)

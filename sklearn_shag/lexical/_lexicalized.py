@@ -67,17 +67,17 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         Whoever has other symbols, such as those of several columns, has to name them here and in
         `coordination`; else "fcp" is no more than "first".
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), the largest probability, or as by
-        "mbr" of all trees, with arcs that may cross.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
+        "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi" the
+        probability. "mst" is like "mbr", but its trees may have crossing arcs.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
+        the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for parsing over chunks of sentences.
+        Number of joblib workers. Parsing is split over chunks of sentences.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 always
+        shows them.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
     labels_ : ndarray of shape (n_labels,), dtype object
         Known relations of arcs (str), sorted; empty if the training trees had none.
     label_counts_ : LabelCounts
-        How often arcs had which of them, by the symbols at both ends and the direction.
+        How often each relation occurred, by the symbols at both ends of the arc and its direction.
     words_ : ndarray of shape (n_words,), dtype object
         Known words (str), sorted by tag, then by form. One with several tags is there for each.
     statistics_ : LexicalStatistics
@@ -184,11 +184,11 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         X : sequence of length n_sentences
             ``X[i]`` is a DependencyTree that has the column `word`.
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree with
-            heads. None takes the heads of the trees in X. Non-projective trees, and trees with
-            several roots, count like any other.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root) or is a DependencyTree with
+            heads. None uses the heads of the trees in X. Non-projective trees and trees with
+            several roots count like any other.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out.
+            Weight of each sentence; 0 leaves it out.
 
         Returns
         -------

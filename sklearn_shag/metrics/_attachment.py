@@ -67,7 +67,7 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
     if not known.any():
         raise ValueError(
             f"No head of y_true is known: all {known.size} tokens have -1, so there is nothing to "
-            f"compare with. Give the heads of some."
+            f"compare with. Give the heads of some tokens."
         )
     sample_weight = check_sample_weight(sample_weight, y_true, allow_all_zero=True)
     counted = known & ~_ignored(y_true, lengths, ignore)
@@ -87,7 +87,7 @@ def list_sentences(items, name):
     """List trees, or the heads of sentences."""
     advice = ""
     if hasattr(items, "predict"):  # scikit-learn's tools call a scorer with the estimator
-        advice = " As scoring= of scikit-learn's tools pass uas_scorer or another scorer."
+        advice = " Pass uas_scorer or another scorer as scoring= to scikit-learn's tools."
     return as_list(items, name, "a list of trees, or of the heads of each sentence", advice)
 
 
@@ -104,8 +104,8 @@ def _heads(item, where, lowest):
     if wrong.size:
         head = heads[wrong[0]]
         advice = (
-            ". A head is the position of a token, from 1, or 0 for the root; only a true one may "
-            "be -1, where it is not known."
+            ". A head is the position of a token, from 1, or 0 for the root; only true heads may "
+            "be -1, for unknown."
         )
         raise ValueError(
             f"{where} has the head {head} for token {wrong[0] + 1}"
@@ -122,7 +122,7 @@ def _ignored(y_true, lengths, ignore):
         symbols = [symbol for tree in y_true for symbol in tree.symbols]
         if set(symbols) == {MISSING}:
             raise ValueError(
-                f"All symbols of y_true are {MISSING!r}, so ignore cannot tell one from another. "
+                f"All symbols of y_true are {MISSING!r}, so ignore cannot tell them apart. "
                 f"Tag the text first, choose a column that has values, or pass masks as ignore."
             )
         return np.array([bool(ignore(symbol)) for symbol in symbols])
@@ -152,13 +152,13 @@ def is_punctuation(symbol: str) -> bool:
     Parameters
     ----------
     symbol : str
-        A UPOS tag, a joined symbol such as ``PUNCT|.``, or a treebank's own tag.
+        A UPOS tag, a joined symbol such as ``PUNCT|.``, or a treebank-specific tag.
 
     Returns
     -------
     bool
-        True for "PUNCT", alone or before "|", and for symbols made of punctuation characters only
-        (such as the Penn tags ``,`` and ``.``), but not for "_", a tag that is missing.
+        True for "PUNCT", alone or before "|", and for symbols that consist of punctuation
+        characters only (such as the Penn tags ``,`` and ``.``), except "_", a missing tag.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def unlabeled_attachment_score(
     ignore: Ignored | None = None,
     max_length: int | None = None,
 ) -> float:
-    """Compute the share of tokens whose predicted head is the true one (UAS).
+    """Compute the share of tokens whose predicted head is right (UAS).
 
     Parameters
     ----------
@@ -196,13 +196,13 @@ def unlabeled_attachment_score(
         Each element is a DependencyTree with heads, or the n_tokens_i heads of a sentence (1-based,
         0 for the root). Tokens whose true head is not known (-1) do not count.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        A weight for every sentence: its tokens count that often.
+        The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count: a mask of shape (n_tokens_i,) for every sentence, or a predicate
-        that is called with the symbol of each token, such as :func:`is_punctuation`; then
-        `y_true` must hold trees.
+        that is called with the symbol of each token, such as :func:`is_punctuation`. With a
+        predicate, `y_true` must hold trees.
     max_length : None or int, default=None
-        Sentences of more tokens do not count; None counts all.
+        Longer sentences do not count; None counts all.
 
     Returns
     -------
@@ -212,11 +212,11 @@ def unlabeled_attachment_score(
     Raises
     ------
     ValueError
-        If the numbers of sentences or tokens do not match (the message names the sentence), no
-        true head is known, or a predicted one is not; if `ignore` is a predicate and all symbols
-        are ``_``; or if `max_length` is no length.
+        If the numbers of sentences or tokens do not match (the message names the sentence). If no
+        true head is known, or a predicted head is unknown. If `ignore` is a predicate and all
+        symbols are ``_``, or if `max_length` is not a valid length.
     TypeError
-        If an argument is of another kind.
+        If an argument has the wrong type.
 
     Warns
     -----
@@ -225,7 +225,7 @@ def unlabeled_attachment_score(
 
     See Also
     --------
-    exact_match_score : The share of sentences that are right as a whole.
+    exact_match_score : The share of sentences in which every head is right.
     undirected_attachment_score : The share of arcs, whichever end is the head.
     attachment_breakdown : Counts by symbol and direction.
     uas_scorer : The score of an estimator, for scikit-learn's tools.
@@ -248,18 +248,18 @@ def undirected_attachment_score(
     ignore: Ignored | None = None,
     max_length: int | None = None,
 ) -> float:
-    """Compute the share of predicted arcs that are true ones, whichever end is the head.
+    """Compute the share of predicted arcs that are right, whichever end is the head.
 
     Parameters
     ----------
     y_true, y_pred : sequences of length n_sentences
         The true and the predicted heads, as for :func:`unlabeled_attachment_score`.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        How often each sentence counts.
+        The weight of each sentence.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
     max_length : None or int, default=None
-        Sentences of more tokens do not count; None counts all.
+        Longer sentences do not count; None counts all.
 
     Returns
     -------
@@ -269,7 +269,7 @@ def undirected_attachment_score(
     Raises
     ------
     ValueError, TypeError
-        As :func:`unlabeled_attachment_score`.
+        As for :func:`unlabeled_attachment_score`.
 
     Warns
     -----
@@ -282,9 +282,9 @@ def undirected_attachment_score(
 
     Notes
     -----
-    A token is right if its predicted head is its true head or its true modifier. What a grammar
-    learned from raw text calls the head is its own convention, such as the determiner for the noun;
-    this score does not mind where the treebank has the other one.
+    A token is right if its predicted head is its true head or its true modifier. A grammar learned
+    from raw text has its own convention for heads and may, for example, make the determiner the
+    head of the noun. This score does not penalise conventions that differ from the treebank's.
 
     References
     ----------
@@ -309,18 +309,18 @@ def neutral_edge_direction_score(
     ignore: Ignored | None = None,
     max_length: int | None = None,
 ) -> float:
-    """Compute the share of tokens right but for the direction of single arcs (NED).
+    """Compute the share of tokens that are right up to the direction of single arcs (NED).
 
     Parameters
     ----------
     y_true, y_pred : sequences of length n_sentences
         The true and the predicted heads, as for :func:`unlabeled_attachment_score`.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        How often each sentence counts.
+        The weight of each sentence.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
     max_length : None or int, default=None
-        Sentences of more tokens do not count; None counts all.
+        Longer sentences do not count; None counts all.
 
     Returns
     -------
@@ -330,7 +330,7 @@ def neutral_edge_direction_score(
     Raises
     ------
     ValueError, TypeError
-        As :func:`unlabeled_attachment_score`.
+        As for :func:`unlabeled_attachment_score`.
 
     Warns
     -----
@@ -339,13 +339,13 @@ def neutral_edge_direction_score(
 
     See Also
     --------
-    undirected_attachment_score : Accepts the modifier, not the head of the head.
+    undirected_attachment_score : Accepts the modifier, but not the head of the head.
 
     Notes
     -----
     A token is right if its predicted head is its true head, its true modifier, or the true head of
-    its true head, which may be the root. When an arc is turned around, its former modifier takes
-    the place of its former head: it depends on what that depended on.
+    its true head, which may be the root. When an arc is reversed, its former modifier takes the
+    place of its former head: it depends on whatever that head depended on.
 
     References
     ----------
@@ -374,29 +374,29 @@ def exact_match_score(
     ignore: Ignored | None = None,
     max_length: int | None = None,
 ) -> float:
-    """Compute the share of sentences all of whose tokens have the right head.
+    """Compute the share of sentences in which every token has the right head.
 
     Parameters
     ----------
     y_true, y_pred : sequences of length n_sentences
         The true and the predicted heads, as for :func:`unlabeled_attachment_score`.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        How often each sentence counts.
+        The weight of each sentence.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
     max_length : None or int, default=None
-        Sentences of more tokens do not count; None counts all.
+        Longer sentences do not count; None counts all.
 
     Returns
     -------
     score : float
-        In [0, 1], over the sentences with at least one token that counts; 0 if there is none. Of
-        the others of a sentence nothing is asked.
+        In [0, 1], over the sentences with at least one token that counts; 0 if there is none.
+        Tokens that do not count may have any head.
 
     Raises
     ------
     ValueError, TypeError
-        As :func:`unlabeled_attachment_score`.
+        As for :func:`unlabeled_attachment_score`.
 
     Warns
     -----
@@ -424,19 +424,19 @@ def exact_match_score(
 class AttachmentBreakdown(NamedTuple):
     """Attachment counts by symbol and direction.
 
-    ``right / total`` are scores, NaN in a direction in which a symbol has no token.
+    ``right / total`` are the scores, NaN where a symbol has no token in a direction.
 
     Attributes
     ----------
     symbols : ndarray of shape (n_symbols,), dtype object
         Sorted; ``"<root>"`` for the root symbol.
     right, total : ndarrays of shape (n_symbols, 2)
-        Weighted number of tokens with the right head, and of all; column 0 for modifiers left of
-        their head, column 1 right of it (also those of the root symbol).
+        Weighted numbers of tokens with the right head and of all tokens. Column 0 is for modifiers
+        left of their head, column 1 for those right of it and those of the root symbol.
 
     See Also
     --------
-    attachment_breakdown : Makes it.
+    attachment_breakdown : Computes it.
 
     Examples
     --------
@@ -468,34 +468,34 @@ def attachment_breakdown(
     Parameters
     ----------
     y_true : sequence of DependencyTree
-        Trees with heads; their symbols name the rows.
+        Trees with heads; the rows are named by their symbols.
     y_pred : sequence of length n_sentences
         The predicted heads, as for :func:`unlabeled_attachment_score`.
     by : {"head", "modifier"}, default="head"
-        Whose symbol.
+        Whether tokens are counted by the symbol of their head or by their own.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        A weight for every sentence: its tokens count that often.
+        The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
 
     Returns
     -------
     breakdown : AttachmentBreakdown
-        A row for each symbol that has a token that counts.
+        One row for each symbol that has tokens that count.
 
     Raises
     ------
     ValueError
         If `by` is unknown, the numbers of sentences or tokens do not match, no true head is known,
-        or a predicted one is not.
+        or a predicted head is unknown.
     TypeError
         If `y_true` does not hold trees.
 
     See Also
     --------
-    unlabeled_attachment_score : All of them in one number.
-    sklearn_shag.inspection.automaton_gains : The counts of two parsers, compared.
-    sklearn_shag.inspection.AttachmentByDistanceDisplay : The counts by the length of arcs.
+    unlabeled_attachment_score : The score of all tokens together.
+    sklearn_shag.inspection.automaton_gains : Compares the counts of two parsers.
+    sklearn_shag.inspection.AttachmentByDistanceDisplay : Plots the counts by the length of arcs.
 
     Examples
     --------
@@ -533,8 +533,8 @@ def _average(values, weights):
     if total > 0:
         return float(values @ weights / total)
     warn(
-        "No token is left to score, so the score is set to 0.0. Let ignore, max_length and "
-        "sample_weight leave some.",
+        "No token is left to score, so the score is set to 0.0. Change ignore, max_length or "
+        "sample_weight so that some tokens count.",
         UndefinedMetricWarning,
     )
     return 0.0

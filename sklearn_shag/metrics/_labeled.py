@@ -29,7 +29,7 @@ def labeled_attachment_score(
     ignore: Ignored | None = None,
     subtypes: bool = False,
 ) -> float:
-    """Compute the share of tokens whose head and relation are predicted as they are (LAS).
+    """Compute the share of tokens whose head and relation are both right (LAS).
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def labeled_attachment_score(
     y_pred : sequence of DependencyTree of length n_sentences
         Trees of the same sentences with predicted heads and relations, such as from ``parse``.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        A weight for every sentence: its tokens count that often.
+        The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
     subtypes : bool, default=False
-        Whether all of a relation is compared. Else it is what stands before a colon: "nmod:poss"
-        is as good as "nmod", as in the official evaluation of Universal Dependencies.
+        Whether whole relations are compared. By default, only the part before the colon is: "nmod"
+        matches "nmod:poss", as in the official evaluation of Universal Dependencies.
 
     Returns
     -------
@@ -56,12 +56,12 @@ def labeled_attachment_score(
         If the numbers of sentences or tokens do not match, a predicted tree has no relations, or no
         token counts.
     TypeError
-        If an argument is of another kind, or holds no trees.
+        If an argument has the wrong type, or does not hold trees.
 
     See Also
     --------
-    las_scorer : The same of an estimator.
-    labeled_breakdown : By relation, length or depth.
+    las_scorer : The score of an estimator, for scikit-learn's tools.
+    labeled_breakdown : Counts by relation, length or depth.
 
     Examples
     --------
@@ -92,28 +92,27 @@ def content_labeled_attachment_score(
     y_true, y_pred : sequences of DependencyTree of length n_sentences
         As for :func:`labeled_attachment_score`.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        A weight for every sentence: its tokens count that often.
+        The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
     subtypes : bool, default=False
-        Whether all of a relation is compared, and not what stands before a colon.
+        Whether whole relations are compared, or only the parts before the colon.
 
     Returns
     -------
     score : float
         In [0, 1]: the harmonic mean of the share of true content words, and of predicted ones,
-        whose head and relation are right. Which words they are follows from their relations in
-        Universal Dependencies: all but aux, case, cc, clf, cop, det, mark and punct, and those that
-        are unknown there.
+        whose head and relation are right. Content words are those with any relation of Universal
+        Dependencies except aux, case, cc, clf, cop, det, mark and punct.
 
     Raises
     ------
     ValueError, TypeError
-        As :func:`labeled_attachment_score`; also if there are no content words.
+        As for :func:`labeled_attachment_score`; also if there are no content words.
 
     See Also
     --------
-    labeled_attachment_score : The score of all words.
+    labeled_attachment_score : Scores all words.
 
     References
     ----------
@@ -132,7 +131,7 @@ def content_labeled_attachment_score(
     if not counts[1].any():
         raise ValueError(
             "None of the relations to be scored is one between content words in Universal "
-            "Dependencies, such as nsubj or obj. Take labeled_attachment_score."
+            "Dependencies, such as nsubj or obj. Use labeled_attachment_score."
         )
     return _share(counts)
 
@@ -145,18 +144,18 @@ def label_accuracy_score(
     ignore: Ignored | None = None,
     subtypes: bool = False,
 ) -> float:
-    """Compute the share of tokens whose relation is the true one, whatever their heads.
+    """Compute the share of tokens whose relation is right, whatever their heads are.
 
     Parameters
     ----------
     y_true, y_pred : sequences of DependencyTree of length n_sentences
         As for :func:`labeled_attachment_score`.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        A weight for every sentence: its tokens count that often.
+        The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
     subtypes : bool, default=False
-        Whether all of a relation is compared, and not what stands before a colon.
+        Whether whole relations are compared, or only the parts before the colon.
 
     Returns
     -------
@@ -166,11 +165,11 @@ def label_accuracy_score(
     Raises
     ------
     ValueError, TypeError
-        As :func:`labeled_attachment_score`.
+        As for :func:`labeled_attachment_score`.
 
     See Also
     --------
-    labeled_attachment_score : The share of those whose head is right as well.
+    labeled_attachment_score : The share of tokens whose relation and head are right.
 
     Examples
     --------
@@ -184,24 +183,24 @@ def label_accuracy_score(
 
 
 class LabeledBreakdown(NamedTuple):
-    """Counts of right heads and relations, by what the arcs are.
+    """Counts of right heads and relations, by the relation, length or depth of arcs.
 
-    Tokens count as often as their sentences.
+    Tokens have the weight of their sentences.
 
     Attributes
     ----------
     values : ndarray of shape (n_values,)
         Relations (str, dtype object), or lengths or depths (int), ascending.
     total : ndarray of shape (n_values,)
-        How many true arcs there are.
+        The number of true arcs.
     predicted : ndarray of shape (n_values,)
-        How many predicted arcs there are.
+        The number of predicted arcs.
     right_heads, right_labels, right : ndarrays of shape (n_values,)
-        How many of the true arcs have the right head, the right relation, and both.
+        The numbers of true arcs with the right head, the right relation, and both.
 
     See Also
     --------
-    labeled_breakdown : Makes it of true trees and predicted ones.
+    labeled_breakdown : Computes it from true and predicted trees.
 
     Examples
     --------
@@ -237,30 +236,30 @@ def labeled_breakdown(
     y_true, y_pred : sequences of DependencyTree of length n_sentences
         As for :func:`labeled_attachment_score`.
     by : {"relation", "length", "depth"}, default="relation"
-        The length is the distance of a token to its head, 0 for roots; the depth the number of arcs
-        from there to the root, which is 1 for roots. Tokens whose true depth is not known, since a
-        head on the way is not, do not count by depth.
+        The length of an arc is the distance between a token and its head, 0 for roots. The depth is
+        the number of arcs from the token to the root, 1 for roots. If a head on the way is unknown,
+        so is the depth, and the token does not count by depth.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        A weight for every sentence: its tokens count that often.
+        The weight of each sentence, which multiplies the counts of its tokens.
     ignore : None, callable or sequence of bool arrays, default=None
         Tokens that do not count, as for :func:`unlabeled_attachment_score`.
     subtypes : bool, default=False
-        Whether all of a relation is compared, and not what stands before a colon.
+        Whether whole relations are compared, or only the parts before the colon.
 
     Returns
     -------
     breakdown : LabeledBreakdown
-        ``right / total`` is the labelled attachment score of each row, and by relation or length
-        ``right / predicted`` its precision. Where arcs are predicted alone, the total is 0.
+        ``right / total`` is the labelled attachment score of each row. By relation or length,
+        ``right / predicted`` is its precision. The total is 0 in rows with predicted arcs only.
 
     Raises
     ------
     ValueError, TypeError
-        As :func:`labeled_attachment_score`; also if `by` is unknown.
+        As for :func:`labeled_attachment_score`; also if `by` is unknown.
 
     See Also
     --------
-    attachment_breakdown : Right heads by symbol and direction.
+    attachment_breakdown : Counts right heads by symbol and direction.
 
     Examples
     --------
@@ -289,8 +288,8 @@ def labeled_breakdown(
         counted &= true != UNKNOWN
         if not counted.any():
             raise ValueError(
-                "No token to be scored has a known depth, which takes all heads from it to the "
-                "root. Count by relation or length."
+                "No token to be scored has a known depth, for which all heads from it to the root "
+                "must be known. Count by relation or length."
             )
     values, rows = np.unique(
         np.concatenate([true[counted], predicted[counted]]), return_inverse=True
@@ -355,8 +354,8 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
     if bare:
         raise ValueError(
             f"y_pred[{bare[0]}] has no relations (deprels), and {len(bare)} of {len(y_pred)} trees "
-            f"have none. Parsers predict them if the trees that they were fitted on have some; of "
-            f"heads and labels make trees by tree.with_heads(heads, labels)."
+            f"have none. Parsers predict them if the trees that they were fitted on have some; to "
+            f"make trees from heads and labels, call tree.with_heads(heads, labels)."
         )
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
     true, predicted = (_list_labels(trees) for trees in (y_true, y_pred))
@@ -364,13 +363,13 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
     if not known.any():
         raise ValueError(
             f"No relation of y_true is known: all {known.size} are {MISSING!r}, or the trees have "
-            f"none (deprels). Give trees that have some."
+            f"none (deprels). Pass trees that have some."
         )
     weights = weights * (counted & known)
     if not weights.any():
         raise ValueError(
-            "No token whose true head and relation are known is left to score. Let ignore and "
-            "sample_weight leave some."
+            "No token whose true head and relation are known is left to score. Change ignore or "
+            "sample_weight so that some tokens count."
         )
     if not subtypes:
         true, predicted = (

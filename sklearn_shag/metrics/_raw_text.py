@@ -39,22 +39,22 @@ N_SHOWN = 20  # characters from the first difference on
 
 
 class RawTextScore(NamedTuple):
-    """How much of what one side has the other has too.
+    """Precision, recall and F1 of what was predicted from a text.
 
-    The sides are what was predicted from a text, and what is true of it; they may differ in size.
+    The number of predicted items may differ from the number of true ones.
 
     Attributes
     ----------
     precision : float
-        The share of what is predicted that is right.
+        The share of predicted items that are right.
     recall : float
-        The share of what is true that was predicted.
+        The share of true items that were predicted.
     f1 : float
         Their harmonic mean.
 
     See Also
     --------
-    raw_text_scores : Computes them.
+    raw_text_scores : Computes these scores.
 
     Examples
     --------
@@ -87,34 +87,34 @@ def raw_text_scores(
 ) -> dict[str, RawTextScore]:
     """Compute the scores of the official evaluation of parsing from raw text.
 
-    Sentences and tokens are right where they have the true characters. Words are aligned: those
-    of multiword tokens by the longest common subsequence of their forms, all others by their
-    characters. All further scores are shares of words that are aligned and have the true values.
+    Sentences and tokens are right if they consist of the true characters. Words of multiword tokens
+    are aligned by the longest common subsequence of their forms, all others by their characters.
+    All further scores are shares of words that are aligned and have the true values.
 
     Parameters
     ----------
     y_true : iterable of DependencyTree
         The true trees, with all heads.
     y_pred : iterable of DependencyTree
-        Trees of the same text with all heads, however it was split.
+        Trees of the same text with all heads, however the text was split.
 
     Returns
     -------
     scores : dict of RawTextScore
-        By their official names: Tokens, Sentences, Words, UPOS, XPOS, UFeats, AllTags, Lemmas, UAS,
-        LAS, CLAS, MLAS, BLEX. Relations are compared without subtypes, and of features those that
-        are universal.
+        The keys are the official names: Tokens, Sentences, Words, UPOS, XPOS, UFeats, AllTags,
+        Lemmas, UAS, LAS, CLAS, MLAS, BLEX. Relations are compared without subtypes, and only
+        universal features are compared.
 
     Raises
     ------
     ValueError
         If the two texts differ by more than spaces, or a head is not known.
     TypeError
-        If there are no trees.
+        If an argument does not hold trees.
 
     See Also
     --------
-    labeled_attachment_score : Of trees of the same words.
+    labeled_attachment_score : Scores trees of the same words.
 
     References
     ----------
@@ -165,7 +165,7 @@ def _read_side(trees, name):
     if not trees:
         raise ValueError(f"{name} holds no sentences.")
     if any(tree.heads is None or UNKNOWN in tree.heads for tree in trees):
-        raise ValueError(f"{name} has words without heads; what is scored are whole trees.")
+        raise ValueError(f"{name} has words without heads; only complete trees can be scored.")
     texts, sentences, tokens, spans, is_multiword, heads, n = [], [], [], [], [], [], 0
     for tree in trees:
         begin = n
@@ -223,7 +223,7 @@ def _check_characters(true, predicted):
     shown = [shorten(text[place : place + N_SHOWN]) for text in (true, predicted)]
     raise ValueError(
         f"The texts of y_true and y_pred differ by more than spaces, the first time after "
-        f"{place:,} characters without spaces: {shown[0]} is {shown[1]} in what is predicted."
+        f"{place:,} characters without spaces: {shown[0]} is {shown[1]} in the prediction."
     )
 
 

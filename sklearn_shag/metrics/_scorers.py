@@ -22,7 +22,7 @@ def uas_scorer(
     y: Heads | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Compute the unlabelled attachment score of an estimator, as ``scoring`` wants it.
+    """Compute the unlabelled attachment score of an estimator, for use as ``scoring``.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ def uas_scorer(
         Anything fitted whose ``predict`` returns heads: an estimator of this package, a pipeline
         that ends in one, a search.
     X : sequence of length n_sentences
-        What ``predict`` takes.
+        The sentences, as ``predict`` takes them.
     y : None or sequence of length n_sentences, default=None
         The true heads of each sentence, -1 where they are not known, or a DependencyTree with
-        heads. None takes those of the trees in X, as they are before any step of a pipeline; an
-        unlabelled one among others does not count.
+        heads. None uses the heads of the trees in X, as they are before any step of a pipeline;
+        unlabelled trees among others do not count.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        How often each sentence counts.
+        The weight of each sentence.
 
     Returns
     -------
@@ -49,12 +49,12 @@ def uas_scorer(
         If `y` is None and no tree in X has heads, no head is known, or the numbers of sentences or
         tokens do not match. The message names the sentence.
     TypeError
-        If `estimator` is none.
+        If `estimator` is not an estimator.
 
     See Also
     --------
-    unlabeled_attachment_score : The score of given heads.
-    exact_match_scorer : The share of sentences that are right as a whole.
+    unlabeled_attachment_score : Scores given heads.
+    exact_match_scorer : Computes the share of sentences in which every head is right.
 
     Examples
     --------
@@ -76,33 +76,33 @@ def exact_match_scorer(
     y: Heads | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Compute the exact match of an estimator, as ``scoring`` wants it.
+    """Compute the exact match of an estimator, for use as ``scoring``.
 
     Parameters
     ----------
     estimator : object
         Anything fitted whose ``predict`` returns heads, as for :func:`uas_scorer`.
     X : sequence of length n_sentences
-        What ``predict`` takes.
+        The sentences, as ``predict`` takes them.
     y : None or sequence of length n_sentences, default=None
-        The true heads; None takes those of the trees in X.
+        The true heads; None uses the heads of the trees in X.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        How often each sentence counts.
+        The weight of each sentence.
 
     Returns
     -------
     score : float
-        Share of sentences all of whose tokens have the right head, in [0, 1].
+        Share of sentences in which every token has the right head, in [0, 1].
 
     Raises
     ------
     ValueError, TypeError
-        As :func:`uas_scorer`.
+        As for :func:`uas_scorer`.
 
     See Also
     --------
-    exact_match_score : The score of given heads.
-    uas_scorer : The share of tokens that are right.
+    exact_match_score : Scores given heads.
+    uas_scorer : Computes the share of tokens that are right.
 
     Examples
     --------
@@ -124,38 +124,39 @@ def las_scorer(
     y: Heads | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Compute the labelled attachment score of an estimator, as ``scoring`` wants it.
+    """Compute the labelled attachment score of an estimator, for use as ``scoring``.
 
     Parameters
     ----------
     estimator : estimator
         A fitted parser of this package, a pipeline that ends in one, or a search for one.
     X : sequence of length n_sentences
-        What it parses.
+        The sentences to parse.
     y : None or sequence of length n_sentences, default=None
         The true heads of each sentence, -1 where they are not known, or a DependencyTree with
-        heads. None takes those of the trees in X. The true relations are those of such a tree, or
-        of that in X where it has the same heads.
+        heads. None uses the trees in X. The true relations are those of the tree in `y`, or of the
+        tree in X if it has the same heads.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        How often each sentence counts.
+        The weight of each sentence.
 
     Returns
     -------
     score : float
-        Share of tokens, punctuation included, with the right head and the right relation up to a
-        colon, in [0, 1]. Tokens whose true relation is not known do not count.
+        Share of tokens, punctuation included, with the right head and relation, in [0, 1]. Only
+        the part of relations before the colon counts. Tokens whose true relation is unknown do not
+        count.
 
     Raises
     ------
     ValueError
-        If no true relation is known, the estimator knows none, or the numbers of sentences or
+        If no true relation is known, the estimator predicts none, or the numbers of sentences or
         tokens do not match.
     TypeError
-        If `estimator` is something else, or X holds no trees and there is no `y`.
+        If `estimator` is not a parser, or `y` is None and X does not hold trees.
 
     See Also
     --------
-    labeled_attachment_score : The score of given trees.
+    labeled_attachment_score : Scores given trees.
 
     Examples
     --------

@@ -22,145 +22,146 @@ from sklearn_shag.utils._typing import ArrayLike, RandomSeed
 
 
 class BiaffineParser(TagLearner, ArcParser):
-    """Network with recurrent layers and biaffine scores of arcs.
+    """Neural parser with recurrent layers and biaffine arc scores.
 
-    Tokens are embedded by their columns and read in both directions by simple recurrent units;
-    every arc then has a score of its two ends and their distance. The probability of a tree given
-    its sentence is proportional to the exponential of the sum of the scores of its arcs.
+    Tokens are embedded by their columns and read in both directions by simple recurrent units. Each
+    arc is then scored from its two ends and the distance between them. The probability of a tree
+    given its sentence is proportional to the exponential of the sum of its arc scores.
 
     Parameters
     ----------
     columns : "auto" or sequence of str, default="auto"
-        What the parser reads of each token, as for :class:`CRFParser`; feats are read feature by
-        feature, and "letters" are all n-grams of two to five letters of the form, in lower case,
-        hashed. If tags are learned, "auto" takes form, prefix, suffix, shape and letters.
+        Columns that the parser reads for each token, as for :class:`CRFParser`. "feats" are read
+        feature by feature; "letters" are all n-grams of two to five letters of the lower-cased
+        form, hashed. If tags are learned, "auto" means form, prefix, suffix, shape and letters.
     hidden_layer_sizes : sequence of int, default=(100, 100)
-        Of each recurrent layer the number of units per direction.
+        Number of units per direction in each recurrent layer.
     tags : None, str or sequence of str, default=None
-        A column to be learned along, "upos", "xpos", "feats" or "lemma", or several of them, for
-        :meth:`predict_tags`. :meth:`parse` fills them in, in place of what is there, and of symbols
-        if these are the tags, or forms for want of tags. The first of several columns is learned
-        along with trees, which gain by it; by the others they would lose, so a :class:`Tagger` of
-        its own learns all of them, and is what fills them in.
+        One or more columns to learn as well, "upos", "xpos", "feats" or "lemma", for
+        :meth:`predict_tags`. :meth:`parse` writes them into its trees, replacing existing values,
+        and also the symbols if these are the tags, or forms because there are no tags. The first of
+        several columns is learned along with the trees, which improves them. The others would make
+        the trees worse, so a separate :class:`Tagger` learns and predicts all columns.
     labels : bool, default=True
         Whether relations are learned.
     dropout : None or float, default=None
-        How often an entry of a layer is 0 in training. None takes 0.2 of less than 100,000 training
-        tokens, else 0.1.
+        Probability that an entry of a layer is set to 0 in training. None means 0.2 for fewer than
+        100,000 training tokens and 0.1 otherwise.
     batch_size : "auto" or int, default="auto"
-        About how many tokens a step sees, a root for each sentence included. "auto" takes 150 of
-        less than 5,000 training tokens, 300 of less than 10,000, 500 of less than 100,000, else
-        1000.
+        Approximate number of tokens per step, including a root for each sentence. "auto" means 150
+        for fewer than 5,000 training tokens, 300 for fewer than 10,000, 500 for fewer than 100,000,
+        and 1000 otherwise.
     max_iter : None or int, default=None
-        How often training goes over the sentences. None takes 30, 20, 16 or 8 by the same
+        Number of passes over the training sentences. None means 30, 20, 16 or 8, with the same
         limits.
     learning_rate_init : float, default=5e-3
-        Of Adam, after some first steps; from there it falls to a fiftieth.
+        Learning rate of Adam after the first few steps; it then falls to a fiftieth.
     alpha : float, default=0.0
-        Strength of the L2 penalty, divided by the number of tokens of a batch.
+        Strength of the L2 penalty, divided by the number of tokens in a batch.
     min_count : int, default=2
         Forms, lemmas, affixes and values of feats that were seen less often count as unknown.
     embeddings : None, mapping, pair of words and vectors, KeyedVectors, callable, object with \
             `transform`, or pair of vectors of words and one of the last two, default=None
-        Vectors of words that were learned elsewhere, from raw text for example: a mapping from
-        words to vectors, a list of words and an array of shape (n_words, n_dimensions), or an
-        object that is used like those of gensim. :func:`~sklearn_shag.features.read_vectors` reads
-        files of them. Training leaves them as they are, so that words it has not seen are read
-        too. A word that there is none for is looked up in lower case. Model files hold the
-        vectors, but for this parameter None.
+        Pretrained word vectors, for example learned from raw text. They are a mapping from words to
+        vectors, a list of words and an array of shape (n_words, n_dimensions), or an object with
+        the interface of gensim's. :func:`~sklearn_shag.features.read_vectors` reads them from
+        files. Training does not change them, so they also help with words it has not seen. A word
+        without a vector is looked up in lower case. Model files hold the vectors, but store None
+        for this parameter.
 
         A callable, or the method `transform` of an object such as
-        :class:`~sklearn_shag.features.TransformerVectors`, gives vectors in context: it takes a
-        list of sentences, as they are in X, and returns for each an array of shape (n_tokens,
-        n_dimensions), of finite numbers up to 65,504. `fit` asks for each sentence once, a
-        thousand at a time, keeps the vectors in half precision, more than 2**30 bytes in a
-        temporary file, and gives each dimension the mean 0 and the same deviation. Model files
-        hold what was learned from them, and not the callable: give it to
-        :func:`~sklearn_shag.load_model`.
+        :class:`~sklearn_shag.features.TransformerVectors`, gives vectors in context. It takes a
+        list of sentences, as in X. For each it returns an array of shape (n_tokens, n_dimensions)
+        of finite numbers up to 65,504. `fit` asks for each sentence once, a thousand at a time. It
+        keeps the vectors in half precision, using a temporary file above 2**30 bytes, and scales
+        each dimension to mean 0 and the same deviation. Model files hold what was learned from the
+        vectors but not the callable: pass it to :func:`~sklearn_shag.load_model`.
     nonprojective : {"lift", "drop"}, default="lift"
-        What becomes of training trees with crossing arcs: arcs are lifted to the head's head, the
-        shortest first (see :func:`~sklearn_shag.treebank.lift`), or the sentence is left out. Trees
-        that are known in part are never lifted.
+        What to do with training trees that have crossing arcs: lift arcs to the head's head, the
+        shortest first (see :func:`~sklearn_shag.treebank.lift`), or leave the sentence out.
+        Partially annotated trees are never lifted.
     early_stopping : bool, default=False
         Whether to set sentences aside, keep the weights with the best attachment score on them, and
         stop when it has not improved `n_iter_no_change` times.
     validation_fraction : float, default=0.1
-        How many, if `early_stopping`.
+        Fraction of the sentences held out for early stopping.
     n_iter_no_change : int, default=2
         See `early_stopping`.
     warm_start : bool, default=False
-        Whether `fit` continues from the weights of the last one, with its columns, values, vectors
-        of words, relations and tags, whatever the parameters say of them now; but layers and `tags`
-        must be the same. The steps of Adam begin anew, and `tagger_` stays as it is.
+        Whether `fit` continues from the weights of the previous fit. It then keeps the columns,
+        values, word vectors, relations and tags of that fit, whatever the parameters now say.
+        Layers and `tags` must be the same. Adam starts afresh, and `tagger_` is unchanged.
     calibrate : bool, default=True
-        Whether to learn a correction under which probabilities mean what they say: of the heads
-        with the probability 0.8 four in five are right. It is learned on trees that were not
-        learned from: those set aside for `early_stopping`; of 100,000 tokens or more one sentence
-        in 50; else those of each half of the trees, parsed by what is learned from the other
-        half, which doubles the time of `fit`. Trees are the same. Less than 20 sentences are too
-        few; `warm_start` leaves it as it is.
+        Whether to learn a correction that makes probabilities match frequencies: of the heads with
+        probability 0.8, four in five are right. It uses trees that the parser was not trained on:
+        those set aside for `early_stopping`, or one sentence in 50 if there are 100,000 tokens or
+        more. Otherwise each half of the trees is parsed by a model trained on the other half, which
+        doubles the time of `fit`. Predicted trees do not change. Fewer than 20 sentences are too
+        few; `warm_start` leaves the correction as it is.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), the largest probability, or as by
-        "mbr" of all trees, with arcs that may cross.
+        What the predicted tree maximises: the sum of log marginals (eq. 14 of the paper), the sum
+        of marginals (the expected number of right arcs), or the probability. "mst" is like "mbr",
+        but over all trees, in which arcs may cross.
     random_state : int, RandomState instance or None, default=None
-        Of initial weights, the order of sentences, what is replaced or dropped, and the sentences
-        that are set aside.
+        Seed of the initial weights, the order of sentences, random replacement and dropout, and the
+        choice of the sentences set aside.
     max_tokens : None or int, default=None
-        Sentences to parse may have so many tokens; longer ones are errors. Time grows with the
-        cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
+        Longest sentence, in tokens, that may be parsed; longer ones are an error. Time grows with
+        the cube of the length and memory with its square: 1,000 tokens take seconds and up to
+        0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for parsing over chunks of sentences, and for training, which has
-        work for two: each takes half of a batch. What is learned is the same.
+        Number of joblib workers for parsing chunks of sentences, and for training. Training uses at
+        most two, each for half of a batch. The result does not depend on it.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 shows
+        them for all work.
 
     Attributes
     ----------
     columns_ : tuple of str
-        What is read of each token, each affix with its length, and each feature.
+        The columns that are read for each token, with each affix length and each feature.
     vocabulary_ : dict of list of str
         The known values of each column.
     labels_ : ndarray of shape (n_labels,), dtype object
-        The relations of training, sorted; empty if the trees had none.
+        The relations in the training trees, sorted; empty if the trees had none.
     tag_values_ : dict of list of str
-        The values of the column that is learned along with trees, as :class:`Tagger` has them;
-        empty without any.
+        The values of the column that is learned along with trees, as in :class:`Tagger`; empty if
+        there is none.
     tags_ : ndarray of shape (n_tags,), dtype object
         The same values; empty if none are learned.
     tag_column_ : None or str
-        The column that they are of.
+        The column that these values belong to.
     tagger_ : None or Tagger
-        What fills in several columns.
+        The tagger that predicts several columns.
     embeddings_ : None or str
-        What vectors in context were learned from, as it shows itself; None without any.
+        The repr of the source of vectors in context; None if there is none.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
     temperatures_, uniform_shares_ : ndarrays of shape (2,)
-        How probabilities of heads and of their labels are corrected: 1 and 0 is not at all.
+        How the probabilities of heads and of their labels are corrected; 1 and 0 mean no
+        correction.
     loss_curve_ : list of float
-        Of each iteration the mean of ``-log P(known heads | sentence)``, each before the step that
-        it led to.
+        Mean of ``-log P(known heads | sentence)`` in each iteration, measured before each step is
+        taken.
     n_iter_ : int
-        How many iterations there were.
+        Number of iterations.
     validation_scores_ : list of float
-        The attachment scores on the sentences that were set aside, if `early_stopping`.
+        Attachment scores on the sentences set aside, if `early_stopping`.
     n_lifted_, n_left_out_ : int
-        How many training trees were lifted, and how many were left out because no projective tree
+        Number of training trees that were lifted, and number left out because no projective tree
         with one root has their heads.
 
     See Also
     --------
     CRFParser : A linear model for the same objective, which can be inspected.
-    Tagger : The same network without arcs, for parsers that see tags.
+    Tagger : The same network without arcs, for parsers that read tags.
     sklearn_shag.parsing.tree_loss : The objective, for other models.
 
     Notes
     -----
     The loss of a sentence is log Z - log Z(known) plus the cross-entropies of the labels of known
-    arcs and of known tags. Heads that are not known (-1) are summed over. Adam takes steps along
-    the exact gradient, with clipping; prediction uses an average of all weights on the way.
+    arcs and of known tags. Unknown heads (-1) are summed over. Adam follows the exact gradient,
+    with clipping; prediction uses an average of the weights over all steps.
 
     References
     ----------
@@ -246,12 +247,12 @@ class BiaffineParser(TagLearner, ArcParser):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of symbols; of words if nothing but form,
-            prefix, suffix, shape and letters is read.
+            ``X[i]`` is a DependencyTree or a sequence of symbols; these are words if only form,
+            prefix, suffix, shape and letters are read.
         y : None or sequence of length n_sentences, default=None
-            ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, -1 where they are not known,
-            or is a DependencyTree with heads. None takes the heads of the trees in X. Sentences
-            without known heads drop out.
+            ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root, -1 where unknown), or is a
+            DependencyTree with heads. None takes the heads of the trees in X. Sentences without
+            known heads are left out.
         sample_weight : None or array-like of shape (n_sentences,), default=None
             Multiplies the loss of each sentence; 0 leaves it out, with its words.
 
@@ -263,16 +264,16 @@ class BiaffineParser(TagLearner, ArcParser):
         Raises
         ------
         ValueError
-            If X is empty or nothing in it can be learned from, heads are missing, columns have no
-            values or are to be learned, weights are negative or all zero, or a parameter is
-            invalid. The message names the sentence.
+            If X is empty or has nothing to learn from, heads are missing, columns have no values or
+            are to be learned, weights are negative or all zero, or a parameter is invalid. The
+            message names the sentence.
         TypeError
-            If symbols are no strings, or columns are wanted of plain symbols.
+            If symbols are not strings, or columns are requested but X has plain symbols.
 
         Warns
         -----
         UserWarning
-            If sentences are left out since no projective tree with one root has their heads.
+            If sentences are left out because no projective tree with one root has their heads.
         """
         self._check_sizes()
         has_tagger = len(self._list_tag_columns()) > len(self._learned_along())

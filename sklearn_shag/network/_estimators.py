@@ -173,7 +173,7 @@ class TagLearner(NetworkLearner):
 
     @property
     def tag_column_(self) -> str | None:
-        """The column of tags that is learned, the first of several; None without any."""
+        """The column of tags that is learned, the first if several are; None if there is none."""
         return next(iter(self.tag_values_), None)
 
     @property
@@ -221,7 +221,7 @@ class TagLearner(NetworkLearner):
             if read:
                 raise ValueError(
                     f"tags={self.tags!r} is to be learned from words alone, but columns names "
-                    f"{', '.join(read)}. Leave tags and features out of columns, or tags=None."
+                    f"{', '.join(read)}. Leave tags and features out of columns, or set tags=None."
                 )
         return choose_columns(columns, sentences, letters=True)
 
@@ -248,8 +248,8 @@ class TagLearner(NetworkLearner):
         if vectors.n_dimensions != n_dimensions:
             raise ValueError(
                 f"embeddings, {name_source(vectors.source)}, gives vectors of "
-                f"{vectors.n_dimensions} dimensions, but those that were learned from, of "
-                f"{self.embeddings_}, had {n_dimensions}. Give the same."
+                f"{vectors.n_dimensions} dimensions, but those in training, from "
+                f"{self.embeddings_}, had {n_dimensions}. Give the same embeddings."
             )
         codes = codes if isinstance(codes, Codes) else Codes(codes)
         return codes._replace(context=vectors, places=vectors.places(sentences))
@@ -276,20 +276,20 @@ class TagLearner(NetworkLearner):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, whose tags are not looked at, or a sequence of words.
+            ``X[i]`` is a DependencyTree, whose tags are ignored, or a sequence of words.
         column : None or str, default=None
-            Which of the columns that were learned; None is the first one.
+            Which learned column to predict; None is the first one.
 
         Returns
         -------
         tags : object ndarray of shape (n_sentences,)
             ``tags[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object: a value of the
-            column for each token, one of `tags_` if it is the first.
+            column for each token, one of `tags_` for the first column.
 
         Raises
         ------
         ValueError
-            If no tags were learned, or not those of this column.
+            If no tags were learned, or this column was not.
         """
         found = self._predict_columns(X)
         if not found:

@@ -50,29 +50,30 @@ NO_MOMENTS = np.zeros((2, 0), dtype=np.float32)
 
 
 class NetworkWeights(NamedTuple):
-    """What a network has learned.
+    """Sizes and learned parameters of a network.
 
-    The shapes of its layers follow from the sizes here, and the columns, labels and tags it knows.
+    The shapes of its layers follow from these sizes and from the columns, labels and tags it knows.
 
     Attributes
     ----------
     hidden_layer_sizes : int ndarray of shape (n_layers,)
         Units per direction of each recurrent layer.
     values : float16 ndarray of shape (n_parameters,)
-        The parameters of all layers, one after the other, in half precision: files are half as
-        large, and scores computed in single precision as good.
+        The parameters of all layers, one after the other, in half precision. This halves the size
+        of files; scores are computed in single precision and are as good.
     label_mask : bool ndarray of shape (2, n_labels)
-        Which relations training has between tokens, and which at roots; others do not go there.
+        Which relations training has between tokens, and which at roots; others are not predicted
+        there.
     vectors : float32 ndarray of shape (n_codes, n_dimensions)
-        The given vectors of words, which training leaves as they are, below those that stand for
-        no word. Empty if there are none.
+        The given word vectors, which training does not change, after rows that stand for no word.
+        Empty if none were given.
     moments : float32 ndarray of shape (2, n_dimensions)
-        Of given vectors in context the mean of each dimension over the tokens of training, and what
-        their differences from it are multiplied by. Of no dimensions if there are none.
+        For given vectors in context, the mean of each dimension over the training tokens, and the
+        factor for differences from the mean. It has no dimensions if none were given.
 
     See Also
     --------
-    sklearn_shag.BiaffineParser : Learns them.
+    sklearn_shag.BiaffineParser : Learns these weights.
 
     Examples
     --------
@@ -350,8 +351,8 @@ def read_embeddings(embeddings):
     else:
         raise ValueError(
             f"embeddings must be a mapping from words to vectors, or a pair of words and an array "
-            f"with their vectors, got the {type(embeddings).__name__} {shorten(embeddings)}. Files "
-            f"of vectors are read by sklearn_shag.features.read_vectors, and transformers by "
+            f"with their vectors, got the {type(embeddings).__name__} {shorten(embeddings)}. Read "
+            f"files of vectors with sklearn_shag.features.read_vectors, and transformers with "
             f"TransformerVectors of that module."
         )
     strange = next((word for word in words if not isinstance(word, str)), None)
@@ -360,7 +361,7 @@ def read_embeddings(embeddings):
             f"embeddings: {shorten(strange)} is a {type(strange).__name__}, but words are str."
         )
     if len(set(words)) < len(words):
-        raise ValueError("embeddings: a word comes twice; give each of them one vector.")
+        raise ValueError("embeddings: a word comes twice; give each word one vector.")
     try:
         vectors = np.array(vectors, dtype=np.float32)
     except (TypeError, ValueError):

@@ -52,73 +52,74 @@ LONGEST_ENDING, MORE = 8, 3
 class Splitter(TreeTransformer, NetworkLearner):
     """Split text into sentences, tokens and words.
 
-    It stands before the parser in a pipeline, whose :meth:`ParserPipeline.parse_text` then takes
-    text as it is. A network reads the characters in both directions and says of each whether a
-    token or a sentence ends there, and whether the token seems to have several words, as French
-    "du" has. Which words these are is looked up among the tokens of training; other tokens are
-    split as those were that ended in the same letters, as in English "'s".
+    It is the step before the parser in a pipeline, whose :meth:`ParserPipeline.parse_text` then
+    takes raw text. A network reads the characters in both directions. It predicts for each whether
+    a token or a sentence ends there, and whether the token contains several words, as French "du"
+    does. These words are looked up among the training tokens; unknown tokens are split like
+    training tokens with the same last letters, such as English "'s".
 
     Parameters
     ----------
     hidden_layer_sizes : sequence of int, default=(64, 64)
-        Of each recurrent layer the number of units per direction.
+        Number of units per direction in each recurrent layer.
     dropout : None or float, default=None
-        How often an entry of a layer is 0 in training. None takes 0.1.
+        Probability that an entry of a layer is set to 0 in training. None means 0.1.
     batch_size : "auto" or int, default="auto"
-        About how many characters a step sees. "auto" takes 500 of less than 100,000 training
-        characters, else 2,000.
+        Approximate number of characters per step. "auto" means 500 for fewer than 100,000 training
+        characters and 2,000 otherwise.
     max_iter : None or int, default=None
-        How often training goes over the text. None takes 20 passes of less than 100,000 training
-        characters, 12 of less than 300,000, 8 of less than 600,000, else 4.
+        Number of passes over the text. None means 20 for fewer than 100,000 training characters, 12
+        for fewer than 300,000, 8 for fewer than 600,000, and 4 otherwise.
     learning_rate_init : float, default=5e-3
-        Of Adam, after some first steps; from there it falls to a fiftieth.
+        Learning rate of Adam after the first few steps; it then falls to a fiftieth.
     alpha : float, default=0.0
-        Strength of the L2 penalty, divided by the number of characters of a batch.
+        Strength of the L2 penalty, divided by the number of characters in a batch.
     min_count : int, default=2
-        Characters, pairs of them, shapes and words that were seen less often count as unknown.
+        Characters, character pairs, shapes and words that were seen less often count as unknown.
     max_tokens : int or None, default=500
         Longer sentences are cut, since the time to parse one grows with the cube of its length.
         None leaves them whole.
     random_state : int, RandomState instance or None, default=None
-        Of initial weights, the order of pieces of text, and what is replaced or dropped.
+        Seed of the initial weights, the order of pieces of text, and random replacement and
+        dropout.
     n_jobs : int or None, default=None
-        Number of threads for training, which has work for two. What is learned is the same.
+        Number of threads for training, which uses at most two. The result does not depend on it.
     verbose : int, default=0
-        1 shows a progress bar of training, on standard error, if it takes more than two seconds, 2
-        in any case.
+        1 shows a progress bar on standard error for training that takes more than two seconds; 2
+        shows it for all training.
 
     Attributes
     ----------
     words_ : dict of list of str
-        The words of tokens that always had several in training.
+        The words of tokens that always contained several in training.
     ambiguous_ : dict of list of str
-        The same of tokens that had several at some places, and were a word at others.
+        The same for tokens that contained several words in some places and one in others.
     endings_ : dict of list of str
-        What the last letters of such tokens became: the end of the first word, and the others.
+        What the last letters of such tokens became: the end of the first word, and the other words.
     vocabulary_ : dict of list of str
-        The known characters, pairs of them, shapes of neighbours, and words.
+        The known characters, character pairs, shapes of neighbours, and words.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
     loss_curve_ : list of float
-        Of each iteration the mean of ``-log P(what ends | text)`` of a character, each before the
-        step that it led to.
+        Mean of ``-log P(what ends | text)`` per character in each iteration, measured before each
+        step is taken.
     n_iter_ : int
-        How many iterations there were.
+        Number of iterations.
 
     See Also
     --------
-    make_parser_pipeline : Puts it before a parser.
-    sklearn_shag.treebank.join_text : Makes the text of sentences again.
-    sklearn_shag.metrics.raw_text_scores : Scores what was made of text.
+    make_parser_pipeline : Puts a splitter before a parser.
+    sklearn_shag.treebank.join_text : Restores the text of sentences.
+    sklearn_shag.metrics.raw_text_scores : Scores the analysis of raw text.
 
     Notes
     -----
-    It learns from what treebanks of Universal Dependencies have: the comment "text" of each
+    It learns from the annotation in treebanks of Universal Dependencies: the comment "text" of each
     sentence, or else SpaceAfter=No in MISC; tokens of several words; and the comments "newpar" and
-    "newdoc". A blank line always ends a sentence, and a line end a token.
+    "newdoc". A blank line always ends a sentence, and a line end always ends a token.
 
-    Its sentences have the comments "newpar", "sent_id" and "text", and in MISC of each token
-    TokenRange, the place of its characters in the text, and SpaceAfter, SpacesAfter and
+    The sentences it makes have the comments "newpar", "sent_id" and "text". MISC of each token has
+    TokenRange, the position of its characters in the text, and SpaceAfter, SpacesAfter and
     SpacesBefore, as UDPipe writes them.
 
     Examples
@@ -241,22 +242,22 @@ class Splitter(TreeTransformer, NetworkLearner):
         Parameters
         ----------
         text : str
-            With any white space and line ends.
+            The text, with any white space and line ends.
 
         Returns
         -------
         trees : list of DependencyTree
-            Its sentences, without heads. :func:`~sklearn_shag.treebank.join_text` makes the text of
-            them again, to the last character.
+            Its sentences, without heads. :func:`~sklearn_shag.treebank.join_text` restores the text
+            from them exactly.
 
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the splitter is not fitted.
         TypeError
-            If it is no str.
+            If `text` is not a str.
         ValueError
-            If it is blank, or holds NUL or a lone surrogate, which no file of text can hold.
+            If `text` is blank, or contains NUL or a lone surrogate, which no text file can contain.
         """
         check_is_fitted(self)
         check_text(text)
@@ -271,22 +272,22 @@ class Splitter(TreeTransformer, NetworkLearner):
         ----------
         path_or_file : str, os.PathLike, text file, or list or tuple of them
             As for :func:`~sklearn_shag.treebank.read_horizontal`. A paragraph of more than a
-            megabyte is also split where some line of it ends.
+            megabyte is also split at the end of one of its lines.
 
         Returns
         -------
         trees : iterator of DependencyTree
-            As :meth:`split` lists them; TokenRange counts the characters of each file, in which
-            CRLF is one. About two megabytes of text are held at once.
+            The sentences, as in :meth:`split`. TokenRange counts the characters of each file, with
+            CRLF as one. About two megabytes of text are in memory at once.
 
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the splitter is not fitted.
         ConlluError
-            If a file is no text in UTF-8.
+            If a file is not text in UTF-8.
         OSError, ValueError, TypeError
-            If a file cannot be read, or there is none.
+            If a file cannot be read, or no file is given.
         """
         check_is_fitted(self)
         return self._split_pieces(iter_text(path_or_file))
@@ -337,23 +338,23 @@ class Splitter(TreeTransformer, NetworkLearner):
         return None
 
     def transform(self, X: Sentences) -> list[DependencyTree]:
-        """Pass on sentences, which have been split.
+        """Return sentences, which are already split, unchanged.
 
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the next step of a pipeline takes them. Text is for :meth:`split`, since of one text
-            there are several sentences.
+            Sentences as the next step of a pipeline takes them. For text use :meth:`split`, since
+            one text makes several sentences.
 
         Returns
         -------
         sentences : list
-            Those of X.
+            The sentences in X.
 
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the splitter is not fitted.
         ValueError, TypeError
             If X holds no sentences.
         """
@@ -373,15 +374,15 @@ class Splitter(TreeTransformer, NetworkLearner):
         Returns
         -------
         score : float
-            The mean of the F1 of tokens and of the F1 of sentences, in [0, 1], as in
+            The mean of the token F1 and the sentence F1, in [0, 1], as in
             :func:`~sklearn_shag.metrics.raw_text_scores`.
 
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the splitter is not fitted.
         ValueError, TypeError
-            As :meth:`fit`.
+            As for :meth:`fit`.
         """
         check_is_fitted(self)
         text, true = to_text(_check_trees(X))

@@ -48,87 +48,87 @@ PIECE = 200  # sentences whose tags are averaged at once
 
 
 class Tagger(TreeTransformer, TagLearner):
-    """Tag words, for parsers that see tags.
+    """Tag words for parsers that read tags.
 
-    It stands before the parser in a pipeline, which then learns from predicted tags, and parses
-    text without any. The network is that of :class:`BiaffineParser`, without its arcs.
+    It is the step before the parser in a pipeline. The parser then learns from predicted tags and
+    can parse text without tags. The network is that of :class:`BiaffineParser`, without arcs.
 
     Parameters
     ----------
     tags : str or sequence of str, default="upos"
-        The column to be learned, "upos", "xpos", "feats" or "lemma", or several of them. Features
-        are learned as whole values of their column. A lemma is the one that the form had most often
-        in training beside the same value of the first column; that of other forms is made by what
-        is taken away and put at both ends of the form, which is learned.
+        One or more columns to learn: "upos", "xpos", "feats" or "lemma". Features are learned as
+        whole values of their column. A known form gets the lemma that it had most often in training
+        with the same value of the first column. Lemmas of other forms are made by removing and
+        adding letters at both ends of the form, which is learned.
     columns : sequence of str, default=("form", "prefix", "suffix", "shape", "letters")
-        What is read of each token, as for :class:`BiaffineParser`, but neither tags, features nor
+        Columns to read for each token, as for :class:`BiaffineParser`, except tags, features and
         columns to be learned.
     hidden_layer_sizes : sequence of int, default=(100, 100)
-        Of each recurrent layer the number of units per direction.
+        Number of units per direction in each recurrent layer.
     dropout : None or float, default=None
-        How often an entry of a layer is 0 in training. None takes 0.2 of less than 100,000 training
-        tokens, else 0.1.
+        Probability that an entry of a layer is set to 0 in training. None means 0.2 for fewer than
+        100,000 training tokens and 0.1 otherwise.
     batch_size : "auto" or int, default="auto"
-        About how many tokens a step sees, as for :class:`BiaffineParser`.
+        Approximate number of tokens per step, as for :class:`BiaffineParser`.
     max_iter : None or int, default=None
-        How often training goes over the sentences, as for :class:`BiaffineParser`.
+        Number of passes over the training sentences, as for :class:`BiaffineParser`.
     learning_rate_init : float, default=5e-3
-        Of Adam, after some first steps; from there it falls to a fiftieth.
+        Learning rate of Adam after the first few steps; it then falls to a fiftieth.
     alpha : float, default=0.0
-        Strength of the L2 penalty, divided by the number of tokens of a batch.
+        Strength of the L2 penalty, divided by the number of tokens in a batch.
     min_count : int, default=2
         Forms, lemmas and affixes that were seen less often count as unknown.
     embeddings : None, mapping, pair of words and vectors, KeyedVectors, callable, object with \
             `transform`, or pair of vectors of words and one of the last two, default=None
-        Vectors that were learned elsewhere, of words or in context, as for
-        :class:`BiaffineParser`.
+        Pretrained vectors of words or vectors in context, as for :class:`BiaffineParser`.
     cv : int, cross-validation generator or iterable, default=5
-        The folds of :meth:`fit_transform`. Those of an int are drawn at random.
+        The folds of :meth:`fit_transform`. If it is an int, they are drawn at random.
     random_state : int, RandomState instance or None, default=None
-        Of initial weights, the order of sentences, what is replaced or dropped, and folds.
+        Seed of the initial weights, the order of sentences, random replacement and dropout, and the
+        folds.
     n_jobs : int or None, default=None
-        Number of joblib workers, for the folds of :meth:`fit_transform`, for tagging over chunks
-        of sentences, and for training, which has work for two. What is learned is the same.
+        Number of joblib workers for the folds of :meth:`fit_transform`, for tagging chunks of
+        sentences, and for training, which uses at most two. The result does not depend on it.
     verbose : int, default=0
-        1 shows progress bars, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 shows
+        them for all work.
 
     Attributes
     ----------
     tag_values_ : dict of list of str
-        Of each column that is learned the values of training, sorted; of lemmas the edits of forms,
-        their parts with tabs between them: "lower" or "kept" case, how many letters to take away at
-        the beginning and what to put there, the same at the end; or "whole" and the lemma.
+        The training values of each learned column, sorted. For lemmas these are edits of forms,
+        with tabs between their parts: "lower" or "kept" case, how many letters to remove at the
+        beginning and what to put there, and the same for the end; or "whole" and the lemma.
     tags_ : ndarray of shape (n_tags,), dtype object
-        Those of the first column.
+        The values of the first column.
     tag_column_ : str
         The first column.
     lemmas_ : dict of str to str
         The known lemmas, by the form and the value of the first column, with a tab between them.
         Empty if none are learned.
     vocabulary_ : dict of list of str
-        The known values of each column, each affix with its length.
+        The known values of each column, with each affix length.
     embeddings_ : None or str
-        What vectors in context were learned from, as it shows itself; None without any.
+        The repr of the source of vectors in context; None if there is none.
     weights_ : NetworkWeights
         The sizes of layers and all parameters.
     loss_curve_ : list of float
-        Of each iteration the mean of ``-log P(known tags | sentence)``, each before the step that
-        it led to.
+        Mean of ``-log P(known tags | sentence)`` in each iteration, measured before each step is
+        taken.
     n_iter_ : int
-        How many iterations there were.
+        Number of iterations.
 
     See Also
     --------
     BiaffineParser : Learns tags along with trees, and is the more accurate parser.
-    sklearn_shag.treebank.TokenFeature : Takes symbols from a column as it is.
+    sklearn_shag.treebank.TokenFeature : Takes symbols from an existing column.
 
     Notes
     -----
-    ``fit_transform(X)`` is not ``fit(X).transform(X)``, just as with
-    :class:`~sklearn.preprocessing.TargetEncoder`: each fold is tagged by a tagger that has learned
-    from the others. A tagger makes hardly any errors in text that it has learned from; a parser
-    that has met wrong tags finds about the same trees, but its probabilities are better calibrated.
+    ``fit_transform(X)`` differs from ``fit(X).transform(X)``, as it does for
+    :class:`~sklearn.preprocessing.TargetEncoder`: each fold is tagged by a tagger trained on the
+    other folds. A tagger makes hardly any errors in its training text. A parser that has seen
+    wrong tags in training finds about the same trees, but its probabilities are better calibrated.
 
     Examples
     --------
@@ -198,7 +198,7 @@ class Tagger(TreeTransformer, TagLearner):
         ----------
         X : sequence of length n_sentences
             DependencyTrees with tags, ``_`` where they are not known. They need no heads. Sentences
-            without known tags drop out.
+            without known tags are left out.
         y : object, default=None
             Not used; the tags are those of the trees.
         sample_weight : None or array-like of shape (n_sentences,), default=None
@@ -215,7 +215,7 @@ class Tagger(TreeTransformer, TagLearner):
             If X is empty, there are no tags to learn, columns have no values or are tags, weights
             are negative or all zero, or a parameter is invalid.
         TypeError
-            If forms are no strings.
+            If forms are not strings.
         """
         self._check_sizes()
         columns = self._list_tag_columns()
@@ -259,7 +259,7 @@ class Tagger(TreeTransformer, TagLearner):
     def fit_transform(
         self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None
     ) -> list[DependencyTree]:
-        """Learn weights, and tag each fold as a tagger does that has learned from the others.
+        """Learn weights, and tag each fold with a tagger trained on the other folds.
 
         Parameters
         ----------
@@ -278,8 +278,8 @@ class Tagger(TreeTransformer, TagLearner):
         Raises
         ------
         ValueError
-            As :meth:`fit`; or if there are fewer sentences than folds, or the folds of `cv` do not
-            hold each sentence once.
+            As for :meth:`fit`; or if there are fewer sentences than folds, or the folds of `cv` do
+            not hold each sentence once.
         """
         sentences, _ = check_sentences(X)
         weights = check_sample_weight(sample_weight, sentences)
@@ -323,8 +323,8 @@ class Tagger(TreeTransformer, TagLearner):
         tests = [s for _, test in folds for s in test]
         if sorted(tests) != list(range(n)):
             raise ValueError(
-                f"The folds of cv={self.cv!r} do not hold each sentence of X once, so that some "
-                f"would have no tags. Take an int, or folds such as those of KFold."
+                f"The folds of cv={self.cv!r} do not hold each sentence of X once, so some would "
+                f"have no tags. Use an int, or folds such as those of KFold."
             )
         return folds
 
@@ -334,19 +334,20 @@ class Tagger(TreeTransformer, TagLearner):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, whose tags are not looked at, or a sequence of words,
-            which become the forms of a tree.
+            ``X[i]`` is a DependencyTree, whose tags are ignored, or a sequence of words, which
+            become the forms of a tree.
 
         Returns
         -------
         trees : list of DependencyTree
-            With predicted tags in place of their columns, and those of the first column in place of
-            the symbols. All else stays, also in :func:`~sklearn_shag.treebank.write_conllu`.
+            The sentences with predicted values in the learned columns, and those of the first
+            column as symbols. Everything else is kept, also by
+            :func:`~sklearn_shag.treebank.write_conllu`.
 
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the tagger is not fitted.
         ValueError, TypeError
             If there are no sentences, or one has no words.
         """
@@ -376,8 +377,8 @@ class Tagger(TreeTransformer, TagLearner):
         Returns
         -------
         score : float
-            Of the tokens with a known tag, in [0, 1]. Where several columns are learned, all that
-            are known of a token have to be right.
+            Share of right tags among the tokens with a known tag, in [0, 1]. If several columns are
+            learned, all known values of a token have to be right.
 
         Raises
         ------
@@ -399,7 +400,7 @@ class Tagger(TreeTransformer, TagLearner):
         if not weights.any():
             raise ValueError(
                 f"X has no known tags in the column {' or '.join(found)} to compare with, or its "
-                f"sentences weigh nothing."
+                f"sentences have zero weight."
             )
         return float(weights @ is_right / weights.sum())
 
@@ -467,7 +468,7 @@ def _tag_fold(tagger, train, weights, test, name):
     try:
         return tagger.fit(train, sample_weight=weights).transform(test)
     except ValueError as error:
-        raise ValueError(f"Of X without {name}, which is to be tagged: {error}") from error
+        raise ValueError(f"In X without {name}, which is to be tagged: {error}") from error
 
 
 def _with_symbols(sentence, tags):

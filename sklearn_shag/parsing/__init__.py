@@ -1,4 +1,4 @@
-"""Charts: inside-outside sums, arc marginals, best trees and the values of given ones."""
+"""Charts: inside-outside sums, arc marginals, best trees and the values of given trees."""
 
 from sklearn_shag.parsing._calibration import (
     LARGEST_SHARE,

@@ -31,39 +31,40 @@ ROUTES = ("fast", "scaled", "fallback", "none")
 
 
 class ChartResults(NamedTuple):
-    """Sums over all trees, and the expected uses of every factor that went in.
+    """Sums over all trees, and the expected uses of every factor.
 
-    What was not asked for, and uses of factors that were not given, are None.
+    Results that were not requested, and uses of factors that were not given, are None.
 
     Attributes
     ----------
     sign : int8 ndarray of shape (n_sentences,)
-        Of Z, the total value of all trees; 0 where it vanishes.
+        The sign of Z, the total value of all trees; 0 where Z vanishes.
     log_abs_z : ndarray of shape (n_sentences,)
         Logarithm of the absolute value of Z, in nats; -inf where Z vanishes.
     route : uint8 ndarray of shape (n_sentences,)
-        0 where the fast chart did it; 1 where numbers left its range and the scaled one did; 3
-        where Z vanishes, or it or an expected use is not finite.
+        0 if the fast chart was used; 1 if numbers left its range and the scaled chart was used; 3
+        if Z vanishes, or Z or an expected use is not finite.
     arcs : None or ndarray of shape (n_arcs,)
-        Expected uses of arcs, in the layout of ``Potentials.arcs``: the raw marginals, which for
-        signed operators may leave [0, 1].
+        Expected uses of arcs, in the layout of ``Potentials.arcs``. These are the raw marginals,
+        which may lie outside [0, 1] for signed operators.
     arc_memory : None or ndarray of shape (n_arcs, n_classes)
         Expected uses of ``Potentials.arc_memory``; None if there was none.
     stop_memory : None or ndarray of shape (n_tokens, 2, n_classes)
         Expected uses of ``Potentials.stop_memory``; None if there was none.
     counts : None, Operators or RefinedOperators
         Expected uses of the operators, summed over sentences times their weights. With
-        refinements: of those of known symbols, without uses of the grammar that they go back to.
+        refinements, only operators of known symbols are counted, without uses of the grammar that
+        they back off to.
 
     See Also
     --------
-    chart : Makes it.
-    Potentials : The factors that went in.
+    chart : Computes these results.
+    Potentials : Holds the factors.
 
     Notes
     -----
-    The derivative of log Z by the logarithm of a factor is its expected use. Uses are NaN where
-    the sign is 0, and such sentences add nothing to `counts`.
+    The derivative of log Z by the logarithm of a factor is the expected use of the factor. Uses are
+    NaN if the sign is 0, and such sentences add nothing to `counts`.
 
     Examples
     --------
@@ -276,25 +277,25 @@ def chart(
     weights: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> ChartResults:
-    """Sum over all projective trees with one root: every factor in, its expected use out.
+    """Sum over all projective trees with one root, and compute the expected use of every factor.
 
     Parameters
     ----------
     grammar : Operators, RefinedGrammar or None
-        Of a grammar; entries of any sign. See the Notes of
-        :class:`~sklearn_shag.operators.Operators` for its axes. Entries of one with refinements
-        are not negative. None for the factors alone.
+        The operators of a grammar, with entries of any sign, or of no negative ones if it has
+        refinements. See the Notes of :class:`~sklearn_shag.operators.Operators` for their axes.
+        None to use the factors alone.
     potentials : Potentials
         The sentences.
     marginals : bool, default=True
-        Whether expected uses are wanted of arcs, and of all other factors that are given. Without
-        them it takes a third of the time.
+        Whether to compute the expected uses of arcs, and of all other factors that are given.
+        Without them, the call takes a third of the time.
     counts : bool, default=False
-        Whether those of the operators are wanted as well, summed over sentences.
+        Whether to compute the expected uses of the operators as well, summed over sentences.
     weights : None or array-like of shape (n_sentences,), default=None
-        How often the uses of each sentence count in `counts`.
+        The weight of the uses of each sentence in `counts`.
     n_jobs : int or None, default=None
-        Number of joblib workers, over chunks of sentences. No result depends on it.
+        Number of joblib workers, which process chunks of sentences. Results do not depend on it.
 
     Returns
     -------
@@ -304,23 +305,23 @@ def chart(
     Raises
     ------
     ValueError
-        If shapes, types or numbers are not what :class:`Potentials` says, or operators are not
-        finite, or counts are wanted without a grammar.
+        If shapes, types or numbers are not as described in :class:`Potentials`, operators are not
+        finite, or counts are requested without a grammar.
     TypeError
-        If `grammar` or `potentials` is something else.
+        If `grammar` or `potentials` has the wrong type.
 
     See Also
     --------
-    best_trees : The best tree in place of the sum.
-    tree_values : Given trees in place of all.
-    inside_outside : One sentence, operators and scores of any sign.
+    best_trees : Finds the best trees instead of the sums.
+    tree_values : Computes the values of given trees.
+    inside_outside : Takes one sentence, with operators and scores of any sign.
 
     Notes
     -----
-    Eqs. 14-26 of the theory page. O(n N^3 + n^2 N^2) time for a sentence of N tokens and automata
-    with n states, (k + 1) / 2 times as much for k classes of memory, and O(n k N^2) memory for each
-    worker. A sentence without mass gets the sign 0: no other grammar stands in for it, and nothing
-    is repaired.
+    Implements eqs. 14-26 of the theory page. A sentence of N tokens and automata with n states take
+    O(n N^3 + n^2 N^2) time, and k classes of memory (k + 1) / 2 times as much. Each worker needs
+    O(n k N^2) memory. A sentence without mass gets the sign 0; there is no fallback to another
+    grammar.
 
     References
     ----------
@@ -328,7 +329,7 @@ def chart(
 
     Examples
     --------
-    Three tokens have 7 trees with one root, and one is left if token 2 is the root:
+    Three tokens have 7 trees with one root. Only one of them has token 2 as the root:
 
     >>> import numpy as np
     >>> from sklearn_shag.parsing import Potentials, chart
@@ -344,7 +345,7 @@ def chart(
            [0., 0., 1., 0.]])
     """
     if counts and grammar is None:
-        raise ValueError("counts are those of operators: they need a grammar.")
+        raise ValueError("counts are of operators, so they need a grammar.")
     if isinstance(grammar, RefinedGrammar):
         unrefined, potentials = check_grammar(grammar.unrefined, potentials)
         n_symbols = len(grammar.unrefined.alpha_1) - 2
@@ -356,7 +357,7 @@ def chart(
         weights, n_sentences = as_floats(weights, "weights"), potentials.indptr.size - 1
         if weights.shape != (n_sentences,) or not (np.abs(weights) <= LARGEST_TOTAL).all():
             raise ValueError(
-                f"weights must be {n_sentences} finite numbers, one a sentence, none larger than "
+                f"weights must be {n_sentences} finite numbers, one per sentence, none larger than "
                 f"{LARGEST_TOTAL:g}."
             )
     return sum_up_sentences(packed, potentials, weights, marginals, counts, n_jobs)

@@ -34,12 +34,12 @@ def eisner(scores: ArrayLike) -> tuple[IntArray, float]:
     Raises
     ------
     ValueError
-        If `scores` has another shape, is empty or contains NaN or +inf.
+        If `scores` has the wrong shape, is empty or contains NaN or +inf.
 
     See Also
     --------
-    best_trees : The best trees of many sentences, and of grammars.
-    maximum_arborescence : The best tree if arcs may cross.
+    best_trees : Finds the best trees of many sentences, also with grammars.
+    maximum_arborescence : Finds the best tree if arcs may cross.
 
     References
     ----------
@@ -68,7 +68,7 @@ def as_scores(scores):
     scores = as_floats(scores, "scores, those of one sentence,")
     if scores.ndim != 2 or scores.size == 0 or scores.shape[1] != scores.shape[0] + 1:
         raise ValueError(
-            f"scores must have the shape (n_tokens, n_tokens + 1), at least one token, got "
+            f"scores must have the shape (n_tokens, n_tokens + 1) with at least one token, got "
             f"{scores.shape}."
         )
     wrong = np.argwhere(np.isnan(scores) | (scores == np.inf))
@@ -76,7 +76,7 @@ def as_scores(scores):
         token, head = wrong[0]
         raise ValueError(
             f"The score of head {head} of token {token + 1} is {scores[token, head]}; scores are "
-            f"numbers, or -inf for an arc that is forbidden."
+            f"numbers, or -inf for a forbidden arc."
         )
     return np.ascontiguousarray(scores)
 
@@ -206,16 +206,16 @@ def maximum_arborescence(scores: ArrayLike) -> tuple[IntArray, float]:
     Raises
     ------
     ValueError
-        If `scores` has another shape, is empty or contains NaN or +inf.
+        If `scores` has the wrong shape, is empty or contains NaN or +inf.
 
     See Also
     --------
-    eisner : The best of the projective trees.
+    eisner : Finds the best projective tree.
 
     Notes
     -----
-    Takes O(n_tokens^2) time. That there is one root is part of the search: no other tree with one
-    root has a larger sum.
+    Takes O(n_tokens^2) time. The search itself is restricted to trees with one root, and none of
+    these has a larger sum.
 
     References
     ----------

@@ -70,31 +70,32 @@ def tree_values(
     Parameters
     ----------
     grammar : Operators or None
-        With entries of any sign. None for arcs and memories alone.
+        With entries of any sign. None to use arcs and memories alone.
     potentials : Potentials
         The sentences.
     heads : sequence of length n_sentences
-        ``heads[i]`` holds the head of every token of sentence i, 1-based, 0 for the root. A tree
-        need not be projective: it is valued by its sequences like any other.
+        ``heads[i]`` holds the head of every token of sentence i, 1-based, 0 for the root. Trees
+        need not be projective: the value of any tree is that of its sequences.
 
     Returns
     -------
     sign : int8 ndarray of shape (n_sentences,)
-        Of the value; 0 where it vanishes, as it does for trees with several roots.
+        The sign of the value; 0 where it vanishes, as it does for trees with several roots.
     log_abs : ndarray of shape (n_sentences,)
         Logarithm of the absolute value, in nats; -inf where the value vanishes.
 
     Raises
     ------
     ValueError
-        If the heads of a sentence are too few or too many, are unknown (-1), or are no tree; or
-        if operators are not finite, or potentials are not what :class:`Potentials` says.
+        If a sentence has too few or too many heads, unknown heads (-1), or heads that are not a
+        tree; or if operators are not finite, or potentials are not as described in
+        :class:`Potentials`.
     TypeError
-        If `heads` is no sequence, or `grammar` or `potentials` is something else.
+        If `heads` is not a sequence, or `grammar` or `potentials` has the wrong type.
 
     See Also
     --------
-    best_trees : The tree of the largest value.
+    best_trees : Finds the trees with the largest values.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def tree_values(
     sentences = [range(n) for n in np.diff(potentials.indptr)]
     if len(heads) != len(sentences):
         raise ValueError(
-            f"heads must hold the heads of {len(sentences)} sentences, as many as indptr says; got "
+            f"heads must hold the heads of {len(sentences)} sentences, the number in indptr; got "
             f"those of {len(heads)}."
         )
     return value_trees(packed.operators, potentials, check_heads(sentences, heads, "heads"))
@@ -182,7 +183,7 @@ def tree_loss(
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, NDArray[np.floating[Any]]]:
-    """Compute how improbable known heads are by the scores of arcs, and the derivative by these.
+    """Compute the loss of arc scores for known heads, and its derivative by the scores.
 
     The probability of a projective tree with one root is proportional to the exponential of the sum
     of the scores of its arcs. The loss of a sentence is the negative logarithm of the probability
@@ -196,11 +197,11 @@ def tree_loss(
         own heads are ignored.
     heads : sequence of length n_sentences
         ``heads[i]`` holds the head of every token of sentence i: 1-based, 0 for the root, -1 where
-        it is not known. They also say how long the sentences are.
+        it is not known. The lengths of the sentences are taken from them.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        How often each sentence counts, in the gradient.
+        The weight of each sentence in the gradient.
     n_jobs : int or None, default=None
-        Number of joblib workers, over chunks of sentences. No result depends on it.
+        Number of joblib workers, which process chunks of sentences. Results do not depend on it.
 
     Returns
     -------
@@ -212,20 +213,21 @@ def tree_loss(
     Raises
     ------
     ValueError
-        If shapes or numbers are not as above, or if a sentence has no projective tree with one root
-        that has the known heads, and no forbidden arc.
+        If shapes or numbers are not as described above, or a sentence has no projective tree with
+        one root that has the known heads and no forbidden arc.
     TypeError
-        If `heads` is no sequence.
+        If `heads` is not a sequence.
 
     See Also
     --------
-    chart : The sums that this is made of.
-    best_trees : The trees that scores of arcs predict.
+    chart : Computes the sums in the loss.
+    best_trees : Finds the trees that arc scores predict.
 
     Notes
     -----
-    The gradient is the arc marginals of all trees less those of the trees with the known heads.
-    It is all that a network needs to be trained as a parser; :func:`best_trees` finds its trees.
+    The gradient is the arc marginals of all trees minus those of the trees with the known heads.
+    This loss is all that is needed to train a network as a parser; :func:`best_trees` finds its
+    trees.
 
     Examples
     --------
@@ -250,8 +252,8 @@ def tree_loss(
     if not np.isfinite(losses).all():
         s = int(np.argmin(np.isfinite(losses)))
         raise ValueError(
-            f"heads[{s}] is impossible: no projective tree with one root has these heads, and no "
-            f"arc of the score -inf. Leave the sentence out, or give -1 for heads that may differ."
+            f"heads[{s}] is impossible: no projective tree with one root has these heads without "
+            f"an arc of score -inf. Leave the sentence out, or use -1 for heads that may differ."
         )
     single = getattr(arcs, "dtype", None) == np.float32
     return losses, gradient.astype(np.float32 if single else np.float64)

@@ -123,8 +123,8 @@ LAYOUT = " Flatten the array of shape (N, N + 1) of each sentence, and join them
 class Potentials(NamedTuple):
     """Sentences as a chart sees them: symbol codes, and factors of arcs, memories and stops.
 
-    The value of a tree is the product of those of its head-modifier sequences. With the modifiers
-    m_1 ... m_T of head h on one side, head outwards, that of a sequence is::
+    The value of a tree is the product of the values of its head-modifier sequences. If m_1 ... m_T
+    are the modifiers of head h on one side, from the head outwards, the value of the sequence is::
 
         alpha_inf . A[m_T] @ ... @ A[m_1] @ alpha_1            operators of the grammar, by codes
             * prod_t exp(arcs[m_t, h]) * arc_memory[m_t, h, j_t]
@@ -139,27 +139,27 @@ class Potentials(NamedTuple):
     indptr : int ndarray of shape (n_sentences + 1,)
         The tokens of sentence s are ``indptr[s]:indptr[s + 1]``, without the root symbol.
     codes : None or int ndarray of shape (n_tokens,)
-        Symbols as the grammar counts them; the unknown one is ``n_symbols``. None without a
-        grammar.
+        Codes of symbols in the grammar; the unknown symbol has the code ``n_symbols``. None without
+        a grammar.
     arcs : None or float ndarray of shape (n_arcs,)
         Logarithms, sentence by sentence in the layout of marginals: row m - 1 and column h of an
         array of shape (N, N + 1), column 0 for the root symbol. -inf forbids an arc.
     memory : None or int ndarray of shape (n_tokens,)
-        The class of each token, from 0 to ``n_classes - 1``. None for class 0 of one.
+        The class of each token, from 0 to ``n_classes - 1``. None if there is only class 0.
     arc_memory : None or float ndarray of shape (n_arcs, n_classes)
-        Not negative.
+        Factors of arcs, not negative.
     stop_memory : None or float ndarray of shape (n_tokens, 2, n_classes)
-        Not negative; side 0 is left, 1 right.
+        Factors of stops, not negative; side 0 is left, 1 right.
 
     See Also
     --------
     chart : Sums over all trees.
-    best_trees : The tree of the largest value.
-    tree_values : The values of given trees.
+    best_trees : Finds the trees with the largest values.
+    tree_values : Computes the values of given trees.
 
     Examples
     --------
-    Two sentences, of two tokens and of one, whose arcs were scored:
+    Two sentences with arc scores, one of two tokens and one of a single token:
 
     >>> import numpy as np
     >>> from sklearn_shag.parsing import Potentials, best_trees
@@ -209,7 +209,7 @@ def check_grammar(grammar, potentials):
 def check_operators(operators):
     """Refuse what are not the operators of a grammar, and entries that are not finite."""
     if not isinstance(operators, Operators):
-        advice = "Without a grammar, where there need be none, pass None."
+        advice = "Without a grammar, where it is optional, pass None."
         if hasattr(operators, "fit"):
             advice = "A fitted estimator has them in operators_."
         elif isinstance(operators, Potentials):
@@ -299,8 +299,8 @@ def _check_codes(codes, n_tokens, n_symbols):
     if n_symbols is None:
         if codes is not None:
             raise ValueError(
-                "codes stand for symbols of a grammar, but there is none: pass it, or leave them "
-                "out."
+                "codes stand for symbols of a grammar, but there is none: pass a grammar, or leave "
+                "the codes out."
             )
         return np.zeros(n_tokens, dtype=np.int64)
     if codes is None:

@@ -181,8 +181,8 @@ def _draw(grammar, factors, seeds, n_samples):
     """Draw trees of all sentences that have mass; return them, and whether each is lost."""
     if grammar.is_signed:
         raise ValueError(
-            "No trees can be drawn by a grammar with negative values, such as SpectralSHAG learns: "
-            "what it estimates is no distribution over trees. Learn it by EMSHAG."
+            "Trees cannot be drawn from a grammar with negative values, such as SpectralSHAG "
+            "learns: it does not define a distribution over trees. Learn the grammar with EMSHAG."
         )
     packed = as_refined(grammar)
     # The total says by how much values are to be scaled; without refinements it is about the same.

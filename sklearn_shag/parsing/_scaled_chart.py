@@ -391,27 +391,27 @@ def _sentence_of(factors, s, root):
 
 
 class InsideOutside(NamedTuple):
-    """What the chart knows about one sentence.
+    """The results of a chart for one sentence.
 
-    It is the sum over all its projective trees, and the share of each arc in it.
+    They are the sum over all its projective trees, and the share of each arc in the sum.
 
     Attributes
     ----------
     sign : float
-        Sign of Z, the total value of all trees; 0 where it vanishes.
+        Sign of Z, the total value of all trees; 0 if Z vanishes.
     log_abs_z : float
         Logarithm of the absolute value of Z, in nats.
     marginals : ndarray of shape (n_tokens, n_tokens + 1)
-        ``marginals[m - 1, h]`` is the share of Z of the trees in which h is the head of m; column 0
-        is the root symbol. Rows sum to 1. Signed operators can give values outside [0, 1].
-        NaN where Z vanishes.
+        ``marginals[m - 1, h]`` is the share of Z that belongs to trees in which h is the head of m;
+        column 0 is the root symbol. Rows sum to 1. Signed operators can give values outside [0, 1].
+        NaN if Z vanishes.
     counts : Operators
         The expected uses of every start, stop and transition in a tree of the sentence.
 
     See Also
     --------
-    inside_outside : Makes it.
-    ChartResults : The same of many sentences.
+    inside_outside : Computes these results.
+    ChartResults : Holds the results for many sentences.
 
     Examples
     --------
@@ -440,13 +440,13 @@ def inside_outside(
     stop_scores: ArrayLike | None = None,
     single_root: bool = True,
 ) -> InsideOutside:
-    """Sum over all projective trees of a sentence (theory, eqs. 14-26).
+    """Sum over all projective trees of a sentence (eqs. 14-26 of the theory page).
 
     Parameters
     ----------
     operators : Operators
-        Of a grammar; entries of any sign. See the Notes of
-        :class:`~sklearn_shag.operators.Operators` for its axes.
+        The operators of a grammar, with entries of any sign. See the Notes of
+        :class:`~sklearn_shag.operators.Operators` for their axes.
     codes : int array-like of shape (n_tokens,)
         Symbol codes of the sentence.
     arc_scores : None or array-like of shape (n_tokens + 1, n_tokens + 1), default=None
@@ -456,25 +456,25 @@ def inside_outside(
         A factor for the end of the left (column 0) and right (column 1) sequence of every
         position.
     single_root : bool, default=True
-        Whether only trees with one root count. If False the automaton of the root symbol says how
-        many there are.
+        Whether only trees with one root count. If False, the automaton of the root symbol decides
+        how many roots there are.
 
     Returns
     -------
     result : InsideOutside
-        The sum, and what each arc and operator has to do with it.
+        The sum, the share of each arc in it, and the expected uses of the operators.
 
     Raises
     ------
     ValueError
-        If the sentence is empty, a code is not one of the grammar's, scores have another shape,
-        or a number is not finite; or expected uses are not, where large values cancel.
+        If the sentence is empty, the grammar does not have a code, scores have the wrong shape, or
+        a number is not finite; or if expected uses are not finite because large values cancel.
     TypeError
-        If `operators` are none.
+        If `operators` has the wrong type.
 
     See Also
     --------
-    chart : Many sentences at once, and faster; factors are not negative there.
+    chart : Takes many sentences at once and is faster, but factors must not be negative.
 
     Notes
     -----
@@ -486,7 +486,7 @@ def inside_outside(
 
     Examples
     --------
-    With all operators 1 the chart counts trees; three words have 7 with one root:
+    If all operators are 1, the chart counts trees. Three words have 7 trees with one root:
 
     >>> import numpy as np
     >>> from sklearn_shag.operators import Operators
@@ -512,8 +512,8 @@ def inside_outside(
     if not all(np.isfinite(part).all() for part in (arcs, *counts)):
         raise ValueError(
             "Expected uses overflow: operators of both signs cancel until Z is some 300 orders of "
-            "magnitude smaller than their products, which no double can tell from 0. Parsers then "
-            "take another grammar."
+            "magnitude smaller than their products, too small for double precision. Parsers use "
+            "another grammar in this case."
         )
     return InsideOutside(float(sign), float(log_abs_z), arcs[:, :, 0], counts)
 

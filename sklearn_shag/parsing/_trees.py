@@ -27,21 +27,21 @@ from sklearn_shag.utils._typing import BoolArray, IntArray
 class ProjectiveHeads(NamedTuple):
     """Heads of the sentences that a chart can learn from.
 
-    The chart sums over projective trees with one root: other heads have no probability there.
+    A chart sums over projective trees with one root only, so other heads have no probability.
 
     Attributes
     ----------
     heads : list of int ndarrays of shape (n_tokens_i,)
-        Of the sentences that are kept, in their order: 1-based, 0 for the root, -1 where they are
-        not known.
+        The heads of the kept sentences, in order: 1-based, 0 for the root, -1 where they are not
+        known.
     kept : bool ndarray of shape (n_sentences,)
-        Which sentences these are.
+        Which sentences were kept.
     lifted : bool ndarray of shape (n_sentences,)
-        Which of them have other heads than they had.
+        Which of them have changed heads.
 
     See Also
     --------
-    projectivize : Makes them.
+    projectivize : Computes them.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class ProjectiveHeads(NamedTuple):
 
 
 def has_projective_completion(heads: Heads) -> BoolArray:
-    """Tell of which sentences some projective tree with one root has all known heads.
+    """Tell for each sentence whether a projective tree with one root has all its known heads.
 
     Parameters
     ----------
@@ -66,24 +66,24 @@ def has_projective_completion(heads: Heads) -> BoolArray:
     Returns
     -------
     possible : bool ndarray of shape (n_sentences,)
-        Of whole trees, whether they are projective and have one root.
+        For fully annotated trees, whether they are projective and have one root.
 
     Raises
     ------
     ValueError
         If the heads of a sentence are neither a tree nor part of one.
     TypeError
-        If `heads` is no sequence.
+        If `heads` is not a sequence.
 
     See Also
     --------
-    projectivize : Keeps these, and lifts others.
+    projectivize : Keeps these sentences, and lifts others.
 
     Notes
     -----
     It is not enough that no known arcs cross. In the third sentence below, token 4 depends on
-    token 2, and token 1 on token 4. So the head of token 2 is below the arc from 4 to 1, and all
-    that can be there depends on token 2.
+    token 2, and token 1 on token 4. So the head of token 2 must lie under the arc from 4 to 1, but
+    all tokens there depend on token 2.
 
     Examples
     --------
@@ -98,33 +98,33 @@ def has_projective_completion(heads: Heads) -> BoolArray:
 def projectivize(
     heads: Heads, *, nonprojective: Literal["lift", "drop"] = "lift"
 ) -> ProjectiveHeads:
-    """Make heads such that a chart can learn from them, and leave out what cannot be made so.
+    """Make heads projective so that a chart can learn from them, and drop impossible sentences.
 
     Parameters
     ----------
     heads : sequence of length n_sentences
         As for :func:`~sklearn_shag.treebank.allowed_arcs`.
     nonprojective : {"lift", "drop"}, default="lift"
-        What becomes of whole trees with one root whose arcs cross: they are lifted, see
-        :func:`~sklearn_shag.treebank.lift`, or left out.
+        What to do with fully annotated trees that have one root and crossing arcs: lift them (see
+        :func:`~sklearn_shag.treebank.lift`) or drop them.
 
     Returns
     -------
     projective : ProjectiveHeads
-        Without whole trees with several roots, and without partial ones that no projective tree
-        with one root completes.
+        Without fully annotated trees with several roots, and without partial trees that no
+        projective tree with one root completes.
 
     Raises
     ------
     ValueError
         If the heads of a sentence are neither a tree nor part of one.
     TypeError
-        If `heads` is no sequence.
+        If `heads` is not a sequence.
 
     See Also
     --------
-    has_projective_completion : Which sentences need no change.
-    sklearn_shag.treebank.lift : Of one tree.
+    has_projective_completion : Tells which sentences need no change.
+    sklearn_shag.treebank.lift : Lifts a single tree.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def allow_kept_heads(sentences, allowed, projective):
     if impossible is not None:
         raise ValueError(
             f"{describe_sentence(sentences, impossible)} has heads that no {kind} with one root "
-            f"has: {_find_reason(sentences[impossible], projective)}. Correct them, or give -1 (in "
+            f"has: {_find_reason(sentences[impossible], projective)}. Correct them, or use -1 (in "
             f"a file _) for those that may change{advise_on_crossing(kept[impossible])}."
         )
     if allowed is None:

@@ -422,47 +422,47 @@ def _put(agenda, row, side, head, end):
 def best_trees(
     grammar: Operators | None, potentials: Potentials, *, n_jobs: int | None = None
 ) -> tuple[list[IntArray], FloatArray]:
-    """Find the tree of the largest value, of all projective trees with one root.
+    """Find the projective tree with one root that has the largest value.
 
     Parameters
     ----------
     grammar : Operators or None
-        Not negative. None for arcs and memories alone.
+        With entries that are not negative. None to use arcs and memories alone.
     potentials : Potentials
         The sentences.
     n_jobs : int or None, default=None
-        Number of joblib workers; each takes sentences of its own.
+        Number of joblib workers; each takes some of the sentences.
 
     Returns
     -------
     heads : list of int ndarrays of shape (n_tokens_i,)
-        1-based, 0 for the root; the first met of equally good trees.
+        1-based, 0 for the root. Of equally good trees, the first one found is returned.
     scores : ndarray of shape (n_sentences,)
-        Logarithms of the values of the trees, in nats. -inf where no tree is possible: the heads
+        Logarithms of the values of the trees, in nats. -inf where no tree is possible; the heads
         are then those of some tree.
 
     Raises
     ------
     ValueError
-        If an operator is negative or not finite, or potentials are not what
-        :class:`Potentials` says.
+        If an operator is negative or not finite, or potentials are not as described in
+        :class:`Potentials`.
     TypeError
-        If `grammar` or `potentials` is something else.
+        If `grammar` or `potentials` has the wrong type.
 
     See Also
     --------
-    tree_values : The values of given trees.
-    eisner : The best tree of a single sentence whose arcs are independent.
+    tree_values : Computes the values of given trees.
+    eisner : Finds the best tree of a single sentence whose arcs are independent.
 
     Notes
     -----
-    It is the best derivation that is found: a tree with the states of its automata. That is the
-    best tree if the tree determines the states, as those of deterministic operators and the classes
-    of `memory`. With hidden states the score is that of the best path through them, and another
-    tree may have a larger value in all.
+    The function finds the best derivation: a tree with the states of its automata. It belongs to
+    the best tree if trees determine the states, as with deterministic operators and the classes of
+    `memory`. With hidden states, the score is that of the best path through them, and another tree
+    may have a larger total value.
 
-    Takes O(n k N^3 + n (n + k) N^2) time for N tokens, n states and k classes of memory, and about
-    16 n (k + 1) N^2 bytes for each worker and its longest sentence.
+    For N tokens, n states and k classes of memory, it takes O(n k N^3 + n (n + k) N^2) time. Each
+    worker needs about 16 n (k + 1) N^2 bytes for its longest sentence.
 
     Examples
     --------

@@ -1,14 +1,14 @@
-"""Treebanks: files to trees, trees to the symbols that a grammar sees, and back.
+"""Treebanks: read trees from files, turn them into the symbols of a grammar, and write them.
 
     read_conllu -> [DependencyTree, ...] -> TokenFeature -> estimator -> write_conllu
 
 A :class:`DependencyTree` is one sentence with (or without) its heads. :func:`read_conllu` and
-:func:`write_conllu` exchange lists of them with CoNLL-U files without loss,
-:func:`read_horizontal` reads sentences of tokens alone;
-:class:`TokenFeature` chooses in a pipeline which columns make up the symbols. :func:`heads` gives
-the y of trees to tools of scikit-learn that ask for one. Heads may be known in part:
-:func:`allowed_arcs` lists the arcs that they leave, :func:`lift` makes whole trees projective,
-:func:`remove_punctuation` trees of the words alone.
+:func:`write_conllu` read and write lists of them as CoNLL-U files without loss, and
+:func:`read_horizontal` reads sentences that consist of tokens only. In a pipeline,
+:class:`TokenFeature` chooses which columns make up the symbols. :func:`heads` collects the heads of
+trees for scikit-learn tools that require a y. Trees may be partially annotated:
+:func:`allowed_arcs` lists the arcs that the known heads allow. :func:`lift` makes trees projective,
+and :func:`remove_punctuation` removes punctuation from them.
 """
 
 from sklearn_shag.treebank._columns import (

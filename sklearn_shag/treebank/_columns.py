@@ -107,7 +107,7 @@ def as_tuple(name, values):
     """The values of a column, one a token, as a tuple."""
     if not is_collection(values):
         raise TypeError(
-            f"{name} must be a sequence of str, one a token, got the {type(values).__name__} "
+            f"{name} must be a sequence of str, one per token, got the {type(values).__name__} "
             f"{shorten(values)}"
         )
     return tuple(values)
@@ -148,14 +148,15 @@ def check_misc(name, values, n_tokens):
     """Check values for the column MISC, one a token or None, and return them as a tuple."""
     if not isinstance(name, str) or not re.fullmatch(r"[^\s|=]+", name):
         raise ValueError(
-            f"name={shorten(name)} is none for MISC: no spaces, '=' or '|', as in 'Gloss'"
+            f"name={shorten(name)} is not valid in MISC: it must be a str without spaces, '=' "
+            "or '|', such as 'Gloss'"
         )
     values = tuple(as_tuple(name, values))
     column = check_column(name, [MISSING if v is None else v for v in values], n_tokens)
     for token, value in enumerate(column, start=1):
         if "|" in value:
             raise ValueError(
-                f"{name} has {shorten(value)} for token {token}: in MISC '|' stands between values"
+                f"{name} has {shorten(value)} for token {token}: in MISC, '|' separates values"
             )
     return values
 
@@ -168,11 +169,11 @@ def check_heads(heads, forms):
 class UnknownSymbolWarning(UserWarning):
     """Many tokens have symbols that say nothing to a grammar.
 
-    Either the trees that it was learned from do not have them, or they are ``_``, as CoNLL-U
-    writes a tag that is missing. It is issued once a call where these are more than 5 % of
-    the tokens; what is predicted is then hardly better than a guess. As a rule the text has tags of
-    another kind than the training trees, or none. :class:`TokenFeature` issues it for
-    each of several columns that is ``_`` throughout.
+    Either these symbols do not occur in the training trees, or they are ``_``, which CoNLL-U writes
+    for a missing tag. The warning is issued once per call if more than 5 % of the tokens have such
+    symbols; predictions are then hardly better than guesses. Usually the text has different tags
+    from the training trees, or none. If :class:`TokenFeature` joins several columns, it issues the
+    warning for each column that is ``_`` throughout.
 
     See Also
     --------

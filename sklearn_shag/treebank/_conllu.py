@@ -53,50 +53,50 @@ def read_conllu(
 ) -> list[DependencyTree]:
     """Read the sentences of CoNLL-U files.
 
-    Comments, multiword tokens, empty nodes and MISC values are no part of a
-    :class:`DependencyTree`, but it keeps them for :func:`write_conllu`.
+    Comments, multiword tokens, empty nodes and MISC values are not part of the tree, but the
+    :class:`DependencyTree` keeps them for :func:`write_conllu`.
 
     Parameters
     ----------
     path_or_file : str, os.PathLike, text file, or list or tuple of them
-        The file, in UTF-8, possibly compressed with gzip, whatever its name. A byte order mark is
-        dropped and CRLF becomes LF. "-" is standard input, "~" the home folder. A folder stands
-        for its ".conllu" and ".conllu.gz" files, a pattern such as ``UD_*/*-train.conllu`` for the
-        files that it matches, sorted by name. Several files are read one after the other.
+        The file, in UTF-8 and optionally compressed with gzip, whatever its name is. A byte order
+        mark is dropped, and CRLF becomes LF. "-" is standard input, "~" the home folder. A folder
+        stands for its ".conllu" and ".conllu.gz" files, a pattern such as ``UD_*/*-train.conllu``
+        for the files that it matches, sorted by name. Several files are read one after the other.
 
     symbols : str or sequence of str, default="upos"
-        What the grammar sees: a column as in :meth:`DependencyTree.column`, or several, joined by
-        "|": ``("upos", "xpos")`` gives ``VERB|VBD``.
+        What the grammar sees: a column as in :meth:`DependencyTree.column`, or several columns
+        joined by "|". For example, ``("upos", "xpos")`` gives ``VERB|VBD``.
 
     on_error : {"raise", "skip", "warn"}, default="raise"
-        What to do with a sentence that is not valid: raise :class:`ConlluError`, leave it out, or
-        leave it out with a `UserWarning` that holds the message. A file that breaks off (bad gzip)
-        or is no text is an error in any case.
+        What to do with an invalid sentence: raise :class:`ConlluError`, skip it, or skip it with a
+        `UserWarning` that holds the message. A file that is truncated (bad gzip) or is not text is
+        always an error.
 
     max_bytes : int or None, default=2**30
-        The largest size of a file, in bytes, after it is unpacked: a megabyte can unpack to a
-        thousand. None for any size. Trees of sentences of usual length take two to three times as
+        The largest size of a file after decompression, in bytes: one megabyte can unpack to a
+        thousand. None for no limit. Trees of sentences of usual length take two to three times as
         much memory as their text, those of a word or two up to thirty times.
 
     Returns
     -------
     trees : list of DependencyTree
-        With all columns as they are in the file ("_" where it has no value). A word with the head
-        "_" beside others with heads has the head -1. A sentence in which all words have the head
-        "_" is unlabelled: its `heads` are None. Several roots, if all heads are known, and crossing
-        arcs are not errors.
+        With all columns as they are in the file ("_" where it has no value). The head "_" becomes
+        -1 if other words of the sentence have heads. A sentence in which all words have the head
+        "_" is unlabelled: its `heads` are None. Crossing arcs are not errors, nor are several roots
+        if all heads are known.
 
     Raises
     ------
     ConlluError
-        If a line does not have 10 columns separated by tabs, a column is empty, the IDs are not
-        consecutive, the heads are not a tree or part of one, a sentence has no word, a line is
-        not UTF-8, or there is more than `max_bytes`. The message guesses what a file is that is not
-        CoNLL-U.
+        If a line does not have 10 tab-separated columns or is not UTF-8, or if a column is empty.
+        If the IDs are not consecutive, a sentence has no word, or the heads are not a tree or part
+        of one. If there is more than `max_bytes`. For a file in another format, the message guesses
+        the format.
     OSError
-        If there is no such file, or it cannot be read.
+        If the file does not exist or cannot be read.
     ValueError
-        If there is no such column as in `symbols`, or text is given in place of a path.
+        If `symbols` names an unknown column, or text is given instead of a path.
     TypeError
         If a file is neither a path nor open, or is open in binary mode.
 
@@ -104,7 +104,7 @@ def read_conllu(
     --------
     iter_conllu : Reads files of any size.
     write_conllu : The inverse.
-    read_horizontal : Reads tokens alone.
+    read_horizontal : Reads sentences that consist of tokens only.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def iter_conllu(
     *,
     max_sentence_bytes: int | None = MAX_SENTENCE_BYTES,
 ) -> Iterator[DependencyTree]:
-    """Read the sentences of CoNLL-U files one after the other, from files of any size.
+    """Read sentences one at a time from CoNLL-U files of any size.
 
     Parameters
     ----------
@@ -140,10 +140,10 @@ def iter_conllu(
         As for :func:`read_conllu`.
 
     symbols : str or sequence of str, default="upos"
-        As there.
+        As for :func:`read_conllu`.
 
     on_error : {"raise", "skip", "warn"}, default="raise"
-        As there.
+        As for :func:`read_conllu`.
 
     max_sentence_bytes : int or None, default=2**24
         The largest size of a sentence, in bytes.
@@ -151,17 +151,18 @@ def iter_conllu(
     Returns
     -------
     trees : iterator of DependencyTree
-        As :func:`read_conllu` lists them. About two megabytes of a file are held at once.
+        The trees that :func:`read_conllu` returns. About two megabytes of a file are in memory at
+        once.
 
     Raises
     ------
     ConlluError, OSError, ValueError, TypeError
-        As :func:`read_conllu`; what is wrong with a file when it is read up to there.
+        As for :func:`read_conllu`, but not before reading reaches the place of the error.
 
     See Also
     --------
-    read_conllu : Lists them.
-    iter_horizontal : Does it with tokens alone.
+    read_conllu : Reads all sentences into a list.
+    iter_horizontal : Reads sentences that consist of tokens only.
 
     Examples
     --------
@@ -190,12 +191,13 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
     """Write sentences to a CoNLL-U file.
 
     A tree that was read from a file is written exactly as it was there. If its heads were replaced
-    (:meth:`DependencyTree.with_heads`), the words get new values of HEAD and DEPREL, and DEPS and
-    empty nodes go, since the enhanced graph belongs to the old heads; comments, multiword tokens
-    and MISC stay, and :meth:`DependencyTree.with_misc` adds to MISC. A tree built in Python is
-    written from its columns, with "_" for those that it does not have; a head that is not known
-    (-1) is "_" as well. Heads without relations are written with `root` and, elsewhere, Universal
-    Dependencies' unspecified relation `dep`.
+    (:meth:`DependencyTree.with_heads`), HEAD and DEPREL have the new values. DEPS and empty nodes
+    are then dropped, since the enhanced graph belongs to the old heads. Comments, multiword tokens
+    and MISC are kept; :meth:`DependencyTree.with_misc` adds to MISC.
+
+    A tree built in Python is written from its columns, with "_" for missing ones and for unknown
+    heads (-1). If a tree has heads but no relations, DEPREL is `root` for roots and `dep`, the
+    unspecified relation of Universal Dependencies, for other words.
 
     Parameters
     ----------
@@ -203,9 +205,9 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
         May be a generator.
 
     path_or_file : str, os.PathLike or text file
-        A path that ends in ".gz" is compressed; "-" is standard output, "~" the home folder. A
-        path is written whole or, when an error occurs, not at all: an old file stays as it was.
-        Standard output and an open file are written only once all trees are known to be good.
+        The file is compressed if the path ends in ".gz"; "-" is standard output, "~" the home
+        folder. If an error occurs, nothing is written to a path: an old file stays as it was.
+        Standard output and an open file are written only after all trees have been checked.
 
     Raises
     ------
@@ -213,7 +215,7 @@ def write_conllu(trees: Iterable[DependencyTree], path_or_file: FilePath | TextI
         If `trees` is not an iterable of :class:`DependencyTree`, the arguments are swapped, or the
         file is open in binary mode.
     ValueError
-        If an open file has an encoding that lacks a character.
+        If the encoding of an open file lacks a character.
     OSError
         If the file cannot be written, or is open for reading.
 
@@ -284,7 +286,7 @@ def _parse_sentence(path, first_line, block):
     words, line_numbers = _parse_words(path, first_line, source.split("\n"))
     if "\r" in source:  # at the end of a line it would become a part of that, once it is written
         line = first_line + source.count("\n", 0, source.index("\r"))
-        message = r"the line holds a line end of old Macs, '\r'; convert them to '\n'"
+        message = r"the line holds '\r', the line end of old Macs; convert line ends to '\n'"
         raise ConlluError(path, line, message)
     columns = list(zip(*words, strict=True))
     heads = _parse_heads(path, columns[6], line_numbers)
@@ -315,7 +317,7 @@ def _parse_words(path, first_line, lines):
         if end:
             range_end, range_line = end, line_number
     if not words:
-        message = "the sentence has no words; take its lines away, or add its words"
+        message = "the sentence has no words; remove its lines, or add its words"
         raise ConlluError(path, first_line, message)
     if range_end > len(words):
         message = f"the multiword token ends at {range_end}, after the last word, {len(words)}"
@@ -344,7 +346,7 @@ def _parse_other_id(text, n_words, range_end):
         "consecutively from 1, and multiword tokens do not overlap"
     )
     if text == "1":
-        message += "; before the first word of the next sentence put an empty line"
+        message += "; put an empty line before the first word of the next sentence"
     raise ParseException(message)
 
 
@@ -371,7 +373,7 @@ def _parse_heads(path, column, line_numbers):
         return None
     known = [UNKNOWN if head is None else head for head in heads]
     if UNKNOWN in heads:  # only trees say so; files have "_"
-        advice = advise_on_convention(known) or "of a word whose head is not known it is '_'"
+        advice = advise_on_convention(known) or "write '_' where a head is not known"
         error = heads.index(UNKNOWN) + 1, f"head -1 is outside 0..{len(heads)}; {advice}"
     else:
         error = find_head_error(known)
@@ -390,7 +392,7 @@ def format_trees(trees):
         if not isinstance(tree, DependencyTree):
             raise TypeError(
                 f"trees[{index}] must be a DependencyTree, got {type(tree).__name__}: "
-                f"{shorten(tree)}. The method parse of an estimator gives trees, and "
-                f"tree.with_heads(heads) puts heads of yours into one."
+                f"{shorten(tree)}. The parse method of an estimator returns trees, and "
+                f"tree.with_heads(heads) makes a tree with your own heads."
             )
         yield tree.to_conllu()

@@ -27,9 +27,9 @@ def to_dataframe(trees: Iterable[DependencyTree]) -> Any:
     Returns
     -------
     table : pandas.DataFrame
-        The columns are sentence, the place of the tree from 0 on, sent_id, id, the position of the
-        token from 1 on, and the others of CoNLL-U: form, lemma, upos, xpos, feats, head (whole
-        numbers, missing where they are not known), deprel, deps and misc.
+        The columns are sentence (the index of the tree, from 0), sent_id, id (the position of the
+        token, from 1), form, lemma, upos, xpos, feats, head, deprel, deps and misc. Heads are
+        integers, missing where unknown.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def to_dataframe(trees: Iterable[DependencyTree]) -> Any:
     dtype: int64
     """
     pd = import_optional("pandas", "frame", "to_dataframe")
-    trees = as_list(trees, "trees", "a sequence of trees", " Of one tree make a list: [tree].")
+    trees = as_list(trees, "trees", "a sequence of trees", " Wrap it in a list: [tree].")
     require_trees(trees, "trees", "columns are")
     rows = []
     for place, tree in enumerate(trees):
@@ -67,18 +67,18 @@ def to_dataframe(trees: Iterable[DependencyTree]) -> Any:
 
 
 def to_token_list(tree: DependencyTree) -> conllu.TokenList:
-    """Make what the library conllu has for a sentence.
+    """Convert a tree to a TokenList of the library conllu.
 
     Parameters
     ----------
     tree : DependencyTree
-        With all that it keeps of its file.
+        Its comments and all else that it keeps of its file are converted too.
 
     Returns
     -------
     tokens : conllu.TokenList
-        Its ``serialize()`` gives the same lines back, but for comments within a sentence, which
-        come to its beginning.
+        Its ``serialize()`` gives the same lines, except that comments within the sentence move to
+        its beginning.
 
     See Also
     --------
@@ -107,7 +107,7 @@ def _split(cells, place):
 
 
 def from_token_list(tokens: conllu.TokenList) -> DependencyTree:
-    """Make a tree of what the library conllu has for a sentence.
+    """Convert a TokenList of the library conllu to a tree.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def from_token_list(tokens: conllu.TokenList) -> DependencyTree:
     Raises
     ------
     ConlluError
-        If it is no valid sentence.
+        If it is not a valid sentence.
 
     See Also
     --------
@@ -141,24 +141,24 @@ def from_token_list(tokens: conllu.TokenList) -> DependencyTree:
 
 
 def from_spacy(doc: Any) -> list[DependencyTree]:
-    """Make trees of the sentences of a document of spaCy.
+    """Make trees from the sentences of a spaCy document.
 
     Parameters
     ----------
     doc : spacy.tokens.Doc
-        With the borders of sentences.
+        A document with sentence boundaries.
 
     Returns
     -------
     trees : list of DependencyTree
-        With lemmas, tags, morphological features, heads and relations as far as the document has
-        them, the text, and ``SpaceAfter=No`` in MISC. Tokens that are spaces are left out where
-        nothing hangs on them.
+        With the text, ``SpaceAfter=No`` in MISC, and whichever lemmas, tags, morphological
+        features, heads and relations the document has. Space tokens without dependents are left
+        out.
 
     Raises
     ------
     ValueError
-        If the document has no borders of sentences.
+        If the document has no sentence boundaries.
 
     See Also
     --------
@@ -196,21 +196,21 @@ def _from_span(span):
 
 
 def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
-    """Make a document of spaCy, of trees one after the other.
+    """Make a spaCy document from trees, one after the other.
 
     Parameters
     ----------
     trees : iterable of DependencyTree
-        Whole, or all without heads.
+        Fully annotated trees, or unlabelled ones only.
     vocab : None or spacy.vocab.Vocab, default=None
-        That of the document; None makes a new one.
+        The vocabulary of the document; None makes a new one.
 
     Returns
     -------
     doc : spacy.tokens.Doc
-        With words, spaces (by ``SpaceAfter=No``), lemmas, tags, features, heads and relations as
-        far as all trees have them. It cannot hold comments, multiword tokens, empty nodes, enhanced
-        graphs and the rest of MISC.
+        With words, spaces (according to ``SpaceAfter=No``), and those of lemmas, tags, features,
+        heads and relations that all trees have. It cannot hold comments, multiword tokens, empty
+        nodes, enhanced graphs and the rest of MISC.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
     >>> doc = to_spacy(load_english().data)  # doctest: +SKIP
     """
     spacy = import_optional("spacy", "spacy", "to_spacy")
-    trees = as_list(trees, "trees", "a sequence of trees", " Of one tree make a list: [tree].")
+    trees = as_list(trees, "trees", "a sequence of trees", " Wrap it in a list: [tree].")
     require_trees(trees, "trees", "columns are")
     columns = {"words": "forms", "lemmas": "lemmas", "pos": "upos", "tags": "xpos"}
     columns |= {"morphs": "feats", "deps": "deprels"}
@@ -251,7 +251,7 @@ def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
             if UNKNOWN in tree.heads:
                 raise ValueError(
                     f"trees[{place}] has heads that are not known, which spaCy cannot hold. Parse "
-                    f"it, or take all of them away with with_heads(None)."
+                    f"it, or remove all of them with with_heads(None)."
                 )
             heads += [start + (h - 1 if h else k) for k, h in enumerate(tree.heads.tolist())]
         start += len(tree)

@@ -12,16 +12,17 @@ _EMPTY_NODE = re.compile(r"\n\d+\.\d+\t[^\n]*")
 
 
 class MultiwordToken(NamedTuple):
-    """A token of the text that is made of several words.
+    """A token of the text that consists of several words.
 
-    French "du" is one of "de" and "le"; CoNLL-U gives it a line of its own, in front of its words.
+    For example, French "du" consists of "de" and "le". In CoNLL-U it has its own line before the
+    lines of its words.
 
     Attributes
     ----------
     first, last : int
         Positions of its words, from 1.
     form : str
-        What the text has.
+        The token as it is in the text.
     misc : str, default="_"
         The column MISC.
 
@@ -46,13 +47,13 @@ class MultiwordToken(NamedTuple):
 class EmptyNode(NamedTuple):
     """A word that the text leaves out.
 
-    Trees know nothing of it; enhanced graphs (DEPS) do. Its ID is that of the word before it, with
-    a number: 8.1.
+    It is not part of the tree, only of the enhanced graph (DEPS). Its ID is that of the word before
+    it followed by a number, such as 8.1.
 
     Attributes
     ----------
     after : int
-        The position of the word behind which it stands, 0 for the beginning.
+        The position of the word that it follows, 0 for the beginning.
     columns : tuple of str, length 9
         FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS and MISC.
 

@@ -16,26 +16,26 @@ from sklearn_shag.utils._typing import BoolArray, IntArray
 
 
 def allowed_arcs(heads: Heads) -> list[BoolArray]:
-    """List the arcs that known heads leave, as the `allowed` of an estimator's methods.
+    """List the arcs that known heads allow, as the `allowed` of an estimator's methods.
 
     Parameters
     ----------
     heads : sequence of length n_sentences
         ``heads[i]`` holds the head of every token of sentence i, 1-based, 0 for the root, -1 where
-        it is not known; or it is a DependencyTree, of which an unlabelled one leaves all arcs.
+        it is not known; or it is a DependencyTree. An unlabelled tree allows all arcs.
 
     Returns
     -------
     allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
-        In the layout of marginals: of a token with a known head, row m - 1 is True in the column
-        of that head alone, of any other throughout.
+        In the layout of marginals: row m - 1 belongs to token m. If its head is known, the row is
+        True in the column of that head only, and otherwise in all columns.
 
     Raises
     ------
     ValueError
         If the heads of a sentence are neither a tree nor part of one.
     TypeError
-        If `heads` is no sequence.
+        If `heads` is not a sequence.
 
     See Also
     --------
@@ -43,7 +43,7 @@ def allowed_arcs(heads: Heads) -> list[BoolArray]:
 
     Examples
     --------
-    The verb is the root, and of the others nothing is known:
+    The verb is the root, and the heads of the other words are unknown:
 
     >>> from sklearn_shag.treebank import allowed_arcs
     >>> allowed_arcs([[-1, 0, -1]])[0].astype(int)
@@ -58,8 +58,8 @@ def list_known_heads(heads):
     """Check what :func:`allowed_arcs` takes, and list it as int ndarrays."""
     if not is_collection(heads) or isinstance(heads, DependencyTree):
         raise TypeError(
-            f"heads must hold the heads of each sentence, got {shorten(heads)}. Of a single "
-            f"sentence make a list: [heads]."
+            f"heads must hold the heads of each sentence, got {shorten(heads)}. Wrap the heads of "
+            f"a single sentence in a list: [heads]."
         )
     return [_check(of_sentence, f"heads[{s}]") for s, of_sentence in enumerate(heads)]
 
@@ -73,7 +73,7 @@ def arcs_left_by(known):
 
 
 def is_projective(heads: SentenceHeads) -> bool:
-    """Tell whether no two known arcs of a sentence cross.
+    """Tell whether a sentence is projective, so that no two known arcs cross.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def is_projective(heads: SentenceHeads) -> bool:
 
     See Also
     --------
-    DependencyTree.crossing_arcs : Which they are.
+    DependencyTree.crossing_arcs : Lists the arcs that cross.
     sklearn_shag.parsing.has_projective_completion : Whether a projective tree has the known heads.
 
     Examples
@@ -105,7 +105,7 @@ def is_projective(heads: SentenceHeads) -> bool:
 
 
 def lift(heads: SentenceHeads) -> IntArray:
-    """Make a tree projective: what crosses moves up, to the head of its head.
+    """Make a tree projective by moving tokens of crossing arcs up to the heads of their heads.
 
     Parameters
     ----------
@@ -115,23 +115,22 @@ def lift(heads: SentenceHeads) -> IntArray:
     Returns
     -------
     lifted : int ndarray of shape (n_tokens,)
-        A projective tree with the same roots; the same heads if they are one already.
+        A projective tree with the same roots; the same heads if the tree is already projective.
 
     Raises
     ------
     ValueError
-        If `heads` are not a tree, or some are not known: where their tokens move is not known
-        then either.
+        If `heads` are not a tree, or some are unknown, so that where tokens move is unknown too.
 
     See Also
     --------
     is_projective : Whether there is anything to lift.
-    sklearn_shag.parsing.projectivize : Of many sentences, and without those that stay impossible.
+    sklearn_shag.parsing.projectivize : Lifts many sentences, and drops those that stay impossible.
 
     Notes
     -----
-    As long as there is an arc over a token that does not descend from its head, the shortest one is
-    lifted, the leftmost of equally short ones (Nivre and Nilsson, 2005).
+    As long as an arc spans a token that does not descend from the head of the arc, the shortest
+    such arc is lifted, and the leftmost of equally short ones (Nivre and Nilsson, 2005).
 
     References
     ----------
@@ -191,40 +190,40 @@ def marks_punctuation(symbol):
 
 
 def remove_punctuation(trees: Iterable[DependencyTree]) -> list[DependencyTree]:
-    """Make trees of the same sentences without punctuation.
+    """Remove punctuation from trees.
 
-    What depends on a punctuation mark then depends on its head, or on the head of that if it is one
-    as well.
+    Dependents of a punctuation mark are attached to its head, or to the head of that if it is
+    punctuation as well.
 
     Parameters
     ----------
     trees : sequence of DependencyTree
-        With or without heads. Their symbols tell what is punctuation, by the rule of
+        With or without heads. Their symbols determine what is punctuation, by the rule of
         :func:`~sklearn_shag.metrics.is_punctuation`.
 
     Returns
     -------
     trees : list of DependencyTree
-        With the columns and symbols of the tokens that are left, and without comments and whatever
-        else the file held; what has no punctuation stays as it is. Sentences of which nothing is
-        left are left out.
+        With the columns and symbols of the remaining tokens, but without comments and the rest of
+        the file. Trees without punctuation are returned as they are. Sentences that consist of
+        punctuation only are dropped.
 
     Raises
     ------
     ValueError
-        If all symbols are ``_``, so that they tell nothing.
+        If all symbols are ``_``, so that punctuation cannot be recognised.
     TypeError
-        If `trees` is no sequence of trees.
+        If `trees` is not a sequence of trees.
 
     See Also
     --------
-    sklearn_shag.metrics.unlabeled_attachment_score : Leaves punctuation out of the score alone.
+    sklearn_shag.metrics.unlabeled_attachment_score : Can leave punctuation out of the score only.
 
     Notes
     -----
-    A sentence whose root is a punctuation mark has as many roots as that has modifiers. A head that
-    is not known stays unknown, also that of what depended on a mark whose head is not known.
-    Grammar induction is measured on such trees by custom.
+    If a punctuation mark is the root, its modifiers become roots. Unknown heads stay unknown, and
+    modifiers of a mark whose head is unknown have unknown heads. Grammar induction is usually
+    evaluated on such trees.
 
     Examples
     --------
@@ -236,11 +235,11 @@ def remove_punctuation(trees: Iterable[DependencyTree]) -> list[DependencyTree]:
     [DependencyTree('Well yes', heads=[2, 0])]
     """
     kind = "a sequence of DependencyTrees"
-    trees = as_list(trees, "trees", kind, " Of one tree make a list: [tree].")
+    trees = as_list(trees, "trees", kind, " Wrap it in a list: [tree].")
     require_trees(trees, "trees", "symbols are")
     if trees and set().union(*(tree.symbols for tree in trees)) == {MISSING}:
         raise ValueError(
-            f"All symbols of the trees are {MISSING!r}, which does not tell what is punctuation. "
+            f"All symbols of the trees are {MISSING!r}, so that punctuation cannot be recognised. "
             f"Tag the text first, or choose a column that has values with TokenFeature."
         )
     kept = ((tree, [not marks_punctuation(symbol) for symbol in tree.symbols]) for tree in trees)

@@ -49,7 +49,7 @@ def list_sources(path_or_file, suffix=".conllu"):
         raise TypeError(
             f"A file is a path (str or os.PathLike) or a file open for reading text, got "
             f"{type(path_or_file).__name__}: {shorten(path_or_file)}"
-            + (". Of text make a file: io.StringIO(data.decode())." if wrap else "")
+            + (". Wrap them in a file: io.StringIO(data.decode())." if wrap else "")
         )
     path = expand_user(path_or_file)
     if path == STANDARD:
@@ -60,8 +60,8 @@ def list_sources(path_or_file, suffix=".conllu"):
         return [path]
     if "\n" in path or "\t" in path:
         raise ValueError(
-            f"What is given as a path is text, which begins with {path[:40]!r}. Wrap text in a "
-            f"file: read_conllu(io.StringIO(text)), or read_horizontal likewise."
+            f"The path given is text, which begins with {path[:40]!r}. Wrap the text in a file: "
+            f"read_conllu(io.StringIO(text)), and likewise for read_horizontal."
         )
     matches = sorted(glob.glob(path))
     if not matches:
@@ -85,8 +85,8 @@ def _list_folder(folder, suffix):
     for name in names:
         if f"{name}.gz" in names:
             message = (
-                f"The folder {folder} holds {name} and {name}.gz, the same sentences twice as it "
-                f"seems. Name the files to read."
+                f"The folder {folder} holds {name} and {name}.gz, which seem to be the same "
+                f"sentences. Name the files to read."
             )
             raise ValueError(printable(message))
     return [os.path.join(folder, name) for name in names]
@@ -96,7 +96,7 @@ def _describe_missing(path):
     if not path:
         return "The path of the file to read is empty."
     if "://" in path:
-        return f"{path} is no file. Download it first, and give the path of what was downloaded."
+        return f"{path} is not a file. Download it first, and give the path of the download."
     if glob.escape(path) != path:
         return f"No file matches the pattern {path}."
     seen_from = "" if os.path.isabs(path) else f" in {os.getcwd()}"
@@ -132,7 +132,7 @@ def describe_binary(data):
         if data.startswith(beginning):
             return f"this is {description}"
     if b"\0" in data[:1024]:
-        return "this is a binary file, and not text in UTF-8"
+        return "this is a binary file, not text in UTF-8"
     return None
 
 
@@ -166,9 +166,9 @@ def guess_format(line):
 def _guess_without_tabs(line):
     words = line.split()
     if len(words) in (8, 10) and words[0].isdigit() and (words[6].isdigit() or words[6] == "_"):
-        return "CoNLL-U with spaces for tabs; put one tab between two columns"
+        return "CoNLL-U with spaces for tabs; separate the columns with one tab each"
     if line.startswith("version https://git-lfs"):
-        return "a pointer of Git LFS in place of the file; fetch the file with `git lfs pull`"
+        return "a Git LFS pointer, not the file itself; fetch the file with `git lfs pull`"
     for name, separator in (("commas", ","), ("semicolons", ";")):
         if line.count(separator) == 9:
             return f"columns separated by {name}; put tabs between them"
@@ -180,20 +180,20 @@ def _guess_without_tabs(line):
     if line.startswith("#"):
         return "a comment; its '#' must be the first character of the line"
     if line.startswith("<"):
-        return "XML or HTML; if it was saved from a web page, download the raw file in its place"
+        return "XML or HTML; if it was saved from a web page, download the raw file instead"
     if re.match(r"[\[{]\s*([\"{\[]|$)", line):
         return "JSON; convert it to CoNLL-U first"
     if len(words) == 1 and line.count(",") + line.count(";") > 1:
         return "a table with commas or semicolons between its columns; convert it to CoNLL-U first"
     return (
         "plain text; a model that has learned to split it parses it as it is (parse_text, on the "
-        "command line parse --input text); with a sentence a line and spaces between its words, "
+        "command line parse --input text); with one sentence per line and spaces between words, "
         "read_horizontal reads it (parse --input horizontal), for parsers that need no tags"
     )
 
 
 class ConlluError(ValueError):
-    """A file is not valid CoNLL-U, or no horizontal text.
+    """A file is not valid CoNLL-U, or not valid horizontal text.
 
     Its message begins with the file and the line.
 
@@ -206,7 +206,7 @@ class ConlluError(ValueError):
         The line of the file, counted from 1.
 
     message : str
-        What is wrong. Control characters are escaped, and what is long loses its middle.
+        What is wrong. Control characters are escaped, and long messages are cut in the middle.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class ConlluError(ValueError):
 
     See Also
     --------
-    read_conllu : Raises it, or leaves out what it would be raised for.
+    read_conllu : Raises it for an invalid sentence, or skips the sentence.
     read_horizontal : Raises it for lines with tabs.
 
     Examples

@@ -25,8 +25,8 @@ from sklearn_shag.utils._typing import FilePath
 # What has no place between tokens, and what a file with it probably is.
 _MISPLACED = {
     "\t": "a tab, as in CoNLL-U, which read_conllu reads (on the command line --input conllu); "
-    "between tokens there are spaces",
-    "\r": "a line end of old Macs; convert them to '\\n'",
+    "separate tokens with spaces",
+    "\r": "'\\r', the line end of old Macs; convert line ends to '\\n'",
 }
 _TOKENS = re.compile(rb"[^ \n][^\n]*")  # a line from its first token on
 # What may end at a character, each with all before it.
@@ -51,14 +51,15 @@ def read_horizontal(
     *,
     max_bytes: int | None = MAX_BYTES,
 ) -> list[DependencyTree]:
-    """Read sentences of tokens: a sentence a line, with spaces between its tokens.
+    """Read tokenized sentences, one per line, with spaces between their tokens.
 
     Parameters
     ----------
     path_or_file : str, os.PathLike, text file, or list or tuple of them
         As for :func:`read_conllu`, but a folder stands for its ".txt" and ".txt.gz" files. Several
-        spaces are as one, also at the ends of lines; lines without tokens are left out. Nothing is
-        a comment. Other white space, such as a no-break space, is part of its token.
+        spaces count as one, spaces at the ends of lines are ignored, and lines without tokens are
+        skipped. There are no comments. Other white space, such as a no-break space, is part of its
+        token.
 
     max_bytes : int or None, default=2**30
         As for :func:`read_conllu`.
@@ -66,16 +67,16 @@ def read_horizontal(
     Returns
     -------
     trees : list of DependencyTree
-        With nothing but forms.
+        Trees with forms only.
 
     Raises
     ------
     ConlluError
         If a line is not UTF-8 or has a tab, or there is more than `max_bytes`.
     OSError
-        If there is no such file, or it cannot be read.
+        If the file does not exist or cannot be read.
     ValueError
-        If text is given in place of a path.
+        If text is given instead of a path.
     TypeError
         If a file is neither a path nor open, or is open in binary mode.
 
@@ -83,7 +84,7 @@ def read_horizontal(
     --------
     iter_horizontal : Reads files of any size.
     read_conllu : Reads trees, and sentences with tags.
-    sklearn_shag.BiaffineParser : Parses tokens alone.
+    sklearn_shag.BiaffineParser : Parses sentences that consist of tokens only.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def iter_horizontal(
     *,
     max_sentence_bytes: int | None = MAX_SENTENCE_BYTES,
 ) -> Iterator[DependencyTree]:
-    """Read sentences of tokens one after the other, from files of any size.
+    """Read tokenized sentences one at a time from files of any size.
 
     Parameters
     ----------
@@ -114,17 +115,17 @@ def iter_horizontal(
     Returns
     -------
     trees : iterator of DependencyTree
-        With nothing but forms.
+        Trees with forms only.
 
     Raises
     ------
     ConlluError, OSError, ValueError, TypeError
-        As :func:`read_horizontal`; what is wrong with a file when it is read up to there.
+        As for :func:`read_horizontal`, but not before reading reaches the place of the error.
 
     See Also
     --------
-    read_horizontal : Lists them.
-    iter_conllu : Does it with trees, and sentences with tags.
+    read_horizontal : Reads all sentences into a list.
+    iter_conllu : Reads trees, and sentences with tags.
 
     Examples
     --------
@@ -207,7 +208,7 @@ def _read_pieces(sources):
                 raise ConlluError(piece.path, line, NOT_UTF8) from None
             if "\0" in text:
                 line = piece.n_lines + 1 + text.count("\n", 0, text.index("\0"))
-                raise ConlluError(piece.path, line, "NUL is no character of a text; take it out")
+                raise ConlluError(piece.path, line, "NUL is not a character of a text; remove it")
             yield TextPiece(piece.path, piece.n_lines, n_characters, text, piece.n_read)
             n_characters += len(text)
 
@@ -309,16 +310,16 @@ def check_text(text):
     """
     if not isinstance(text, str):
         raise TypeError(
-            f"text must be a str, got {type(text).__name__}; of bytes make one with "
-            f"data.decode(), and sentences that have been split go to parse."
+            f"text must be a str, got {type(text).__name__}; decode bytes with data.decode(), and "
+            f"pass sentences that have already been split to parse."
         )
     if not text.strip():
         raise ValueError("text is blank: there is nothing in it to split.")
     if wrong := _NOT_TEXT.search(text):
         place = wrong.start()
         raise ValueError(
-            f"text has the character {text[place]!r} at {place}, which no file of text in UTF-8 "
-            f"can hold. Take it out, or decode what it came from with its own encoding."
+            f"text has the character {text[place]!r} at {place}, which no text file in UTF-8 can "
+            f"hold. Remove it, or decode the original bytes with their own encoding."
         )
 
 
@@ -430,7 +431,7 @@ def _escape(spaces):
 
 
 def join_text(trees: Iterable[DependencyTree]) -> str:
-    """Make the text of trees again from what their MISC says of spaces.
+    """Rebuild the text of trees from the spaces that MISC records.
 
     Parameters
     ----------
@@ -440,14 +441,13 @@ def join_text(trees: Iterable[DependencyTree]) -> str:
     Returns
     -------
     text : str
-        The tokens, each with the white space of SpacesBefore and SpacesAfter around it, with none
-        behind it if there is SpaceAfter=No, and else with one space. Of trees that
-        :class:`~sklearn_shag.Splitter` has made it is the text that they were made of, to the last
-        character.
+        The tokens, each surrounded by the white space of SpacesBefore and SpacesAfter. By default
+        one space follows a token, and none if MISC has SpaceAfter=No. For trees made by
+        :class:`~sklearn_shag.Splitter`, this is the original text, to the last character.
 
     See Also
     --------
-    sklearn_shag.Splitter : Makes trees of a text.
+    sklearn_shag.Splitter : Splits a text into trees.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class TreeTransformer(TransformerMixin, BaseEstimator):
         if transform not in (None, "default"):
             raise ValueError(
                 f"set_output(transform={transform!r}): a {type(self).__name__} returns a list of "
-                f"trees, which has no place in a data frame. Use transform='default'."
+                f"trees, which a data frame cannot hold. Use transform='default'."
             )
         return self
 
@@ -64,7 +64,7 @@ class TreeTransformer(TransformerMixin, BaseEstimator):
 class TokenFeature(TreeTransformer):
     """Make the symbols of trees from one or more columns.
 
-    It stands before the parser in a pipeline: of a token, a grammar sees nothing but its symbol.
+    Use it before the parser in a pipeline: symbols are all that a grammar sees of the tokens.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ class TokenFeature(TreeTransformer):
         What stands between joined columns.
 
     min_count : int, default=1
-        Symbols seen less often in `fit` are replaced by `rare_symbol`, also those never seen. With
+        Symbols that are less frequent in `fit`, or never seen, are replaced by `rare_symbol`. With
         1 nothing is replaced.
 
     rare_symbol : str or None, default="<rare>"
-        What replaces a rare symbol; None for the token's value of `feature` alone.
+        What replaces a rare symbol; with None, the token's value of `feature` alone replaces it.
 
     Attributes
     ----------
@@ -92,13 +92,13 @@ class TokenFeature(TreeTransformer):
         The symbols seen at least `min_count` times, sorted.
 
     rare_share_ : float
-        The share of tokens in `fit` whose symbols are rarer. Where `transform` replaces more than
-        twice that share plus 5 % of the tokens, it issues an :class:`UnknownSymbolWarning`.
+        The share of tokens in `fit` with rarer symbols. If `transform` replaces more than twice
+        that share plus 5 % of the tokens, it issues an :class:`UnknownSymbolWarning`.
 
     See Also
     --------
     DependencyTree.with_symbols : Set any symbols.
-    sklearn_shag.Tagger : Learns tags, and makes them the symbols.
+    sklearn_shag.Tagger : Learns to tag, and uses the tags as symbols.
 
     Examples
     --------
@@ -147,11 +147,11 @@ class TokenFeature(TreeTransformer):
         Parameters
         ----------
         X : iterable of DependencyTree, length n_sentences
-            Trees that have all the columns. They are gone through once and need not stay, as those
-            of :func:`~sklearn_shag.treebank.iter_conllu`.
+            Trees that have all the columns. They are read only once, so X can be an iterator, such
+            as :func:`~sklearn_shag.treebank.iter_conllu` returns.
 
         y : object, default=None
-            Not used; heads do not matter here.
+            Ignored.
 
         Returns
         -------
@@ -163,8 +163,8 @@ class TokenFeature(TreeTransformer):
         TypeError
             If X holds anything but :class:`DependencyTree`.
         ValueError
-            If X is empty, a tree does not have one of the columns, or all symbols are rarer than
-            `min_count` and `rare_symbol` would take the place of each.
+            If X is empty, a tree lacks one of the columns, or all symbols are rarer than
+            `min_count`, so that `rare_symbol` would replace all of them.
 
         Warns
         -----
@@ -202,7 +202,7 @@ class TokenFeature(TreeTransformer):
         Parameters
         ----------
         X : sequence of DependencyTree, length n_sentences
-            Stays as it is.
+            The trees, which are not changed.
 
         Returns
         -------
@@ -284,5 +284,5 @@ def _check_collection(X, method):
     if isinstance(X, str | DependencyTree) or hasattr(X, "columns") or not hasattr(X, method):
         raise TypeError(
             f"X must be a sequence of DependencyTree, got {type(X).__name__}. Pass a list of "
-            f"trees, such as sklearn_shag.treebank.read_conllu(path) gives."
+            f"trees, such as the result of sklearn_shag.treebank.read_conllu(path)."
         )

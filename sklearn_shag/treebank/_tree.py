@@ -50,10 +50,10 @@ _MAX_REPR_HEADS = 12
 class DependencyTree:
     """An immutable sentence with its dependency tree.
 
-    A sentence may have several roots and crossing arcs. Without `heads` it is an unlabelled
-    sentence; where only some of them are known, the tree is partial. Trees are equal, and have the
-    same hash, when all columns, the heads and the symbols are equal; comments and whatever else the
-    file held do not count.
+    A sentence may have several roots and crossing arcs. Without `heads`, it is an unlabelled
+    sentence; if only some heads are known, the tree is partial. Trees are equal, and have the same
+    hash, if all columns, the heads and the symbols are equal. Comments and anything else from the
+    file do not count.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class DependencyTree:
         The head of each token, 1-based, 0 for the root, -1 where it is not known.
 
     lemmas, upos, xpos, feats, deprels : sequence of str, length n_tokens, default=None
-        The other columns of CoNLL-U; `feats` as written there, ``"Case=Nom|Number=Sing"`` or
-        ``"_"``.
+        The other columns of CoNLL-U. `feats` are as written there, such as
+        ``"Case=Nom|Number=Sing"`` or ``"_"``.
 
     symbols : sequence of str, length n_tokens, default=None
-        What the grammar sees. By default `upos`, and `forms` if there are none.
+        What the grammar sees. By default `upos`, or `forms` if there are none.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class DependencyTree:
         The words, and what the grammar sees of them.
 
     lemmas, upos, xpos, feats, deprels : tuple of str, length n_tokens, or None
-        The other columns; None if the tree does not have it.
+        The other columns; None for each that the tree does not have.
 
     heads : read-only ndarray of int, shape (n_tokens,), or None
         The head of each token, 1-based, 0 for the root; None for an unlabelled sentence.
@@ -86,20 +86,20 @@ class DependencyTree:
     TypeError
         If a column is not a sequence of str.
     ValueError
-        If there is no token; if a column has another length than `forms`, or holds an empty
-        string, a tab or a line end (which CoNLL-U cannot hold); if `heads` is not a tree, or the
-        known ones are not part of one: they have a cycle, or two roots.
+        If there is no token. If the length of a column differs from that of `forms`, or a column
+        holds an empty string, a tab or a line end, which CoNLL-U cannot hold. If `heads` is not a
+        tree or part of one: it has a cycle, or two roots though some heads are unknown.
 
     See Also
     --------
-    read_conllu : Trees from a file.
-    TokenFeature : Choose the symbols in a pipeline.
+    read_conllu : Reads trees from a file.
+    TokenFeature : Chooses the symbols in a pipeline.
 
     Notes
     -----
-    A tree has a length but is deliberately neither indexable nor iterable: numpy would otherwise
-    turn a list of trees of the same length into a two-dimensional array of tokens, and with it
-    every tool that passes X through :func:`numpy.asarray`.
+    A tree has a length but is deliberately neither indexable nor iterable. Otherwise, NumPy, and
+    every tool that passes X through :func:`numpy.asarray`, would turn a list of trees of the same
+    length into a two-dimensional array of tokens.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class DependencyTree:
 
     @property
     def is_projective(self) -> bool:
-        """Whether no two arcs cross, of those that are known.
+        """Whether no two known arcs cross.
 
         Returns
         -------
@@ -181,19 +181,19 @@ class DependencyTree:
         Parameters
         ----------
         name : str
-            "form", "lemma", "upos", "xpos", "feats", "deprel" or "symbol"; or "feats.Case" for
-            the value of one morphological feature (here Case), which is "_" for a token that
-            lacks it.
+            "form", "lemma", "upos", "xpos", "feats", "deprel" or "symbol"; or, for example,
+            "feats.Case" for the value of the morphological feature Case, "_" for a token without
+            it.
 
         Returns
         -------
         values : tuple of str, length n_tokens
-            Those of the file, "_" where it has none.
+            The values of the file, "_" where there is none.
 
         Raises
         ------
         ValueError
-            If there is no such column, or this tree does not have it.
+            If the column does not exist, or this tree does not have it.
 
         Examples
         --------
@@ -214,11 +214,11 @@ class DependencyTree:
     def with_heads(
         self, heads: IntArrayLike | None, deprels: Sequence[str] | None = None
     ) -> "DependencyTree":
-        """Make a tree of the same sentence with other heads.
+        """Copy the tree with other heads.
 
-        Everything else stays, also the comments, multiword tokens and MISC values of the file that
-        the tree was read from; but the enhanced graph, DEPS and empty nodes, belongs to the old
-        heads and goes.
+        Everything else is kept, including the comments, multiword tokens and MISC values of the
+        file that the tree was read from. The enhanced graph (DEPS and empty nodes) is dropped,
+        because it belongs to the old heads.
 
         Parameters
         ----------
@@ -226,12 +226,12 @@ class DependencyTree:
             The new heads, -1 where they are not known; None for an unlabelled sentence.
 
         deprels : sequence of str, length n_tokens, default=None
-            The relations to the new heads. The old ones are dropped in any case.
+            The relations to the new heads. The old ones are always dropped.
 
         Returns
         -------
         tree : DependencyTree
-            A new one; this one stays as it is.
+            A new tree; this one does not change.
 
         Raises
         ------
@@ -247,17 +247,17 @@ class DependencyTree:
         return with_valid_heads(self, check_heads(heads, self.forms), deprels)
 
     def with_symbols(self, symbols: Sequence[str]) -> "DependencyTree":
-        """Make a tree of the same sentence with other symbols.
+        """Copy the tree with other symbols.
 
         Parameters
         ----------
         symbols : sequence of str, length n_tokens
-            What the grammar is to see. No column of the file changes.
+            What the grammar will see. No column of the file changes.
 
         Returns
         -------
         tree : DependencyTree
-            A new one, unless the symbols are those that it has; this one stays as it is.
+            A new tree, or this one if it has these symbols already; this one does not change.
 
         Raises
         ------
@@ -275,20 +275,20 @@ class DependencyTree:
         return _change(self, symbols=check_strings("symbols", symbols, len(self)))
 
     def with_misc(self, name: str, values: Sequence[str | None]) -> "DependencyTree":
-        """Make a tree of the same sentence with more in the column MISC of its file.
+        """Copy the tree with more values in the column MISC.
 
         Parameters
         ----------
         name : str
-            That of the values.
+            The name of the values.
         values : sequence of str or None, length n_tokens
-            :func:`write_conllu` adds ``name=value`` to MISC, in place of what it has of this name;
-            of None nothing.
+            :func:`write_conllu` adds ``name=value`` to MISC, and replaces any earlier value of this
+            name. For None it adds nothing.
 
         Returns
         -------
         tree : DependencyTree
-            A new one, which equals this one; this one stays as it is.
+            A new tree, equal to this one, which does not change.
 
         Raises
         ------
@@ -312,7 +312,7 @@ class DependencyTree:
         Returns
         -------
         text : str
-            What :func:`write_conllu` writes, with the blank line at its end.
+            What :func:`write_conllu` writes, including the blank line at the end.
 
         Examples
         --------
@@ -329,7 +329,7 @@ class DependencyTree:
 
     @classmethod
     def from_conllu(cls, text: str) -> "DependencyTree":
-        """Read a sentence that is written in CoNLL-U.
+        """Read a sentence from text in CoNLL-U.
 
         Parameters
         ----------
@@ -339,14 +339,14 @@ class DependencyTree:
         Returns
         -------
         tree : DependencyTree
-            It keeps all that its lines have.
+            It keeps everything in its lines.
 
         Raises
         ------
         ConlluError
-            If it is not valid.
+            If the text is not valid.
         ValueError
-            If there is not just one sentence.
+            If the text does not hold exactly one sentence.
 
         Examples
         --------
@@ -363,14 +363,14 @@ class DependencyTree:
         return found[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """List all that CoNLL-U has of the sentence, in values that JSON can hold.
+        """Convert the sentence to a dict that JSON can hold, with everything from CoNLL-U.
 
         Returns
         -------
         content : dict
-            Comments, sent_id and text (None if there is none); form, lemma, upos, xpos, feats, head
-            (None where it is not known), deprel, deps and misc, each a list with a value for each
-            token; and multiword_tokens and empty_nodes, lists of dict.
+            comments; sent_id and text, None if missing; and multiword_tokens and empty_nodes, lists
+            of dict. form, lemma, upos, xpos, feats, head, deprel, deps and misc are lists with a
+            value for each token. Unknown heads are None.
 
         Examples
         --------
@@ -410,12 +410,12 @@ class DependencyTree:
 
     @property
     def sent_id(self) -> str | None:
-        """What the comment "# sent_id = ..." says, None without it."""
+        """The value of the comment "# sent_id = ...", or None without it."""
         return find_comment(self._lines().comments, "sent_id")
 
     @property
     def text(self) -> str | None:
-        """What the comment "# text = ..." says, None without it."""
+        """The value of the comment "# text = ...", or None without it."""
         return find_comment(self._lines().comments, "text")
 
     @property
@@ -425,10 +425,10 @@ class DependencyTree:
 
     @property
     def spans(self) -> tuple[tuple[int, int] | None, ...]:
-        """Where each word begins and ends in the text that it is from, None where MISC has none.
+        """The begin and end of each word in the original text, or None if MISC does not tell.
 
-        It is what TokenRange in MISC says, as :class:`~sklearn_shag.Splitter` and UDPipe write it;
-        the words of a token of several have the place of that.
+        They are read from TokenRange in MISC, which :class:`~sklearn_shag.Splitter` and UDPipe
+        write. The words of a multiword token share the range of the token.
         """
         lines = self._lines()
         found = [read_range(cells[9]) for cells in lines.words]
@@ -443,7 +443,7 @@ class DependencyTree:
 
     @property
     def multiword_tokens(self) -> tuple[MultiwordToken, ...]:
-        """The tokens of the text that are made of several words."""
+        """The tokens of the text that consist of several words."""
         return tuple(self._lines().multiword_tokens)
 
     @property
@@ -452,22 +452,22 @@ class DependencyTree:
         return tuple(self._lines().empty_nodes)
 
     def with_comments(self, comments: Sequence[str]) -> "DependencyTree":
-        """Make a tree of the same sentence with other comments.
+        """Copy the tree with other comments.
 
         Parameters
         ----------
         comments : sequence of str
-            Each a line that begins with "#".
+            Lines that begin with "#".
 
         Returns
         -------
         tree : DependencyTree
-            A new one, which equals this one; this one stays as it is.
+            A new tree, equal to this one, which does not change.
 
         Raises
         ------
         ValueError
-            If one does not begin with "#", or has several lines.
+            If a comment does not begin with "#", or has several lines.
 
         Examples
         --------
@@ -485,17 +485,17 @@ class DependencyTree:
         return self._with_lines(comments=comments)
 
     def with_sent_id(self, sent_id: str) -> "DependencyTree":
-        """Make a tree of the same sentence with another name, the comment "# sent_id = ...".
+        """Copy the tree with another name, in the comment "# sent_id = ...".
 
         Parameters
         ----------
         sent_id : str
-            Its new name.
+            The new name.
 
         Returns
         -------
         tree : DependencyTree
-            A new one, which equals this one; this one stays as it is.
+            A new tree, equal to this one, which does not change.
 
         Raises
         ------
@@ -511,17 +511,17 @@ class DependencyTree:
         return self._with_comment("sent_id", sent_id)
 
     def with_text(self, text: str) -> "DependencyTree":
-        """Make a tree of the same sentence with another text, the comment "# text = ...".
+        """Copy the tree with another text, in the comment "# text = ...".
 
         Parameters
         ----------
         text : str
-            What its words are of.
+            The text of the sentence.
 
         Returns
         -------
         tree : DependencyTree
-            A new one, which equals this one; this one stays as it is.
+            A new tree, equal to this one, which does not change.
 
         Raises
         ------
@@ -544,7 +544,7 @@ class DependencyTree:
         return self.with_comments([*before[: places[0]], line, *before[places[0] + 1 :]])
 
     def with_deps(self, deps: Sequence[str]) -> "DependencyTree":
-        """Make a tree of the same sentence with another enhanced graph.
+        """Copy the tree with another enhanced graph.
 
         Parameters
         ----------
@@ -554,7 +554,7 @@ class DependencyTree:
         Returns
         -------
         tree : DependencyTree
-            A new one, which equals this one; this one stays as it is.
+            A new tree, equal to this one, which does not change.
 
         Raises
         ------
@@ -572,7 +572,7 @@ class DependencyTree:
         return self._with_lines(words=words)
 
     def with_multiword_tokens(self, tokens: Sequence[MultiwordToken]) -> "DependencyTree":
-        """Make a tree of the same sentence with other tokens of several words.
+        """Copy the tree with other multiword tokens.
 
         Parameters
         ----------
@@ -582,12 +582,12 @@ class DependencyTree:
         Returns
         -------
         tree : DependencyTree
-            A new one, which equals this one; this one stays as it is.
+            A new tree, equal to this one, which does not change.
 
         Raises
         ------
         ValueError
-            If one is not of at least one word of the sentence, or two have a word in common.
+            If a token does not cover at least one word of the sentence, or two of them overlap.
 
         Examples
         --------
@@ -600,29 +600,30 @@ class DependencyTree:
         for token in tokens:
             if not end < token.first <= token.last <= len(self):
                 raise ValueError(
-                    f"{token} must be of words from {end + 1} to {len(self)}, in their order."
+                    f"{token} must cover words from {end + 1} to {len(self)}, in order."
                 )
             check_column("form and misc", [token.form, token.misc], 2)
             end = token.last
         return self._with_lines(multiword_tokens=list(tokens))
 
     def with_empty_nodes(self, nodes: Sequence[EmptyNode]) -> "DependencyTree":
-        """Make a tree of the same sentence with other words that the text leaves out.
+        """Copy the tree with other empty nodes, words that the text leaves out.
 
         Parameters
         ----------
         nodes : sequence of EmptyNode
-            Those behind the same word in their order.
+            Nodes that follow the same word must be in order.
 
         Returns
         -------
         tree : DependencyTree
-            A new one, which equals this one; this one stays as it is.
+            A new tree, equal to this one, which does not change.
 
         Raises
         ------
         ValueError
-            If one stands behind no word of the sentence, or CoNLL-U cannot hold its columns.
+            If a node does not follow a word of the sentence or its beginning, or CoNLL-U cannot
+            hold its columns.
 
         Examples
         --------
@@ -636,7 +637,7 @@ class DependencyTree:
         """
         for node in nodes:
             if not 0 <= node.after <= len(self):
-                raise ValueError(f"{node} must stand behind a word from 0 to {len(self)}.")
+                raise ValueError(f"{node} must follow a word from 0 to {len(self)}.")
             check_column("columns", node.columns, 9)
         return self._with_lines(empty_nodes=list(nodes))
 
@@ -656,7 +657,7 @@ class DependencyTree:
         Raises
         ------
         ValueError
-            If there is no such position, or the sentence is unlabelled.
+            If the position does not exist, or the sentence is unlabelled.
 
         Examples
         --------
@@ -669,12 +670,12 @@ class DependencyTree:
         return tuple((np.flatnonzero(heads == token) + 1).tolist())
 
     def descendants(self, token: int) -> tuple[int, ...]:
-        """List what lies below a token: its children, theirs, and so on.
+        """List the tokens below a token: its children, their children, and so on.
 
         Parameters
         ----------
         token : int
-            As for :meth:`children`. All tokens lie below 0, if all heads are known.
+            As for :meth:`children`. All tokens are below 0 if all heads are known.
 
         Returns
         -------
@@ -696,7 +697,7 @@ class DependencyTree:
         return tuple(below for below in self.subtree(token) if below != token)
 
     def subtree(self, token: int) -> tuple[int, ...]:
-        """List a token and its descendants: the phrase that it heads.
+        """List a token and its descendants, the phrase that it heads.
 
         Parameters
         ----------
@@ -760,7 +761,7 @@ class DependencyTree:
         return len(below)
 
     def path(self, start: int, end: int) -> tuple[int, ...]:
-        """Walk from one token to another along arcs, up first and then down.
+        """List the tokens on the path from one token to another, first up and then down.
 
         Parameters
         ----------
@@ -770,8 +771,8 @@ class DependencyTree:
         Returns
         -------
         tokens : tuple of int
-            All positions on the way, with both ends. It passes 0 where the tokens lie below
-            different roots.
+            All positions on the path, including both ends. The path passes 0 if the tokens are
+            below different roots.
 
         Raises
         ------
@@ -788,7 +789,7 @@ class DependencyTree:
         up, down = (_ascend(*self._structure(token)) for token in (start, end))
         top = next((token for token in up if token in down), None)
         if top is None:
-            self._refuse_way(up[-1] or down[-1], f"no way leads from {start} to {end}")
+            self._refuse_way(up[-1] or down[-1], f"there is no path from {start} to {end}")
         return (*up[: up.index(top) + 1], *reversed(down[: down.index(top)]))
 
     def crossing_arcs(self) -> tuple[tuple[int, int], ...]:
@@ -797,9 +798,9 @@ class DependencyTree:
         Returns
         -------
         pairs : tuple of pairs of int
-            An arc is named by the token that it ends at; the earlier one comes first. Arcs
-            from the root start left of all tokens. There is none if and only if the tree, or
-            the known part of it, is projective.
+            An arc is identified by its modifier; the earlier one comes first. Arcs from the root
+            start left of all tokens. There are no pairs if and only if the tree, or the known part
+            of it, is projective.
 
         Raises
         ------
@@ -824,14 +825,14 @@ class DependencyTree:
         )
 
     def to_networkx(self) -> Any:
-        """Make a graph, for networkx to draw or to analyse.
+        """Convert the tree to a networkx graph.
 
         Returns
         -------
         graph : networkx.DiGraph
-            The nodes are 0 and the positions of the tokens, which have their columns as attributes,
-            `form`, `symbol`, `upos` and so on, where the tree has them. An edge leads from
-            each known head to its modifier, with the attribute `deprel` if the tree has relations.
+            The nodes are 0 and the positions of the tokens, with the columns that the tree has
+            (`form`, `symbol`, `upos` and so on) as attributes. An edge leads from each known head
+            to its modifier, with the attribute `deprel` if the tree has relations.
 
         Raises
         ------
@@ -860,13 +861,13 @@ class DependencyTree:
         return graph
 
     def to_svg(self) -> str:
-        """Draw the tree with arcs above the words, as notebooks show it.
+        """Draw the tree with arcs above the words, as it appears in notebooks.
 
         Returns
         -------
         svg : str
-            One self-contained SVG element with a background of its own: for a file, or for a page.
-            Heads that are not known have no arcs.
+            One self-contained SVG element with its own background, for a file or a page. Unknown
+            heads have no arcs.
 
         Examples
         --------
@@ -877,14 +878,14 @@ class DependencyTree:
         return draw_svg(self.forms, self.symbols, _heads_as_list(self), self.deprels)
 
     def to_displacy(self) -> dict[str, list[dict[str, Any]]]:
-        """Make what spaCy's displaCy draws with ``style="dep", manual=True``.
+        """Convert the tree for spaCy's displaCy, called with ``style="dep", manual=True``.
 
         Returns
         -------
         parse : dict
-            ``"words"`` is a list with ``"text"`` and ``"tag"``, the symbol, of each token;
-            ``"arcs"`` one with ``"start"``, ``"end"``, ``"label"`` and ``"dir"`` of each known arc
-            but those to roots. Positions count from 0 there. A label is the relation, or empty.
+            ``"words"`` lists ``"text"`` and ``"tag"`` (the symbol) of each token. ``"arcs"`` lists
+            ``"start"``, ``"end"``, ``"label"`` and ``"dir"`` of each known arc, except those from
+            the root. Positions count from 0. A label is the relation, or empty.
 
         Raises
         ------
@@ -938,7 +939,7 @@ class DependencyTree:
     def __setattr__(self, name: str, value: Never) -> NoReturn:
         raise AttributeError(
             f"a DependencyTree is immutable: {name!r} cannot be set; with_heads and with_symbols "
-            "make changed trees"
+            "return changed copies"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
@@ -957,15 +958,15 @@ class DependencyTree:
         """The heads, and the token as a plain int, both checked."""
         if self.heads is None:
             raise ValueError(
-                f"{self!r} has no heads, so nothing hangs on anything in it. Parse it, or give it "
-                f"heads with with_heads."
+                f"{self!r} has no heads, so it has no arcs. Parse it, or give it heads with "
+                f"with_heads."
             )
         n_tokens = self.heads.size
         is_number = isinstance(token, Integral) and not isinstance(token, bool)
         if not is_number or not 0 <= token <= n_tokens:
             raise ValueError(
-                f"A position in {self!r} is a whole number from 1 to {n_tokens}, or 0 for the "
-                f"root; got {shorten(token)}."
+                f"A position in {self!r} is an integer from 1 to {n_tokens}, or 0 for the root; "
+                f"got {shorten(token)}."
             )
         return self.heads, int(token)
 
@@ -977,7 +978,7 @@ class DependencyTree:
 
 
 def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
-    """Collect the heads of trees: the y of a tool of scikit-learn that asks for one.
+    """Collect the heads of trees, for scikit-learn tools that require a y.
 
     Parameters
     ----------
@@ -994,11 +995,11 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
     ValueError
         If a sentence is not a tree with heads. The message names the first.
     TypeError
-        If X is a single tree, or no sequence.
+        If X is a single tree or not a sequence.
 
     See Also
     --------
-    DependencyTree : Has the heads of one sentence as an attribute.
+    DependencyTree : Holds the heads of one sentence.
     sklearn_shag.metrics.uas_scorer : A scorer that needs no y.
 
     Examples
@@ -1007,7 +1008,7 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
     >>> heads([DependencyTree(["Dogs", "bark"], [2, 0]), DependencyTree(["Stop"], [0])])
     [array([2, 0]), array([0])]
     """
-    sentences = as_list(X, "X", "a sequence of trees", " Of one tree make a list: [tree].")
+    sentences = as_list(X, "X", "a sequence of trees", " Wrap it in a list: [tree].")
     missing = [
         index
         for index, sentence in enumerate(sentences)
@@ -1016,7 +1017,7 @@ def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
     if missing:
         raise ValueError(
             f"X[{missing[0]}] has no heads ({len(missing)} of {len(sentences)} sentences have "
-            f"none). Take DependencyTrees that have heads, or, where there is a y, pass the heads "
+            f"none). Use DependencyTrees that have heads, or, where there is a y, pass the heads "
             f"of all sentences as y."
         )
     return [tree.heads for tree in sentences]
@@ -1032,8 +1033,8 @@ def require_tree(item, name, known):
     """Check that an item is a tree."""
     if not isinstance(item, DependencyTree):
         raise TypeError(
-            f"{name} is a {type(item).__name__}; {known} only known of a DependencyTree: read "
-            f"trees with read_conllu, or make them."
+            f"{name} is a {type(item).__name__}; {known} only known for a DependencyTree: read "
+            f"trees with read_conllu, or construct them."
         )
 
 
