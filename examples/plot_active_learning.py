@@ -1,18 +1,18 @@
 """
-Which heads to annotate first
-=============================
+Active learning
+===============
 
-An annotator has time for some hundred heads, and sentences are plenty. This example lets a parser
-choose: it asks for the heads that it is least sure of, one here and one there, and is trained on
-them alone. The curve shows how many answers that saves.
+An annotator has time for some hundred heads, and there are plenty of sentences. This example lets a
+parser choose: it asks for the heads that it is least sure of, from any sentences, and is trained
+only on these partially annotated trees. The curve shows how many annotations that saves.
 """
 
 # %%
-# An annotator who is asked for single heads
-# ------------------------------------------
-# A :class:`~sklearn_shag.CRFParser` learns from heads that are known here and there: where none is
-# known, -1 stands in ``y``. The annotator is the treebank. All begin with the same hundred heads,
-# drawn at random. Then each round doubles their number: by those that
+# Asking for single heads
+# -----------------------
+# A :class:`~sklearn_shag.CRFParser` learns from partially annotated trees: unknown heads are -1 in
+# ``y``. The treebank plays the annotator. All runs begin with the same hundred heads,
+# drawn at random. Then each round doubles their number, either with the heads that
 # :func:`~sklearn_shag.inspection.least_certain_arcs` lists, or at random as before.
 
 import matplotlib.pyplot as plt
@@ -73,14 +73,13 @@ print(f"{'difference':<20}", " ".join(f"{gain:+.3f}" for gain in gains.mean(axis
 print(f"{'its std. error':<20}", " ".join(f"{e:.3f}" for e in gains.std(0, ddof=1) / N_SEEDS**0.5))
 
 # %%
-# What it saves
-# -------------
+# Annotations saved
+# -----------------
 # Points are means over five divisions of the trees, with their standard errors. After the first
-# round each point of one curve is worth one to three in a hundred heads more than that of the
-# other. To be as good as with 200, 400 or 800 heads of its own choice, the parser needs 1.6 to 1.9
-# times as many at random. The gain is in the heads alone: this annotator never errs, and takes
-# for a head in a sentence that is new to her no longer than for one in a sentence that she has
-# just read.
+# round, each point of the parser's curve is one to three points in a hundred heads above the random
+# one. To match 200, 400 or 800 heads of its own choice, the parser needs 1.6 to 1.9
+# times as many random ones. The gain counts only heads. This annotator never errs, and takes
+# as long for a head in a new sentence as for one in a sentence that she has just read.
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 for (name, scores), style in zip(curves.items(), ["o-", "s--"], strict=True):

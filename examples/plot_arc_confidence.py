@@ -2,18 +2,18 @@
 Arc probabilities and confidence
 ================================
 
-A parser that says how sure it is can ask for help. This example draws the probabilities of all
-arcs of a sentence, checks over the treebank, for each kind of parser, whether they mean what they
-say, and how accurate the heads are of which a parser is surest.
+A parser that knows how sure it is can ask for help. This example draws the probabilities of all
+arcs of a sentence. Then it checks on the treebank, for each kind of parser, whether these
+probabilities are right, and how accurate the surest heads are.
 """
 
 # %%
 # One sentence
 # ------------
-# A row for each token, a column for each head it may have, the root first; rows sum to 1. Of the
-# test sentences of ten tokens this is the one that the model is least sure of: what do "but" and
-# "pleasant" depend on? Of the root it is sure, and wrong. A verb stands first, and that it is the
-# subject here, tags do not tell.
+# There is a row for each token and a column for each head it may have, the root first; rows sum
+# to 1. Of the test sentences with ten tokens, this is the one that the model is least sure of: what
+# do "but" and "pleasant" depend on? The model is sure of the root, but wrong. A verb comes first, and
+# tags do not show that it is the subject here.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,7 +45,7 @@ plt.show()
 
 # %%
 # The decoder looks for the tree with the largest sum of log marginals. Here it takes the darkest
-# square of every row. It need not, since the arcs must make up one projective tree.
+# square of every row. This is not always so, since the arcs must form a projective tree.
 
 print(model.parse([unsure])[0])
 
@@ -53,7 +53,7 @@ print(model.parse([unsure])[0])
 # What the probabilities mean
 # ---------------------------
 # Every tree is parsed once, by a model that was learned from the other folds. The confidence of a
-# token is the probability of its predicted head; of all heads that are predicted with the
+# token is the probability of its predicted head. Of all heads that are predicted with the
 # probability 0.8, four in five should be right.
 
 models = {
@@ -77,13 +77,13 @@ for name, model in models.items():
     predictions[name] = parsed, marginals, heads
 
 # %%
-# Each point stands for the tokens of one tenth of the interval from 0 to 1; a large one for many.
-# Below the diagonal a parser claims too much. The expected calibration error (ECE) is the mean
-# distance of a token from the diagonal; chance alone makes it about 0.01 with so few tokens. Words
-# alone are no further off. The product of both grammars is far too sure: it multiplies the evidence
-# of its factors as if they knew nothing of each other. The average is not sure enough, since where
-# its members disagree it believes neither. The CRF, with 310 trees to learn from, claims two heads
-# in a hundred too many.
+# Each point stands for the tokens of one tenth of the interval from 0 to 1; large points stand for
+# many tokens. Below the diagonal, a parser is overconfident. The expected calibration error (ECE) is
+# the mean distance of a token from the diagonal; chance alone makes it about 0.01 with so few tokens.
+# Words alone are no further off. The product of both grammars is far too sure: it multiplies the
+# evidence of its factors as if they were independent. The average is not sure enough: where
+# its members disagree, it believes neither. The CRF, with 310 trees to learn from, expects two heads
+# in a hundred too many to be right.
 
 figure, panels = plt.subplots(1, 2, figsize=(8, 4.5), layout="constrained", sharey=True)
 for number, (name, prediction) in enumerate(predictions.items()):
@@ -91,14 +91,14 @@ for number, (name, prediction) in enumerate(predictions.items()):
 plt.show()
 
 # %%
-# Whom to ask for help
-# --------------------
-# Tokens are accepted in the order of their confidence, as an annotator would who checks the others
-# by hand: of the surer half of the spectral model 97 % are right, of that of the CRF 99 %.
+# Choosing tokens to check
+# ------------------------
+# Tokens are accepted in the order of their confidence, as if an annotator checked the others
+# by hand. Of the surer half, 97 % are right with the spectral model, and 99 % with the CRF.
 #
-# The surest of all heads of the spectral model are an exception. Most errors among them are due to
-# negative estimates, which a spectral model may have: they count as 0, and that leaves a
-# probability of 1 to others that have not earned it.
+# The surest heads of the spectral model are an exception. Most errors among them are due to
+# negative estimates, which a spectral model may have. These count as 0, and leave an undeserved
+# probability of 1 to other heads.
 # :func:`~sklearn_shag.inspection.inspect_marginals` finds the sentences.
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")

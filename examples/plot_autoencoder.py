@@ -2,10 +2,10 @@
 An autoencoder of trees
 =======================
 
-A parser that is trained on its own trees learns what it thinks already. Cai, Jiang and Tu (2017)
-have the trees explain the sentences: a conditional random field, the encoder, reads a sentence and
-scores trees; a decoder draws every tag anew, given that of its head and nothing else. Both learn
-from raw text, in turns, from the trees that are best by both.
+A parser that is trained on its own trees only learns what it already believes. Cai, Jiang and Tu
+(2017) make the trees explain the sentences. A conditional random field, the encoder, reads a
+sentence and scores trees. A decoder then draws every tag anew, given only that of its head. Both
+learn from raw text, in turns, from the trees that are best according to both.
 
 You will learn how to add the scores of a :class:`~sklearn_shag.CRFParser` to others, and how to
 train it on trees that change.
@@ -14,9 +14,9 @@ train it on trees that change.
 # %%
 # Arcs
 # ----
-# We take tags of sentences of at most ten words, without punctuation. Heads are for the score
-# alone. Scores have the layout of marginals: a row for each token, a column for each head, the root
-# first.
+# We take the tags of sentences of at most ten words, without punctuation. Heads are used only for
+# the score. Scores have the layout of marginals: a row for each token and a column for each head, the
+# root first.
 
 import warnings
 
@@ -65,8 +65,8 @@ def score(scores):
 # %%
 # Rules
 # -----
-# These are rules of Naseem and others (2010) in the conventions of Universal Dependencies. While
-# the model learns, each arc that follows one is worth 2 more. Predictions do without.
+# These are the rules of Naseem and others (2010) in the conventions of Universal Dependencies. While
+# the model learns, each arc that follows a rule is worth 2 more. Predictions do not use the rules.
 
 NOUNS, OF_NOUNS = ("NOUN", "PROPN"), ("NOUN", "PROPN", "ADJ", "DET", "NUM", "ADP")
 RULES = [("<root>", "VERB"), ("ADJ", "ADV"), *((h, m) for h in NOUNS for m in OF_NOUNS)]
@@ -74,12 +74,12 @@ RULES += [("VERB", m) for m in ("VERB", "NOUN", "PROPN", "PRON", "ADV", "AUX")]
 follows = np.array([[(h, m) in RULES for m in tags] for h in tags])[head, modifier]
 
 # %%
-# In turns
-# --------
+# Training in turns
+# -----------------
 # The decoder is a table of relative frequencies. The encoder has the features of the paper, with
-# the distance and without, and averaged weights in place of an L1 penalty. ``warm_start`` lets each
-# ``fit`` continue from the weights of the last one: two passes over all sentences, whose trees stay
-# as they are meanwhile. Two steps of Viterbi EM follow.
+# and without the distance, and averaged weights in place of an L1 penalty. ``warm_start`` lets each
+# ``fit`` continue from the weights of the last one. It makes two passes over all sentences, whose
+# trees do not change meanwhile. Two steps of Viterbi EM follow.
 
 NEIGHBOURS = ["h-1.symbol", "h+1.symbol", "m-1.symbol", "m+1.symbol"]
 TEMPLATES = ["h.symbol", "m.symbol", "h.symbol m.symbol"]
@@ -137,13 +137,14 @@ plt.show()
 
 # %%
 # The authors report 71.7 per cent on short sentences of the Wall Street Journal. Here, as there,
-# rules make the difference; but they do most of it alone: "nothing learned" are the best trees by
-# rules and nearness. Without rules the model is below the chain here. The same script on training
-# sentences of at most ten words of two treebanks of Universal Dependencies gave, in per cent,
+# rules make the difference. But most of the gain comes from the rules alone: "nothing learned"
+# is the best trees by rules and nearness. Without rules, the model is below the chain here. The same
+# script gave these scores, in per cent, on training sentences of at most ten words of two treebanks
+# of Universal Dependencies:
 #
 # - English EWT: 32.7 and, with rules, 61.2. Chain 36.4, DMV 28.2 (harmonic) and 32.9 (uniform),
 #   DMV with rules 58.5, rules with nothing learned 58.1;
 # - French Sequoia: 37.5 and 74.7. Chain 31.8, DMV 13.1, 40.0 and 80.4, rules 67.8.
 #
-# So with rules it is better than the DMV on one of the three. Nothing was tuned; the paper does not
-# print its strengths of rules and penalty, nor how many turns there were.
+# So with rules, it is better than the DMV on one of the three. Nothing was tuned; the paper does not
+# give the strengths of its rules and penalty, nor the number of turns.

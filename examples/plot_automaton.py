@@ -1,19 +1,20 @@
 """
-=================================
-What the states of a noun learned
-=================================
+======================================
+Hidden states of nouns as an automaton
+======================================
 
-Hidden states have no names. To see what they stand for, Luque et al. (2012, section 5.3) make a
-deterministic automaton of those that modifier sequences pass, and draw it (their Figure 3). This
-example does so for the modifiers left of nouns, on the bundled treebank.
+Hidden states have no names. To see what they stand for, Luque et al. (2012, section 5.3) turn the
+states that modifier sequences pass into a deterministic automaton, and draw it (their Figure 3).
+This example does so for the modifiers left of nouns, on the bundled treebank.
 """
 
 # %%
 # Where hidden states help
 # ------------------------
-# Against automata that only know whether there was a modifier before, most is gained among the
-# modifiers of verbs, right ones first, and with the choice of the root. Left of nouns it is
-# 17 heads of 656. A token belongs to the automaton that generates it in the true tree.
+# The baseline automata only know whether there was a modifier before. Hidden states gain most over
+# them for the modifiers of verbs, especially right ones, and for the choice of the root. Left of
+# nouns, they gain 17 heads of 656. A token belongs to the automaton that generates it in the true
+# tree.
 
 import matplotlib.pyplot as plt
 from sklearn.model_selection import train_test_split
@@ -34,9 +35,9 @@ print(f"{gains.gains.sum()} of {gains.counts.sum()} heads gained")
 print(gains)
 
 # %%
-# What nouns take
-# ---------------
-# The learned grammar in words: how probable it is that a noun has such a modifier on that
+# Modifiers of nouns
+# ------------------
+# This is the learned grammar in words: how probable it is that a noun has such a modifier on that
 # side, and how many it has on average.
 
 print(top_modifiers(model, "NOUN"))
@@ -44,29 +45,29 @@ print(top_modifiers(model, "NOUN"))
 # %%
 # The automaton
 # -------------
-# Beginnings of at least four modifier sequences are clustered by the direction of their state
-# vectors; clusters to which the same symbol leads from the same one are merged. Modifiers are read
-# from the noun outwards, so that the first is the one closest to it.
+# Prefixes of at least four modifier sequences are clustered by the direction of their state
+# vectors. Clusters that the same symbol reaches from the same cluster are merged. Modifiers are read
+# from the noun outwards, so the first is the one closest to it.
 
 dfa = approximate_dfa(model, "NOUN", "left", development, n_clusters=6, min_count=4)
 print(dfa)
 
 # %%
-# Drawn: states are filled by their probability to stop, which stands below their number.
+# In the drawing, states are shaded by their probability of stopping, which is below their number.
 
 AutomatonDisplay(dfa).plot(min_probability=0.01)
 plt.show()
 
 # %%
-# Each state tells what may still come. After adjectives and further nouns (state 1) hardly any
-# sequence stops, since a determiner is missing. After it, or a number (state 4), two of three stop;
-# most others go on with the preposition in front, which is a modifier of its noun in Universal
-# Dependencies, and after that (state 2) nearly all stop. Coordination has a state of its own (3).
+# Each state shows what may still come. After adjectives and further nouns (state 1), hardly any
+# sequence stops, since a determiner is missing. After a determiner or a number (state 4), two of three
+# stop. Most others continue with the preposition in front, which is a modifier of its noun in
+# Universal Dependencies. After that (state 2) nearly all stop. Coordination has its own state (3).
 # The paper's figure has the same two states before and after determiners and possessive pronouns,
-# which stop with the probabilities 0.15 and 0.67, and states for coordination too. An automaton
-# that knows no more than whether there was a modifier cannot tell them apart.
+# which stop with the probabilities 0.15 and 0.67, and it also has states for coordination. An
+# automaton that only knows whether there was a modifier cannot tell them apart.
 #
-# What follows a beginning is asked of the automaton itself:
+# The automaton itself gives what follows a prefix:
 
 for prefix in (["ADJ"], ["ADJ", "DET"], ["ADJ", "DET", "ADP"]):
     state = dfa.run(prefix)

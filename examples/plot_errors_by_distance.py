@@ -1,9 +1,9 @@
 """
-Where the errors are
-====================
+Errors by arc length and part of speech
+=======================================
 
-One score says how many heads are right, but not which. Long arcs are hard for every parser; these
-figures show how much of that hidden states mend, and for which parts of speech.
+One score says how many heads are right, but not which. Long arcs are hard for every parser. These
+figures show how much hidden states help with them, and for which parts of speech.
 """
 
 # %%
@@ -27,13 +27,13 @@ for name, heads in predicted.items():
     print(f"{name:<9}{unlabeled_attachment_score(trees, heads):.3f}")
 
 # %%
-# Length of arcs, part of speech
-# ------------------------------
-# Recall is the share of the true arcs that were found, precision the share of the predicted ones
-# that are true. Numbers in brackets count true arcs. Neighbours are easy for both parsers. Most is
-# gained with punctuation, which hangs far away on its clause, with verbs, and with coordinating
-# conjunctions. Nouns are hardly any better: whether a noun with a preposition belongs to the noun
-# before it or to the verb, neither knows.
+# Accuracy by arc length and part of speech
+# -----------------------------------------
+# Recall is the share of the true arcs that were found, and precision the share of the predicted ones
+# that are true. Numbers in brackets count true arcs. Neighbours are easy for both parsers. The gain is
+# largest for punctuation, whose head is often far away, for verbs, and for coordinating
+# conjunctions. Nouns hardly improve: neither parser knows whether a noun with a preposition belongs
+# to the noun before it or to the verb.
 
 displays = {}
 figure, panels = plt.subplots(2, 2, figsize=(8, 8), layout="constrained")
@@ -43,11 +43,11 @@ for (name, heads), row in zip(predicted.items(), panels, strict=True):
 plt.show()
 
 # %%
-# What hidden states mend
-# -----------------------
-# A display keeps its counts, so that two can be compared. Up to three tokens away the baseline is
-# nearly as good. From five to 19 it finds half of the arcs or fewer, hidden states two thirds to
-# three quarters, whatever the length. (Of the nine arcs beyond, eight are those of punctuation.)
+# The gain from hidden states
+# ---------------------------
+# A display keeps its counts, so two can be compared. Up to three tokens away, the baseline is
+# nearly as good. From five to 19 it finds half of the arcs or fewer, and hidden states find two
+# thirds to three quarters, whatever the length. (Of the nine longer arcs, eight are punctuation.)
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for (name, display), style in zip(displays.items(), ["s--", "o-"], strict=True):

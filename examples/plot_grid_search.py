@@ -4,16 +4,16 @@ Grid search in a pipeline
 
 What should the grammar see of a token, and how many hidden states does that need? Both are
 parameters of one pipeline, and :class:`~sklearn.model_selection.GridSearchCV` tries their
-combinations. The first figure shows all scores, the second how the best pipeline learns from more
-and more trees.
+combinations. The first figure shows all scores, and the second the learning curve of the best
+pipeline.
 """
 
 # %%
 # The pipeline and its parameters
 # -------------------------------
-# :class:`~sklearn_shag.treebank.TokenFeature` makes symbols of columns: the universal tag alone, or
-# with a second column, such as the kind of a pronoun or the Penn tag. Joined symbols that are seen
-# less than ten times are left at the tag.
+# :class:`~sklearn_shag.treebank.TokenFeature` makes symbols from columns: the universal tag alone, or
+# with a second column, such as the kind of a pronoun or the Penn tag. Joined symbols that occur
+# less than ten times are reduced to the tag.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,9 +39,9 @@ print(f"mean of the folds {search.best_score_:.3f}")
 # All scores
 # ----------
 # Each line is one choice of columns. The tag with the case or the kind of a pronoun ("I" and "me",
-# personal and relative) is a little better than the tag alone throughout. Penn tags are best with
-# one state. From three states on they and the forms of verbs are behind: more symbols leave fewer
-# sequences of each, from which states must be learned.
+# personal and relative) is always a little better than the tag alone. Penn tags are best with
+# one state. From three states on, they and the forms of verbs fall behind: with more symbols there are
+# fewer sequences of each, from which states must be learned.
 
 results = search.cv_results_
 columns = results["param_tokenfeature__joined_with"]
@@ -59,11 +59,11 @@ axes.legend()
 plt.show()
 
 # %%
-# Are more trees worth having?
-# ----------------------------
-# scikit-learn's learning curve, for the best pipeline and for a baseline. Bands are one standard
-# deviation of ten splits to either side. Hidden states are ahead from the first fifty trees on and
-# still rise at the end. The baseline is level from 150 trees on.
+# Do more trees help?
+# -------------------
+# These are scikit-learn's learning curves for the best pipeline and for a baseline. Bands are one
+# standard deviation of ten splits to either side. Hidden states are ahead from the first fifty trees
+# on and still rise at the end. The baseline is flat from 150 trees on.
 
 figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
 contenders = {"best of the search": search.best_estimator_, "DET+F": DeterministicSHAG("first")}

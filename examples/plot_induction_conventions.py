@@ -1,18 +1,18 @@
 """
-Which end is the head?
-======================
+Conventions in grammar induction
+================================
 
-A determiner and its noun belong together: any text says so. That the noun is the head is a
-convention of the treebank, and others have had it the other way round. This example looks at which
-arcs a grammar from raw text turns round.
+A determiner and its noun belong together, and raw text shows it. But that the noun is the head is a
+convention of the treebank, and other treebanks do it the other way round. This example looks at the
+arcs that a grammar learned from raw text reverses.
 """
 
 # %%
 # Three scores
 # ------------
 # Undirected attachment accepts an arc either way. The neutral edge direction of Schwartz et al.
-# (2011) also accepts the grandparent, which is what the turned arc makes of the word below it.
-# Beside them stands the log likelihood of the sentences that were learned from, those of at most
+# (2011) also accepts the grandparent, which a reversed arc makes the head of the word below it.
+# The log likelihood is that of the training sentences, which have at most
 # ten words. The last model learned from their trees.
 
 import warnings
@@ -57,24 +57,24 @@ for name, model in models.items():
 report("chain", DummyParser("right").fit(trees).predict(trees))
 
 # %%
-# The likeliest of these grammars has the lowest directed score, and the grammar of the trees, with
-# the highest, is the least likely. So likelihood cannot choose between conventions, nor between
-# grammars.
+# The likeliest of these grammars has the lowest directed score. The grammar of the trees has the
+# highest score and is the least likely. So likelihood can choose neither between conventions nor
+# between grammars.
 
 # %%
-# Right, turned round, and elsewhere
-# ----------------------------------
-# Of the most frequent arcs of the treebank, head before modifier: how often does the grammar have
-# them, and how often the other way round?
+# Correct, reversed and other arcs
+# --------------------------------
+# For the most frequent arcs of the treebank, written head before modifier: how often does the grammar
+# have them, and how often in reverse?
 #
-# From the harmonic start nearly every determiner governs its noun, 596 of 604, and most auxiliaries
-# their verb: two thirds of the arcs that it finds, it turns round. From the uniform start nouns
-# govern, and auxiliaries do too. Rules settle it.
+# From the harmonic start, nearly every determiner governs its noun, 596 of 604, and most auxiliaries
+# govern their verb: two thirds of the arcs that it finds are reversed. From the uniform start, nouns
+# govern determiners, but auxiliaries still govern verbs. Rules settle it.
 #
-# But conventions do not explain all. What is neither right nor turned round is wrong by any
-# convention: the nouns and clauses of verbs, most of which only rules mend. With directions
-# forgiven the harmonic start is hardly above a chain, in which every word depends on the next one,
-# and the uniform start is below it. So look at both scores: one that is low in both has learned
+# However, conventions do not explain everything. Arcs that are neither correct nor reversed are wrong
+# by any convention: those of the nouns and clauses of verbs, most of which only rules correct. Even
+# undirected, the harmonic start is hardly above a chain, in which every word depends on the next one,
+# and the uniform start is below it. So look at both scores: a grammar that is low in both has learned
 # little.
 
 

@@ -1,18 +1,18 @@
 """
-Trees from more and more raw text
-=================================
+Learning curves of grammar induction
+====================================
 
-Whoever learns from trees gets better with more of them. Does a grammar that is learned from
-sentences alone? This example draws both learning curves of the same model, the dependency model
-with valence, from several starts. Where EM starts decides more than how much it reads.
+A parser that learns from trees gets better with more of them. Is this also true of a grammar that
+learns from sentences alone? This example draws both learning curves of the same model, the dependency
+model with valence, from several starts. The start of EM matters more than the amount of text.
 """
 
 # %%
 # Two ways to learn the same model
 # --------------------------------
-# The sentences of at most ten words are what :class:`~sklearn_shag.DMV` learns from; punctuation is
-# removed, as is usual. It reads 18 of these sentences, twice and four times as many, and all.
-# Without ``y`` heads are not looked at. The test trees have all lengths, and are not read.
+# :class:`~sklearn_shag.DMV` learns from the sentences of at most ten words; punctuation is
+# removed, as is usual. It reads 18 of these sentences, then twice and four times as many, and then all.
+# Without ``y``, heads are ignored. The test trees have all lengths, and are not read in training.
 
 import warnings
 
@@ -36,8 +36,8 @@ print(f"{len(short)} short sentences, {len(test)} test trees")
 # %%
 # Four starts, three orders
 # -------------------------
-# Each curve is the mean over three random orders of the sentences, and a band goes from the lowest
-# to the highest of them. Random starts differ in each.
+# Each curve is the mean over three random orders of the sentences, and each band goes from the lowest
+# to the highest of them. Random starts differ in each order.
 
 starts = {
     "from trees": {},
@@ -75,17 +75,17 @@ for name, curves in scores.items():
 print(f"{'chain':<31}directed {chain[0]:.1f}, undirected {chain[1]:.1f}")
 
 # %%
-# What more text adds
+# Effect of more text
 # -------------------
-# To trees, three points. To raw text it depends on the start: eight from the concave one, which is
-# told that roots are verbs and ends above the chain, in which every word depends on the next one.
-# The uniform start stays below it, whatever is read. Random starts gain five on the average, and
-# with all sentences end anywhere between 10 and 39; :ref:`induction` shows that likelihood does not
-# tell which are the good ones.
+# With trees, more data adds three points. With raw text, it depends on the start. The concave start
+# gains eight; it is told that roots are verbs, and ends above the chain, in which every word depends
+# on the next one. The uniform start stays below the chain, however much it reads. Random starts gain
+# five on average, and with all sentences they end anywhere between 10 and 39; :ref:`induction` shows
+# that likelihood does not identify the good ones.
 #
-# The harmonic start scores less when it reads more: 36 sentences halve the directed score, while
-# the undirected one, for which an arc may be the other way round, stays and in the end is higher.
-# EM settles on arcs whose other end is the head in the treebank:
+# The harmonic start scores less when it reads more: 36 sentences halve the directed score. The
+# undirected score, for which an arc may be reversed, stays and is higher in the end.
+# EM settles on arcs whose other end is the head in the treebank; see
 # :ref:`sphx_glr_auto_examples_plot_induction_conventions.py`.
 
 figure, panels = plt.subplots(1, 2, figsize=(8.5, 4.8), sharey=True, layout="constrained")

@@ -1,19 +1,19 @@
 """
-What a dozen rules do
-=====================
+Rules for grammar induction
+===========================
 
-That nouns have determiners, and verbs nouns, every grammar book says. Such rules, a dozen of them,
+Every grammar book says that nouns have determiners, and that verbs have nouns. A dozen such rules
 help a grammar that is learned from raw text more than any start or prior. This example asks how
-much of that is the rules alone, how strong they should be, and which of them matter.
+much the rules do alone, how strong they should be, and which of them matter.
 """
 
 # %%
 # With and without
 # ----------------
-# A tree counts :math:`e^2` times as much in training for each of its arcs that follows a rule, so
+# In training, each arc of a tree that follows a rule makes the tree count :math:`e^2` times as much. So
 # EM prefers trees with such arcs and learns the rest from them. The third model did not learn at
-# all: in its trees each arc counts by the rules and nothing else. A chain, in which each word
-# depends on the next one, is what to compare with.
+# all: in its trees, each arc counts only by the rules. A chain, in which each word
+# depends on the next one, is the baseline.
 
 import warnings
 
@@ -47,12 +47,12 @@ print(
 print(f"raw text with rules {score('ud'):.1f}, trees {from_trees:.1f}")
 
 # %%
-# Most of it is in the rules: without any training they are 24 points above the chain. Training adds
-# six more. Without rules it ends below the chain.
+# The rules do most of the work: without any training, they are 24 points above the chain. Training
+# adds six more. Without rules, the trained model ends below the chain.
 #
-# Which of them
-# -------------
-# The rules by head, those of ``rules="ud"``: each group alone, and all but this group.
+# Which rules matter
+# ------------------
+# These are the rules of ``rules="ud"`` by head: each group alone, and all except this group.
 
 groups = {
     "<root>": ["VERB"],
@@ -66,11 +66,12 @@ alone = [score([rule for rule in rules if rule[0] == head]) for head in groups]
 others = [score([rule for rule in rules if rule[0] != head]) for head in groups]
 
 # %%
-# How strong
-# ----------
-# Half a nat is little: two trees that differ by one arc of the rules are then as 1 to 1.6. That is
-# more than half of the gain, and above two nats nothing is added. The model has learned to do
-# without the rules: they are no help in predictions. Those of verbs are worth more than all others.
+# Strength of the rules
+# ---------------------
+# Half a nat is little: of two trees that differ by one arc of the rules, one is then 1.6 times as
+# probable. That already gives more than half of the gain, and above two nats nothing is added. The
+# model has learned to do without the rules: they do not help in predictions. The rules of verbs are
+# worth more than all others.
 
 strengths = [0, 0.25, 0.5, 1, 2, 4, 8]
 learned = [score("ud", rule_strength=strength) for strength in strengths]

@@ -3,18 +3,19 @@ A logistic normal prior
 =======================
 
 :class:`~sklearn_shag.DMV` has one distribution of modifiers for each head and side. Cohen, Gimpel
-and Smith (2008) let each sentence have its own: its logarithms, up to a constant, are drawn from a
-normal distribution, whose covariance says what becomes likely together, and which is learned.
+and Smith (2008) give each sentence its own. The logarithms of its probabilities are drawn, up to a
+constant, from a normal distribution. The covariance is learned and says what becomes likely together.
 
-You will learn how to run a model of your own on the chart, with a grammar for each sentence.
+You will learn how to run your own model on the chart, with a grammar for each sentence.
 """
 
 # %%
 # Distributions of each sentence
 # ------------------------------
-# We take tags of sentences of at most ten words, without punctuation. Heads are for the score
-# alone. Each tag of a sentence has distributions there: of modifiers by side, and of stopping also
-# by whether it has a modifier yet. Each is a *row*; rows with the same prior are a *group*.
+# We take the tags of sentences of at most ten words, without punctuation. Heads are used only for
+# the score. In each sentence, each tag has its own distributions: of modifiers by side, and of
+# stopping by side and by whether it already has a modifier. Each distribution is a *row*; rows with
+# the same prior are a *group*.
 
 import warnings
 
@@ -39,8 +40,8 @@ by_side = (present % V)[:, None] * 2 + [0, 1]
 by_state = by_side[..., None] * 2 + [0, 1]
 GROUPS = {"root": 0 * lengths, "stop": by_state.ravel(), "modifier": by_side.ravel()}
 
-# The chart takes one grammar for all. What belongs to a sentence goes into factors: of arcs, and of
-# the memory of automata, which tells here whether there was a modifier before.
+# The chart takes one grammar for all sentences. What differs between sentences goes into factors: of
+# arcs, and of the memory of automata, which tells here whether there was a modifier before.
 m = np.repeat(np.arange(indptr[-1]), lengths[sentence] + 1)  # of all arcs
 h = np.concatenate([np.arange(n + 1) for n in lengths for _ in range(n)]) + indptr[sentence[m]] - 1
 top, real = h < indptr[sentence[m]], (h >= indptr[sentence[m]]) & (h != m)
@@ -71,9 +72,9 @@ def count(used):
 # %%
 # The E step of a sentence, and the M step
 # ----------------------------------------
-# The posterior of a row is normal, with a diagonal covariance. Its mean takes a step of Newton up
-# the bound of Cohen and Smith (2009, fig. 3), where the normaliser has its best value. The weights
-# of the chart, their eq. 5, are then the mean less one number.
+# The posterior of a row is normal, with a diagonal covariance. Its mean takes a Newton step up
+# the bound of Cohen and Smith (2009, fig. 3), with the normaliser at its best value. The weights
+# of the chart, their eq. 5, are then the mean minus one number.
 
 
 def climb(counts, mu, sigma, precision, mean, variance):
@@ -113,8 +114,9 @@ def learn(priors, n_iter=16):
 
 
 # %%
-# Means are what a :class:`~sklearn_shag.DMV` begins with, variances 1. The authors have covariances
-# of 0.5 within twelve families of tags; these are about the universal tags, so there are none here.
+# Means start from those of a :class:`~sklearn_shag.DMV`, and variances from 1. The authors use
+# covariances of 0.5 within twelve families of tags. These correspond roughly to the universal tags,
+# so there are no covariances here.
 
 
 def start(init):
@@ -144,7 +146,8 @@ axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %%
-# The authors report 59.4 per cent, from Klein and Manning's start on the Wall Street Journal, and
-# 46.1 for EM. From there it beats EM here too, from a uniform start it does not, and it is below
-# the chain. The script gave, on training sentences of English EWT, 33.2 (harmonic) and 28.5; DMV
-# 28.2, 32.9 and 58.5 (rules), chain 36.4; French Sequoia, 17.5, 24.0; 13.1, 40.0, 80.4; 31.8.
+# The authors report 59.4 per cent from Klein and Manning's start on the Wall Street Journal, and
+# 46.1 for EM. From that start, the model beats EM here too; from a uniform start it does not, and it
+# is below the chain. On training sentences of English EWT, the script gave 33.2 (harmonic) and 28.5
+# (uniform), against 28.2, 32.9 and 58.5 (rules) for DMV, and 36.4 for the chain. On French Sequoia,
+# these were 17.5 and 24.0, against 13.1, 40.0 and 80.4, and 31.8.

@@ -1,18 +1,18 @@
 """
-Own symbols and features
-========================
+Your own symbols and features
+=============================
 
-A grammar sees one symbol for each token, and what the symbols are is up to you. The first figure
-shows what it costs or gains to merge or split part-of-speech tags with transformers of one's own.
-The second has no language in it: symbols are those of arithmetic, trees say what is computed
+A grammar sees one symbol for each token, and you decide what the symbols are. The first figure
+shows the gain or loss from merging or splitting part-of-speech tags with your own transformers.
+The second does without language: the symbols are those of arithmetic, trees say what is computed
 first, and the grammar learns the precedence of operators.
 """
 
 # %%
 # Transformers
 # ------------
-# A transformer takes trees and returns trees with other symbols. One without parameters is a
-# function. One that has some is a class, whose parameters a search can then set.
+# A transformer takes trees and returns trees with other symbols. Without parameters, it is a
+# function. With parameters, it is a class, so that a search can set them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,13 +53,13 @@ class SplitTag(TransformerMixin, BaseEstimator):
 
 
 # %%
-# Is it worth it?
-# ---------------
-# The folds are the same for all, so differences are known better than scores: bars are their means,
-# lines one standard error. To set apart relative and interrogative pronouns helps a little.
-# Singular and plural make no difference that could be told from chance. Commas are a split that
-# harms: other punctuation then has less to learn from, and so have they. To call pronouns and names
-# nouns harms most, since the three take different modifiers.
+# Gains and losses
+# ----------------
+# The folds are the same for all, so differences are known better than scores. Bars are mean
+# differences, and lines are one standard error. Separating relative and interrogative pronouns helps a
+# little. Separating singular and plural makes no difference beyond chance. Splitting off commas
+# harms: both commas and other punctuation then have less to learn from. Treating pronouns and names
+# as nouns harms most, since the three take different modifiers.
 
 trees = load_english().data
 steps = {
@@ -88,11 +88,11 @@ axes.set(xlabel="difference to tags alone, points of UAS")
 plt.show()
 
 # %%
-# No language at all
-# ------------------
-# Symbols may be anything. Here are random terms: an operator is the head of its operands, an
-# opening bracket that of the term inside and of the closing one. Brackets stand only where they are
-# needed, so a tree can be told from its symbols.
+# Trees of arithmetic terms
+# -------------------------
+# Symbols may be anything. Here they form random terms. An operator is the head of its operands, and an
+# opening bracket is the head of the term inside and of the closing bracket. There are only as many
+# brackets as needed, so the symbols determine the tree.
 
 BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "n": 3}
 
@@ -122,9 +122,9 @@ X, y, _ = zip(*(draw_term(rng) for _ in range(400)), strict=True)
 print("".join(X[4]))
 
 # %%
-# A hundred terms to learn from, three hundred to parse. Automata with one state do not know that
-# an operator takes one operand on either side. Those of DET+F do, but not that a closing bracket is
-# the last thing after an opening one. Four hidden states make no error.
+# The models learn from a hundred terms and parse three hundred. Automata with one state do not know
+# that an operator takes one operand on either side. Those of DET+F do, but do not know that a closing
+# bracket is the last modifier of an opening one. Four hidden states make no errors.
 
 models = {
     "DET": DeterministicSHAG("single"),
@@ -135,7 +135,7 @@ for name, model in models.items():
     print(f"{name:<9}{model.fit(X[:100], y[:100]).score(X[100:], y[100:]):.3f}")
 
 # %%
-# A term of one's own, parsed:
+# The parse of another term:
 
 term = DependencyTree(list("n-n*(n+n/n-n)"))
 DependencyTreeDisplay.from_estimator(models["SPECTRAL"], term)

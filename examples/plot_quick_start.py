@@ -2,15 +2,15 @@
 Quick start
 ===========
 
-From a treebank to a parser, a score and the picture of a tree. The picture shows what a parser that
-sees nothing but part-of-speech tags gets right, and what it cannot know.
+This example goes from a treebank to a parser, a score and the picture of a tree. The picture shows what
+a parser that only sees part-of-speech tags gets right, and what it cannot know.
 """
 
 # %%
 # Trees
 # -----
-# A treebank is a list of trees. This one comes with the package; yours is what
-# :func:`~sklearn_shag.treebank.read_conllu` makes of your files. All else stays as it is here.
+# A treebank is a list of trees. This one comes with the package; for your own files, use
+# :func:`~sklearn_shag.treebank.read_conllu`. Everything else stays the same.
 
 import matplotlib.pyplot as plt
 from sklearn.model_selection import train_test_split
@@ -26,8 +26,8 @@ print(trees[5])
 # %%
 # Learn and score
 # ---------------
-# The score is the unlabelled attachment score: the share of tokens with the right head. The
-# baseline's automata tell the first modifier from the rest, those of
+# The score is the unlabelled attachment score: the share of tokens with the correct head. The
+# baseline's automata tell the first modifier from the rest, and those of
 # :class:`~sklearn_shag.SpectralSHAG` have hidden states.
 
 train, test = train_test_split(trees, test_size=0.25, random_state=0)
@@ -46,9 +46,9 @@ model.predict([["DET", "ADJ", "NOUN", "VERB", "ADP", "DET", "NOUN"]])[0]
 # %%
 # A tree
 # ------
-# Words stand over their tags and the relations of the true tree. The parser found eight of nine
-# arcs. It takes "seals" for the subject of "sliding", where the true tree has the object of
-# "watched". They are both, and the rule that decides goes by the verb: tags do not tell.
+# Words are shown above their tags and the relations of the true tree. The parser found eight of nine
+# arcs. It takes "seals" for the subject of "sliding", but in the true tree it is the object of
+# "watched". It is both. The annotation rule depends on the verb, which tags do not show.
 
 DependencyTreeDisplay.from_estimator(model, test[46])
 plt.show()

@@ -7,15 +7,15 @@ were drawn from. This example draws trees from a random grammar with hidden stat
 from ever larger samples, and compares the learned probabilities of modifier sequences with the true
 ones.
 
-You will learn how to generate treebanks, how to evaluate sequences under a grammar, and what to
-expect of the error: it falls roughly like one over the square root of the number of trees.
+You will learn how to generate treebanks, how to evaluate sequences under a grammar, and what error
+to expect: it falls roughly like one over the square root of the number of trees.
 """
 
 # %%
 # Grammar and trees
 # -----------------
-# Four symbols, and two hidden states for each head and direction. `max_length` is so large that no
-# sentence is drawn anew: leaving out the long ones would bias what is learned.
+# There are four symbols, and two hidden states for each head and direction. `max_length` is so large
+# that no sentence is drawn anew: leaving out the long ones would bias what is learned.
 
 import itertools
 
@@ -47,8 +47,8 @@ def draw(seed):
 # %%
 # The error
 # ---------
-# All sequences of at most three modifiers, of every head in both directions. The error is the sum
-# of absolute differences of their probabilities, averaged over heads and directions.
+# These are all sequences of at most three modifiers, of every head in both directions. The error is
+# the sum of absolute differences of their probabilities, averaged over heads and directions.
 
 pairs = list(itertools.product(range(N_SYMBOLS), range(2)))
 short = [modifiers for n in range(4) for modifiers in itertools.product(range(N_SYMBOLS), repeat=n)]
@@ -72,10 +72,10 @@ def error(learned, true):
 # %%
 # Learning from growing samples
 # -----------------------------
-# The learned states are others than the true ones, in another basis, but the values of sequences do
-# not depend on the basis. The defaults of :class:`~sklearn_shag.SpectralSHAG` help where data are
-# few, but some of them, such as `mixing`, bias the values however many trees there are. So this is
-# the published algorithm, without them. Four grammars show how much luck there is in it.
+# The learned states differ from the true ones, because they are in another basis. The values of
+# sequences do not depend on the basis. The defaults of :class:`~sklearn_shag.SpectralSHAG` help with
+# little data, but some of them, such as `mixing`, bias the values however many trees there are. So this
+# is the published algorithm, without them. Four grammars show how much the error varies.
 
 errors = []
 for seed in range(4):
@@ -91,7 +91,7 @@ slope = np.polyfit(np.log(sizes), np.log(errors.mean(axis=0)), 1)[0]
 print(f"The mean error falls like the number of trees to the power {slope:.2f}")
 
 # %%
-# On logarithmic axes the theory's rate is a straight line of slope -1/2. Single grammars (pale)
+# On logarithmic axes, the theoretical rate is a straight line of slope -1/2. Single grammars (pale)
 # stay close to it.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")

@@ -1,17 +1,17 @@
 """
-=============================
-What kinds of verbs there are
-=============================
+====================
+Refinements of verbs
+====================
 
-A tag says little of what stands above and below a word. :class:`~sklearn_shag.RefinedSHAG` splits
-every tag into hidden refinements, which heads see of their modifiers. This example asks how many
-are worth having on the bundled treebank, and what those of verbs stand for.
+A tag says little about what is above and below a word. :class:`~sklearn_shag.RefinedSHAG` splits
+every tag into hidden refinements, which the head of a word sees. This example asks how many
+are useful on the bundled treebank, and what those of verbs stand for.
 """
 
 # %%
 # How many refinements
 # --------------------
-# EM splits refinements again and again, and one fit keeps all the grammars on the way. So states
+# EM splits refinements again and again, and one fit keeps all the intermediate grammars. So states
 # and refinements are two axes of one figure, drawn from one fit for each number of states.
 
 import matplotlib.pyplot as plt
@@ -39,15 +39,15 @@ axes.legend()
 plt.show()
 
 # %%
-# Neither is enough alone: states carry what a head has taken already, and refinements what its own
-# head is to know of it. With more trees the difference is larger.
+# Neither is enough alone. States carry what a head has already taken, and refinements carry what its
+# own head needs to know about it. With more trees, the difference is larger.
 
 # %%
 # What they stand for
 # -------------------
-# Given their trees, verbs have refinements with some probability. Of each, here is what it has more
-# of than verbs have in general. One kind is the root of its sentence, one precedes its head, one is
-# below nouns or coordinated, and one has a conjunction or particle on its left.
+# Given their trees, verbs have refinements with some probability. For each refinement, the table shows
+# what it has more of than verbs in general. One kind is the root of its sentence, one precedes its
+# head, one is below nouns or coordinated, and one has a conjunction or particle on its left.
 
 model = RefinedSHAG(n_refinements=4, random_state=0).fit(train)
 print(top_refinements(model, "VERB", train, n=3, n_words=1))
@@ -55,8 +55,8 @@ print(top_refinements(model, "VERB", train, n=3, n_words=1))
 # %%
 # The automaton of a refinement
 # -----------------------------
-# Each refinement has automata of its own on both sides. That of the most frequent one, on the left,
-# made deterministic, and drawn: states are filled by their probability to stop.
+# Each refinement has its own automata on both sides. This is the left automaton of the most frequent
+# one, made deterministic and drawn. States are shaded by their probability of stopping.
 
 table = top_refinements(model, "VERB", train, n=1, n_words=0, n_examples=0)
 most_frequent = int(table.refinements[0].split(".")[-1])

@@ -2,18 +2,17 @@
 Sampling sentences
 ==================
 
-A grammar is a distribution over trees, and trees can be drawn from it. What they look like tells
-what the grammar has learned, and what it has not. The figures compare the lengths of sampled
-sentences and the number of modifiers with those of the treebank, and show a tree that no one has
-written.
+A grammar is a distribution over trees, and trees can be drawn from it. They show
+what the grammar has learned and what it has not. The figures compare the lengths of sampled
+sentences and the number of modifiers with those of the treebank, and show a sampled tree.
 """
 
 # %%
 # Grammars and samples
 # --------------------
-# All learn from the same trees. DET remembers nothing of the modifiers before, SPECTRAL has hidden
-# states, and the last one knows words. Most of what is sampled is ungrammatical, as it must be: of
-# a sentence a grammar of this kind knows who modifies whom, and in which order.
+# All grammars learn from the same trees. DET remembers nothing of the previous modifiers, SPECTRAL has
+# hidden states, and the last one knows words. Most samples are ungrammatical, and must be: a grammar of
+# this kind only knows who modifies whom in a sentence, and in which order.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,12 +35,12 @@ for tree in short[:5]:
 # %%
 # What they learned
 # -----------------
-# On the left: how many modifiers verbs have. DET goes on with the same probability however many
-# there have been: one verb in eight has none, one in six has seven or more. In the treebank one or
-# two in a hundred do either, and hidden states come close to that. On the right: how long sentences
-# are. There both are wrong: half of the sentences have no more than five or seven tokens, where the
-# treebank has twelve, and too many are long. Each automaton knows its own modifiers and nothing of
-# the rest of the tree.
+# The left panel shows how many modifiers verbs have. DET continues with the same probability however
+# many there have been: one verb in eight has none, and one in six has seven or more. In the treebank,
+# each happens with one or two verbs in a hundred, and hidden states come close to that. The right
+# panel shows how long sentences are. Here both are wrong: half of the sentences have no more than five
+# or seven tokens, against twelve in the treebank, and too many are long. Each automaton knows its own
+# modifiers and nothing of the rest of the tree.
 
 
 def count_modifiers(trees, symbol="VERB", most=10):
@@ -66,7 +65,7 @@ right.legend()
 plt.show()
 
 # %%
-# The share of nouns with two determiners or more, of which the treebank has hardly any:
+# This is the share of nouns with two determiners or more, which are very rare in the treebank:
 
 for name, drawn in samples.items():
     nouns = [
@@ -78,9 +77,9 @@ for name, drawn in samples.items():
     print(f"{name:<9}{np.mean(np.array(nouns) > 1):.3f}")
 
 # %%
-# A tree that no one has written
-# ------------------------------
-# Words are drawn with the tags, each by what it modifies.
+# A sampled tree
+# --------------
+# Words are drawn with the tags, each given the word that it modifies.
 
 DependencyTreeDisplay(short[4]).plot()
 plt.show()

@@ -3,15 +3,15 @@ Saving and serving a model
 ==========================
 
 A model is learned once and used elsewhere: it is written to a file, loaded by another process, and
-asked for one text at a time. The figure shows how long an answer takes, by the length of the
-sentence, and what is gained by asking for many at once.
+asked to parse one text at a time. The figure shows the response time by the length of the
+sentence, and the gain from parsing many sentences at once.
 """
 
 # %%
 # A file
 # ------
-# :func:`~sklearn_shag.save_model` writes arrays and text, no pickle: opening a file of unknown
-# origin runs no code from it.
+# :func:`~sklearn_shag.save_model` writes arrays and text, but no pickle, so opening an untrusted file
+# runs no code from it.
 
 import http.client
 import json
@@ -41,9 +41,9 @@ print(f"UAS {model.score(test):.3f}")
 # A server
 # --------
 # Python's own HTTP server is enough to show the pattern: load first, parse in the handler, and
-# answer what is no text with the message of the error. The parser is the English one that comes
-# with the package; it takes text as it is. Each request has a thread, and all share one model,
-# which does not change when it parses. A server should parse something before requests come, since
+# answer invalid requests with the error message. The parser is the English one that comes
+# with the package; it takes plain text. Each request has a thread, and all threads share one model,
+# which does not change when it parses. A server should parse something before requests arrive, since
 # the first call of a process loads compiled code. :ref:`service` has more on memory, limits and
 # several processes.
 
@@ -89,12 +89,12 @@ with ThreadingHTTPServer(("127.0.0.1", 0), ParserHandler) as server:
     server.shutdown()
 
 # %%
-# How long it takes
-# -----------------
-# The tags of the treebank, cut into forty sentences of equal length, which are asked for one by one
-# and all at once. A time is the best of five, of the processor alone: it does not count what else
-# the computer does. Short sentences are several times faster together, since a call has a cost of
-# its own; from some twenty tokens on the sums over trees cost more than the call.
+# Response time
+# -------------
+# The tags of the treebank are cut into forty sentences of equal length, which are parsed one by one
+# and all at once. Each time is the best of five, in CPU time, so other processes do
+# not count. Short sentences are several times faster together, since each call has a fixed
+# cost; from some twenty tokens on, the sums over trees cost more than the call.
 
 
 def best_time(call, *args):

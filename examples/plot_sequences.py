@@ -1,19 +1,18 @@
 """
 ===============================
-Letters of words, without trees
+Automata of letters and of tags
 ===============================
 
 The automata of this package learn from any sequences of symbols. Here the sequences are words of
 the bundled treebank, and the symbols are their letters. We ask which letters are alike, how well
-the next one is predicted, and what words an automaton makes up.
-"""
+the next letter is predicted, and which new words an automaton generates.
 
 # %%
 # Vowels and consonants
 # ---------------------
 # An automaton with two hidden states has to sort letters into two kinds. Cave and Neuwirth (1980)
-# found in this way that a hidden Markov model of English text discovers vowels. For each letter we
-# take the state that it is written in, given the whole word.
+# found that, in this way, a hidden Markov model of English text discovers vowels. For each letter, we
+# take the state in which it is emitted, given the whole word.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,11 +36,12 @@ for state in range(2):
     print(f"state {state}:", " ".join(letter for letter in shares if shares[letter] > 0.5))
 
 # %%
-# What comes next
-# ---------------
-# The perplexity of unseen words is the number of letters that would be as hard to guess if all were
-# equally probable; the end of a word counts as a letter. With so few words, trigrams are hard to
-# beat. Both estimators mix n-grams in, with the share that is best on held-out words: that is
+# Predicting the next letter
+# --------------------------
+# The perplexity of unseen words is the number of equally probable letters that would be as hard to
+# guess. The end of a word counts as a letter. With so few words, trigrams are hard to
+# beat. Both estimators mix in n-grams, with the share that is best on held-out words, and that is
+# better still.
 # better still.
 
 n_states = [1, 2, 4, 8, 12, 16, 24]
@@ -65,8 +65,8 @@ plt.show()
 # %%
 # New words
 # ---------
-# Samples look like English. The model knows that a transposition makes a word improbable, and what
-# may follow its beginning.
+# Samples look like English. The model also knows that swapped letters make a word improbable, and what
+# may follow the beginning of a word.
 
 model = EMAutomaton(12, tol=1e-3, mixing=None, random_state=0).fit(words)
 print(" ".join("".join(word) for word in model.sample(12, random_state=1)))
@@ -79,9 +79,9 @@ print("after th:", ", ".join(f"{[*model.symbols_, 'the end'][k]} {following[k]:.
 # %%
 # An automaton of tags
 # --------------------
-# The tags of a sentence are a sequence, too. The picture shows a deterministic automaton near a
-# spectral one: beginnings of sentences that lead to similar states share a circle. Within a noun
-# phrase (state 2) an adjective changes nothing, and a noun leads out of it.
+# The tags of a sentence are a sequence, too. The picture shows a deterministic automaton close to a
+# spectral one. Beginnings of sentences that lead to similar states share a circle. Within a noun
+# phrase (state 2), an adjective changes nothing, and a noun leads out of it.
 
 tags = [tree.symbols for tree in trees]
 model = SpectralAutomaton(8).fit(tags)

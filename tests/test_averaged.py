@@ -646,7 +646,7 @@ BAD_MEMBERS = {
     "search": (
         [("a", GridSearchCV(SpectralSHAG(), {}))],
         TypeError,
-        "got GridSearchCV.*of a search give its best_estimator_, or search .* a__decoder",
+        "got GridSearchCV.*For a search, give its best_estimator_, or search .* a__decoder",
     ),
     "transformer": ([("a", make_pipeline(TokenFeature()))], TypeError, "got TokenFeature"),
     "drop": (

@@ -235,8 +235,8 @@ def _add_parse(commands):
     (default: standard output)"""
     parser.add_argument("-o", "--output", metavar="OUT", default=STANDARD, help=help)
     help = """tree with the largest sum of log marginals (mbr) or of marginals (max_marginal); the
-    most probable tree (viterbi), for deterministic automata only; or as mbr, with arcs that may
-    cross (mst) (default: that of the model)"""
+    most probable tree (viterbi, of deterministic automata only); or as mbr, allowing crossing
+    arcs (mst) (default: that of the model)"""
     parser.add_argument("--decoder", choices=["mbr", "max_marginal", "viterbi", "mst"], help=help)
     help = """keep the heads in the input, with their relations, and complete the rest
     (default: heads are ignored)"""

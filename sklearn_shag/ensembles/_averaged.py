@@ -39,35 +39,36 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     r"""Average of parsers: soft voting for trees.
 
     The arc marginals of several parsers of any kind are averaged, and the best tree is found from
-    the averages. So are the logarithms of the probabilities of labels, and of learned tags. Members
-    learn and parse each for itself: their symbols and labels may differ, one may be a pipeline that
+    the averages. The log probabilities of labels and of learned tags are averaged too. Members
+    learn and parse independently: their symbols and labels may differ, one may be a pipeline that
     reads other columns, and one may have learned from other trees.
 
     Parameters
     ----------
     estimators : list of (str, estimator) pairs
         The members, by name. Each is a parser of this package, or a
-        :class:`~sklearn.pipeline.Pipeline` with one at its end. `fit` fits copies of them; one in
+        :class:`~sklearn.pipeline.Pipeline` that ends in one. `fit` fits copies of them; a member in
         a :class:`~sklearn.frozen.FrozenEstimator` stays as it is.
     weights : None or array-like of shape (n_estimators,), default=None
-        How much each member counts; they are divided by their sum. None counts all alike, a member
-        of weight 0 is not asked.
+        Weights of the members; they are divided by their sum. None weights all members equally. A
+        member with weight 0 is not used.
     calibrate : bool, default=True
-        Whether to learn a correction under which probabilities mean what they say: of the heads
-        with the probability 0.8 four in five are right. Copies of the members are fitted to each
-        half of the trees, and parse the other half, which doubles the time of `fit`. What members
-        have for this parameter is not looked at, since an average of corrected probabilities is
-        too modest. Nothing is learned of members that are frozen, or learn without heads, nor
-        from less than 20 sentences. Trees are the same.
+        Whether to learn a correction that makes probabilities match frequencies: of the heads with
+        probability 0.8, four in five are right. Copies of the members are fitted to each half of
+        the trees and parse the other half, which doubles the time of `fit`. The members' own values
+        of this parameter are ignored, because an average of corrected probabilities is
+        underconfident. Nothing is learned if members are frozen or learn without heads, or from
+        fewer than 20 sentences. Predicted trees do not change.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
-        How trees are chosen from the averages: by the largest sum of their logarithms, or their
-        largest sum, or as by "mbr" of all trees, with arcs that may cross. What members have for
-        this parameter is not looked at.
+        How trees are chosen. "mbr" maximises the sum of the logarithms of the averages, and
+        "max_marginal" the sum of the averages. "mst" is like "mbr", but its trees may have crossing
+        arcs. The members' own values of this parameter are ignored.
     max_tokens : None or int, default=None
         Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
         the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, over members. With None or 1 the `n_jobs` of members count.
+        Number of joblib workers. Work is split over members. With None or 1, each member uses its
+        own `n_jobs`.
     verbose : int, default=0
         1 shows progress bars on standard error for work that takes more than two seconds; 2 always
         shows them.
@@ -77,36 +78,37 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     named_estimators_ : Bunch
         The fitted members by name.
     estimators_ : list of estimators
-        The same in their order.
+        The fitted members in order.
     temperatures_, uniform_shares_ : ndarrays of shape (2,)
-        How probabilities of heads and of their labels are corrected: 1 and 0 is not at all.
+        How the probabilities of heads and of their labels are corrected; 1 and 0 mean no
+        correction.
     labels_ : ndarray of shape (n_labels,), dtype object
-        The relations of arcs (str) that members with a weight know, sorted.
+        The relations of arcs (str) known to members with positive weight, sorted.
     tag_column_ : None or str
-        The column of tags that the first member has learned that has a weight and learned any. It
-        is tagged by the average of all members that have learned the same.
+        The column of tags learned by the first member that has positive weight and has learned any.
+        All members that have learned this column are averaged to predict it.
     tags_ : ndarray of shape (n_tags,), dtype object
         The tags that these members know, sorted.
 
     See Also
     --------
-    ProductSHAG : Multiplies grammars, of which one may have hidden states.
-    sklearn.ensemble.VotingClassifier : The same for classes.
+    ProductSHAG : Multiplies grammars, one of which may have hidden states.
+    sklearn.ensemble.VotingClassifier : Does the same for classes.
 
     Notes
     -----
-    With weights :math:`w_k`, whose sum is 1, and marginals :math:`\mu_k(h, m)` of the members, each
-    repaired as the member alone repairs them, "mbr" finds exactly the tree with the largest
+    Let the weights :math:`w_k` sum to 1, and let :math:`\mu_k(h, m)` be the marginals of the
+    members, each repaired as in the member itself. "mbr" finds exactly the tree with the largest
     :math:`\sum_{(h, m)} \log \sum_k w_k \mu_k(h, m)`. These averages are the marginals of the
     mixture :math:`\sum_k w_k P_k(y \mid x)` of the members' distributions over the trees of a
-    sentence, and that is what `conditional_log_likelihood` and `sample_trees` speak of. It is no
-    grammar: no sentences can be drawn from it, and they have no probability.
+    sentence. `conditional_log_likelihood` and `sample_trees` use this mixture. It is not a grammar:
+    sentences cannot be drawn from it and have no probability.
 
-    Labels of arcs are those with the largest :math:`\sum_k w_k \log p_k(l \mid h, m)`, over the
-    members that know any, and tags likewise. A probability below 1e-6 counts as 1e-6, so that what
-    a member does not know can be chosen if others are sure of it.
+    The label of an arc is the one with the largest :math:`\sum_k w_k \log p_k(l \mid h, m)`, over
+    the members that know any labels; tags are chosen in the same way. A probability below 1e-6
+    counts as 1e-6, so a label that one member does not know can be chosen if others are sure of it.
 
-    It takes the time of its members, and little more than that.
+    It takes little more time than its members together.
 
     References
     ----------
@@ -168,27 +170,27 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         Parameters
         ----------
         estimator : estimator
-            A parser, or a pipeline that ends in one. It stays as it is.
+            A parser, or a pipeline that ends in one. It is not modified.
         n_estimators : int, default=3
-            How many copies; the first is "seed0".
+            Number of copies; the first is "seed0".
         random_state : int, default=0
-            The seed of the first, whatever the estimator has; that of each further one is larger
-            by 1. All parts of an estimator that have the parameter get the same.
+            Seed of the first copy, replacing the estimator's own; each further seed is larger by 1.
+            All parts of an estimator that have this parameter get the same seed.
         **params
             Further parameters of the average.
 
         Returns
         -------
         estimator : AveragedSHAG
-            Not fitted.
+            The average, not fitted.
 
         Raises
         ------
         ValueError
-            If nothing in the estimator has the parameter `random_state`, `n_estimators` is below 1
-            or `random_state` below 0.
+            If no part of the estimator has the parameter `random_state`, `n_estimators` is below 1,
+            or `random_state` is below 0.
         TypeError
-            If one of these two is no whole number.
+            If `n_estimators` or `random_state` is not a whole number.
 
         Examples
         --------
@@ -242,17 +244,17 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
     @property
     def labels_(self) -> ObjectArray:
-        """The relations that members with a weight know, sorted."""
+        """The relations known to members with positive weight, sorted."""
         return join_names(self._parser_at(k).labels_ for k in self._labelling())
 
     @property
     def tag_column_(self) -> str | None:
-        """The column of tags that is learned: that of the first member that has learned any."""
+        """The learned column of tags: that of the first member that has learned any."""
         return next((self._parser_at(k).tag_column_ for k in self._tagging()), None)
 
     @property
     def tags_(self) -> ObjectArray:
-        """The tags that the members know that have learned this column, sorted."""
+        """The tags known to the members that have learned this column, sorted."""
         return join_names(self._parser_at(k).tags_ for k in self._tagging())
 
     def _label_arcs(self, batch, heads, members=None):

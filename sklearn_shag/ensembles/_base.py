@@ -59,22 +59,23 @@ class ComposedParser(BaseComposition, Parser):
         Parameters
         ----------
         deep : bool, default=True
-            Whether members are there by their names, and their parameters as ``name__parameter``.
+            Whether to include members by name, and their parameters as ``name__parameter``.
 
         Returns
         -------
         params : dict
-            The values of parameters by their names.
+            Parameter values by name.
         """
         return self._get_params("estimators", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also ``name__parameter`` of a member, or by its name a whole member.
+        """Set parameters, including those of members and whole members.
 
         Parameters
         ----------
         **params : dict
-            Their new values, by the names that :meth:`get_params` gives them.
+            New values, by the names that :meth:`get_params` returns: ``name__parameter`` sets a
+            parameter of a member, ``name`` replaces the whole member.
 
         Returns
         -------
@@ -150,15 +151,14 @@ class Ensemble(ComposedParser):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str), as all members
-            understand it.
+            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str), in a form that all
+            members accept.
         y : None or sequence of length n_sentences, default=None
             ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root) or is a DependencyTree with
-            heads. None uses the heads of the trees in X; members that learn from raw text get none
-            then.
+            heads. None uses the heads of the trees in X; members that learn from raw text then
+            get none.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            How often each sentence counts; 0 leaves it out. Of a pipeline, its last step gets the
-            weights.
+            Weight of each sentence; 0 leaves it out. In a pipeline, the last step gets the weights.
 
         Returns
         -------
@@ -168,11 +168,11 @@ class Ensemble(ComposedParser):
         Raises
         ------
         ValueError
-            If X is empty, a sentence has no tokens, heads are missing, not a tree, or unknown (-1)
-            where a member needs whole trees, weights are negative or all zero, or a parameter is
-            invalid, also one of a member.
+            If X is empty, a sentence has no tokens, heads are missing or not a tree, weights are
+            negative or all zero, or a parameter, also of a member, is invalid. Also if heads are
+            unknown (-1) and a member needs whole trees.
         TypeError
-            If symbols are not strings, or a member is no parser.
+            If symbols are not strings, or a member is not a parser.
         sklearn.exceptions.NotFittedError
             If a frozen member is not fitted.
         """
@@ -251,7 +251,7 @@ def _check_member(name, member):
         raise TypeError(
             f"The estimator {name!r} must be a parser of this package, or a pipeline with one at "
             f"its end, got {type(opened.parser).__name__}. Give an instance of a class; leave out "
-            f"what is not wanted, or give it the weight 0; of a search give its best_estimator_, "
+            f"unwanted members, or give them the weight 0. For a search, give its best_estimator_, "
             f"or search over the parameters of the whole, such as {name}__decoder."
         )
     return opened

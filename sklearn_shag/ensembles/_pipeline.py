@@ -20,27 +20,27 @@ from sklearn_shag.utils._typing import (
 
 
 class ParserPipeline(Pipeline):
-    """Pipeline that ends in a parser, and has its methods.
+    """Pipeline that ends in a parser and has its methods.
 
-    It is a :class:`~sklearn.pipeline.Pipeline` in all else. Sentences go through the steps before
-    the parser, so that what it parses has other symbols, or tags, than what it is given.
+    In every other respect it is a :class:`~sklearn.pipeline.Pipeline`. Sentences go through the
+    steps before the parser, which may change their symbols or tags.
 
     Parameters
     ----------
     steps : list of (str, estimator) pairs
         Transformers of sentences, such as :class:`~sklearn_shag.treebank.TokenFeature` and
         :class:`~sklearn_shag.Tagger`, and a parser at the end. A :class:`~sklearn_shag.Splitter`
-        in front of them makes sentences of text, for :meth:`parse_text`.
+        as the first step splits text into sentences, for :meth:`parse_text`.
     transform_input : None or list of str, default=None
         As for :class:`~sklearn.pipeline.Pipeline`.
     memory : None, str or object with the joblib.Memory interface, default=None
-        Where fitted transformers are kept.
+        Where fitted transformers are cached.
     verbose : bool, default=False
-        Whether the time of each step is printed.
+        Whether to print the time of each step.
 
     See Also
     --------
-    make_parser_pipeline : Makes one without names of steps.
+    make_parser_pipeline : Makes one without naming the steps.
 
     Examples
     --------
@@ -65,14 +65,14 @@ class ParserPipeline(Pipeline):
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
 
     def fit(self, X: Sentences, y: Heads | None = None, **params: Any) -> Self:
-        """Fit the transformers, one after the other, and the parser.
+        """Fit the transformers one after the other, then the parser.
 
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the first step takes them.
+            Sentences, as accepted by the first step.
         y : None or sequence of length n_sentences, default=None
-            Heads, as the parser takes them; None takes those of the trees in X.
+            Heads, as accepted by the parser; None uses those of the trees in X.
         **params : dict
             As for :class:`~sklearn.pipeline.Pipeline`.
 
@@ -89,8 +89,8 @@ class ParserPipeline(Pipeline):
             if isinstance(step, FeatureUnion):
                 raise TypeError(
                     f"The step {name!r} is a FeatureUnion, which puts columns of numbers side by "
-                    f"side, but sentences are no such columns. To join columns of tokens give all "
-                    f'of them to one step: TokenFeature("upos", "xpos").'
+                    f"side, but sentences are not such columns. To join columns of tokens, give "
+                    f'all of them to one step: TokenFeature("upos", "xpos").'
                 )
         parser = open_member(self.steps[-1][1]).parser
         if not isinstance(parser, Parser):
@@ -117,19 +117,19 @@ class ParserPipeline(Pipeline):
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the first step takes them.
+            Sentences, as accepted by the first step.
         allowed : None or sequence of length n_sentences, default=None
             Which arcs may be used, as for :meth:`SpectralSHAG.predict`.
         keep_heads : bool, default=False
-            Whether heads that trees of X have are kept, as by :meth:`SpectralSHAG.parse`.
+            Whether to keep the heads of the trees in X, as for :meth:`SpectralSHAG.parse`.
         unique_relations : sequence of str or tuple of str, default=()
-            Relations that at most one arc of a head may have, as for
+            Relations that each head may have at most once, as for
             :meth:`SpectralSHAG.predict_labels`.
 
         Returns
         -------
         trees : list of DependencyTree
-            As the parser makes them of what the steps before it make of X.
+            The parser's trees for the output of the steps before it.
         """
         if hasattr(X, "__len__") and not len(X):  # no step has anything to do
             return open_member(self).parser.parse(X)
@@ -140,7 +140,7 @@ class ParserPipeline(Pipeline):
     parse_iter = Parser.parse_iter
 
     def parse_text(self, text: str) -> list[DependencyTree]:
-        """Split a text into sentences and words, and parse these.
+        """Split a text into sentences and words, and parse them.
 
         Parameters
         ----------
@@ -150,16 +150,16 @@ class ParserPipeline(Pipeline):
         Returns
         -------
         trees : list of DependencyTree
-            One for each sentence that the text has, as :meth:`parse` makes it.
+            One for each sentence of the text, as from :meth:`parse`.
 
         Raises
         ------
         NotFittedError
-            Before `fit`.
+            If the pipeline is not fitted.
         AttributeError
             If no step is a :class:`~sklearn_shag.Splitter`.
         ValueError, TypeError
-            As :meth:`Splitter.split`.
+            As for :meth:`Splitter.split`.
 
         Examples
         --------
@@ -187,19 +187,19 @@ class ParserPipeline(Pipeline):
         path_or_file : str, os.PathLike, text file, or list or tuple of them
             As for :meth:`Splitter.split_iter`.
         chunk_size : int, default=1000
-            How many sentences are parsed at once.
+            Number of sentences to parse at once.
 
         Returns
         -------
         trees : iterator of DependencyTree
-            As :meth:`parse_text` lists them.
+            The same trees as from :meth:`parse_text`.
 
         Raises
         ------
         NotFittedError, AttributeError, ValueError, TypeError
-            As :meth:`parse_text`.
+            As for :meth:`parse_text`.
         ConlluError, OSError
-            As :meth:`Splitter.split_iter`.
+            As for :meth:`Splitter.split_iter`.
         """
         return self.parse_iter(self._splitter().split_iter(path_or_file), chunk_size=chunk_size)
 
@@ -208,26 +208,26 @@ class ParserPipeline(Pipeline):
         splitter = find_splitter(self)
         if splitter is None:
             raise AttributeError(
-                "This pipeline has no step that splits text. Put one in front, and fit again: "
+                "This pipeline has no step that splits text. Put one in front and fit again: "
                 "make_parser_pipeline(Splitter(), ...)."
             )
         return splitter
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
-        """Compute how probable each token is as the head of each other.
+        """Compute the probability of each token as the head of each other token.
 
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the first step takes them.
+            Sentences, as accepted by the first step.
         allowed : None or sequence of length n_sentences, default=None
             Which arcs may be used, as for :meth:`SpectralSHAG.predict`.
 
         Returns
         -------
         marginals : object ndarray of shape (n_sentences,)
-            ``marginals[i]`` has the shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
-            probability that token m + 1 is the root, column h that token h is its head.
+            ``marginals[i]`` has shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
+            probability that token m + 1 is the root, and column h that token h is its head.
         """
         parser, X = self._open(X)
         return parser.predict_marginals(X, allowed=allowed)
@@ -240,14 +240,14 @@ class ParserPipeline(Pipeline):
         *,
         allowed: Allowed | None = None,
     ) -> ObjectArray:
-        """Draw trees of sentences, each with its probability given the sentence.
+        """Draw trees of sentences according to their probability given the sentence.
 
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the first step takes them.
+            Sentences, as accepted by the first step.
         n_samples : int, default=1
-            How many trees are drawn of each sentence.
+            Number of trees to draw for each sentence.
         random_state : int, RandomState instance or None, default=None
             Seeds the draws.
         allowed : None or sequence of length n_sentences, default=None
@@ -275,13 +275,13 @@ class ParserPipeline(Pipeline):
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the first step takes them.
+            Sentences, as accepted by the first step.
         k : int
-            How many trees of each sentence.
+            Number of trees to list for each sentence.
         allowed : None or sequence of length n_sentences, default=None
             Which arcs may be used, as for :meth:`EMSHAG.k_best`.
         n_samples : int, default=1000
-            How many trees are drawn, of parsers whose best trees cannot be found exactly.
+            Number of trees to draw for parsers whose best trees cannot be found exactly.
         random_state : int, RandomState instance or None, default=None
             Seeds the draws.
 
@@ -290,7 +290,8 @@ class ParserPipeline(Pipeline):
         heads : object ndarray of shape (n_sentences,)
             ``heads[i]`` is an int ndarray of shape (n_found_i, n_tokens_i).
         log_probabilities : object ndarray of shape (n_sentences,)
-            ``log_probabilities[i]`` is an ndarray of shape (n_found_i,), falling, in nats.
+            ``log_probabilities[i]`` is an ndarray of shape (n_found_i,), in decreasing order, in
+            nats.
         """
         parser, X = self._open(X)
         draws = {"n_samples": n_samples, "random_state": random_state}
@@ -299,12 +300,12 @@ class ParserPipeline(Pipeline):
     def predict_tree_proba(
         self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
     ) -> FloatArray:
-        """Compute how probable predicted or given trees are as a whole, given their sentences.
+        """Compute the probability of predicted or given whole trees, given their sentences.
 
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the first step takes them.
+            Sentences, as accepted by the first step.
         heads : None or sequence of length n_sentences, default=None
             As for :meth:`SpectralSHAG.predict_tree_proba`; None predicts them.
         allowed : None or sequence of length n_sentences, default=None
@@ -313,7 +314,7 @@ class ParserPipeline(Pipeline):
         Returns
         -------
         probabilities : ndarray of shape (n_sentences,)
-            In [0, 1].
+            Probabilities in [0, 1].
         """
         parser, X = self._open(X)
         return parser.predict_tree_proba(X, heads, allowed=allowed)
@@ -331,7 +332,7 @@ class ParserPipeline(Pipeline):
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the first step takes them.
+            Sentences, as accepted by the first step.
         heads : None or sequence of length n_sentences, default=None
             As for :meth:`SpectralSHAG.predict_labels`; None predicts them.
         allowed : None or sequence of length n_sentences, default=None
@@ -348,19 +349,19 @@ class ParserPipeline(Pipeline):
         return parser.predict_labels(X, heads, allowed=allowed, unique_relations=unique_relations)
 
     def predict_label_proba(self, X: Sentences, heads: Heads | None = None) -> ObjectArray:
-        """Compute how probable each relation is for the arcs of predicted or given trees.
+        """Compute the probability of each relation for the arcs of predicted or given trees.
 
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the first step takes them.
+            Sentences, as accepted by the first step.
         heads : None or sequence of length n_sentences, default=None
             As for :meth:`SpectralSHAG.predict_labels`; None predicts them.
 
         Returns
         -------
         probabilities : object ndarray of shape (n_sentences,)
-            ``probabilities[i]`` has the shape (n_tokens_i, n_labels).
+            ``probabilities[i]`` has shape (n_tokens_i, n_labels).
         """
         parser, X = self._open(X)
         return parser.predict_label_proba(X, heads)
@@ -371,7 +372,7 @@ class ParserPipeline(Pipeline):
         Parameters
         ----------
         X : sequence of length n_sentences
-            As the first step takes them.
+            Sentences, as accepted by the first step.
         y : None or sequence of length n_sentences, default=None
             Heads, -1 if unknown; None uses those of the trees in X.
 
@@ -387,28 +388,28 @@ class ParserPipeline(Pipeline):
 def make_parser_pipeline(
     *steps: Any, memory: Any = None, transform_input: list[str] | None = None, verbose: bool = False
 ) -> ParserPipeline:
-    """Make a pipeline that parses of transformers of sentences and a parser.
+    """Make a pipeline from transformers of sentences and a parser.
 
     Parameters
     ----------
     *steps : estimators
-        In their order. Each is named as its class in lower case, as by
+        The steps in order. Each is named after its class in lower case, as by
         :func:`~sklearn.pipeline.make_pipeline`.
     memory : None, str or object with the joblib.Memory interface, default=None
-        Where fitted transformers are kept.
+        Where fitted transformers are cached.
     transform_input : None or list of str, default=None
         As for :class:`~sklearn.pipeline.Pipeline`.
     verbose : bool, default=False
-        Whether the time of each step is printed.
+        Whether to print the time of each step.
 
     Returns
     -------
     pipeline : ParserPipeline
-        Not fitted.
+        The pipeline, not fitted.
 
     See Also
     --------
-    ParserPipeline : Its class, which takes names of steps.
+    ParserPipeline : The class of the pipeline, which takes named steps.
 
     Examples
     --------

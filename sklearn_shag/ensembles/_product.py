@@ -113,30 +113,30 @@ def _raise(factors, weight):
 class ProductSHAG(Ensemble):
     r"""Product of grammars: their log-linear combination.
 
-    A tree is as good as the product of its probabilities under all members. One of them may have
-    hidden states, all others are deterministic: what these remember is a class of the last
-    modifier, which the chart keeps beside the hidden state. So the product is exact, and costs
-    little more than the member with hidden states.
+    The score of a tree is the product of its probabilities under all members. One member may have
+    hidden states; all others are deterministic. They remember only a class of the last modifier,
+    which the chart keeps beside the hidden state. So the product is exact and costs little more
+    than the member with hidden states.
 
     Parameters
     ----------
     estimators : list of (str, estimator) pairs
-        The members, by name: grammars of this package, or pipelines with one at their end. At most
-        one has hidden states, or is a ``DeterministicSHAG("sibling")``. `fit` fits copies of them;
-        one in a :class:`~sklearn.frozen.FrozenEstimator` stays as it is.
+        The members, by name: grammars of this package, or pipelines that end in one. At most one
+        may have hidden states or be a ``DeterministicSHAG("sibling")``. `fit` fits copies of them;
+        a member in a :class:`~sklearn.frozen.FrozenEstimator` stays as it is.
     weights : None or array-like of shape (n_estimators,), default=None
-        The power that each member's probabilities are raised to; None is 1 for all. That of a
-        member with hidden states must be 1.
+        The power to which each member's probabilities are raised; None means 1 for all. The power
+        of a member with hidden states must be 1.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), the largest product, if all members
-        are deterministic, or as by "mbr" of all trees, with arcs that may cross. What members have
-        for this parameter is not looked at.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
+        "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi", if
+        all members are deterministic, the product. "mst" is like "mbr", but its trees may have
+        crossing arcs. The members' own values of this parameter are ignored.
     max_tokens : None or int, default=None
         Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
         the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
     n_jobs : int or None, default=None
-        Number of joblib workers, for fits over members, for parsing over chunks of sentences.
+        Number of joblib workers. Fitting is split over members, parsing over chunks of sentences.
     verbose : int, default=0
         1 shows progress bars on standard error for work that takes more than two seconds; 2 always
         shows them.
@@ -146,30 +146,32 @@ class ProductSHAG(Ensemble):
     named_estimators_ : Bunch
         The fitted members by name.
     estimators_ : list of estimators
-        The same in their order.
+        The fitted members in order.
     labels_ : ndarray of shape (n_labels,), dtype object
-        The relations of arcs (str) that the first member knows that has a weight and knows any. It
-        labels arcs.
+        The relations of arcs (str) known to the first member that has positive weight and knows
+        any. This member labels arcs.
 
     See Also
     --------
-    AveragedSHAG : Averages parsers of any kind, also several with hidden states.
+    AveragedSHAG : Averages parsers of any kind, including several with hidden states.
     LexicalizedSHAG : A deterministic grammar of words.
 
     Notes
     -----
-    Theory, eq. 39; eq. 21 of the paper. Powers of a sum over hidden states are no sum over them: so
-    a member with hidden states has the weight 1. Its product with k classes of memory costs (k + 1)
-    / 2 times what it costs alone, and the memories of several deterministic members multiply.
+    See theory, eq. 39, and eq. 21 of the paper. A member with hidden states must have weight 1,
+    because a power of a sum over hidden states is not itself such a sum. Its product with k classes
+    of memory costs (k + 1) / 2 times as much as the member alone, and the memories of several
+    deterministic members multiply.
 
-    Sums of products are no probabilities: there is nothing to sample from, and sentences have no
-    likelihood; trees given their sentence have one, `conditional_log_likelihood`.
+    Sums of products are not probabilities, so sentences cannot be sampled and have no likelihood.
+    Trees given their sentence do have one: `conditional_log_likelihood`.
 
-    A symbol that a member does not know is a missing observation to it: its factor is the sum over
-    all symbols that it may stand for. These sums are taken in each member, and multiplied.
+    A symbol that a member does not know is a missing observation for that member: its factor is the
+    sum over all symbols that it may stand for. These sums are taken within each member and then
+    multiplied.
 
-    Where a product has no mass for a sentence, that of its deterministic members parses it; where
-    they have none either, the product of the grammars that members themselves fall back to.
+    If the product has no mass for a sentence, the product of its deterministic members parses it.
+    If that has no mass either, the product of the members' own fallback grammars is used.
 
     References
     ----------
@@ -208,7 +210,7 @@ class ProductSHAG(Ensemble):
 
     @property
     def labels_(self) -> ObjectArray:
-        """The relations that the member knows that labels arcs: the first that knows any."""
+        """The relations known to the member that labels arcs: the first that knows any."""
         place = self._labelling_member()
         if place is None:
             return np.empty(0, dtype=object)
@@ -224,8 +226,8 @@ class ProductSHAG(Ensemble):
         for (name, _), (_, parser), weight in zip(self.estimators, opened, weights, strict=True):
             if not isinstance(parser, GenerativeMixin):
                 raise TypeError(
-                    f"The estimator {name!r} must be a grammar, got {type(parser).__name__}. Of a "
-                    f"product give its members; to combine parsers of any kind take AveragedSHAG."
+                    f"The estimator {name!r} must be a grammar, got {type(parser).__name__}. Give "
+                    f"the members of a product; to combine parsers of any kind, take AveragedSHAG."
                 )
             if _has_memory_alone(parser):
                 continue
@@ -233,8 +235,8 @@ class ProductSHAG(Ensemble):
             if weight != 1 and not parser._deterministic:
                 raise ValueError(
                     f"The weight of {name!r} must be 1, got {weight:g}: the power of a sum over "
-                    f"hidden states is no sum over them. Weigh the other members, or take "
-                    f"AveragedSHAG, which weighs any."
+                    f"hidden states is not such a sum. Give weights to the other members, or take "
+                    f"AveragedSHAG, which allows any weights."
                 )
         if len(with_states) > 1:
             raise ValueError(

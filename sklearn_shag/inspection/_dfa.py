@@ -34,24 +34,24 @@ _SHOWN = 3  # prefixes of a state
 class DFAStates(NamedTuple):
     """The states of an :class:`ApproximateDFA`, in columns.
 
-    State i has row i; state 0 is the initial one.
+    Row i describes state i; state 0 is the initial one.
 
     Attributes
     ----------
     visits : int ndarray of shape (n_states,)
-        How often sequences pass the state.
+        Number of times that sequences pass through the state.
     stops : int ndarray of shape (n_states,)
-        How often they end there.
+        Number of times that they end there.
     stop_probabilities : ndarray of shape (n_states,)
         ``stops / visits``.
     prefixes : ndarray of shape (n_states,), dtype object
-        The prefixes that the state was made of, the most frequent first: ``prefixes[i]`` is a tuple
-        of tuples of symbols.
+        The prefixes that were merged into the state, the most frequent first: ``prefixes[i]`` is a
+        tuple of tuples of symbols.
 
     See Also
     --------
-    ApproximateDFA : The automaton that they belong to.
-    DFATransitions : What leads from one to another.
+    ApproximateDFA : The automaton that the states belong to.
+    DFATransitions : The transitions between states.
 
     Examples
     --------
@@ -80,25 +80,25 @@ class DFAStates(NamedTuple):
 class DFATransitions(NamedTuple):
     """The transitions of an :class:`ApproximateDFA`, in columns.
 
-    They are ordered by their source, those of a source by their counts, the largest first.
+    They are sorted by source, and for each source by count, the largest first.
 
     Attributes
     ----------
     sources : int ndarray of shape (n_transitions,)
-        The state before.
+        The state before the transition.
     symbols : ndarray of shape (n_transitions,), dtype object
-        The modifier. A source has at most one transition with each.
+        The modifier. A source has at most one transition for each.
     targets : int ndarray of shape (n_transitions,)
-        The state after.
+        The state after the transition.
     counts : int ndarray of shape (n_transitions,)
-        How often sequences take the transition.
+        Number of times that sequences take the transition.
     probabilities : ndarray of shape (n_transitions,)
         ``counts`` divided by the visits of the source.
 
     See Also
     --------
-    ApproximateDFA : The automaton that they belong to.
-    DFAStates : What they lead from and to.
+    ApproximateDFA : The automaton that the transitions belong to.
+    DFAStates : The states that they connect.
 
     Examples
     --------
@@ -124,28 +124,28 @@ class DFATransitions(NamedTuple):
 
 
 class ApproximateDFA(NamedTuple):
-    """A deterministic automaton near that of a head and a direction, or of sequences.
+    """A deterministic approximation of the automaton of a head and direction, or of sequences.
 
-    State 0 is the initial one. Printed, it lists its states and transitions.
+    State 0 is the initial one. Printing it lists the states and transitions.
 
     Attributes
     ----------
     head : str or None
-        The head's symbol; None of a model of sequences.
+        The head's symbol; None for a model of sequences.
     direction : str or None
-        "left" or "right"; None likewise.
+        "left" or "right"; None for a model of sequences.
     n_clusters : int
-        How many clusters there were before any were merged.
+        Number of clusters before merging.
     n_sequences : int
-        How many sequences of modifiers the uses were counted in.
+        Number of sequences of modifiers in which uses were counted.
     states : DFAStates
-        Their uses, and the prefixes that they were made of.
+        The states, with their uses and the prefixes that were merged into them.
     transitions : DFATransitions
         Which symbols lead from which state to which, and how often.
 
     See Also
     --------
-    approximate_dfa : Makes it.
+    approximate_dfa : Computes the approximation.
     AutomatonDisplay : Draws it.
 
     Examples
@@ -179,7 +179,7 @@ class ApproximateDFA(NamedTuple):
 
     @property
     def coverage(self) -> float:
-        """Share of the sequences that have a path.
+        """Share of the sequences that have a path through the automaton.
 
         Returns
         -------
@@ -194,22 +194,22 @@ class ApproximateDFA(NamedTuple):
         Parameters
         ----------
         prefix : sequence of str
-            Head outwards: the modifier closest to the head comes first.
+            Modifiers from the head outwards: the one closest to the head comes first.
 
         Returns
         -------
         state : int or None
-            Where the path ends; None if there is none.
+            The state where the path ends; None if there is no path.
 
         Raises
         ------
         TypeError
-            If `prefix` is no sequence of symbols.
+            If `prefix` is not a sequence of symbols.
         """
         if not is_collection(prefix) or not all(isinstance(symbol, str) for symbol in prefix):
             raise TypeError(
                 f"prefix must be a sequence of symbols (str), got {type(prefix).__name__} "
-                f"{shorten(prefix)}. Of a single symbol make a list: ['DET']."
+                f"{shorten(prefix)}. Put a single symbol in a list: ['DET']."
             )
         state = 0
         for symbol in prefix:
@@ -221,7 +221,7 @@ class ApproximateDFA(NamedTuple):
         return state
 
     def accepts(self, sequence: Sequence[str]) -> bool:
-        """Tell whether a sequence has a path, and some sequence has stopped where it ends.
+        """Tell whether a sequence has a path that ends where some sequence has stopped.
 
         Parameters
         ----------
@@ -231,13 +231,13 @@ class ApproximateDFA(NamedTuple):
         Returns
         -------
         is_accepted : bool
-            False if it has no path, or none has stopped there.
+            False if it has no path, or no sequence has stopped where the path ends.
         """
         state = self.run(sequence)
         return state is not None and bool(self.states.stops[state] > 0)
 
     def to_networkx(self) -> Any:
-        """Make a graph, for networkx to draw or to analyse.
+        """Convert the automaton to a networkx graph, to draw or analyse.
 
         Returns
         -------
@@ -264,14 +264,14 @@ class ApproximateDFA(NamedTuple):
         return graph
 
     def to_dot(self) -> str:
-        """Write the automaton in the language of Graphviz.
+        """Write the automaton in the DOT language of Graphviz.
 
         Returns
         -------
         dot : str
-            A directed graph: a node for each state with the probability to stop, with a double
-            border where sequences stop; an edge for each two states, labelled with the symbols that
-            lead from one to the other and their probabilities.
+            A directed graph. The node of a state shows the probability of stopping, and has a
+            double border if sequences stop there. An edge is labelled with the symbols that lead
+            from one state to the other, and their probabilities.
         """
         lines = ["digraph {", "rankdir=LR;", "node [shape=circle];", "start [shape=point];"]
         lines.append("start -> 0;")
@@ -339,74 +339,74 @@ def approximate_dfa(
     min_count: int = 10,
     refinement: int | None = None,
 ) -> ApproximateDFA:
-    """Approximate a learned automaton by a deterministic one, to see what its states stand for.
+    """Approximate a learned automaton by a deterministic one, to interpret its states.
 
-    Each frequent prefix of the modifier sequences in X leads the automaton to a vector of states.
-    Vectors of similar direction are clustered, and each cluster is a state. Where one
-    state and one symbol lead to several states, these are merged, until none is left.
+    Each frequent prefix of the modifier sequences in X takes the automaton to a vector of states.
+    Vectors with similar directions are clustered, and each cluster becomes a state. States to which
+    the same state and symbol lead are merged, until the automaton is deterministic.
 
     Parameters
     ----------
     estimator : estimator
         A fitted estimator of this package that has `operators_`, a pipeline that ends in one, or a
-        search of either; or a :class:`~sklearn_shag.SpectralAutomaton` or
-        :class:`~sklearn_shag.EMAutomaton`, of which `head`, `direction` and `y` are None.
+        search over either; or a :class:`~sklearn_shag.SpectralAutomaton` or
+        :class:`~sklearn_shag.EMAutomaton`, for which `head`, `direction` and `y` are None.
     head : str or None
         A symbol that the estimator knows.
     direction : {"left", "right"} or None
-        Which of its automata.
+        Which automaton of the head.
     X : sequence of length n_sentences
         As for :meth:`~sklearn_shag.BaseSHAG.score`: trees, such as those of a development set; or
         sequences of symbols.
     y : None or sequence of length n_sentences, default=None
         Their heads; None takes those of the trees in X.
     n_clusters : int, default=10
-        At most so many clusters. Prefixes whose vectors have the same direction always share one.
+        Largest number of clusters. Prefixes whose vectors have the same direction always share one.
     min_count : int, default=10
         Prefixes of fewer sequences are not clustered.
     refinement : None or int, default=None
-        Of a :class:`~sklearn_shag.RefinedSHAG`: the automaton of this refinement of the head, over
-        symbols whatever their refinements, and sequences of the tokens whose most probable
-        refinement it is, given their trees. None takes the grammar without refinements.
+        For a :class:`~sklearn_shag.RefinedSHAG`, the automaton of this refinement of the head. It
+        generates symbols without refinements. Sequences are those of tokens whose most probable
+        refinement, given their trees, is this one. None takes the grammar without refinements.
 
     Returns
     -------
     dfa : ApproximateDFA
-        Its state 0 is that of the empty prefix.
+        The deterministic automaton; its state 0 is that of the empty prefix.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is something else, or has no refinements, but one is asked for.
+        If it is not such an estimator, or `refinement` is given and it has no refinements.
     ValueError
         If the estimator does not know `head` or the refinement, X has it fewer than `min_count`
         times, a parameter is invalid, or X is not valid.
 
     See Also
     --------
-    automaton_gains : Which automata are worth a look.
-    AutomatonDisplay : A picture of what is found.
+    automaton_gains : Shows which automata are worth a look.
+    AutomatonDisplay : Draws the approximation.
 
     Notes
     -----
-    Luque et al. (2012), sec. 5.3. Vectors are clustered by group average and cosine, each prefix
-    counting once. Cosines do not depend on the length of vectors, which shrinks with each modifier,
-    nor on rotations of the state space, but they do on other changes of its basis. Vectors of
-    opposite directions are as far apart as can be: operators learned spectrally may give a
-    prefix negative mass, and such prefixes have states of their own.
+    The method is from Luque et al. (2012), sec. 5.3. Vectors are clustered by group average and
+    cosine, and each prefix counts once. Cosines depend neither on the length of vectors, which
+    shrinks with each modifier, nor on rotations of the state space, but they depend on other
+    changes of its basis. Vectors of opposite directions are the furthest apart. Operators learned
+    spectrally may give a prefix negative mass, and such prefixes have states of their own.
 
-    Prefixes that the automaton cannot generate, whose vector is zero, and those with a symbol
-    that it does not know have no state.
+    A prefix has no state if the automaton cannot generate it, so that its vector is zero, or if it
+    contains an unknown symbol.
 
-    Uses are counted in all sequences of X, the rare ones too, as far as they have a path. Where a
-    sequence goes on with a symbol without transition it leaves the automaton. So the probabilities
-    of a state sum to one less those who leave.
+    Uses are counted in all sequences of X, including rare ones, as far as they have a path. A
+    sequence that continues with a symbol without a transition leaves the automaton. The
+    probabilities of a state thus sum to one minus the share of sequences that leave.
 
-    Merging goes no further than determinism demands, so its result does not depend on the order.
-    States are numbered in the order of their first prefix, the shortest first, then by
-    the alphabet; the order of X does not matter.
+    States are merged only as far as determinism requires, so the result does not depend on the
+    order. States are numbered by their first prefix, the shortest first, then alphabetically; the
+    order of X does not matter.
 
     Examples
     --------
@@ -444,7 +444,7 @@ def approximate_dfa(
     name, n_sequences = name_automaton(head, direction), int(tree.weight.sum())
     if n_sequences < min_count:
         raise ValueError(
-            f"X has {n_sequences} sequences of the automaton {shorten(name)}, and "
+            f"X has {n_sequences} sequences of the automaton {shorten(name)}, but "
             f"min_count={min_count} asks for more. Pass more {kind}, or a smaller min_count."
         )
     passing = _passing(tree)
@@ -454,7 +454,7 @@ def approximate_dfa(
     if 0 not in nodes:
         raise ValueError(
             f"The automaton of {shorten(name)} starts with a vector of zeros: it generates no "
-            f"sequence, and has no states to show. Fit it, or smooth it."
+            f"sequence and has no states to show. Fit it, or smooth it."
         )
     clusters = _cluster(vectors[nodes], n_clusters)
     parent, symbol = np.searchsorted(nodes, tree.parent[nodes[1:]]), tree.symbol[nodes[1:]]

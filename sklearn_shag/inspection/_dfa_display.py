@@ -32,14 +32,14 @@ _SHOWN = 3  # symbols at an arrow
 
 
 class AutomatonDisplay:
-    """Deterministic automaton near that of a head and a direction, or of sequences.
+    """Picture of a deterministic approximation of a learned automaton.
 
-    It is recommended to make it by :meth:`from_estimator`.
+    Create it with :meth:`from_estimator`.
 
     Parameters
     ----------
     dfa : ApproximateDFA
-        What :func:`approximate_dfa` returns.
+        The automaton that :func:`approximate_dfa` returns.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class AutomatonDisplay:
     states_ : dict of int to matplotlib.patches.Circle
         A circle for each state that is drawn. Set by :meth:`plot`.
     labels_ : dict of (int, int) to matplotlib.text.Text
-        What stands at the arrow from one state to another, for each arrow. Set by :meth:`plot`.
+        The label of each arrow, by its two states. Set by :meth:`plot`.
 
     See Also
     --------
-    approximate_dfa : How the automaton is made.
+    approximate_dfa : Computes the automaton.
 
     Examples
     --------
@@ -97,15 +97,15 @@ class AutomatonDisplay:
         estimator : estimator
             As for :func:`approximate_dfa`: a grammar, or a model of sequences.
         head : str or None
-            A symbol that it knows; None of a model of sequences.
+            A symbol that it knows; None for a model of sequences.
         direction : {"left", "right"} or None
-            Which of its automata.
+            Which automaton of the head.
         X : sequence of length n_sentences
             As for :func:`approximate_dfa`.
         y : None or sequence of length n_sentences, default=None
             The heads; None takes those of the trees in X.
         n_clusters : int, default=10
-            At most so many clusters of prefixes.
+            Largest number of clusters of prefixes.
         min_count : int, default=10
             Prefixes of fewer sequences are not clustered.
         min_probability : float in [0, 1], default=0.05
@@ -116,12 +116,12 @@ class AutomatonDisplay:
         Returns
         -------
         display : AutomatonDisplay
-            Drawn, with what it was drawn from.
+            The display, already drawn.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError, TypeError, ValueError
-            As :func:`approximate_dfa`.
+            As for :func:`approximate_dfa`.
         """
         clusters = {"n_clusters": n_clusters, "min_count": min_count}
         dfa = approximate_dfa(estimator, head, direction, X, y, **clusters)
@@ -129,25 +129,25 @@ class AutomatonDisplay:
 
     @validate_params({"min_probability": [Interval(Real, 0, 1, closed="both")]})
     def plot(self, ax: Any = None, *, min_probability: float = 0.05) -> Self:
-        """Draw states in layers, from the initial one on the left to those the most arrows away.
+        """Draw states in layers, with the initial state on the left and the most distant right.
 
-        A state shows its number and its probability to stop, by which it is filled. An arrow shows
-        the symbols that lead from one state to the other, with their probabilities, the three most
-        probable ones, and how many more there are. Below stands of which prefixes states were made.
-        States that no drawn arrows lead to are left out.
+        A state shows its number and its probability of stopping, which also sets its colour. An
+        arrow shows the three most probable symbols that lead from one state to the other, with
+        their probabilities, and how many more there are. A list below gives the prefixes that were
+        merged into each state. States without a drawn path from the initial one are left out.
 
         Parameters
         ----------
         ax : None or matplotlib axes, default=None
-            Where to draw; everything is scaled to its size. None makes a figure that is as
+            Axes to draw in; everything is scaled to their size. None makes a figure that is as
             large as the automaton needs.
         min_probability : float in [0, 1], default=0.05
-            Transitions that are rarer are not drawn.
+            Transitions with smaller probabilities are not drawn.
 
         Returns
         -------
         display : AutomatonDisplay
-            Itself.
+            The display itself.
 
         Raises
         ------

@@ -215,7 +215,7 @@ class AttachmentByDistanceDisplay:
         if self.ax_.size != 2:
             raise ValueError(
                 f"ax must be two axes, for lengths and for symbols, got {self.ax_.size}. Make them "
-                f"by plt.subplots(1, 2)."
+                f"with plt.subplots(1, 2)."
             )
         self.figure_ = self.ax_[0].figure
         self.lines_ = [*self._draw_distances(self.ax_[0]), self._draw_symbols(self.ax_[1])]

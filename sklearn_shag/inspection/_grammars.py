@@ -54,7 +54,7 @@ def open_grammar(estimator):
     if not hasattr(opened.parser, "operators_"):
         raise TypeError(
             f"estimator must have learned a grammar with operators_, got a "
-            f"{type(opened.parser).__name__}. Of a composed parser pass one of its estimators_."
+            f"{type(opened.parser).__name__}. For a composed parser, pass one of its estimators_."
         )
     return opened
 
@@ -93,34 +93,34 @@ def predict_heads(estimator, sentences, name="estimator"):
     """Predict the heads of all tokens; `name` is what messages call the estimator."""
     if not hasattr(estimator, "predict"):
         raise TypeError(
-            f"{name} must be a fitted parser, which predicts heads, got a "
+            f"{name} must be a fitted parser, which predicts heads; got a "
             f"{type(estimator).__name__}."
         )
     return check_heads(sentences, estimator.predict(sentences), f"{name}.predict(X)")
 
 
 class ArcTable(NamedTuple):
-    """Arcs from heads to modifiers, in columns.
+    """Columns of arcs from heads to modifiers.
 
-    Printed, it is a table.
+    It prints as a table.
 
     Attributes
     ----------
     heads : ndarray of shape (n_arcs,), dtype object
         The head's symbol, ``"<root>"`` for the root symbol.
     directions : str ndarray of shape (n_arcs,)
-        Where the modifier stands: "left" or "right" of its head.
+        The side of the modifier: "left" or "right" of its head.
     modifiers : ndarray of shape (n_arcs,), dtype object
         The modifier's symbol.
     probabilities : ndarray of shape (n_arcs,)
-        How probable it is that a head has at least one such modifier on that side.
+        Probability that a head has at least one such modifier on that side.
     counts : ndarray of shape (n_arcs,)
-        How many it has on average.
+        Number of such modifiers that a head has on average.
 
     See Also
     --------
-    arc_table : Makes it for all heads.
-    top_modifiers : Makes it for one.
+    arc_table : Lists the arcs of all heads.
+    top_modifiers : Lists the arcs of one head.
 
     Examples
     --------
@@ -145,31 +145,31 @@ class ArcTable(NamedTuple):
 
 
 def arc_table(estimator: BaseEstimator) -> ArcTable:
-    """Tell in words what a grammar has learned: how many of which modifiers each head takes.
+    """List how many of which modifiers each head takes, according to a learned grammar.
 
     Parameters
     ----------
     estimator : estimator
         A fitted estimator of this package that has `operators_`, a pipeline that ends in one, or a
-        search of either.
+        search over either.
 
     Returns
     -------
     arcs : ArcTable
-        A row for each head that the estimator knows, direction and modifier, and for each root.
-        Heads are in the order of ``symbols_``, left before right; the modifiers of an
-        automaton are sorted by their counts, the largest first.
+        A row for each known head, direction and modifier, and for each root. Heads are in the order
+        of ``symbols_``, left before right; the modifiers of an automaton are sorted by their
+        counts, the largest first.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is something else.
+        If it is not such an estimator.
 
     See Also
     --------
-    top_modifiers : Of one head, those that it takes most.
+    top_modifiers : Lists the modifiers that one head takes most.
 
     Notes
     -----
@@ -178,14 +178,14 @@ def arc_table(estimator: BaseEstimator) -> ArcTable:
 
         alpha_inf (I - S)^-1 A_a (I - S)^-1 alpha_1 / Z
 
-    and its probability one less the share of the sequences without it::
+    and its probability is one minus the share of the sequences without it::
 
         1 - alpha_inf (I - S + A_a)^-1 alpha_1 / Z
 
-    Those of operators learned spectrally are estimates, as they are: small ones may be negative,
-    and a probability above one. Where the sum over all sequences has no limit, since S, or what is
-    left of it without a, has a spectral radius of 1 or more, they are NaN, and stand last.
-    With the defaults of :class:`~sklearn_shag.SpectralSHAG` that is hardly ever seen.
+    Numbers from operators learned spectrally are unrepaired estimates: small ones may be negative,
+    and a probability may be above one. They are NaN and come last if the sum over all sequences has
+    no limit, because S or S without a has a spectral radius of 1 or more. This is very rare with
+    the defaults of :class:`~sklearn_shag.SpectralSHAG`.
 
     Examples
     --------
@@ -217,29 +217,29 @@ def top_modifiers(estimator: BaseEstimator, head: str, n: int = 5) -> ArcTable:
     ----------
     estimator : estimator
         A fitted estimator of this package that has `operators_`, a pipeline that ends in one, or a
-        search of either.
+        search over either.
     head : str
         A symbol that it knows, or ``"<root>"``.
     n : int, default=5
-        How many for each direction, at most.
+        Largest number of modifiers for each direction.
 
     Returns
     -------
     arcs : ArcTable
-        Those of :func:`arc_table`, which also says what its numbers mean.
+        Rows of :func:`arc_table`, which also explains the numbers.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is something else.
+        If it is not such an estimator.
     ValueError
-        If it does not know `head`, or `n` is no positive whole number.
+        If it does not know `head`, or `n` is not a positive whole number.
 
     See Also
     --------
-    arc_table : All heads.
+    arc_table : Lists the modifiers of all heads.
 
     Examples
     --------
@@ -301,9 +301,9 @@ def _uses(automaton: Operators):
 
 
 class AutomatonRanks(NamedTuple):
-    """How much each automaton has to remember, in columns.
+    """Columns with the effective rank of each automaton: how much it has to remember.
 
-    Printed, it is a table.
+    It prints as a table.
 
     Attributes
     ----------
@@ -312,15 +312,15 @@ class AutomatonRanks(NamedTuple):
     directions : str ndarray of shape (n_automata,)
         "left" or "right".
     counts : ndarray of shape (n_automata,)
-        How many sequences it was learned from: as many as training has of the head, by weight.
+        Number of training sequences of the head, by weight.
     effective_ranks : ndarray of shape (n_automata,)
-        How many states it is worth.
+        Effective number of states.
     singular_values : ndarray of shape (n_automata, n_values)
-        The largest first.
+        Singular values, the largest first.
 
     See Also
     --------
-    automaton_ranks : Makes it.
+    automaton_ranks : Lists the ranks of a grammar.
 
     Examples
     --------
@@ -346,19 +346,19 @@ class AutomatonRanks(NamedTuple):
 
 
 def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
-    """List effective rank and singular values of all automata of a spectral grammar.
+    """List the effective rank and singular values of all automata of a spectral grammar.
 
     Parameters
     ----------
     estimator : SpectralSHAG
-        Fitted, or a pipeline that ends in one, or a search of either.
+        A fitted estimator, a pipeline that ends in one, or a search over either.
 
     Returns
     -------
     ranks : AutomatonRanks
-        A row for each head that the estimator knows and each direction, sorted by effective rank,
-        the largest first. The numbers are those of its attributes `effective_rank_`,
-        `singular_values_` and `statistics_`.
+        A row for each known head and each direction, sorted by effective rank, the largest first.
+        The numbers are those of the attributes `effective_rank_`, `singular_values_` and
+        `statistics_`.
 
     Raises
     ------
@@ -369,13 +369,13 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
 
     See Also
     --------
-    automaton_gains : What the states of each automaton are good for.
+    automaton_gains : Shows how much each automaton gains from its states.
     sklearn_shag.SpectralSHAGCV : Chooses the number of states by the score.
 
     Notes
     -----
-    Automata of rare heads are worth about as many states as the pool of all heads, whose sequences
-    `smoothing` lends them.
+    Automata of rare heads have about the same effective rank as the pool of all heads, because
+    `smoothing` adds sequences of that pool.
 
     Examples
     --------
@@ -394,7 +394,7 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
     if not hasattr(grammar, "singular_values_"):
         raise TypeError(
             f"estimator must be a SpectralSHAG, which has singular_values_, got a "
-            f"{type(grammar).__name__}. Of a SpectralSHAGCV fit SpectralSHAG(**best_params_)."
+            f"{type(grammar).__name__}. For a SpectralSHAGCV, fit SpectralSHAG(**best_params_)."
         )
     symbols = grammar.symbols_
     known = slice(symbols.size)  # the last row is the pool
@@ -410,28 +410,28 @@ def automaton_ranks(estimator: BaseEstimator) -> AutomatonRanks:
 
 
 class MarginalReport(NamedTuple):
-    """How sentences are parsed, and their signs and those of their arc marginals before any repair.
+    """Report on negative masses of sentences and arcs before repair, and on how they are parsed.
 
-    Sums of probabilities are never negative; those of operators learned spectrally may be.
+    Sums of probabilities are never negative, but those of operators learned spectrally may be.
 
     Attributes
     ----------
     z_sign : int ndarray of shape (n_sentences,)
-        Sign of Z, the total mass of the trees of a sentence: 1 as for probabilities; -1, which the
-        division by Z repairs; 0 where Z is zero, or it or a marginal is not finite, so that
-        ``fallback_operators_`` stand in.
+        Sign of Z, the total mass of the trees of a sentence. It is 1 as for probabilities, or -1,
+        which division by Z repairs. It is 0 if Z is zero, or Z or a marginal is not finite;
+        ``fallback_operators_`` are then used.
     negative_share : ndarray of shape (n_sentences,)
         Share of the marginals of a sentence that are below zero (by more than 1e-12) and are
-        clipped. 0 where the sign of Z is 0.
+        clipped. It is 0 where the sign of Z is 0.
     negative_mass : ndarray of shape (n_sentences,)
-        Their sum, without the sign, per token. The true marginals of a token sum to 1.
+        Sum of these marginals, without the sign, per token. The true marginals of a token sum to 1.
     routes : str ndarray of shape (n_sentences,)
-        Which chart parses each sentence: "fast"; "scaled", many times slower, where numbers leave
-        the range of the fast one; "none" where ``fallback_operators_`` stand in.
+        Which chart parses each sentence: "fast"; "scaled", many times slower, if numbers leave the
+        range of the fast one; or "none" if ``fallback_operators_`` are used.
 
     See Also
     --------
-    inspect_marginals : Makes it.
+    inspect_marginals : Makes the report.
 
     Examples
     --------
@@ -452,13 +452,13 @@ class MarginalReport(NamedTuple):
 def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     """Tell how often a grammar gives sentences and arcs negative mass.
 
-    Operators learned spectrally are signed. `predict` and `predict_marginals` repair what is
-    negative; here is how much there was to repair.
+    Operators learned spectrally are signed. `predict` and `predict_marginals` repair negative
+    masses; this function tells how much there was to repair.
 
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package, a pipeline that ends in one, or a search of either.
+        A fitted estimator of this package, a pipeline that ends in one, or a search over either.
     X : sequence of length n_sentences
         As for :meth:`~sklearn_shag.BaseSHAG.predict`.
 
@@ -472,12 +472,12 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     ValueError, TypeError
-        If X is not valid, or `model` is something else.
+        If X is not valid, or `model` is not such an estimator.
 
     See Also
     --------
-    sklearn_shag.BaseSHAG.predict_marginals : The marginals, repaired.
-    sklearn_shag.parsing.chart : The marginals as they are.
+    sklearn_shag.BaseSHAG.predict_marginals : Computes the repaired marginals.
+    sklearn_shag.parsing.chart : Computes the marginals without repair.
 
     Examples
     --------
@@ -497,18 +497,17 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     transform, parser = open_parser(model, "predict_marginals")
     if getattr(parser, "_report_marginals", None) is None:
         raise TypeError(
-            f"model must parse by a chart of its own, got a {type(parser).__name__}. Of an average "
-            f"pass each of its estimators_."
+            f"model must parse with a chart of its own, got a {type(parser).__name__}. For an "
+            f"average, pass each of its estimators_."
         )
     reports = parser._report_marginals(transform(X))
     return MarginalReport(*map(np.array, zip(*reports, strict=True)))
 
 
 class AutomatonGains(NamedTuple):
-    """What one parser gains over another, automaton by automaton, in columns.
+    """Columns of what one parser gains over another, for each automaton.
 
-    Rows are sorted by their gain, the largest first; what is lost comes last. Printed, it is a
-    table.
+    Rows are sorted by gain, the largest first; losses come last. It prints as a table.
 
     Attributes
     ----------
@@ -517,15 +516,15 @@ class AutomatonGains(NamedTuple):
     directions : str ndarray of shape (n_automata,)
         "left" or "right".
     counts : int ndarray of shape (n_automata,)
-        How many tokens have their true head there.
+        Number of tokens that the automaton generates in the true trees.
     baseline_scores, scores : ndarrays of shape (n_automata,)
-        Share of these tokens whose head the baseline and the estimator predict right.
+        Share of these tokens whose head the baseline and the estimator predict correctly.
     gains : int ndarray of shape (n_automata,)
-        How many more of them the estimator predicts right.
+        How many more heads the estimator predicts correctly.
 
     See Also
     --------
-    automaton_gains : Makes it.
+    automaton_gains : Computes the gains.
 
     Examples
     --------
@@ -556,37 +555,38 @@ class AutomatonGains(NamedTuple):
 def automaton_gains(
     estimator: BaseEstimator, baseline: BaseEstimator, X: Sentences, y: Heads | None = None
 ) -> AutomatonGains:
-    """Count what a parser gains over another for each head and direction.
+    """Count what one parser gains over another for each head and direction.
 
-    A token belongs to the automaton that generates it in the true tree: that of its true head's
-    symbol, and of the side of the head where it stands.
+    A token belongs to the automaton that generates it in the true tree: that of the symbol of its
+    true head and of its side of the head.
 
     Parameters
     ----------
     estimator, baseline : estimators
-        Fitted, of any kind that predicts heads: parsers, pipelines, searches.
+        Any fitted estimators that predict heads: parsers, pipelines, searches.
     X : sequence of length n_sentences
-        As for :meth:`~sklearn_shag.BaseSHAG.score`. Rows are named by the symbols in X, whatever
-        symbols a pipeline makes of them.
+        As for :meth:`~sklearn_shag.BaseSHAG.score`. Rows are named by the symbols in X, even if a
+        pipeline replaces them.
     y : None or sequence of length n_sentences, default=None
         The true heads; None takes those of the trees in X.
 
     Returns
     -------
     gains : AutomatonGains
-        A row for each automaton with a token; together they have all with a known head.
+        A row for each automaton with at least one token. Together the rows count all tokens with a
+        known head.
 
     Raises
     ------
     TypeError
         If an estimator does not predict.
     ValueError
-        If X is not valid, no true head is known, or what is predicted are no heads.
+        If X is not valid, no true head is known, or the predictions are not heads.
 
     See Also
     --------
-    approximate_dfa : What the states of an automaton stand for.
-    sklearn_shag.metrics.attachment_breakdown : The same counts for one parser.
+    approximate_dfa : Shows what the states of an automaton stand for.
+    sklearn_shag.metrics.attachment_breakdown : Counts the same for one parser.
 
     Examples
     --------

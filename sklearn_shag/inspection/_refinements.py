@@ -98,7 +98,7 @@ def top_refinements(
     n_words : int, default=2
         Number of words to list; if the trees have no words, symbols are listed.
     n_examples : int, default=1
-        Number of tokens to list with their context: the surest, of short sentences first.
+        Number of tokens to list with their context: the surest first, in the shortest sentences.
 
     Returns
     -------

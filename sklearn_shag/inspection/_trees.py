@@ -29,35 +29,35 @@ _STYLES = {
 
 
 class DependencyTreeDisplay:
-    """Dependency tree as arcs above the sentence, true and predicted ones together.
+    """Dependency tree drawn as arcs above the sentence, with true and predicted arcs together.
 
-    It is recommended to make it by :meth:`from_estimator` or :meth:`from_predictions`.
+    Create it with :meth:`from_estimator` or :meth:`from_predictions`.
 
     Parameters
     ----------
     tree : DependencyTree
-        The sentence, with its true heads or without.
+        The sentence, with or without its true heads.
     heads : None or int ndarray of shape (n_tokens,), default=None
         The predicted heads, 1-based, 0 for the root.
 
     Attributes
     ----------
     arcs : dict
-        Lists of pairs (head, modifier), where 0 is the root: "right" are those of the tree that
-        were predicted, "missed" the others of the tree, "wrong" what was predicted in their place.
-        Where only the tree or only the prediction is known, all its arcs are "right". Of a
-        partial tree there is also "unknown": what was predicted where the true head is not known.
+        Lists of pairs (head, modifier), where 0 is the root. "right" are predicted arcs of the
+        tree, "missed" the other arcs of the tree, and "wrong" those predicted in their place. If
+        only the tree or only the prediction is known, all its arcs are "right". A partially
+        annotated tree also has "unknown": predicted arcs whose true head is not known.
     ax_ : matplotlib.axes.Axes
         Set by :meth:`plot`.
     figure_ : matplotlib.figure.Figure
         Set by :meth:`plot`.
     arcs_ : dict of (int, int) to matplotlib.patches.FancyArrowPatch
-        The arc that was drawn for each of `arcs`. Set by :meth:`plot`.
+        The drawn arc for each pair in `arcs`. Set by :meth:`plot`.
 
     See Also
     --------
-    ArcMarginalsDisplay : How sure the parser is.
-    sklearn_shag.treebank.DependencyTree.to_svg : A picture without matplotlib.
+    ArcMarginalsDisplay : Shows how sure the parser is.
+    sklearn_shag.treebank.DependencyTree.to_svg : Draws a tree without matplotlib.
 
     Examples
     --------
@@ -96,26 +96,26 @@ class DependencyTreeDisplay:
     def from_estimator(
         cls, estimator: BaseEstimator, tree: DependencyTree, *, ax: Any = None
     ) -> Self:
-        """Parse a sentence and draw what was predicted, with the true tree if it is known.
+        """Parse a sentence and draw the predicted tree, with the true tree if it is known.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted, of any kind that predicts heads: a parser, a pipeline, a search.
+            Any fitted estimator that predicts heads: a parser, a pipeline, a search.
         tree : DependencyTree
-            A sentence, with its heads or without.
+            A sentence, with or without its heads.
         ax : None or matplotlib axes, default=None
             As for :meth:`plot`.
 
         Returns
         -------
         display : DependencyTreeDisplay
-            Drawn, with what it was drawn from.
+            The display, already drawn.
 
         Raises
         ------
         TypeError
-            If `tree` is no DependencyTree, or the estimator does not predict.
+            If `tree` is not a DependencyTree, or the estimator does not predict.
         """
         _check_tree(tree)
         return cls(tree, predict_heads(estimator, [tree])).plot(ax=ax)
@@ -129,7 +129,7 @@ class DependencyTreeDisplay:
         Parameters
         ----------
         tree : DependencyTree
-            A sentence, with its heads or without.
+            A sentence, with or without its heads.
         heads : sequence of int, length n_tokens, or DependencyTree
             The predicted heads, 1-based, 0 for the root, or a tree with them.
         ax : None or matplotlib axes, default=None
@@ -138,12 +138,12 @@ class DependencyTreeDisplay:
         Returns
         -------
         display : DependencyTreeDisplay
-            Drawn, with what it was drawn from.
+            The display, already drawn.
 
         Raises
         ------
         TypeError
-            If `tree` is no DependencyTree.
+            If `tree` is not a DependencyTree.
         ValueError
             If `heads` are not a tree over its tokens.
         """
@@ -151,22 +151,22 @@ class DependencyTreeDisplay:
         return cls(tree, check_heads([tree], [heads], "heads")).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw words, tags and relations below, arcs above them.
+        """Draw the arcs above the words, tags and relations.
 
-        Arcs that were predicted rightly are drawn through, those missed dashed, wrong ones dotted,
-        those to tokens whose true head is not known dashed and dotted. An arrow from above points
-        to a root. From 21 tokens on words are written vertically.
+        Correctly predicted arcs are solid, missed arcs dashed, wrong arcs dotted, and arcs to
+        tokens whose true head is not known dash-dotted. An arrow from above points to a root. From
+        21 tokens on, words are written vertically.
 
         Parameters
         ----------
         ax : None or matplotlib axes, default=None
-            Where to draw; everything is scaled to its size. None makes a figure that is as
+            Axes to draw in; everything is scaled to their size. None makes a figure that is as
             wide as the sentence needs.
 
         Returns
         -------
         display : DependencyTreeDisplay
-            Itself.
+            The display itself.
 
         Raises
         ------
@@ -225,8 +225,8 @@ class DependencyTreeDisplay:
 def _check_tree(tree):
     if not isinstance(tree, DependencyTree):
         raise TypeError(
-            f"tree must be a single DependencyTree, got a {type(tree).__name__}. Of a list of "
-            f"trees pass one, and of symbols DependencyTree(symbols)."
+            f"tree must be a single DependencyTree, got a {type(tree).__name__}. Pass one tree of "
+            f"a list, or DependencyTree(symbols) for a list of symbols."
         )
 
 
@@ -279,17 +279,17 @@ def _draw_arc(ax, arc, centres, baseline, top, kind, scale):
 class ArcMarginalsDisplay:
     """Heat map of the probabilities of heads.
 
-    It is recommended to make it by :meth:`from_estimator`.
+    Create it with :meth:`from_estimator`.
 
     Parameters
     ----------
     marginals : ndarray of shape (n_tokens, n_tokens + 1)
-        One sentence of what :meth:`~sklearn_shag.BaseSHAG.predict_marginals` returns: a row for
-        each modifier, a column for each head, that of the root first.
+        The marginals of one sentence, as :meth:`~sklearn_shag.BaseSHAG.predict_marginals` returns
+        them: a row for each modifier and a column for each head, the root first.
     words : sequence of str, length n_tokens
-        How tokens are labelled.
+        The labels of the tokens.
     heads : None or int ndarray of shape (n_tokens,), default=None
-        The true heads, 1-based, 0 for the root, -1 where they are not known, to be marked.
+        The true heads to mark, 1-based, 0 for the root, -1 where they are not known.
 
     Attributes
     ----------
@@ -304,7 +304,7 @@ class ArcMarginalsDisplay:
 
     See Also
     --------
-    DependencyTreeDisplay : The tree that was predicted.
+    DependencyTreeDisplay : Draws the predicted tree.
 
     Examples
     --------
@@ -342,9 +342,10 @@ class ArcMarginalsDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted parser of this package, a pipeline that ends in one, or a search of either.
+            A fitted parser of this package, a pipeline that ends in one, or a search over either.
         sentence : DependencyTree or sequence of str
-            A single one. If it is a tree, words are labels, and its heads, if any, are marked.
+            A single sentence. If it is a tree, its words are the labels, and its heads, if any, are
+            marked.
         ax : None or matplotlib axes, default=None
             As for :meth:`plot`.
         cmap : str or matplotlib colormap, default="Blues"
@@ -353,12 +354,12 @@ class ArcMarginalsDisplay:
         Returns
         -------
         display : ArcMarginalsDisplay
-            Drawn, with what it was drawn from.
+            The display, already drawn.
 
         Raises
         ------
         TypeError
-            If the estimator has no marginals, or `sentence` is none.
+            If the estimator has no marginals, or `sentence` is not a sentence.
         """
         transform, parser = open_parser(estimator, "predict_marginals")
         (marginals,) = parser.predict_marginals(transform([sentence]))
@@ -372,14 +373,14 @@ class ArcMarginalsDisplay:
         Parameters
         ----------
         ax : None or matplotlib axes, default=None
-            Where to draw. None makes a figure that is as large as the sentence needs.
+            Axes to draw in. None makes a figure that is as large as the sentence needs.
         cmap : str or matplotlib colormap, default="Blues"
-            Colours of probabilities from 0 to 1.
+            Colours for probabilities from 0 to 1.
 
         Returns
         -------
         display : ArcMarginalsDisplay
-            Itself. True heads are marked by open circles.
+            The display itself. True heads are marked by open circles.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Operator models: values of sequences, algebra, and the grammar that they make up."""
+"""Operator models: values of sequences, algebra, and grammars made of such models."""
 
 from sklearn_shag.operators._operators import (
     Operators,

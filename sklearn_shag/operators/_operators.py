@@ -13,15 +13,15 @@ from sklearn_shag.utils._typing import FloatArray, IntArray
 
 
 class Operators(NamedTuple):
-    """An operator model, or a whole grammar of them in leading axes.
+    """An operator model, or a whole grammar of such models along leading axes.
 
     The model assigns to a sequence x_1 ... x_T the value (Luque et al. 2012, eq. 3)::
 
         f(x_1 ... x_T) = alpha_inf . A[x_T] @ ... @ A[x_1] @ alpha_1
 
-    A probabilistic automaton has non-negative entries, ``alpha_1`` sums to 1 and every state j
-    stops or moves on: ``alpha_inf[j] + A[:, :, j].sum() == 1``. Operators learned spectrally
-    have the same values in another basis and entries of either sign.
+    In a probabilistic automaton all entries are non-negative, ``alpha_1`` sums to 1, and every
+    state j stops or moves on: ``alpha_inf[j] + A[:, :, j].sum() == 1``. Operators learned
+    spectrally have the same values in another basis, with entries of either sign.
 
     Attributes
     ----------
@@ -30,24 +30,24 @@ class Operators(NamedTuple):
     alpha_inf : ndarray of shape (..., n_states)
         Stopping vector.
     A : ndarray of shape (..., n_symbols, n_states, n_states)
-        One operator a symbol; ``A[a, i, j]`` leads from state j to state i.
+        One operator per symbol; ``A[a, i, j]`` leads from state j to state i.
 
     See Also
     --------
-    sequence_values : The values of many sequences under a grammar.
-    join_automata : Makes a grammar of models.
+    sequence_values : Computes the values of many sequences under a grammar.
+    join_automata : Makes a grammar from models.
     sklearn_shag.BaseSHAG : A parser with a grammar.
 
     Notes
     -----
-    A grammar over V symbols has leading axes (V + 2, 2): the head's code and the direction
+    A grammar over V symbols has leading axes (V + 2, 2): the code of the head and the direction
     (0 left, 1 right). Code V is the unknown head, code V + 1 the root symbol, whose right
     automaton gives the distribution of the root. Its `A` has V + 1 symbols, the last for
     unknown modifiers. Automata with fewer than `n_states` states are padded with zeros.
 
     Examples
     --------
-    One state, which stops with probability 1/2, and else draws one of two symbols:
+    A single state stops with probability 1/2, and otherwise draws one of two symbols:
 
     >>> import numpy as np
     >>> from sklearn_shag.operators import Operators
@@ -67,8 +67,8 @@ def total_mass(operators: Operators) -> np.float64 | FloatArray:
     Parameters
     ----------
     operators : Operators
-        One model or many, in leading axes. The spectral radius of the sum of the operators of
-        each must be below 1.
+        One model, or many along leading axes. For each model, the spectral radius of the sum of the
+        operators must be below 1.
 
     Returns
     -------
@@ -78,12 +78,12 @@ def total_mass(operators: Operators) -> np.float64 | FloatArray:
     Raises
     ------
     ValueError
-        If a model's total mass is not finite.
+        If the total mass of a model is not finite.
 
     See Also
     --------
-    sequence_values : The values of single sequences.
-    operators_from_counts : Models whose mass is 1.
+    sequence_values : Computes the values of single sequences.
+    operators_from_counts : Estimates models whose mass is 1.
 
     Examples
     --------
@@ -132,14 +132,14 @@ def spectral_radius(matrices):
 
 
 def change_basis(operators: Operators, basis: FloatArray) -> Operators:
-    """Write a model in another basis of its state space; no sequence changes its value.
+    """Write a model in another basis of its state space, without changing any sequence's value.
 
     Parameters
     ----------
     operators : Operators
-        One model or many, in leading axes.
+        One model, or many along leading axes.
     basis : ndarray of shape (..., n_states, n_states)
-        An invertible matrix G for each model, or one for all.
+        An invertible matrix G for each model, or one for all models.
 
     Returns
     -------
@@ -148,8 +148,8 @@ def change_basis(operators: Operators, basis: FloatArray) -> Operators:
 
     See Also
     --------
-    total_mass : The same in every basis.
-    sequence_values : The same in every basis.
+    total_mass : Computes the total mass, which is the same in every basis.
+    sequence_values : Computes values, which are the same in every basis.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def change_basis(operators: Operators, basis: FloatArray) -> Operators:
 
 
 def product(left: Operators, right: Operators) -> Operators:
-    """Multiply two models: each sequence gets the product of its two values.
+    """Multiply two models so that each sequence gets the product of its two values.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def product(left: Operators, right: Operators) -> Operators:
 
     See Also
     --------
-    mixture : Means in place of products.
+    mixture : Takes means instead of products.
     sklearn_shag.ProductSHAG : A parser with a product of grammars.
 
     Examples
@@ -211,19 +211,19 @@ def product(left: Operators, right: Operators) -> Operators:
 
 
 def mixture(one: Operators, other: Operators, weight: float) -> Operators:
-    """Mix two models: each sequence gets the weighted mean of its two values.
+    """Mix two models so that each sequence gets the weighted mean of its two values.
 
     Parameters
     ----------
     one, other : Operators
         Models over the same symbols, with the same leading axes.
     weight : float
-        That of `other`, in [0, 1].
+        The weight of `other`, in [0, 1].
 
     Returns
     -------
     operators : Operators
-        The direct sum, with ``one.n_states + other.n_states`` states, those of `one` first.
+        The direct sum, with ``one.n_states + other.n_states`` states; those of `one` come first.
 
     Raises
     ------
@@ -232,8 +232,8 @@ def mixture(one: Operators, other: Operators, weight: float) -> Operators:
 
     See Also
     --------
-    product : Products in place of means.
-    total_mass : That of a mixture is the mean of both.
+    product : Takes products instead of means.
+    total_mass : Computes the total mass, which for a mixture is the mean of both.
 
     Examples
     --------
@@ -268,23 +268,23 @@ def _check_alike(what, one, other):
 
 
 def operators_from_counts(counts: Operators) -> Operators:
-    """Estimate probabilistic automata by relative frequency (theory, eq. 11).
+    """Estimate probabilistic automata by relative frequency (eq. 11 of the theory page).
 
     Parameters
     ----------
     counts : Operators
-        Non-negative (expected) uses of each start, stop and transition; one model or many.
+        Non-negative (expected) uses of each start, stop and transition, of one model or many.
 
     Returns
     -------
     operators : Operators
-        ``alpha_1`` divided by its sum, and the stop and moves out of every state divided by their
-        sum. A state that was never used stays zero.
+        ``alpha_1`` is divided by its sum, and the stop and moves out of every state are divided by
+        their sum. States that were never used stay zero.
 
     See Also
     --------
-    sklearn_shag.parsing.chart : Counts that are expected over all trees.
-    sklearn_shag.learning.fallback_grammar : Relative frequencies that are never zero.
+    sklearn_shag.parsing.chart : Computes expected counts over all trees.
+    sklearn_shag.learning.fallback_grammar : Estimates relative frequencies that are never zero.
 
     Examples
     --------
@@ -306,24 +306,24 @@ def operators_from_counts(counts: Operators) -> Operators:
 
 
 def exact_moments(operators: Operators, context: float = 0.0) -> Moments:
-    """Compute the moments that sequences drawn from one model have in expectation.
+    """Compute the expected moments of sequences drawn from one model.
 
     Parameters
     ----------
     operators : Operators
         One model: `alpha_1` of shape (n_states,), `A` of shape (n_symbols, n_states, n_states).
     context : float, default=0.0
-        Weight of symbols further away; with 0 rows and columns are neighbours only.
+        Weight of symbols further away. With 0, rows and columns stand for neighbours only.
 
     Returns
     -------
     moments : Moments
-        Expected bigram and trigram counts a sequence, START and STOP included (theory, eqs. 6-8
-        and 32).
+        Expected bigram and trigram counts per sequence, START and STOP included (eqs. 6-8 and 32 of
+        the theory page).
 
     See Also
     --------
-    sklearn_shag.sequences.pair_moments : Moments of sequences that were seen.
+    sklearn_shag.sequences.pair_moments : Computes the moments of observed sequences.
 
     Examples
     --------
@@ -395,27 +395,27 @@ def pair_automaton(operators, head, direction):
 
 
 def join_automata(automata: Sequence[Operators], root_counts: FloatArray | IntArray) -> Operators:
-    """Put the automata of all heads and directions together to a grammar.
+    """Join the automata of all heads and directions into a grammar.
 
     Parameters
     ----------
     automata : list of Operators
-        Over the known symbols; that of head h and direction d at ``2 * h + d``. The last two are
-        those of the unknown head. They may have different numbers of states.
+        Automata over the known symbols; the one of head h and direction d is at ``2 * h + d``. The
+        last two belong to the unknown head. They may have different numbers of states.
     root_counts : ndarray of shape (n_symbols,)
         How often each symbol is the root, up to a factor.
 
     Returns
     -------
     operators : Operators
-        Of the grammar: see the Notes of :class:`Operators` for its axes. An unknown modifier is a
-        missing observation: it may stand for any symbol, so its operator is the sum of all
-        others. The root symbol gets one state that emits; the chart lets it emit just once.
+        The operators of the grammar; see the Notes of :class:`Operators` for their axes. An unknown
+        modifier is a missing observation: it may stand for any symbol, so its operator is the sum
+        of all others. The root symbol gets one state that emits; the chart lets it emit only once.
 
     See Also
     --------
-    complete_grammar : The same for automata that are in one array already.
-    sklearn_shag.learning.learn_grammar : Learns the automata, too.
+    complete_grammar : Does the same for automata that are already in one array.
+    sklearn_shag.learning.learn_grammar : Learns the automata as well.
 
     Examples
     --------
@@ -454,8 +454,8 @@ def _with_root(grammar, root_counts):
         grammar.A[:, :, unknown] = grammar.A[:, :, :unknown].sum(axis=2)
     if not np.isfinite(grammar.A[:, :, unknown]).all():
         raise ValueError(
-            "Operators are so large that those of all symbols sum to more than 1.8e308, where "
-            "doubles end. Divide them, and the probabilities of sequences, by a constant."
+            "Operators are so large that those of all symbols sum to more than 1.8e308, the limit "
+            "of doubles. Divide them, and the probabilities of sequences, by a constant."
         )
     return grammar
 
@@ -466,19 +466,19 @@ def complete_grammar(operators: Operators, root_counts: FloatArray | IntArray) -
     Parameters
     ----------
     operators : Operators
-        Automata of the known heads and, last, of the unknown head: leading axes
-        (n_symbols + 1, 2), operators of the known symbols.
+        Automata of the known heads and, last, of the unknown head, with leading axes
+        (n_symbols + 1, 2) and operators of the known symbols.
     root_counts : ndarray of shape (n_symbols,)
         How often each symbol is the root, up to a factor.
 
     Returns
     -------
     operators : Operators
-        Of the grammar, as :func:`join_automata` returns it.
+        The operators of the grammar, in the form that :func:`join_automata` returns.
 
     See Also
     --------
-    join_automata : The same for automata one by one.
+    join_automata : Does the same for a list of automata.
 
     Examples
     --------

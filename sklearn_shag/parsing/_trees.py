@@ -82,7 +82,7 @@ def has_projective_completion(heads: Heads) -> BoolArray:
     Notes
     -----
     It is not enough that no known arcs cross. In the third sentence below, token 4 depends on
-    token 2, and token 1 on token 4. So the head of token 2 must lie under the arc from 4 to 1, but
+    token 2, and token 1 on token 4. so the head of token 2 must lie within the arc from 4 to 1, but
     all tokens there depend on token 2.
 
     Examples
@@ -173,7 +173,7 @@ def allow_kept_heads(sentences, allowed, projective):
     if impossible is not None:
         raise ValueError(
             f"{describe_sentence(sentences, impossible)} has heads that no {kind} with one root "
-            f"has: {_find_reason(sentences[impossible], projective)}. Correct them, or use -1 (in "
+            f"has: {_find_reason(sentences[impossible], projective)}. Correct them, or give -1 (in "
             f"a file _) for those that may change{advise_on_crossing(kept[impossible])}."
         )
     if allowed is None:
