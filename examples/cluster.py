@@ -2,8 +2,9 @@
 Learning on a cluster
 =====================
 
-This example runs the fits of a grid search on the workers of a dask cluster, and learns a grammar from
-files whose trees are counted there. Both give the same result as one process, to the last digit.
+This example runs the fits of a grid search on the workers of a dask cluster, and learns a grammar
+from files whose trees are counted there. Both give the same result as one process, to the last
+digit.
 
 ``python cluster.py`` starts a cluster of two processes on this machine and stops it again.
 ``python cluster.py tcp://host:8786 --folder FOLDER`` connects to a scheduler. The package must be

@@ -2,8 +2,8 @@
 Parsing a corpus on a cluster
 =============================
 
-This script parses text files with one sentence per line into CoNLL-U files, on the workers of dask, Ray
-or Spark. A worker loads the model once, and holds a thousand sentences at a time.
+This script parses text files with one sentence per line into CoNLL-U files, on the workers of dask,
+Ray or Spark. A worker loads the model once, and holds a thousand sentences at a time.
 
 ``python corpus.py MODEL FOLDER OUTPUT`` runs it with dask, in two processes on this machine. All
 machines must have the package installed, and be able to read the model and both folders.

@@ -10,10 +10,10 @@ probabilities are right, and how accurate the surest heads are.
 # %%
 # One sentence
 # ------------
-# There is a row for each token and a column for each head it may have, the root first; rows sum
-# to 1. Of the test sentences with ten tokens, this is the one that the model is least sure of: what
-# do "but" and "pleasant" depend on? The model is sure of the root, but wrong. A verb comes first, and
-# tags do not show that it is the subject here.
+# There is a row for each token and a column for each head it may have, the root first; each row
+# sums to 1. Of the test sentences with ten tokens, this is the one that the model is least sure of:
+# what do "but" and "pleasant" depend on? The model is sure of the root, but wrong. A verb comes
+# first, and tags do not show that it is the subject here.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -78,12 +78,12 @@ for name, model in models.items():
 
 # %%
 # Each point stands for the tokens of one tenth of the interval from 0 to 1; large points stand for
-# many tokens. Below the diagonal, a parser is overconfident. The expected calibration error (ECE) is
-# the mean distance of a token from the diagonal; chance alone makes it about 0.01 with so few tokens.
-# Words alone are no further off. The product of both grammars is far too sure: it multiplies the
-# evidence of its factors as if they were independent. The average is not sure enough: where
-# its members disagree, it believes neither. The CRF, with 310 trees to learn from, expects two heads
-# in a hundred too many to be right.
+# many tokens. Below the diagonal, a parser is overconfident. The expected calibration error (ECE)
+# is the mean distance of a token from the diagonal; chance alone makes it about 0.01 with so few
+# tokens. Words alone are no further off. The product of both grammars is far too sure: it
+# multiplies the evidence of its factors as if they were independent. The average is not sure
+# enough: where its members disagree, it believes neither. The CRF, with 310 trees to learn from,
+# expects two heads in a hundred too many to be right.
 
 figure, panels = plt.subplots(1, 2, figsize=(8, 4.5), layout="constrained", sharey=True)
 for number, (name, prediction) in enumerate(predictions.items()):

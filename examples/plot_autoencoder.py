@@ -15,8 +15,8 @@ train it on trees that change.
 # Arcs
 # ----
 # We take the tags of sentences of at most ten words, without punctuation. Heads are used only for
-# the score. Scores have the layout of marginals: a row for each token and a column for each head, the
-# root first.
+# the score. Scores have the layout of marginals: a row for each token and a column for each head,
+# the root first.
 
 import warnings
 
@@ -65,8 +65,9 @@ def score(scores):
 # %%
 # Rules
 # -----
-# These are the rules of Naseem and others (2010) in the conventions of Universal Dependencies. While
-# the model learns, each arc that follows a rule is worth 2 more. Predictions do not use the rules.
+# These are the rules of Naseem and others (2010) in the conventions of Universal Dependencies.
+# While the model learns, each arc that follows a rule is worth 2 more. Predictions do not use the
+# rules.
 
 NOUNS, OF_NOUNS = ("NOUN", "PROPN"), ("NOUN", "PROPN", "ADJ", "DET", "NUM", "ADP")
 RULES = [("<root>", "VERB"), ("ADJ", "ADV"), *((h, m) for h in NOUNS for m in OF_NOUNS)]
@@ -137,8 +138,8 @@ plt.show()
 
 # %%
 # The authors report 71.7 per cent on short sentences of the Wall Street Journal. Here, as there,
-# rules make the difference. But most of the gain comes from the rules alone: "nothing learned"
-# is the best trees by rules and nearness. Without rules, the model is below the chain here. The same
+# rules make the difference. But most of the gain comes from the rules alone: "nothing learned" is
+# the best trees by rules and nearness. Without rules, the model is below the chain here. The same
 # script gave these scores, in per cent, on training sentences of at most ten words of two treebanks
 # of Universal Dependencies:
 #
@@ -146,5 +147,5 @@ plt.show()
 #   DMV with rules 58.5, rules with nothing learned 58.1;
 # - French Sequoia: 37.5 and 74.7. Chain 31.8, DMV 13.1, 40.0 and 80.4, rules 67.8.
 #
-# So with rules, it is better than the DMV on one of the three. Nothing was tuned; the paper does not
-# give the strengths of its rules and penalty, nor the number of turns.
+# So with rules, it is better than the DMV on one of the three. Nothing was tuned; the paper does
+# not give the strengths of its rules and penalty, nor the number of turns.

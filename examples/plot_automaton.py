@@ -46,8 +46,8 @@ print(top_modifiers(model, "NOUN"))
 # The automaton
 # -------------
 # Prefixes of at least four modifier sequences are clustered by the direction of their state
-# vectors. Clusters that the same symbol reaches from the same cluster are merged. Modifiers are read
-# from the noun outwards, so the first is the one closest to it.
+# vectors. Clusters that the same symbol reaches from the same cluster are merged. Modifiers are
+# read from the noun outwards, so the first is the one closest to it.
 
 dfa = approximate_dfa(model, "NOUN", "left", development, n_clusters=6, min_count=4)
 print(dfa)
@@ -60,8 +60,8 @@ plt.show()
 
 # %%
 # Each state shows what may still come. After adjectives and further nouns (state 1), hardly any
-# sequence stops, since a determiner is missing. After a determiner or a number (state 4), two of three
-# stop. Most others continue with the preposition in front, which is a modifier of its noun in
+# sequence stops, since a determiner is missing. After a determiner or a number (state 4), two of
+# three stop. Most others continue with the preposition in front, which is a modifier of its noun in
 # Universal Dependencies. After that (state 2) nearly all stop. Coordination has its own state (3).
 # The paper's figure has the same two states before and after determiners and possessive pronouns,
 # which stop with the probabilities 0.15 and 0.67, and it also has states for coordination. An

@@ -29,9 +29,9 @@ for name, heads in predicted.items():
 # %%
 # Accuracy by arc length and part of speech
 # -----------------------------------------
-# Recall is the share of the true arcs that were found, and precision the share of the predicted ones
-# that are true. Numbers in brackets count true arcs. Neighbours are easy for both parsers. The gain is
-# largest for punctuation, whose head is often far away, for verbs, and for coordinating
+# Recall is the share of the true arcs that were found, and precision the share of the predicted
+# ones that are true. Numbers in brackets count true arcs. Neighbours are easy for both parsers. The
+# gain is largest for punctuation, whose head is often far away, for verbs, and for coordinating
 # conjunctions. Nouns hardly improve: neither parser knows whether a noun with a preposition belongs
 # to the noun before it or to the verb.
 

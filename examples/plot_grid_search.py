@@ -11,8 +11,8 @@ pipeline.
 # %%
 # The pipeline and its parameters
 # -------------------------------
-# :class:`~sklearn_shag.treebank.TokenFeature` makes symbols from columns: the universal tag alone, or
-# with a second column, such as the kind of a pronoun or the Penn tag. Joined symbols that occur
+# :class:`~sklearn_shag.treebank.TokenFeature` makes symbols from columns: the universal tag alone,
+# or with a second column, such as the kind of a pronoun or the Penn tag. Joined symbols that occur
 # less than ten times are reduced to the tag.
 
 import matplotlib.pyplot as plt
@@ -39,8 +39,8 @@ print(f"mean of the folds {search.best_score_:.3f}")
 # All scores
 # ----------
 # Each line is one choice of columns. The tag with the case or the kind of a pronoun ("I" and "me",
-# personal and relative) is always a little better than the tag alone. Penn tags are best with
-# one state. From three states on, they and the forms of verbs fall behind: with more symbols there are
+# personal and relative) is always a little better than the tag alone. Penn tags are best with one
+# state. From three states on, they and the forms of verbs fall behind: with more symbols there are
 # fewer sequences of each, from which states must be learned.
 
 results = search.cv_results_
@@ -62,8 +62,8 @@ plt.show()
 # Do more trees help?
 # -------------------
 # These are scikit-learn's learning curves for the best pipeline and for a baseline. Bands are one
-# standard deviation of ten splits to either side. Hidden states are ahead from the first fifty trees
-# on and still rise at the end. The baseline is flat from 150 trees on.
+# standard deviation of ten splits to either side. Hidden states are ahead from the first fifty
+# trees on and still rise at the end. The baseline is flat from 150 trees on.
 
 figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
 contenders = {"best of the search": search.best_estimator_, "DET+F": DeterministicSHAG("first")}

@@ -64,18 +64,18 @@ report("chain", DummyParser("right").fit(trees).predict(trees))
 # %%
 # Correct, reversed and other arcs
 # --------------------------------
-# For the most frequent arcs of the treebank, written head before modifier: how often does the grammar
-# have them, and how often in reverse?
+# For the most frequent arcs of the treebank, written head before modifier: how often does the
+# grammar have them, and how often in reverse?
 #
-# From the harmonic start, nearly every determiner governs its noun, 596 of 604, and most auxiliaries
-# govern their verb: two thirds of the arcs that it finds are reversed. From the uniform start, nouns
-# govern determiners, but auxiliaries still govern verbs. Rules settle it.
+# From the harmonic start, nearly every determiner governs its noun, 596 of 604, and most
+# auxiliaries govern their verb: two thirds of the arcs that it finds are reversed. From the uniform
+# start, nouns govern determiners, but auxiliaries still govern verbs. Rules settle it.
 #
-# However, conventions do not explain everything. Arcs that are neither correct nor reversed are wrong
-# by any convention: those of the nouns and clauses of verbs, most of which only rules correct. Even
-# undirected, the harmonic start is hardly above a chain, in which every word depends on the next one,
-# and the uniform start is below it. So look at both scores: a grammar that is low in both has learned
-# little.
+# However, conventions do not explain everything. Arcs that are neither correct nor reversed are
+# wrong by any convention: those of the nouns and clauses of verbs, most of which only rules
+# correct. Even undirected, the harmonic start is hardly above a chain, in which every word depends
+# on the next one, and the uniform start is below it. So look at both scores: a grammar that is low
+# in both has learned little.
 
 
 def count(heads):

@@ -3,15 +3,16 @@ Learning curves of grammar induction
 ====================================
 
 A parser that learns from trees gets better with more of them. Is this also true of a grammar that
-learns from sentences alone? This example draws both learning curves of the same model, the dependency
-model with valence, from several starts. The start of EM matters more than the amount of text.
+learns from sentences alone? This example draws both learning curves of the same model, the
+dependency model with valence, from several starts. The start of EM matters more than the amount of
+text.
 """
 
 # %%
 # Two ways to learn the same model
 # --------------------------------
-# :class:`~sklearn_shag.DMV` learns from the sentences of at most ten words; punctuation is
-# removed, as is usual. It reads 18 of these sentences, then twice and four times as many, and then all.
+# :class:`~sklearn_shag.DMV` learns from the sentences of at most ten words; punctuation is removed,
+# as is usual. It reads 18 of these sentences, then twice and four times as many, and then all.
 # Without ``y``, heads are ignored. The test trees have all lengths, and are not read in training.
 
 import warnings
@@ -36,8 +37,8 @@ print(f"{len(short)} short sentences, {len(test)} test trees")
 # %%
 # Four starts, three orders
 # -------------------------
-# Each curve is the mean over three random orders of the sentences, and each band goes from the lowest
-# to the highest of them. Random starts differ in each order.
+# Each curve is the mean over three random orders of the sentences, and each band goes from the
+# lowest to the highest of them. Random starts differ in each order.
 
 starts = {
     "from trees": {},
@@ -78,10 +79,10 @@ print(f"{'chain':<31}directed {chain[0]:.1f}, undirected {chain[1]:.1f}")
 # Effect of more text
 # -------------------
 # With trees, more data adds three points. With raw text, it depends on the start. The concave start
-# gains eight; it is told that roots are verbs, and ends above the chain, in which every word depends
-# on the next one. The uniform start stays below the chain, however much it reads. Random starts gain
-# five on average, and with all sentences they end anywhere between 10 and 39; :ref:`induction` shows
-# that likelihood does not identify the good ones.
+# gains eight; it is told that roots are verbs, and ends above the chain, in which every word
+# depends on the next one. The uniform start stays below the chain, however much it reads. Random
+# starts gain five on average, and with all sentences they end anywhere between 10 and 39;
+# :ref:`induction` shows that likelihood does not identify the good ones.
 #
 # The harmonic start scores less when it reads more: 36 sentences halve the directed score. The
 # undirected score, for which an arc may be reversed, stays and is higher in the end.

@@ -10,10 +10,10 @@ much the rules do alone, how strong they should be, and which of them matter.
 # %%
 # With and without
 # ----------------
-# In training, each arc of a tree that follows a rule makes the tree count :math:`e^2` times as much. So
-# EM prefers trees with such arcs and learns the rest from them. The third model did not learn at
-# all: in its trees, each arc counts only by the rules. A chain, in which each word
-# depends on the next one, is the baseline.
+# In training, each arc of a tree that follows a rule makes the tree count :math:`e^2` times as
+# much. So EM prefers trees with such arcs and learns the rest from them. The third model did not
+# learn at all: in its trees, each arc counts only by the rules. A chain, in which each word depends
+# on the next one, is the baseline.
 
 import warnings
 

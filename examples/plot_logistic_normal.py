@@ -4,7 +4,8 @@ A logistic normal prior
 
 :class:`~sklearn_shag.DMV` has one distribution of modifiers for each head and side. Cohen, Gimpel
 and Smith (2008) give each sentence its own. The logarithms of its probabilities are drawn, up to a
-constant, from a normal distribution. The covariance is learned and says what becomes likely together.
+constant, from a normal distribution. The covariance is learned and says what becomes likely
+together.
 
 You will learn how to run your own model on the chart, with a grammar for each sentence.
 """
@@ -40,8 +41,8 @@ by_side = (present % V)[:, None] * 2 + [0, 1]
 by_state = by_side[..., None] * 2 + [0, 1]
 GROUPS = {"root": 0 * lengths, "stop": by_state.ravel(), "modifier": by_side.ravel()}
 
-# The chart takes one grammar for all sentences. What differs between sentences goes into factors: of
-# arcs, and of the memory of automata, which tells here whether there was a modifier before.
+# The chart takes one grammar for all sentences. What differs between sentences goes into factors:
+# of arcs, and of the memory of automata, which tells here whether there was a modifier before.
 m = np.repeat(np.arange(indptr[-1]), lengths[sentence] + 1)  # of all arcs
 h = np.concatenate([np.arange(n + 1) for n in lengths for _ in range(n)]) + indptr[sentence[m]] - 1
 top, real = h < indptr[sentence[m]], (h >= indptr[sentence[m]]) & (h != m)
@@ -147,7 +148,7 @@ plt.show()
 
 # %%
 # The authors report 59.4 per cent from Klein and Manning's start on the Wall Street Journal, and
-# 46.1 for EM. From that start, the model beats EM here too; from a uniform start it does not, and it
-# is below the chain. On training sentences of English EWT, the script gave 33.2 (harmonic) and 28.5
-# (uniform), against 28.2, 32.9 and 58.5 (rules) for DMV, and 36.4 for the chain. On French Sequoia,
-# these were 17.5 and 24.0, against 13.1, 40.0 and 80.4, and 31.8.
+# 46.1 for EM. From that start, the model beats EM here too; from a uniform start it does not, and
+# it is below the chain. On training sentences of English EWT, the script gave 33.2 (harmonic) and
+# 28.5 (uniform), against 28.2, 32.9 and 58.5 (rules) for DMV, and 36.4 for the chain. On French
+# Sequoia, these were 17.5 and 24.0, against 13.1, 40.0 and 80.4, and 31.8.

@@ -56,10 +56,10 @@ class SplitTag(TransformerMixin, BaseEstimator):
 # Gains and losses
 # ----------------
 # The folds are the same for all, so differences are known better than scores. Bars are mean
-# differences, and lines are one standard error. Separating relative and interrogative pronouns helps a
-# little. Separating singular and plural makes no difference beyond chance. Splitting off commas
-# harms: both commas and other punctuation then have less to learn from. Treating pronouns and names
-# as nouns harms most, since the three take different modifiers.
+# differences, and lines are one standard error. Separating relative and interrogative pronouns
+# helps a little. Separating singular and plural makes no difference beyond chance. Splitting off
+# commas harms: both commas and other punctuation then have less to learn from. Treating pronouns
+# and names as nouns harms most, since the three take different modifiers.
 
 trees = load_english().data
 steps = {
@@ -90,9 +90,9 @@ plt.show()
 # %%
 # Trees of arithmetic terms
 # -------------------------
-# Symbols may be anything. Here they form random terms. An operator is the head of its operands, and an
-# opening bracket is the head of the term inside and of the closing bracket. There are only as many
-# brackets as needed, so the symbols determine the tree.
+# Symbols may be anything. Here they form random terms. An operator is the head of its operands, and
+# an opening bracket is the head of the term inside and of the closing bracket. There are only as
+# many brackets as needed, so the symbols determine the tree.
 
 BINDING = {"+": 1, "-": 1, "*": 2, "/": 2, "n": 3}
 
@@ -123,8 +123,8 @@ print("".join(X[4]))
 
 # %%
 # The models learn from a hundred terms and parse three hundred. Automata with one state do not know
-# that an operator takes one operand on either side. Those of DET+F do, but do not know that a closing
-# bracket is the last modifier of an opening one. Four hidden states make no errors.
+# that an operator takes one operand on either side. Those of DET+F do, but do not know that a
+# closing bracket is the last modifier of an opening one. Four hidden states make no errors.
 
 models = {
     "DET": DeterministicSHAG("single"),

@@ -2,8 +2,8 @@
 Quick start
 ===========
 
-This example goes from a treebank to a parser, a score and the picture of a tree. The picture shows what
-a parser that only sees part-of-speech tags gets right, and what it cannot know.
+This example goes from a treebank to a parser, a score and the picture of a tree. The picture shows
+what a parser that only sees part-of-speech tags gets right, and what it cannot know.
 """
 
 # %%
@@ -46,8 +46,8 @@ model.predict([["DET", "ADJ", "NOUN", "VERB", "ADP", "DET", "NOUN"]])[0]
 # %%
 # A tree
 # ------
-# Words are shown above their tags and the relations of the true tree. The parser found eight of nine
-# arcs. It takes "seals" for the subject of "sliding", but in the true tree it is the object of
+# Words are shown above their tags and the relations of the true tree. The parser found eight of
+# nine arcs. It takes "seals" for the subject of "sliding", but in the true tree it is the object of
 # "watched". It is both. The annotation rule depends on the verb, which tags do not show.
 
 DependencyTreeDisplay.from_estimator(model, test[46])

@@ -14,8 +14,8 @@ to expect: it falls roughly like one over the square root of the number of trees
 # %%
 # Grammar and trees
 # -----------------
-# There are four symbols, and two hidden states for each head and direction. `max_length` is so large
-# that no sentence is drawn anew: leaving out the long ones would bias what is learned.
+# There are four symbols, and two hidden states for each head and direction. `max_length` is so
+# large that no sentence is drawn anew: leaving out the long ones would bias what is learned.
 
 import itertools
 
@@ -73,9 +73,10 @@ def error(learned, true):
 # Learning from growing samples
 # -----------------------------
 # The learned states differ from the true ones, because they are in another basis. The values of
-# sequences do not depend on the basis. The defaults of :class:`~sklearn_shag.SpectralSHAG` help with
-# little data, but some of them, such as `mixing`, bias the values however many trees there are. So this
-# is the published algorithm, without them. Four grammars show how much the error varies.
+# sequences do not depend on the basis. The defaults of :class:`~sklearn_shag.SpectralSHAG` help
+# with little data, but some of them, such as `mixing`, bias the values however many trees there
+# are. So this is the published algorithm, without them. Four grammars show how much the error
+# varies.
 
 errors = []
 for seed in range(4):

@@ -39,15 +39,16 @@ axes.legend()
 plt.show()
 
 # %%
-# Neither is enough alone. States carry what a head has already taken, and refinements carry what its
-# own head needs to know about it. With more trees, the difference is larger.
+# Neither is enough alone. States carry what a head has already taken, and refinements carry what
+# its own head needs to know about it. With more trees, the difference is larger.
 
 # %%
 # What they stand for
 # -------------------
-# Given their trees, verbs have refinements with some probability. For each refinement, the table shows
-# what it has more of than verbs in general. One kind is the root of its sentence, one precedes its
-# head, one is below nouns or coordinated, and one has a conjunction or particle on its left.
+# Given their trees, verbs have refinements with some probability. For each refinement, the table
+# shows what it has more of than verbs in general. One kind is the root of its sentence, one
+# precedes its head, one is below nouns or coordinated, and one has a conjunction or particle on its
+# left.
 
 model = RefinedSHAG(n_refinements=4, random_state=0).fit(train)
 print(top_refinements(model, "VERB", train, n=3, n_words=1))
@@ -55,8 +56,8 @@ print(top_refinements(model, "VERB", train, n=3, n_words=1))
 # %%
 # The automaton of a refinement
 # -----------------------------
-# Each refinement has its own automata on both sides. This is the left automaton of the most frequent
-# one, made deterministic and drawn. States are shaded by their probability of stopping.
+# Each refinement has its own automata on both sides. This is the left automaton of the most
+# frequent one, made deterministic and drawn. States are shaded by their probability of stopping.
 
 table = top_refinements(model, "VERB", train, n=1, n_words=0, n_examples=0)
 most_frequent = int(table.refinements[0].split(".")[-1])

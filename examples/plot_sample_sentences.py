@@ -10,9 +10,9 @@ sentences and the number of modifiers with those of the treebank, and show a sam
 # %%
 # Grammars and samples
 # --------------------
-# All grammars learn from the same trees. DET remembers nothing of the previous modifiers, SPECTRAL has
-# hidden states, and the last one knows words. Most samples are ungrammatical, and must be: a grammar of
-# this kind only knows who modifies whom in a sentence, and in which order.
+# All grammars learn from the same trees. DET remembers nothing of the previous modifiers, SPECTRAL
+# has hidden states, and the last one knows words. Most samples are ungrammatical, and must be: a
+# grammar of this kind only knows who modifies whom in a sentence, and in which order.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,12 +35,12 @@ for tree in short[:5]:
 # %%
 # What they learned
 # -----------------
-# The left panel shows how many modifiers verbs have. DET continues with the same probability however
-# many there have been: one verb in eight has none, and one in six has seven or more. In the treebank,
-# each happens with one or two verbs in a hundred, and hidden states come close to that. The right
-# panel shows how long sentences are. Here both are wrong: half of the sentences have no more than five
-# or seven tokens, against twelve in the treebank, and too many are long. Each automaton knows its own
-# modifiers and nothing of the rest of the tree.
+# The left panel shows how many modifiers verbs have. DET continues with the same probability
+# however many there have been: one verb in eight has none, and one in six has seven or more. In the
+# treebank, each happens with one or two verbs in a hundred, and hidden states come close to that.
+# The right panel shows how long sentences are. Here both are wrong: half of the sentences have no
+# more than five or seven tokens, against twelve in the treebank, and too many are long. Each
+# automaton knows its own modifiers and nothing of the rest of the tree.
 
 
 def count_modifiers(trees, symbol="VERB", most=10):
@@ -65,7 +65,7 @@ right.legend()
 plt.show()
 
 # %%
-# This is the share of nouns with two determiners or more, which are very rare in the treebank:
+# This is the share of nouns with two determiners or more, of which the treebank has hardly any:
 
 for name, drawn in samples.items():
     nouns = [

@@ -10,8 +10,8 @@ sentence, and the gain from parsing many sentences at once.
 # %%
 # A file
 # ------
-# :func:`~sklearn_shag.save_model` writes arrays and text, but no pickle, so opening an untrusted file
-# runs no code from it.
+# :func:`~sklearn_shag.save_model` writes arrays and text, but no pickle, so opening an untrusted
+# file runs no code from it.
 
 import http.client
 import json
@@ -41,11 +41,11 @@ print(f"UAS {model.score(test):.3f}")
 # A server
 # --------
 # Python's own HTTP server is enough to show the pattern: load first, parse in the handler, and
-# answer invalid requests with the error message. The parser is the English one that comes
-# with the package; it takes plain text. Each request has a thread, and all threads share one model,
-# which does not change when it parses. A server should parse something before requests arrive, since
-# the first call of a process loads compiled code. :ref:`service` has more on memory, limits and
-# several processes.
+# answer invalid requests with the error message. The parser is the English one that comes with the
+# package; it takes plain text. Each request has a thread, and all threads share one model, which
+# does not change when it parses. A server should parse something before requests arrive, since the
+# first call of a process loads compiled code. :ref:`service` has more on memory, limits and several
+# processes.
 
 parser = load_parser("english")
 parser.parse_text("It is ready.")

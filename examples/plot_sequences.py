@@ -6,13 +6,14 @@ Automata of letters and of tags
 The automata of this package learn from any sequences of symbols. Here the sequences are words of
 the bundled treebank, and the symbols are their letters. We ask which letters are alike, how well
 the next letter is predicted, and which new words an automaton generates.
+"""
 
 # %%
 # Vowels and consonants
 # ---------------------
 # An automaton with two hidden states has to sort letters into two kinds. Cave and Neuwirth (1980)
-# found that, in this way, a hidden Markov model of English text discovers vowels. For each letter, we
-# take the state in which it is emitted, given the whole word.
+# found that, in this way, a hidden Markov model of English text discovers vowels. For each letter,
+# we take the state in which it is emitted, given the whole word.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,7 +43,6 @@ for state in range(2):
 # guess. The end of a word counts as a letter. With so few words, trigrams are hard to
 # beat. Both estimators mix in n-grams, with the share that is best on held-out words, and that is
 # better still.
-# better still.
 
 n_states = [1, 2, 4, 8, 12, 16, 24]
 curves = {
@@ -65,8 +65,8 @@ plt.show()
 # %%
 # New words
 # ---------
-# Samples look like English. The model also knows that swapped letters make a word improbable, and what
-# may follow the beginning of a word.
+# Samples look like English. The model also knows that swapped letters make a word improbable, and
+# what may follow the beginning of a word.
 
 model = EMAutomaton(12, tol=1e-3, mixing=None, random_state=0).fit(words)
 print(" ".join("".join(word) for word in model.sample(12, random_state=1)))

@@ -2,8 +2,8 @@
 The paper's comparison: spectral learning and EM
 ================================================
 
-Both learners estimate the same automata from the same head-modifier sequences: the spectral one
-from bigrams and trigrams in one pass and a singular value decomposition, EM by raising the
+Both learners estimate the same automata from the same head-modifier sequences. The spectral one
+uses bigrams and trigrams, in one pass and a singular value decomposition; EM raises the
 likelihood step by step. This example repeats the comparison of Luque et al. (2012): Figure 1, the
 scores by number of states, and Table 1, the test scores of the models that were best on development
 data. The treebank is the bundled one, far smaller than theirs, so the numbers are not those of the
@@ -13,9 +13,10 @@ paper. Those of larger treebanks are in :ref:`results`.
 # %%
 # The data
 # --------
-# Half of the sentences to learn from, a quarter to choose models, a quarter for the table. Symbols
-# are the universal part-of-speech tags. To do the same with a treebank of Universal Dependencies
-# take ``train``, ``dev`` and ``test`` of :func:`~sklearn_shag.datasets.fetch_treebank`.
+# Half of the sentences are for learning, a quarter for choosing models, and a quarter for the
+# table. Symbols are the universal part-of-speech tags. To do the same with a treebank of Universal
+# Dependencies, use ``train``, ``dev`` and ``test`` of
+# :func:`~sklearn_shag.datasets.fetch_treebank`.
 
 import time
 import warnings
@@ -35,9 +36,10 @@ print(f"{len(train)}, {len(development)} and {len(test)} sentences")
 # %%
 # Figure 1
 # --------
-# EM starts at random, as in the paper, though once and not ten times. With ``tol=0`` it takes just
-# the iterations asked for, and says that it has not converged, which is meant here. The spectral
-# learner is there twice: with the default parameters, which act against noise, and as published.
+# EM starts at random, as in the paper, but only once instead of ten times. With ``tol=0`` it
+# performs exactly the requested iterations and warns that it has not converged, as expected. The
+# spectral learner is shown twice: with the default parameters, which counteract noise, and as
+# published.
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 numbers_of_states = range(1, 17)
@@ -72,17 +74,17 @@ plt.show()
 
 # %%
 # Hidden states are better than telling the first modifier apart (DET+F), which is better than
-# nothing (DET). As published, the spectral learner is best with seven states and loses with more.
-# With its defaults it rises at first and then stays level. EM is as good after ten iterations as
-# it ever gets on so few trees; with more than six states a hundred are too many.
+# neither (DET). As published, the spectral learner is best with seven states and loses with more.
+# With its defaults, it rises at first and then stays level. EM is as good after ten iterations as
+# it ever gets on so few trees; with more than six states, a hundred are too many.
 #
 # Table 1
 # -------
-# For each learner the number of states, and of iterations, that is best on the development data,
-# and the score of that model on the test data, beside the paper's on the Wall Street Journal. The
-# numbers cannot be compared, their order can, and is the same: EM is a little better than the
-# spectral algorithm. With its defaults the latter is better here, but on 97 sentences a difference
-# of one point is no more than chance.
+# For each learner, the table shows the numbers of states and iterations that are best on the
+# development data. It compares the score of that model on the test data with the paper's on the
+# Wall Street Journal. The numbers are not comparable, but their order is, and it is the same: EM is
+# a little better than the spectral algorithm. With its defaults, the latter is better here, but on
+# 97 sentences a difference of one point may be chance.
 
 
 def choose(labels):
@@ -102,11 +104,11 @@ for label, (score, chosen) in table.items():
     print(f"{label:<14} {score:6.2f} {paper.get(label, ''):>6}  {chosen}")
 
 # %%
-# What learning costs
-# -------------------
-# In the paper EM was two orders of magnitude slower. Here equal beginnings of sequences are visited
-# only once an iteration, and the two are close. With its defaults the spectral learner, which then
-# also counts pairs of modifiers that are further apart, takes about twice as long as published.
+# Time to learn
+# -------------
+# In the paper, EM was two orders of magnitude slower. Here, equal prefixes of sequences are visited
+# only once per iteration, and the two are close. With its defaults, the spectral learner also
+# counts pairs of modifiers that are further apart, and takes about twice as long as published.
 
 for label, values in seconds.items():
     print(f"{label:<20} {1000 * np.median(values):5.1f} ms")
@@ -114,8 +116,8 @@ for label, values in seconds.items():
 # %%
 # A better start
 # --------------
-# A non-negative factorisation of the bigrams, the same moments that the spectral learner uses, is
-# from the beginning where five random starts are after ten iterations.
+# A non-negative factorisation of the bigrams, the same moments that the spectral learner uses,
+# begins where five random starts are after ten iterations.
 
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 colors = {"random": "C7", "moments": "C0"}

@@ -2,16 +2,16 @@
 Learning from a stream
 ======================
 
-Trees need not all be there at once: ``partial_fit`` adds the counts of a chunk to those of all
-earlier ones and learns from the sum. The figure shows how the score rises while trees arrive, and
-that an update costs hardly more at the end than at the beginning.
+Trees need not be available all at once: ``partial_fit`` adds the counts of a chunk to those of all
+earlier chunks and learns from the sum. The figure shows how the score rises while trees arrive, and
+that the last update takes hardly longer than the first.
 """
 
 # %%
 # The stream
 # ----------
-# Chunks of 1,000 trees, drawn from a grammar with hidden states. In practice they are files, read
-# one at a time, so that the treebank need not fit into memory.
+# The chunks have 1,000 trees each, drawn from a grammar with hidden states. In practice they would
+# be files, read one at a time, so that the treebank need not fit into memory.
 
 import time
 
@@ -30,9 +30,9 @@ print(len(chunks), "chunks of", CHUNK, "trees,", sum(map(len, trees)), "tokens")
 # %%
 # Learning on the way
 # -------------------
-# After each chunk the model is ready to parse. Beside it, another model is learned anew from all
-# trees so far, as one would without :meth:`~sklearn_shag.SpectralSHAG.partial_fit`. (The first fit
-# of a process loads compiled code, so one is made before times are taken.)
+# After each chunk, the model is ready to parse. For comparison, another model is learned anew from
+# all trees so far, as one would without :meth:`~sklearn_shag.SpectralSHAG.partial_fit`. (The first
+# fit of a process loads compiled code, so one is made before times are taken.)
 
 SpectralSHAG(4).fit(test)
 model = SpectralSHAG(4)
@@ -48,15 +48,15 @@ for k, chunk in enumerate(chunks, start=1):
     seconds["fit on all trees so far"].append(time.thread_time() - started)
 
 # %%
-# In the end both are the same model, to the last bit:
+# In the end, both are the same model, to the last bit:
 
 print(np.array_equal(model.operators_.A, anew.operators_.A))
 
 # %%
 # An update counts one chunk and learns the automata again, which takes hardly longer when more has
-# been counted. To fit anew takes longer with every chunk, and needs all of them. The score rises
-# steeply with the first 3,000 trees, then little. (How high it can get depends on the grammar that
-# the trees were drawn from, which is a random one.)
+# been counted. Fitting anew takes longer with every chunk, and needs all of them. The score rises
+# steeply with the first 3,000 trees, and then little. (How high it can get depends on the grammar
+# from which the trees were drawn, which is a random one.)
 
 seen = CHUNK * np.arange(1, len(chunks) + 1)
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")

@@ -1,20 +1,20 @@
 """
-A language without trees
-========================
+Transfer to a language without trees
+====================================
 
-Nobody has annotated most languages, but others with the same tags have treebanks. This example
-mixes grammars of other languages into one for a language of which there is raw text alone.
+Most languages have no treebank, but others with the same tags do. This example
+mixes grammars of other languages into one for a language that only has raw text.
 
-There is one treebank in the package, so the other languages are made of it, by other word orders.
-What real languages do for each other is at the end.
+There is one treebank in the package, so the other languages are made from it by changing the word
+order. The last section has scores for real languages.
 """
 
 # %%
-# Two helpers, each wrong in its own way
-# --------------------------------------
-# In one language verbs come last in their clauses, and all else is English. In the other one nouns
-# come first in their phrases. The language without trees is English as it is, of other sentences:
-# to both a foreign language, of which the first knows the nouns and the second the verbs.
+# Two helpers with different errors
+# ---------------------------------
+# In one language, verbs come last in their clauses, and everything else is English. In the other,
+# nouns come first in their phrases. The language without trees is unchanged English, with other
+# sentences. The first helper knows its nouns and the second its verbs.
 
 from itertools import chain
 
@@ -58,10 +58,10 @@ for name, tags, first in (
     helpers.append((name, FrozenEstimator(grammar)))
 
 # %%
-# Who is asked about what
-# -----------------------
-# :class:`~sklearn_shag.MixtureSHAG` reads the target's sentences, not their heads, and learns for
-# each head and side how much each helper counts.
+# Learning the weights of the helpers
+# -----------------------------------
+# :class:`~sklearn_shag.MixtureSHAG` reads the sentences of the target language, but not their
+# heads. It learns how much each helper counts for each head and side.
 
 mixtures = {
     "both alike": MixtureSHAG(helpers, weights="uniform"),
@@ -76,8 +76,8 @@ for name, score in scores.items():
     print(f"{name:<32}{100 * score:.1f}")
 
 # %%
-# Of verbs the mixture believes the language with the English verbs, of nouns the other one, though
-# it has seen no tree of either kind.
+# For verbs, the mixture relies on the language with the English verbs, and for nouns on the other,
+# though it has seen no tree of the target language.
 
 model = mixtures["a weight for each head and side"]
 shown = ["VERB", "NOUN", "PROPN", "PRON", "ADJ"]
@@ -95,8 +95,8 @@ plt.show()
 # %%
 # Real languages
 # --------------
-# These two languages are made for each other. Real ones differ in more than word order: for each of
-# five treebanks of Universal Dependencies the mixture of the four others has 65.2 % of the heads
-# right in sentences of at most ten words, and 57.8 % in all, the mean of the five. One weight for
-# each helper is better there (67.5, 59.5), and so is to take the one helper with the highest log
+# These two languages are made for each other. Real ones differ in more than word order. On each of
+# five treebanks of Universal Dependencies, the four others were mixed. On average, the mixture has
+# 65.2 % of the heads right in sentences of at most ten words, and 57.8 % in all. One weight for
+# each helper is better there (67.5, 59.5). So is taking the one helper with the highest log
 # likelihood (68.3, 60.5); see :ref:`induction`.

@@ -2,11 +2,11 @@
 Training a scorer of arcs
 =========================
 
-A parser need not be a grammar: anything that gives a score to every pair of a modifier and a head
-defines a distribution over trees. :func:`~sklearn_shag.parsing.tree_loss` computes how improbable
-known heads are by the scores, and the derivative, which is all that training needs. Here the scores
-come from a table of weights, in plain numpy; they could as well come from a network in any
-framework.
+A parser need not be a grammar: any score for every pair of a modifier and a head defines a
+distribution over trees. The function :func:`~sklearn_shag.parsing.tree_loss` computes how
+improbable known heads are under the scores, and the derivative, which is all that training needs.
+Here the scores come from a table of weights, in plain numpy; they could equally come from a network
+in any framework.
 
 You will learn how scores are laid out, how to train and decode with them, and what to do if only
 some heads are known.
@@ -16,8 +16,8 @@ some heads are known.
 # Features of arcs
 # ----------------
 # An arc is described by the tags of head and modifier, its direction, and its distance in five
-# classes. Each arc switches on two weights: one for both tags and the direction, one for these and
-# the distance. The scores of a sentence have the layout of marginals: a row for each token, a
+# classes. Each arc has two weights: one for both tags and the direction, and one for these and
+# the distance. The scores of a sentence have the layout of marginals: a row for each token and a
 # column for each head, the root first.
 
 from itertools import chain
@@ -57,8 +57,8 @@ print(f"{known.shape[0]} arcs, {np.prod(shape)} weights")
 # %%
 # Training and decoding
 # ---------------------
-# The gradient of the loss by the weights sums that by the scores over the arcs that switch them on.
-# Adam makes steps of it, each a pass over all training sentences. The best trees of new sentences
+# The gradient with respect to a weight is the sum of those with respect to the scores of its arcs.
+# Adam takes one step per pass over all training sentences. The best trees of new sentences
 # are those of :func:`~sklearn_shag.parsing.best_trees`, without a grammar.
 
 indptr = np.cumsum([0, *map(len, test)])
@@ -88,10 +88,10 @@ def learn(heads, n_passes=40, rate=0.1, pull=1e-4):
 
 
 # %%
-# Some heads are enough
-# ---------------------
-# A head of -1 is not known. The loss is then the log probability of all trees that agree with the
-# known ones, and nothing else changes. Here three of four tokens lose their heads.
+# Training with some heads
+# ------------------------
+# An unknown head is -1. The loss is then the negative log probability of all trees that agree with
+# the known heads, and nothing else changes. Here three of four tokens lose their heads.
 
 heads = [tree.heads for tree in train]
 rng = np.random.default_rng(0)
@@ -101,9 +101,9 @@ for name, curve in curves.items():
     print(f"{name:<18}loss {curve[0, 0]:.2f} to {curve[-1, 0]:.2f}, UAS {curve[-1, 1]:.1f}")
 
 # %%
-# Beside grammars
-# ---------------
-# These learn from all heads, and from the same tags.
+# Comparison with grammars
+# ------------------------
+# These grammars learn from all heads, and from the same tags.
 
 grammars = {"SPECTRAL": SpectralSHAG(), "DET+F": DeterministicSHAG("first")}
 scores = {name: 100 * model.fit(train).score(test) for name, model in grammars.items()}
@@ -118,7 +118,8 @@ axes.legend(loc="center", bbox_to_anchor=(0.5, 0.8), ncols=2)
 plt.show()
 
 # %%
-# With all heads the scorer is better than DET+F, which knows no distances, and with a quarter of
-# them not far from it. It is no match for SPECTRAL, whose automata see the sequence of modifiers,
-# where here each arc is on its own. Both go together: :func:`~sklearn_shag.parsing.chart` takes
-# scores, as the ``arcs`` of :class:`~sklearn_shag.parsing.Potentials`, beside a grammar.
+# With all heads, the scorer is better than DET+F, which knows no distances; with a quarter of
+# them, it is not far from it. It does not match SPECTRAL, whose automata see the sequence of
+# modifiers, whereas here each arc is independent. The two can be combined:
+# :func:`~sklearn_shag.parsing.chart` takes scores, as the ``arcs`` of
+# :class:`~sklearn_shag.parsing.Potentials`, together with a grammar.

@@ -1,20 +1,20 @@
 """
-How many states, how much smoothing?
-====================================
+Choosing the number of states and the smoothing
+===============================================
 
 The number of hidden states and the smoothing of :class:`~sklearn_shag.SpectralSHAG` trade bias for
 variance. This example draws the scores of all their combinations from one fit of
 :class:`~sklearn_shag.SpectralSHAGCV`, and marks the fewest states whose score is within one
-standard error of the best. It does so for the default parameters and for the published algorithm:
-only the latter is hurt by many states. Scores on the training trees themselves show
-over-fitting. What to do with such curves is the subject of :ref:`choosing`.
+standard error of the best. It does so for the default parameters and for the published algorithm;
+many states hurt only the latter. Scores on the training trees themselves show
+over-fitting. :ref:`choosing` explains how to use such curves.
 """
 
 # %%
 # One fit, all scores
 # -------------------
-# In each fold trees are counted once, and for each smoothing there is one singular value
-# decomposition for each head and direction: the operators of all numbers of states are cut from it.
+# In each fold, trees are counted once. For each smoothing there is one singular value decomposition
+# for each head and direction, and the operators of all numbers of states are cut from it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,8 +44,9 @@ for name, search in searches.items():
 # %%
 # The fewest states that are enough
 # ---------------------------------
-# The mean over the folds has a standard error, and all candidates that come within one of the best
-# are about as good. Of these we take the fewest states, and the smoothing that suits them best.
+# The mean over the folds has a standard error, and all candidates within one standard error of the
+# best are about as good. Of these, we take the fewest states, with the smoothing that suits them
+# best.
 
 
 def choose(search):
@@ -64,7 +65,7 @@ for name, search in searches.items():
     print(f"UAS {100 * search.scores_[row, column].mean():.1f}")
 
 # %%
-# Folds differ more than candidates do, but a fold that is hard is hard for all of them. So the
+# Folds differ more than candidates do, but a difficult fold is difficult for all of them. So the
 # difference of two candidates is known better than either score.
 
 for name, search in searches.items():
@@ -76,8 +77,8 @@ for name, search in searches.items():
 # %%
 # Training scores
 # ---------------
-# scikit-learn's :class:`~sklearn.model_selection.ValidationCurveDisplay` also parses the trees that
-# were learned from. It fits anew for every number of states and every fold. Its bands are one
+# scikit-learn's :class:`~sklearn.model_selection.ValidationCurveDisplay` also parses the training
+# trees. It fits anew for every number of states and every fold. Its bands are one
 # standard deviation of the folds to either side, for the default smoothing; lines without a band
 # are the other smoothings.
 
@@ -119,11 +120,11 @@ panels[1].set_ylabel(None)
 plt.show()
 
 # %%
-# With few states all scores are low, and those of training and held-out trees nearly equal: the
-# model is too simple, and more trees would not help it much (bias). With more states the two part:
+# With few states, all scores are low, and training and held-out scores are nearly equal: the model
+# is too simple, and more trees would not help it much (bias). With more states, the two diverge:
 # some of what is learned is true of the training trees only (variance).
 #
 # As published, the scores fall from there. Where even the training score falls, the added singular
-# values are so small that dividing by them magnifies noise and little else. Smoothing does not
-# prevent that. With the defaults the curves are flat from about eight states on: the number of
-# states needs no tuning. How they bring that about is the subject of :ref:`robust`.
+# values are so small that dividing by them mainly magnifies noise. Smoothing does not
+# prevent that. With the defaults, the curves are flat from about eight states on, and the number of
+# states needs no tuning. :ref:`robust` explains how the defaults achieve this.

@@ -4,15 +4,16 @@ Words and hidden states
 ========================
 
 Tags say most of what a grammar needs, words say more, and hidden states add to both. Luque et al.
-(2012, Figure 2) multiply each of three lexicalised grammars with hidden states, a number of
-them: the value of a tree is the product of its probabilities under both. This example draws their
-figure for the bundled treebank, which is small: :ref:`results` has the scores on larger ones.
+(2012, Figure 2) multiply each of three lexicalised grammars with a grammar of hidden states, for
+various numbers of states. The value of a tree is the product of its probabilities under both. This
+example draws their figure for the small bundled treebank; :ref:`results` has the scores on larger
+ones.
 """
 
 # %%
 # The data
 # --------
-# The symbols of the trees are their tags, the words are the column "form".
+# The symbols of the trees are their tags, and the words are the column "form".
 
 import matplotlib.pyplot as plt
 from sklearn.frozen import FrozenEstimator
@@ -37,9 +38,9 @@ for label, score in alone.items():
     print(f"{label:<8} {score:.1f} % of the heads right")
 
 # %%
-# Times hidden states
-# -------------------
-# Members that are frozen are not fitted again, so each is fitted just once.
+# Products with hidden states
+# ---------------------------
+# Frozen members are not fitted again, so each is fitted just once.
 
 numbers_of_states = [1, 2, 3, 4, 6, 8, 12, 16]
 hidden = [SpectralSHAG(n_states).fit(train) for n_states in numbers_of_states]
@@ -65,14 +66,14 @@ plt.show()
 
 # %%
 # Each product is above the grammar of words alone, its dashed line, with any number of states, as
-# in the paper. What words remember of the modifiers before (LEX+F, LEX+FCP) matters less once
-# hidden states remember more than that. From three states on the products are close to the hidden
-# states alone: few words of so small a treebank are seen often enough to add anything.
+# in the paper. What words remember of the previous modifiers (LEX+F, LEX+FCP) matters less once
+# hidden states remember more than that. From three states on, the products are close to the hidden
+# states alone: few words of such a small treebank occur often enough to add anything.
 #
-# A word that was not seen
-# ------------------------
-# Unknown words count as one word for each tag, so their arcs come from the tags. In this sentence
-# these are unknown, and all heads are right:
+# An unknown word
+# ---------------
+# All unknown words with the same tag count as one word, so their arcs come from the tags. The
+# following words of this sentence are unknown, and all heads are correct:
 
 product = ProductSHAG([("hidden", hidden[4]), ("words", words["LEX+FCP"])]).fit(train)
 known = set(product.named_estimators_["words"].words_)

@@ -1,12 +1,12 @@
 """Hidden-state dependency grammars as scikit-learn estimators.
 
-The flow, one folder a stage::
+The stages, with their folders::
 
     fit      sentences -> sequences -> statistics -> operators     sequences, learning
     predict  sentences -> chart -> arc marginals -> trees          parsing
 
-Around it: `metrics` (attachment scores), `inspection` (what was learned) and `datasets` (bundled,
-generated and downloaded).
+Other folders include `metrics` (attachment scores), `inspection` (what was learned) and `datasets`
+(bundled, generated and downloaded).
 """
 
 import importlib

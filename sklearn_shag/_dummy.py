@@ -19,10 +19,10 @@ CERTAIN = 50.0
 
 
 class DummyParser(Parser):
-    """Parser that looks at no words: a baseline.
+    """Baseline parser that ignores the words of a sentence.
 
-    Its trees are the same for all sentences of the same length, or drawn at random. Any other
-    parser has to be better.
+    Its trees are the same for all sentences of the same length, or random. Any useful parser has to
+    be better.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ class DummyParser(Parser):
         Which trees it predicts:
 
         - "right": every token depends on the next one, and the last is the root (attach-right);
-        - "left": every token depends on the one before, and the first is the root;
-        - "random": the best projective tree for scores of arcs that are drawn at random, always the
-          same for the same sentence.
+        - "left": every token depends on the previous one, and the first is the root;
+        - "random": the best projective tree for random arc scores, always the same for the same
+          sentence.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="viterbi"
-        How trees are chosen, as for other parsers: chains are always the same.
+        How trees are chosen, as for other parsers; chains do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seeds random trees, in `fit`.
+        Seeds the random trees, in `fit`.
     max_tokens : None or int, default=None
         Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
         the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
@@ -49,7 +49,7 @@ class DummyParser(Parser):
     Attributes
     ----------
     seed_ : int
-        Of the random trees.
+        Seed of the random trees.
 
     See Also
     --------
@@ -58,8 +58,8 @@ class DummyParser(Parser):
 
     Notes
     -----
-    The arcs that are `allowed` in :meth:`predict` come first: of the trees that are left it is the
-    one with the most arcs of the chain, or with the best scores.
+    The arcs `allowed` in :meth:`predict` take precedence: among the allowed trees, the one with the
+    most arcs of the chain, or with the best scores, is predicted.
 
     Examples
     --------
@@ -105,16 +105,16 @@ class DummyParser(Parser):
     def fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Check sentences and draw a seed; nothing is learned.
+        """Check sentences and draw a seed, without learning anything.
 
         Parameters
         ----------
         X : sequence of length n_sentences
             ``X[i]`` is a DependencyTree, with or without heads, or a sequence of symbols.
         y : None or sequence of length n_sentences, default=None
-            Heads, -1 where they are not known. They are checked and not looked at.
+            Heads, -1 if unknown. They are checked but otherwise ignored.
         sample_weight : None or array-like of shape (n_sentences,), default=None
-            Likewise.
+            Weights; they are checked but otherwise ignored.
 
         Returns
         -------
@@ -124,8 +124,8 @@ class DummyParser(Parser):
         Raises
         ------
         ValueError
-            If X is empty, a sentence has no tokens, heads are given that are no part of a tree,
-            weights are negative or all zero, or a parameter is invalid.
+            If X is empty, a sentence has no tokens, given heads cannot be part of a tree, weights
+            are negative or all zero, or a parameter is invalid.
         TypeError
             If symbols are not strings.
         """

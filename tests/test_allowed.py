@@ -148,7 +148,7 @@ def test_known_heads_are_kept(fitted, name, english):
     [
         ([None], "for each of 2 sentences"),
         (5, "for each of 2 sentences"),
-        ([None, np.ones((2, 2), dtype=bool)], r"allowed\[1\] must be a boolean array of the shape"),
+        ([None, np.ones((2, 2), dtype=bool)], r"allowed\[1\] must be a boolean array of shape"),
         ([np.ones((4, 5)), None], r"allowed\[0\] must be a boolean array"),
         ([None, np.array([[1, 0, 0], [1, 0, 0]], dtype=bool)], r"X\[1\] has no projective tree"),
         ([None, np.zeros((2, 3), dtype=bool)], r"X\[1\] has no projective tree"),

@@ -554,7 +554,7 @@ def test_hidden_markov_models_by_the_enumeration_of_paths():
 
 
 def test_not_all_automata_are_hidden_markov_models(models):
-    with pytest.raises(ValueError, match="The next state depends on the symbol"):
+    with pytest.raises(ValueError, match="The next state also depends on the symbol"):
         models[1].to_hmm()
     single = EMAutomaton(1, tol=1.0).fit([["a", "b"], ["b"], []])
     again = EMAutomaton.from_hmm(*single.to_hmm()[:3], symbols=["a", "b"])

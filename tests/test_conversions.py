@@ -163,7 +163,7 @@ def test_through_conllu(tree, english):
         assert from_token_list(tokens).to_conllu() == each.to_conllu()
     (tokens,) = conllu.parse(TEXT)
     assert from_token_list(tokens) == tree
-    with pytest.raises(TypeError, match=r"from_token_list\(sentence\) makes a tree of it"):
+    with pytest.raises(TypeError, match=r"from_token_list\(sentence\) turns it into a tree"):
         DeterministicSHAG().fit([tokens])
 
 

@@ -202,7 +202,7 @@ def test_structure_is_that_of_the_known_arcs(partial):
 def test_the_head_that_is_missing_is_named(partial):
     with pytest.raises(ValueError, match=r"The head of token 3 of DependencyTree\('The dog"):
         partial.depth(1)
-    with pytest.raises(ValueError, match=r"head of token 6 .* there is no path from 4 to 1\. Parse"):
+    with pytest.raises(ValueError, match=r"head of token 6 .* no path from 4 to 1\. Parse"):
         partial.path(4, 1)
     with pytest.raises(ValueError, match=r"head of token 6 .* there is no path from 0 to 4"):
         partial.path(0, 4)

@@ -1044,7 +1044,7 @@ class TestLimits:
 
     def test_tables_of_many_tags(self, small_words):
         """Tables of pairs of tags are made of a file that need not have them."""
-        message = "makes tables of [0-9,]+ bytes of its 3 tags. If you trust it, load it with"
+        message = "makes tables of [0-9,]+ bytes for its 3 tags. If you trust it, load it with"
         assert load_model(small_words).symbols_.size == 3
         model = load_model(small_words)
         with pytest.raises(ModelFileError, match=message):
@@ -1054,7 +1054,7 @@ class TestLimits:
         header, arrays = read_parts(small)
         for name in ("x" * 100_000, "\x1b[2J", "a\nb", "\ud800"):
             write_parts(small, {**header, "model": {**header["model"], "class": name}}, arrays)
-            with pytest.raises(ModelFileError, match="of which files hold none") as caught:
+            with pytest.raises(ModelFileError, match="which model files cannot hold") as caught:
                 load_model(small)
             assert len(str(caught.value)) <= 500
             assert str(caught.value).isprintable()
@@ -1070,9 +1070,9 @@ WRONG_HEADERS = [
     ("range that is too long", ("params", "n_jobs"), {"range": [0, 10**15, 1]}),
     ("a value of an unknown kind", ("params", "n_jobs"), {"set": [1]}),
     ("symbols_ holds strings that are empty", ("attributes", "symbols_"), ["", "N", "V"]),
-    ("not sorted, or there twice", ("attributes", "symbols_"), ["N", "D", "V"]),
-    ("not sorted, or there twice", ("attributes", "symbols_"), ["D", "D", "V"]),
-    ("model is a 'Other', of which files hold none", ("class",), "Other"),
+    ("not sorted, or repeated", ("attributes", "symbols_"), ["N", "D", "V"]),
+    ("not sorted, or repeated", ("attributes", "symbols_"), ["D", "D", "V"]),
+    ("model is a 'Other', which model files cannot hold", ("class",), "Other"),
     ("has no 'params', or none that is a dict", ("params",), []),
     ("has the parameter 'memory', which is never saved", ("params", "memory"), "folder"),
 ]
@@ -1107,7 +1107,7 @@ class TestChecks:
         ],
     )
     def test_values_of_other_types(self, value, annotation):
-        with pytest.raises(ModelFileError, match="model/x_ is no "):
+        with pytest.raises(ModelFileError, match="model/x_ is not of type "):
             check_value(value, annotation, "model/x_")
 
     def test_no_states(self, small):

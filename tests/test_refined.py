@@ -508,7 +508,7 @@ def test_warm_start_goes_on(trees):
     assert [stage.roots.shape[1] for stage in model.stages_] == [1, 2]
     with pytest.raises(ValueError, match="n_states=2 and n_refinements=4 or more"):
         model.set_params(n_refinements=2).fit(trees)
-    with pytest.raises(ValueError, match="whose symbols were others"):
+    with pytest.raises(ValueError, match="which had other symbols"):
         model.fit([["A", "B"]], [[2, 0]])
 
 

@@ -311,7 +311,7 @@ def test_together_treebanks_may_have_too_many_symbols():
         for part in "ab"
     ]
     assert merge_statistics(halves[:1]).symbols.size == 15_000
-    with pytest.raises(ValueError, match="30000 symbols are too many to count trigrams of"):
+    with pytest.raises(ValueError, match="30000 symbols are too many to count their trigrams"):
         merge_statistics(halves)
 
 

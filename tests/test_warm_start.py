@@ -68,7 +68,7 @@ def test_two_halves_are_nearly_one_run(name, trees):
 def test_other_symbols_are_refused(name, trees):
     model = clone(BY_EM[name][0]).set_params(max_iter=2, warm_start=True).fit(trees)
     kept = vars(model).copy()
-    with pytest.raises(ValueError, match=r"previous fit, whose symbols were others\. Fit the same"):
+    with pytest.raises(ValueError, match=r"previous fit, which had other symbols\. Fit the same"):
         model.fit([["DET", "NOUN"]], [[2, 0]])
     assert all(kept[key] is value for key, value in vars(model).items())
 

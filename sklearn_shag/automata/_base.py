@@ -166,7 +166,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ----------
         X : sequence of length n_sequences
             ``X[i]`` is a sequence of symbols, all str or all int, which may be empty. The rows of a
-            2-D array are sequences of one length.
+            2-D array are sequences of equal length.
         y : None
             Ignored.
         sample_weight : None or array-like of shape (n_sequences,), default=None
@@ -183,7 +183,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             If there are no sequences, all are empty, weights are negative or all zero, or a
             parameter is invalid.
         TypeError
-            If X is no sequence of sequences, or symbols are neither all str nor all int. The
+            If X is not a sequence of sequences, or symbols are neither all str nor all int. The
             message names the sequence.
         """
         listed = list_sequences(X)
@@ -248,13 +248,14 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : sequence of length n_sequences
-            As for :meth:`fit`. An unknown symbol stands for any: the probability is summed over
-            the known ones.
+            As for :meth:`fit`. An unknown symbol stands for any symbol: the probability is summed
+            over the known ones.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_sequences,)
-            In nats; the sum of those of each symbol, given what came before, and of the end.
+            Sum of the log probabilities, in nats, of each symbol given those before it, and of the
+            end.
         """
         logs, _, _, indptr = self._follow(X, scores=True)
         firsts = indptr[:-1] + np.arange(indptr.size - 1)
@@ -277,7 +278,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         score : float
-            In nats a sequence.
+            Mean log probability of a sequence, in nats.
         """
         logs = self.score_samples(X)
         _require_some(logs)
@@ -285,7 +286,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return float(np.average(logs, weights=weights))
 
     def perplexity(self, X: SymbolSequences) -> float:
-        """Compute the perplexity of sequences, by symbol.
+        """Compute the perplexity of sequences, per symbol.
 
         Parameters
         ----------
@@ -295,25 +296,25 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         perplexity : float
-            The inverse of the geometric mean of the probabilities of all symbols, each given what
-            came before, and of the ends.
+            The inverse of the geometric mean of the probabilities of all symbols, each given those
+            before it, and of the ends.
         """
         logs = self._follow(X, scores=True)[0]
         _require_some(logs)
         return float(np.exp(-logs.mean()))
 
     def predict_proba(self, X: SymbolSequences) -> FloatArray:
-        """Compute the probabilities of what comes next.
+        """Compute the probabilities of the next symbol, or the end.
 
         Parameters
         ----------
         X : sequence of length n_prefixes
-            As for :meth:`score_samples`; here each is the beginning of a sequence.
+            As for :meth:`score_samples`, but each item is the beginning of a sequence.
 
         Returns
         -------
         probabilities : ndarray of shape (n_prefixes, n_symbols + 1)
-            Of each of `symbols_` and, last, of the end. Rows sum to 1.
+            Probability of each of `symbols_` and, last, of the end. Rows sum to 1.
         """
         return self._follow(X)[2]
 
@@ -323,12 +324,12 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : sequence of length n_prefixes
-            As there.
+            As for :meth:`predict_proba`.
 
         Returns
         -------
         log_probabilities : ndarray of shape (n_prefixes, n_symbols + 1)
-            In nats.
+            The log probabilities, in nats.
         """
         return log_of(self.predict_proba(X))
 
@@ -343,13 +344,13 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         symbols : ndarray of shape (n_prefixes,), dtype object
-            None for the end.
+            The symbols, with None for the end.
         """
         best = self.predict_proba(X).argmax(axis=1)
         return np.array([*self.symbols_.tolist(), None], dtype=object)[best]
 
     def transform(self, X: SymbolSequences) -> FloatArray:
-        """Compute the states in which the automaton is after prefixes, as features.
+        """Compute the states of the automaton after prefixes, as features.
 
         Parameters
         ----------
@@ -359,7 +360,8 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Returns
         -------
         states : ndarray of shape (n_prefixes, n_states)
-            Of mass 1. After EM they are the probabilities of the states, given the prefix.
+            The states, scaled to mass 1. For an automaton learned by EM they are the probabilities
+            of the states, given the prefix.
         """
         return self._follow(X)[1]
 
@@ -373,14 +375,14 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         n_samples : int, default=1
             Number of sequences.
         max_length : int, default=1000
-            Longer ones are drawn anew.
+            Longer sequences are drawn again.
         random_state : int, RandomState instance or None, default=None
-            Seeds the draws.
+            Seed of the draws.
 
         Returns
         -------
         sequences : list of lists
-            Of symbols.
+            Lists of symbols.
 
         Raises
         ------

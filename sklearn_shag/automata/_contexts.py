@@ -38,23 +38,23 @@ class SequenceMoments(NamedTuple):
 
 
 class NGrams(NamedTuple):
-    """Smoothed probabilities of what comes next, given the longest context that is known.
+    """Smoothed probabilities of the next symbol, given the longest known context.
 
-    Contexts are strings of symbols, the start of a sequence included. Those with one symbol less,
-    the last or the first, are known as well, so that going on is looking up.
+    Contexts are strings of symbols, which may include the start of a sequence. A known context
+    without its first or its last symbol is known as well, so each next context can be looked up.
 
     Attributes
     ----------
     probabilities : float ndarray of shape (n_contexts + 1, n_symbols + 1)
-        Of each symbol and, last, the end. Context 0 is none.
+        Probability of each symbol and, last, of the end. Context 0 is the empty one.
     following : int ndarray of shape (n_contexts + 1, n_symbols + 1)
-        To which context each symbol leads and, last, an unknown one.
+        The context to which each symbol leads and, last, that to which an unknown symbol leads.
     start : int ndarray of shape ()
         The context before the first symbol.
 
     See Also
     --------
-    sklearn_shag.SpectralAutomaton : Mixes them with an automaton.
+    sklearn_shag.SpectralAutomaton : Mixes n-grams with an automaton.
 
     Examples
     --------

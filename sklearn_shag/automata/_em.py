@@ -86,17 +86,17 @@ class HMM(NamedTuple):
     Attributes
     ----------
     startprob : ndarray of shape (n_states,)
-        Of the first state; what it lacks to 1 is the empty sequence.
+        Probabilities of the first state; one minus their sum is that of the empty sequence.
     transmat : ndarray of shape (n_states, n_states)
-        Of the next state, by row; what a row lacks to 1 is `endprob`.
+        Probabilities of the next state, by row; one minus the sum of a row is its `endprob`.
     emissionprob : ndarray of shape (n_states, n_symbols)
-        Of the symbols of each state.
+        Probabilities of the symbols of each state.
     endprob : ndarray of shape (n_states,)
-        That a sequence ends after each state.
+        Probability that a sequence ends after each state.
 
     See Also
     --------
-    sklearn_shag.EMAutomaton.to_hmm : Makes it.
+    sklearn_shag.EMAutomaton.to_hmm : Converts an automaton to a hidden Markov model.
 
     Examples
     --------
@@ -115,9 +115,9 @@ class HMM(NamedTuple):
 class EMAutomaton(SequenceModel):
     """Probabilistic automaton over sequences, learned by expectation maximisation.
 
-    It is a hidden Markov model that also tells where a sequence ends, and whose next state may
-    depend on the symbol. EM raises the likelihood step by step; it finds a local optimum, which
-    depends on the start. Equal prefixes of sequences are visited once an iteration.
+    It is a hidden Markov model that also models where a sequence ends, and whose next state may
+    depend on the symbol. EM raises the likelihood step by step to a local optimum, which depends on
+    the start. Equal prefixes of sequences are visited once per iteration.
 
     Parameters
     ----------
@@ -125,9 +125,9 @@ class EMAutomaton(SequenceModel):
         Number of hidden states.
     init : {"moments", "random"} or Operators, default="moments"
         Where EM starts. "moments" is a non-negative factorisation of the matrix of contexts of
-        :class:`SpectralAutomaton` (eq. 64 of the theory page); further starts, and all of "random",
-        are drawn. Of Operators over the same symbols what is zero stays zero, unless `smoothing` is
-        set.
+        :class:`SpectralAutomaton` (eq. 64 of the theory page); further starts are drawn at random,
+        as are all starts of "random". Operators must have the same symbols; their zeros stay zero
+        unless `smoothing` is set.
     n_init : int, default=1
         Number of starts; the run with the best objective is kept.
     max_iter : int, default=100
@@ -136,25 +136,25 @@ class EMAutomaton(SequenceModel):
         EM has converged when an iteration raises the objective by no more than this per sequence,
         in nats.
     smoothing : float, default=1.0
-        How many sequences of an automaton without memory EM sees beside those that it is given; of
-        n-grams as in :class:`SpectralAutomaton`. Without any, sequences may have probability zero.
+        Number of sequences of a memoryless automaton that are added to the training data; for
+        n-grams, as in :class:`SpectralAutomaton`. With 0, sequences may have probability zero.
     mixing : None or float, default=0.0
-        The share of n-grams, over the contexts before each symbol, in the probabilities. None finds
-        it on every tenth sequence, by an automaton of the others; it takes twice as long.
+        Share of n-grams, over the contexts before each symbol, in the probabilities. None finds it
+        on every tenth sequence, with an automaton trained on the others; this takes twice as long.
     max_context : int, default=3
-        Contexts, of n-grams and of the start, are strings of up to so many symbols.
+        Longest context, in symbols, for the n-grams and the start.
     n_contexts : int, default=400
-        On each side the most frequent contexts are taken.
+        Largest number of contexts on each side; the most frequent ones are used.
     warm_start : bool, default=False
-        Whether EM starts from the operators of the previous `fit`, if there was one, in place of
+        Whether EM starts from the operators of the previous `fit`, if there was one, instead of
         `init`. The symbols must be the same.
     random_state : int, RandomState instance or None, default=None
-        Seeds the random starts.
+        Seed of the random starts.
     n_jobs : int or None, default=None
-        Number of joblib workers, over starts.
+        Number of joblib workers for the starts.
     verbose : int, default=0
-        1 shows a progress bar, on standard error, for work that takes more than two seconds, 2 for
-        all.
+        1 shows progress bars on standard error for work that takes more than two seconds; 2 shows
+        them for all work.
 
     Attributes
     ----------
@@ -164,9 +164,9 @@ class EMAutomaton(SequenceModel):
         `alpha_1` and `alpha_inf` of shape (n_states,), `A` of shape
         (n_symbols, n_states, n_states), non-negative.
     ngrams_ : NGrams
-        N-grams, which are mixed with the automaton.
+        The n-grams that are mixed with the automaton.
     mixing_ : float
-        Their share.
+        The share of the n-grams.
     log_likelihoods_ : ndarray of shape (n_iterations + 1,)
         Log likelihood, in nats, of the training sequences after 0, 1, ... iterations.
     n_iter_ : int
@@ -300,27 +300,28 @@ class EMAutomaton(SequenceModel):
         Parameters
         ----------
         startprob : array-like of shape (n_states,)
-            Of the first state. It may sum to less than 1: the rest is the empty sequence.
+            Probabilities of the first state. If they sum to less than 1, the rest is that of the
+            empty sequence.
         transmat : array-like of shape (n_states, n_states)
             Row i has the probabilities of the next state after state i.
         emissionprob : array-like of shape (n_states, n_symbols)
-            Of the symbols of each state; rows sum to 1.
+            Probabilities of the symbols of each state; rows sum to 1.
         endprob : None, float or array-like of shape (n_states,), default=None
-            How probable it is that a sequence ends after each state, where rows of `transmat` sum
-            to 1. None takes what these lack to 1.
+            Probability that a sequence ends after each state, if rows of `transmat` sum to 1. None
+            takes one minus the sum of each row.
         symbols : None or sequence of length n_symbols, default=None
-            All str or all int, sorted; None takes 0, 1, ...
+            The symbols, all str or all int, sorted; None takes 0, 1, ...
 
         Returns
         -------
         model : EMAutomaton
-            A fitted one, with a state more: the end.
+            A fitted automaton, with one more state for the end.
 
         Raises
         ------
         ValueError
-            If shapes do not agree, something is negative or does not sum to what it should, or
-            sequences never end.
+            If shapes do not match, numbers are negative or have the wrong sum, or sequences never
+            end.
 
         Examples
         --------
@@ -353,8 +354,8 @@ class EMAutomaton(SequenceModel):
         end = np.maximum(1.0 - moves.sum(axis=1), 0.0)
         if spectral_radius(moves) >= 1.0 - ROUNDING:
             raise ValueError(
-                "Sequences of this model never end, so that none has a probability. Set endprob, "
-                "such as 1 / (expected length), or let rows of transmat sum to less than 1."
+                "Sequences of this model never end, so none has a probability. Set endprob, for "
+                "example to 1 / (expected length), or let rows of transmat sum to less than 1."
             )
         n_symbols = emissions.shape[1]
         operators = Operators(*np.zeros((2, n + 1)), np.zeros((n_symbols, n + 1, n + 1)))
@@ -366,26 +367,26 @@ class EMAutomaton(SequenceModel):
 
     @classmethod
     def from_operators(cls, operators: Operators, symbols: Sequence[Any] | None = None) -> Self:
-        """Make a fitted estimator of a probabilistic automaton that is known.
+        """Make a fitted estimator from a known probabilistic automaton.
 
         Parameters
         ----------
         operators : Operators
             `alpha_1` and `alpha_inf` of shape (n_states,), `A` of shape
-            (n_symbols, n_states, n_states), non-negative; of each state, the stop and the moves sum
-            to 1.
+            (n_symbols, n_states, n_states), non-negative; for each state, the stop and the moves
+            sum to 1.
         symbols : None or sequence of length n_symbols, default=None
-            All str or all int, sorted; None takes 0, 1, ...
+            The symbols, all str or all int, sorted; None takes 0, 1, ...
 
         Returns
         -------
         model : EMAutomaton
-            Its probabilities are those of the operators alone.
+            The fitted automaton, whose probabilities are those of the operators, without n-grams.
 
         Raises
         ------
         ValueError
-            If shapes do not agree, or something is negative.
+            If shapes do not match, or numbers are negative.
 
         Examples
         --------
@@ -420,18 +421,18 @@ class EMAutomaton(SequenceModel):
         return model
 
     def to_hmm(self) -> HMM:
-        """Write the automaton as a hidden Markov model.
+        """Convert the automaton to a hidden Markov model.
 
         Returns
         -------
         hmm : HMM
             `startprob`, `transmat`, `emissionprob` and `endprob`, as :meth:`from_hmm` takes them,
-            but for states that only end.
+            without states that only end.
 
         Raises
         ------
         ValueError
-            If there is none with as many states: where the next state depends on the symbol, too.
+            If no such model has as many states, because the next state also depends on the symbol.
         """
         check_is_fitted(self)
         alpha_1, _, A = self.operators_
@@ -441,15 +442,15 @@ class EMAutomaton(SequenceModel):
         emissions, moves = uses.sum(axis=1), uses.sum(axis=0)
         if np.abs(uses - emissions[:, None] * moves).max(initial=0.0) > ROUNDING:
             raise ValueError(
-                "The next state depends on the symbol, too, so that no hidden Markov model with as "
-                "many states is the same. Use the operators themselves, operators_."
+                "The next state also depends on the symbol, so no hidden Markov model with as many "
+                "states is equivalent. Use the operators themselves, operators_."
             )
         moves = (moves * goes_on[:, None])[emits].T
         start = (alpha_1 * goes_on)[emits]
         return HMM(start, moves, emissions.T, 1.0 - moves.sum(axis=1))
 
     def state_probabilities(self, X: SymbolSequences) -> list[FloatArray]:
-        """Compute how probable the states are at each gap, given the whole sequence.
+        """Compute the probabilities of the states between symbols, given the whole sequence.
 
         Parameters
         ----------
@@ -459,8 +460,8 @@ class EMAutomaton(SequenceModel):
         Returns
         -------
         probabilities : list of ndarrays of shape (n_symbols_i + 1, n_states)
-            The first row is before the first symbol, the last one behind the last. Rows are 0 where
-            the automaton gives a sequence no probability.
+            The first row is for the place before the first symbol, the last row for the place after
+            the last symbol. Rows are 0 if the automaton gives the sequence probability zero.
         """
         codes, indptr = self._encode(X)
         alpha_1, alpha_inf, A = self.operators_
@@ -482,7 +483,7 @@ class EMAutomaton(SequenceModel):
         return n_states - 1 + n_states * n_symbols * n_states
 
     def aic(self, X: SymbolSequences) -> float:
-        """Compute Akaike's information criterion on sequences; the smaller, the better.
+        """Compute Akaike's information criterion on sequences; smaller is better.
 
         Parameters
         ----------
@@ -492,12 +493,12 @@ class EMAutomaton(SequenceModel):
         Returns
         -------
         aic : float
-            Twice the number of free parameters, less twice the log probability.
+            Twice the number of free parameters minus twice the log probability.
         """
         return float(2 * self._n_parameters - 2 * self.score_samples(X).sum())
 
     def bic(self, X: SymbolSequences) -> float:
-        """Compute the Bayesian information criterion on sequences; the smaller, the better.
+        """Compute the Bayesian information criterion on sequences; smaller is better.
 
         Parameters
         ----------
@@ -507,7 +508,7 @@ class EMAutomaton(SequenceModel):
         Returns
         -------
         bic : float
-            Observations are symbols and ends.
+            The criterion; symbols and ends count as observations.
         """
         logs = self._follow(X, scores=True)[0]
         return float(self._n_parameters * np.log(logs.size) - 2 * logs.sum())

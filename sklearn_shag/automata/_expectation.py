@@ -232,8 +232,8 @@ def _expect(tree, prior, automaton):
     log_likelihood = expected_uses(automaton, tree, counts)
     if log_likelihood == -np.inf:  # no iteration makes it so
         raise ValueError(
-            "the start gives a training sequence the probability zero. Raise smoothing; or leave "
-            "sentences out whose weights vanish beside those of others"
+            "the start gives a training sequence the probability zero. Raise smoothing, or leave "
+            "out sentences whose weights are tiny compared with those of others"
         )
     if prior is None:
         return Expected(counts, log_likelihood, log_likelihood)

@@ -18,34 +18,33 @@ class SpectralAutomaton(SequenceModel):
     """Weighted automaton over sequences, learned from moments in one pass.
 
     It predicts the next symbol, or the end, from a hidden state that sums up all symbols so far.
-    Counts of what stands before and behind each symbol and one singular value decomposition give
-    the operators: no iteration, no local optima. They may be negative; probabilities come from what
-    is positive of them, mixed with n-grams, and sum to 1.
+    The operators come from counts of what precedes and follows each symbol and one singular value
+    decomposition, without iteration or local optima. Their masses may be negative; probabilities
+    come from the positive masses, mixed with n-grams, and sum to 1.
 
     Parameters
     ----------
     n_states : int, default=8
-        Number of hidden states. Where the matrix of contexts has a smaller rank r, there are r.
+        Number of hidden states. If the matrix of contexts has a smaller rank r, there are r.
     max_context : int, default=3
-        Contexts are the strings of up to so many symbols before and behind a gap between symbols,
-        the start and the end of a sequence included. With 1 they are those of
-        :class:`SpectralSHAG`.
+        Longest context, in symbols, before and after a gap between symbols, including the start and
+        the end of a sequence. With 1, contexts are those of :class:`SpectralSHAG`.
     n_contexts : int, default=400
-        On each side the most frequent contexts are taken.
+        Largest number of contexts on each side; the most frequent ones are used.
     smoothing : float, default=1.0
-        Of the n-grams: so many times for each different symbol behind a context, something else is
-        seen there, which a shorter context tells. 1 is the method of Witten and Bell.
+        Smoothing of the n-grams: this count, for each different symbol seen after a context, goes
+        to the probabilities after a shorter context. 1 is the method of Witten and Bell.
     shrinkage : float, default=5.0
-        A pseudo-count that draws what follows a symbol after a rare context towards what follows
-        it after any (eq. 35).
+        Pseudo-count that shrinks what follows a symbol after a rare context towards what follows it
+        after any context (eq. 35).
     scaling : float, default=0.4
         Rows and columns of the matrix of contexts are divided by this power of their mass before
         the singular value decomposition (eq. 33).
     alpha : float, default=0.0
         Tikhonov regularisation of the inverse of the singular values (eq. 33).
     mixing : None or float, default=None
-        The share of n-grams, over the contexts before each symbol, in the probabilities. None finds
-        it on every tenth sequence, by an automaton of the others; it takes twice as long.
+        Share of n-grams, over the contexts before each symbol, in the probabilities. None finds it
+        on every tenth sequence, with an automaton trained on the others; this takes twice as long.
 
     Attributes
     ----------
@@ -55,11 +54,11 @@ class SpectralAutomaton(SequenceModel):
         `alpha_1` and `alpha_inf` of shape (n_states,), `A` of shape
         (n_symbols, n_states, n_states).
     ngrams_ : NGrams
-        What is mixed with the automaton.
+        The n-grams that are mixed with the automaton.
     mixing_ : float
-        Its share.
+        The share of the n-grams.
     singular_values_ : ndarray of shape (n_contexts,)
-        Of the scaled matrix of contexts, largest first.
+        Singular values of the scaled matrix of contexts, the largest first.
 
     See Also
     --------
@@ -68,8 +67,9 @@ class SpectralAutomaton(SequenceModel):
 
     Notes
     -----
-    Theory, eqs. 60-62. Where some of the masses of what comes next are negative, the state is noise
-    to that extent, and is replaced by the state after the previous symbol, whatever came before.
+    See the theory page, eqs. 60-62. If some masses of the next symbols are negative, the state is
+    partly noise. That part is replaced by the state after the previous symbol, whatever came before
+    it.
 
     References
     ----------
@@ -123,23 +123,23 @@ class SpectralAutomaton(SequenceModel):
         return {"operators_": operators, "singular_values_": basis.singular_values}
 
     def truncate(self, n_states: int) -> Self:
-        """Take the automaton of fewer states.
+        """Return the automaton with fewer states.
 
         Parameters
         ----------
         n_states : int
-            At most as many as there are.
+            Number of states, at most as many as there are.
 
         Returns
         -------
         model : SpectralAutomaton
-            A fitted copy, whose operators are what `fit` would learn of fewer states, to the last
-            bit. `mixing_` is that of the larger one.
+            A fitted copy, whose operators are exactly those that `fit` would learn with fewer
+            states. `mixing_` is that of the larger automaton.
 
         Raises
         ------
         ValueError
-            If there are not so many states.
+            If the automaton does not have as many states.
         """
         check_is_fitted(self)
         largest = self.operators_.alpha_1.size

@@ -179,7 +179,7 @@ def check_name(name, parameter="columns"):
         attribute = None
     if attribute in (None, "deprels"):
         raise ValueError(
-            f"{parameter}: {name!r} is no column of tokens that a parser can read. Choose from "
+            f"{parameter}: {name!r} is not a column of tokens that a parser can read. Choose from "
             f"{', '.join(TAGS)}, feats, feats.Case and the like, form, lemma, prefix, suffix, "
             f"shape, and letters for a network; prefix.2 has two letters."
         )
@@ -273,9 +273,9 @@ def _require_trees(names, sentences):
         if not isinstance(sentence, DependencyTree):
             raise TypeError(
                 f"X[{index}] is a {type(sentence).__name__} of str, but the columns "
-                f"{', '.join(names)} are wanted: pass DependencyTrees, as read_conllu reads them. "
-                f'Plain sequences do for columns=["symbol"], and for columns of words alone: '
-                f"{', '.join(OF_WORDS)}."
+                f"{', '.join(names)} are needed: pass DependencyTrees, such as read_conllu "
+                f'returns. Plain sequences suffice for columns=["symbol"], and for columns of '
+                f"words only: {', '.join(OF_WORDS)}."
             )
 
 
@@ -371,8 +371,8 @@ def encode_columns(columns, sentences, indptr):
         if not (says_something or may_be_silent):
             raise ValueError(
                 f"All values of the column {name!r} of X ({n_tokens} tokens) are {MISSING!r}, "
-                f"but not in training: what was learned of it cannot be used. Fill the column, or "
-                f"train a parser without it."
+                f"but not in training: what was learned from it cannot be used. Fill the column, "
+                f"or train a parser without it."
             )
         if name in TAGS:
             silent = [code in (UNKNOWN, code_of.get(MISSING)) for code in of_values]
@@ -444,7 +444,7 @@ def _check_split(code_of, values, of_values, places, indptr):
     if 2 * unsplit.sum() > unsplit.size:
         example = next(compress(values, map(or_, spaced, stopped)))
         warn(
-            f"In {unsplit.sum()} of {unsplit.size} sentences text is not split into tokens, as in "
+            f"In {unsplit.sum()} of {unsplit.size} sentences, text is not split into tokens, as in "
             f"{shorten(example)}. A token is a word or a punctuation mark: 'It slept.' is the "
             f"sequence 'It', 'slept', '.'. Split the text first, for example with a Splitter, "
             f"spaCy or UDPipe.",

@@ -21,7 +21,7 @@ from sklearn_shag.utils._param_validation import check_sample_weight
 _READ = "Read a treebank with sklearn_shag.treebank.read_conllu(path)"
 # The first row whose type fits is taken.
 _SENTENCES = {
-    str: f"{_READ}. One sentence is a list of symbols in a list: [['DET', 'NOUN']].",
+    str: f"{_READ}. Put the symbols of one sentence in a list of lists: [['DET', 'NOUN']].",
     os.PathLike | io.IOBase: f"{_READ}.",
     Bunch: "Pass the trees in it, its .data or its .train.",
     DependencyTree: "Put one sentence in a list: [sentence].",
@@ -36,9 +36,9 @@ _SYMBOLS = {
     list | tuple | np.ndarray: "This is one level of nesting too many, or pairs of words and tags "
     "or of tags and heads: X[i] is the tags of a sentence, and y[i] its heads.",
     dict: "If it is a token of the library conllu, sklearn_shag.treebank.from_token_list(sentence) "
-    "makes a tree of it.",
-    object: "Take the tag of a token, such as token.pos_ of spaCy; or let "
-    "sklearn_shag.treebank.from_spacy(doc) make trees.",
+    "turns it into a tree.",
+    object: "Use the tag of a token, such as token.pos_ of spaCy, or make trees with "
+    "sklearn_shag.treebank.from_spacy(doc).",
 }
 
 
@@ -178,8 +178,8 @@ def check_sentences(X):
     if hasattr(X, "columns"):  # iterated, a data frame gives the names of its columns
         raise TypeError(
             f"X is a {type(X).__name__}; pass a list of sentences, each a list of symbols. With "
-            f"one row a sentence: X['symbols'].tolist(); with one row a token: [list(symbols) for "
-            f"_, symbols in X.groupby('sentence', sort=False)['symbol']]."
+            f"one row per sentence: X['symbols'].tolist(); with one row per token: [list(symbols) "
+            f"for _, symbols in X.groupby('sentence', sort=False)['symbol']]."
         )
     sentences = list(X)
     if not sentences:
@@ -195,8 +195,8 @@ def _symbols_of(sentence, index):
         return sentence.symbols
     if isinstance(sentence, set | frozenset | dict) or not hasattr(sentence, "__len__"):
         raise TypeError(
-            f"X[{index}] is of the type {type(sentence).__name__}; a sentence is a DependencyTree "
-            f"or a sequence of symbols (str)."
+            f"X[{index}] is of type {type(sentence).__name__}; a sentence is a DependencyTree or a "
+            f"sequence of symbols (str)."
         )
     if isinstance(sentence, str):
         raise TypeError(
@@ -314,8 +314,8 @@ def require_whole(sentences, heads, kept, name, learner=None):
             f"{describe_sentence(sentences, partial[0], name)} has unknown heads (-1), "
             f"{np.count_nonzero(part == UNKNOWN)} of {part.size}, the first at token "
             f"{np.argmax(part == UNKNOWN) + 1}, and {len(partial)} of {len(sentences)} sentences "
-            f"have some; {learner or 'what is asked for'} needs whole trees. Leave these sentences "
-            f"out, or complete them by a fitted parser: parser.parse(trees, keep_heads=True)."
+            f"have some; {learner or 'this call'} needs whole trees. Leave these sentences out, or "
+            f"complete them with a fitted parser: parser.parse(trees, keep_heads=True)."
             + (f" Or, {advice}." if advice else "")
         )
 
@@ -440,17 +440,16 @@ def check_allowed(allowed, lengths):
     """
     if not is_collection(allowed) or len(allowed) != len(lengths):
         raise ValueError(
-            f"allowed must hold a boolean array, or None, for each of {len(lengths)} sentences, in "
-            f"a list; got {type(allowed).__name__} {shorten(allowed)}."
+            f"allowed must be a list with a boolean array, or None, for each of {len(lengths)} "
+            f"sentences; got {type(allowed).__name__} {shorten(allowed)}."
         )
     checked = []
     for index, (arcs, n) in enumerate(zip(allowed, lengths, strict=True)):
         arcs = np.ones((n, n + 1), dtype=bool) if arcs is None else np.asarray(arcs)
         if arcs.dtype != bool or arcs.shape != (n, n + 1):
             raise ValueError(
-                f"allowed[{index}] must be a boolean array of the shape ({n}, {n + 1}) for a "
-                f"sentence of {n} tokens, column 0 for the root; got {arcs.dtype} of the shape "
-                f"{arcs.shape}."
+                f"allowed[{index}] must be a boolean array of shape ({n}, {n + 1}) for a sentence "
+                f"of {n} tokens, column 0 for the root; got {arcs.dtype} of shape {arcs.shape}."
             )
         checked.append(arcs)
     return checked

@@ -151,8 +151,8 @@ class Ensemble(ComposedParser):
         Parameters
         ----------
         X : sequence of length n_sentences
-            ``X[i]`` is a DependencyTree, or a sequence of n_tokens_i symbols (str), in a form that all
-            members accept.
+            ``X[i]`` is a DependencyTree or a sequence of n_tokens_i symbols (str), in a form that
+            all members accept.
         y : None or sequence of length n_sentences, default=None
             ``y[i]`` holds n_tokens_i heads (1-based, 0 for the root) or is a DependencyTree with
             heads. None uses the heads of the trees in X; members that learn from raw text then

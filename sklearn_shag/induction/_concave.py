@@ -94,31 +94,31 @@ def as_grammar(probabilities):
 
 
 class ConcaveParser(OperatorMixin, ConditionalParser):
-    """Parser learned from raw text by a concave model: wherever EM starts, it ends the same.
+    """Parser learned from raw text by a concave model, with the same result for any start of EM.
 
-    Each token chooses its head by itself, as words of a translation choose theirs in IBM Model 1,
-    by how probable its symbol is given that of the head and the direction. Predictions are the best
-    projective trees. Without `y`, **heads that trees of X have are not looked at**.
+    Each token chooses its head independently, as words choose their source words in IBM Model 1, by
+    the probability of its symbol given that of the head and the direction. Predictions are the best
+    projective trees. Without `y`, **heads of the trees in X are ignored**.
 
     Parameters
     ----------
     root_symbols : None or list or tuple of str, default=None
-        Symbols that roots have in training, in sentences in which there are some: for example
-        ``("VERB", "AUX")``. None leaves the choice.
+        Symbols that roots must have in training, for example ``("VERB", "AUX")``. Sentences without
+        these symbols are not restricted. None allows any symbol.
     max_length : None or int, default=10
         Longer sentences are left out of training. None keeps all sentences.
     max_iter : int, default=100
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=0.0
-        EM has converged when an iteration raises the log likelihood by no more than this a
+        EM has converged when an iteration raises the log likelihood by no more than this per
         sentence, in nats.
     nonprojective : {"lift", "drop"}, default="lift"
         What to do with sentences whose heads are all known and whose arcs cross, as for
         :class:`ConditionalSHAG`.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="viterbi"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), the largest product of probabilities,
-        or as by "mbr" of all trees, with arcs that may cross.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
+        "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi" the
+        product of probabilities. "mst" is like "mbr", but its trees may have crossing arcs.
     max_tokens : None or int, default=None
         Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
         the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
@@ -137,15 +137,16 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
     label_counts_ : LabelCounts
         How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
-        Of one state: `A` of shape (n_symbols + 2, 2, n_symbols + 1, 1, 1) holds the probabilities
-        of modifiers given head and direction. To stop is free: `alpha_inf` is 1.
+        A one-state grammar: `A` has shape (n_symbols + 2, 2, n_symbols + 1, 1, 1) and holds the
+        probabilities of modifiers given head and direction. Stopping is free: `alpha_inf` is 1.
     fallback_operators_ : Operators
-        A grammar without zeros, for sentences that `operators_` gives no mass.
+        A grammar without zeros, for sentences to which `operators_` gives no mass.
     log_likelihoods_ : ndarray of shape (n_iterations + 1,)
-        Of the training sentences after 0, 1, ... iterations, in nats: the sum over tokens of the
-        logarithm of the sum of the probabilities of the token given each head that it may have.
+        Log likelihood, in nats, of the training sentences after 0, 1, ... iterations. It is the sum
+        over tokens of the logarithm of the summed probabilities of the token given each head that
+        it may have.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     converged_ : bool
         Whether EM converged within `max_iter` iterations.
 
@@ -156,12 +157,12 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
 
     See Also
     --------
-    DMV : Starts from it with ``init="concave"``, and is better as a rule.
+    DMV : Starts from it with ``init="concave"``, and is usually better.
 
     Notes
     -----
-    Theory, eq. 46. In training heads are independent: nothing says that they make a tree. A
-    sentence has no probability, and cannot be drawn; :meth:`conditional_log_likelihood` is that of
+    See theory, eq. 46. In training, heads are independent: nothing forces them to form a tree.
+    Sentences have no probability and cannot be drawn; :meth:`conditional_log_likelihood` scores
     trees by the product of their arcs.
 
     References
@@ -222,7 +223,7 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
     def fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn how probable symbols are given their heads, from sentences.
+        """Learn the probabilities of symbols given their heads, from sentences.
 
         Parameters
         ----------
@@ -243,9 +244,9 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
         Raises
         ------
         ValueError
-            If X is empty, all sentences are too long, heads are not those of part of a tree, none
-            of `root_symbols` occurs, weights are negative or all zero, or a parameter is invalid.
-            The message names the sentence.
+            If X is empty, all sentences are too long, heads cannot be part of a tree, none of
+            `root_symbols` occurs, weights are negative or all zero, or a parameter is invalid. The
+            message names the sentence.
         TypeError
             If symbols are not strings.
 

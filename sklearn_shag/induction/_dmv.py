@@ -39,57 +39,58 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
 class DMV(BaseSHAG):
     """Dependency model with valence, learned from raw text by expectation maximisation.
 
-    A head stops or takes a further modifier on a side, with other probabilities before the first
-    one than after it, and draws that from one distribution. Without `y`, **heads that trees of X
-    have are not looked at**: trees are learned from the sentences alone. Known heads go into `y`.
+    On each side, a head either stops or takes another modifier, drawn from one distribution. The
+    probabilities of stopping differ before and after the first modifier. Without `y`, **heads of
+    the trees in X are ignored**: the model is learned from the sentences alone. Pass known heads as
+    `y`.
 
     Parameters
     ----------
     init : {"harmonic", "uniform", "random", "concave"} or Operators, default="harmonic"
-        Where EM starts, which decides where it ends:
+        Where EM starts, which determines where it ends:
 
-        - "harmonic": expected counts where each token chooses its head by itself, near ones rather,
-          by the inverse of their distance (Klein and Manning);
-        - "uniform": all modifiers alike, and stop probabilities of 1/2;
-        - "random": probabilities drawn at random;
-        - "concave": the distributions of modifiers of :class:`ConcaveParser`, and stop
-          probabilities of 1/2;
-        - a grammar as in `operators_`, of another DMV or of ``DeterministicSHAG("first")``, over
-          the symbols of the sentences that are not too long. What is zero in it stays zero, if
-          `prior` is 0.
+        - "harmonic": expected counts if each token chooses its head independently, preferring near
+          ones by the inverse of their distance (Klein and Manning);
+        - "uniform": all modifiers equally probable, and stop probabilities of 1/2;
+        - "random": random probabilities;
+        - "concave": the modifier distributions of :class:`ConcaveParser`, and stop probabilities of
+          1/2;
+        - a grammar as in `operators_`, from another DMV or ``DeterministicSHAG("first")``, over the
+          symbols of the sentences that are not too long. Its zeros stay zero if `prior` is 0.
     algorithm : {"em", "viterbi"}, default="em"
-        Whether counts are expected over all trees of each sentence, or those of its best tree. From
-        ``init="uniform"`` the first counts are expected ones in any case: all trees are equally
-        good there.
+        Whether to use expected counts over all trees of each sentence, or the counts of its best
+        tree. With ``init="uniform"`` the first counts are always expected ones, because all trees
+        are equally good at that point.
     tied : bool, default=True
         Whether modifiers have the same distribution before and after the first one. False is the
         extended model, with the automata of ``DeterministicSHAG("first")``.
     n_states : None or int, default=None
-        Number of hidden states of each automaton: when the model is learned, its states are split,
-        at random, and EM goes on. None is the model as it is.
+        Number of hidden states of each automaton. Once the model has been learned, its states are
+        split at random and EM continues. None means no hidden states.
     rules : None, "ud", or list or tuple of tuples of str, default=None
-        Arcs that are to be preferred: head and modifier, and "left" or "right" if they are on one
-        side alone; ``"<root>"`` is the root. "ud" has a dozen for the universal tags.
+        Arcs to prefer: head and modifier, followed by "left" or "right" if the rule holds on one
+        side only; ``"<root>"`` is the root. "ud" is a dozen rules for the universal tags.
     rule_strength : float, default=2.0
         What an arc that follows a rule adds to the logarithm of the value of a tree; from -1e9 to
         1e9.
     predict_with_rules : bool, default=False
-        Whether rules count in predictions too, not in training alone.
+        Whether rules also apply in predictions, not only in training.
     root_symbols : None or list or tuple of str, default=None
         For ``init="concave"``, as for :class:`ConcaveParser`.
     prior : float, default=0.1
-        Pseudo-counts of each outcome of each distribution; not sequences of the pool, as the
+        Pseudo-counts of each outcome of each distribution; not sequences of the pool, unlike the
         `smoothing` of other grammars.
     prior_inference : {"map", "variational"}, default="map"
-        What is made of the prior: the mode for Dirichlet distributions with parameters 1 + `prior`,
-        or their mean field approximation, with parameters `prior`, which must be positive then.
+        How the prior is used: "map" takes the mode under Dirichlet distributions with parameters
+        1 + `prior`; "variational" takes their mean field approximation with parameters `prior`,
+        which must then be positive.
     max_length : None or int, default=10
         Longer sentences are left out of training. None keeps all sentences.
     max_iter : int, default=100
-        Largest number of iterations; of hidden states so many more.
+        Maximum number of iterations; with hidden states, up to this many more.
     tol : float, default=1e-4
-        EM has converged when an iteration raises the objective by no more than this a sentence, in
-        nats.
+        EM has converged when an iteration raises the objective by no more than this per sentence,
+        in nats.
     warm_start : bool, default=False
         Whether EM starts from the operators of the previous `fit`, if there was one, instead of
         from `init`. The symbols must be the same.
@@ -97,11 +98,12 @@ class DMV(BaseSHAG):
         What to do with sentences whose heads are all known and whose arcs cross, as for
         :class:`ConditionalSHAG`.
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), the largest
-        sum of marginals (the expected number of right arcs), or, without hidden states, the largest
-        probability; or as by "mbr" of all trees, with arcs that may cross.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
+        "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi",
+        without hidden states, the probability. "mst" is like "mbr", but its trees may have crossing
+        arcs.
     random_state : int, RandomState instance or None, default=None
-        Seeds random starts, and what tells split states apart.
+        Seeds the random starts and the differences between split states.
     max_tokens : None or int, default=None
         Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
         the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
@@ -121,39 +123,39 @@ class DMV(BaseSHAG):
     label_counts_ : LabelCounts
         How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
-        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n), `A` of shape (n_symbols + 2, 2,
+        `alpha_1` and `alpha_inf` have shape (n_symbols + 2, 2, n), `A` has shape (n_symbols + 2, 2,
         n_symbols + 1, n, n), with n = 2, before the first modifier and after it, or `n_states`.
         Heads ``n_symbols`` and ``n_symbols + 1`` are the unknown head and the root symbol; symbol
         ``n_symbols`` is the unknown modifier.
     fallback_operators_ : Operators
         A one-state grammar without zeros, for sentences to which `operators_` gives no mass.
     objectives_ : ndarray of shape (n_iterations + 1,)
-        What EM raises, in nats, after 0, 1, ... iterations: the log likelihood of the training
-        sentences, of which each tree counts with the factors of `rules`, plus the logarithm of the
-        prior; with "viterbi", that of their best trees; with "variational", a bound. Of hidden
-        states, if there are some.
+        The objective of EM, in nats, after 0, 1, ... iterations. It is the log likelihood of the
+        training sentences, with each tree weighted by `rules`, plus the logarithm of the prior.
+        With "viterbi" it is that of their best trees; with "variational" it is a bound. If there
+        are hidden states, the values are from the iterations that learn them.
     n_iter_ : int
-        The number of iterations.
+        Number of iterations.
     converged_ : bool
         Whether EM converged within `max_iter` iterations.
 
     See Also
     --------
     ConcaveParser : A model with one optimum, where "concave" starts.
-    DummyParser : The chain of tokens, which this may be worse than.
+    DummyParser : The chain of tokens, which may be better than this model.
     DeterministicSHAG : The same automata, learned from trees.
-    ConditionalSHAG : Where some heads are known, the better learner.
+    ConditionalSHAG : The better learner if some heads are known.
 
     Notes
     -----
-    **Likelihood selects nothing.** Of several starts, the one with the highest likelihood is as a
-    rule not the one with the best trees. What helps is knowledge: rules, or operators of another
-    language to start from. Without any, induction is below the chain of tokens on some treebanks.
-    The user guide has the figures.
+    **Do not select models by likelihood.** Of several starts, the one with the highest likelihood
+    is usually not the one with the best trees. Knowledge helps: rules, or the operators of another
+    language to start from. Without it, induction is worse than the chain of tokens on some
+    treebanks. The user guide has the figures.
 
-    Theory, eqs. 41 to 45. The figures of the literature are for sentences of at most ten words
-    without punctuation, see :func:`~sklearn_shag.treebank.remove_punctuation`. An iteration visits
-    sentences that are equal in symbols and known heads once.
+    See theory, eqs. 41 to 45. Figures in the literature are for sentences of at most ten words
+    without punctuation; see :func:`~sklearn_shag.treebank.remove_punctuation`. Each iteration
+    visits sentences with equal symbols and known heads only once.
 
     References
     ----------
@@ -265,7 +267,7 @@ class DMV(BaseSHAG):
     def fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn a grammar from sentences, and from heads that are known.
+        """Learn a grammar from sentences and from known heads, if any.
 
         Parameters
         ----------
@@ -287,10 +289,10 @@ class DMV(BaseSHAG):
         Raises
         ------
         ValueError
-            If X is empty, all sentences are too long, heads are not those of part of a tree, a
-            sentence has no tree that is possible under the start, no rule is about symbols of X,
-            `warm_start` meets other symbols, weights are negative or all zero, or parameters are
-            invalid or do not go together. The message names the sentence.
+            If X is empty, all sentences are too long, heads cannot be part of a tree, weights are
+            negative or all zero, or parameters are invalid or incompatible. Also if no tree of a
+            sentence is possible under the start, no rule applies to symbols of X, or `warm_start`
+            is used with other symbols. The message names the sentence.
         TypeError
             If symbols are not strings.
 
@@ -389,7 +391,8 @@ class DMV(BaseSHAG):
             raise ValueError(
                 f"{name_sentence(raw.merged.sentences[s], raw.merged.kept[s])} has no tree with "
                 f"its known heads that is possible under init, nor have {impossible.size - 1} "
-                f"other sentences. Start from operators without zeros, or by name."
+                f"other sentences. Start from operators without zeros, or from a "
+                f"start given by name."
             )
 
     def _score_jointly(self, batch, rung=0):

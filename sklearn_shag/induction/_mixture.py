@@ -128,11 +128,11 @@ def _divide(uses):
 
 
 class MixtureSHAG(ComposedParser, BaseSHAG):
-    r"""Mixture of grammars that are fitted already, weighted by raw text: helper languages.
+    r"""Mixture of fitted grammars of helper languages, weighted by raw text.
 
-    A language without trees is parsed by the grammars of others. Each head has, on each side, the
-    automata of all helpers, and a weight for each; what is learned is these weights alone, from
-    sentences. **Heads that trees of X have are not looked at**.
+    A language without trees is parsed by the grammars of other languages. On each side, each head
+    has the automata of all helpers, and a weight for each helper. Only these weights are learned,
+    from sentences. **Heads of the trees in X are ignored**.
 
     Parameters
     ----------
@@ -140,24 +140,25 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         The helpers, by name: grammars of operators, such as SpectralSHAG, EMSHAG, DeterministicSHAG
         or DMV, fitted, each in a :class:`~sklearn.frozen.FrozenEstimator`.
     weights : {"em", "uniform"} or array-like of shape (n_estimators,), default="em"
-        How much helpers count: "em" learns it, for each head and side and for the root, "uniform"
-        counts all alike; or numbers, the same for all heads, which are divided by their sum.
+        Weights of the helpers. "em" learns them for each head and side and for the root; "uniform"
+        weights all helpers equally. Numbers are used for all heads and divided by their sum.
     tied : bool, default=False
-        Whether EM learns one weight of each helper, for all heads, in place of one for each.
+        Whether EM learns one weight of each helper for all heads, instead of one for each head.
     max_length : None or int, default=10
         Longer sentences are left out of training. None keeps all sentences.
     max_iter : int, default=100
-        Largest number of iterations of EM.
+        Maximum number of iterations of EM.
     tol : float, default=1e-4
-        EM has converged when an iteration raises the log likelihood by no more than this a
+        EM has converged when an iteration raises the log likelihood by no more than this per
         sentence, in nats.
     nonprojective : {"lift", "drop"}, default="lift"
         What to do with sentences whose heads are all known and whose arcs cross, as for
         :class:`ConditionalSHAG`.
     decoder : {"mbr", "max_marginal", "mst"}, default="mbr"
-        How trees are chosen: by the largest sum of log marginals (eq. 14 of the paper), or the
-        largest sum of marginals (the expected number of right arcs), or as by "mbr" of all trees,
-        with arcs that may cross. What helpers have for this parameter is not looked at.
+        How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper), and
+        "max_marginal" the sum of marginals (the expected number of correct arcs). "mst" is like
+        "mbr", but its trees may have crossing arcs. The helpers' own values of this parameter are
+        ignored.
     max_tokens : None or int, default=None
         Maximum number of tokens in a sentence to parse; longer ones raise an error. Time grows with
         the cube of the length, memory with its square: 1,000 tokens take seconds and up to 0.8 GB.
@@ -173,51 +174,52 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
     named_estimators_ : Bunch
         The helpers by name.
     estimators_ : list of estimators
-        The same in their order.
+        The helpers in order.
     symbols_ : ndarray of shape (n_symbols,), dtype object
         Symbols (str) that any helper knows, sorted; the code of each is its position.
     weights_ : ndarray of shape (n_estimators, n_symbols + 2, 2)
-        Of each helper, by head and direction, 0 left, 1 right; those of all helpers sum to 1. Heads
-        ``n_symbols`` and ``n_symbols + 1`` are the unknown head and the root symbol, of which only
-        the right ones count.
+        Weight of each helper by head and direction, 0 left, 1 right. The weights of all helpers sum
+        to 1. Heads ``n_symbols`` and ``n_symbols + 1`` are the unknown head and the root symbol; for
+        the latter, only the weights on the right count.
     labels_ : ndarray of shape (n_labels,), dtype object
-        Relations of arcs (str), sorted: those of `y` if it has some, else those of all helpers.
+        Relations of arcs (str), sorted: those of `y` if it has any, otherwise those of all helpers.
     label_counts_ : LabelCounts
         How often each relation occurred, by the symbols at both ends of the arc and its direction.
     operators_ : Operators
-        `alpha_1` and `alpha_inf` of shape (n_symbols + 2, 2, n), `A` of shape (n_symbols + 2, 2,
-        n_symbols + 1, n, n), with the states of all helpers, n in sum.
+        `alpha_1` and `alpha_inf` have shape (n_symbols + 2, 2, n), `A` has shape (n_symbols + 2, 2,
+        n_symbols + 1, n, n), with the states of all helpers, n in total.
     fallback_operators_ : Operators
-        The mixture of the grammars that helpers fall back to.
+        The mixture of the helpers' fallback grammars.
     log_likelihoods_ : ndarray of shape (n_iterations + 1,)
-        Of the training sentences after 0, 1, ... iterations, in nats; EM leaves those out that no
-        helper has a tree for. With given weights it has one entry, to compare these by.
+        Log likelihood, in nats, of the training sentences after 0, 1, ... iterations; EM leaves out
+        sentences for which no helper has a tree. With given weights it has one entry, which can be
+        used to compare them.
     n_iter_ : int
-        The number of iterations; 0 unless weights are learned.
+        Number of iterations; 0 unless weights are learned.
     converged_ : bool
         Whether EM converged within `max_iter` iterations.
 
     See Also
     --------
-    DMV : Learns a grammar from raw text, without helpers.
+    DMV : Learns a grammar from raw text without helpers.
     AveragedSHAG : Averages marginals, with one weight for each parser.
     sklearn_shag.operators.mixture : The mixture of two automata.
 
     Notes
     -----
-    Theory, eqs. 47 and 48. The operators of the mixture are the direct sum of those of the helpers:
-    its chart has the states of all.
+    See theory, eqs. 47 and 48. The operators of the mixture are the direct sum of those of the
+    helpers, so its chart has the states of all helpers.
 
-    Helpers are given fitted, since raw text teaches what they need trees for to none of them; and
-    frozen, since cross-validation would else forget what they have learned.
+    Helpers must be fitted, because raw text cannot teach them what they need trees for. They must
+    be frozen, because cross-validation would otherwise discard what they have learned.
 
-    Symbols are those that any helper knows. To a helper, one that it does not know is what it says
-    of unknown symbols, of which each has its share of the text; see the theory. A symbol that no
-    helper knows is a missing observation.
+    The symbols are those that any helper knows. For a symbol that it does not know, a helper uses
+    its values of unknown symbols, divided among these by their share of the text; see the theory. A
+    symbol that no helper knows is a missing observation.
 
-    Automata learned spectrally are no probabilities, of which EM could ask whose a sequence is:
-    "em" refuses them, other weights take any. **It may be better to choose one helper**, that with
-    the highest :meth:`log_likelihood` of the text; see :ref:`induction`.
+    Spectrally learned automata are not probabilities, so EM cannot tell which helper a sequence
+    comes from: "em" refuses them, but other weights accept any. **It may be better to choose one
+    helper**, the one with the highest :meth:`log_likelihood` of the text; see :ref:`induction`.
 
     References
     ----------
@@ -226,7 +228,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
 
     Examples
     --------
-    A grammar of the language, and one of its mirror image, where all words are in reverse order:
+    A grammar of the language, and one of its mirror image, in which all words are reversed:
 
     >>> from sklearn.frozen import FrozenEstimator
     >>> from sklearn_shag import DeterministicSHAG, MixtureSHAG
@@ -296,7 +298,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
     def fit(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn how much helpers count, from sentences, and from heads that are known.
+        """Learn the weights of helpers from sentences and from known heads, if any.
 
         Parameters
         ----------
@@ -318,12 +320,12 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         Raises
         ------
         ValueError
-            If X is empty, all sentences are too long, heads are not those of part of a tree, no
-            sentence has a tree that is possible under a helper, weights are negative or all zero,
-            a helper is not frozen, or has negative operators, of which EM learns nothing, or a
-            parameter is invalid.
+            If X is empty, all sentences are too long, heads cannot be part of a tree, weights are
+            negative or all zero, or a parameter is invalid. Also if no sentence has a tree that is
+            possible under a helper, a helper is not frozen, or a helper has negative operators,
+            from which EM cannot learn.
         TypeError
-            If symbols are not strings, or a helper is no grammar of operators.
+            If symbols are not strings, or a helper is not a grammar of operators.
         sklearn.exceptions.NotFittedError
             If a helper is not fitted.
 
@@ -331,7 +333,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         -----
         UserWarning
             If sentences are left out because no projective tree with one root has their heads, or
-            helpers have no tree for them.
+            because helpers have no tree for them.
         UnknownSymbolWarning
             If no helper knows more than 5 % of the symbols.
         sklearn.exceptions.ConvergenceWarning
@@ -424,8 +426,8 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
             if not isinstance(member, FrozenEstimator):
                 raise ValueError(
                     f"The helper {name!r} is not frozen. Raw text does not teach helpers: fit it "
-                    f"first, on trees of its language, and give it as FrozenEstimator(helper), of "
-                    f"sklearn.frozen."
+                    f"first, on trees of its language, and give it as FrozenEstimator(helper), "
+                    f"from sklearn.frozen."
                 )
             if not isinstance(parser, BaseSHAG) or parser is not member.estimator:
                 raise TypeError(

@@ -99,8 +99,8 @@ def from_operators(operators, n_symbols, form):
     if not form.hidden and (np.any(known[0][..., 1]) or np.any(known[1][..., 0, :])):
         raise ValueError(
             "The operators to start from are not those of a grammar that tells the first modifier "
-            "apart, which begins in state 0 and goes on in state 1. Take operators_ of another DMV "
-            "or of DeterministicSHAG('first')."
+            "apart: it begins in state 0 and goes on in state 1. Take operators_ of another DMV or "
+            "of DeterministicSHAG('first')."
         )
     counts = gather(operators, form)
     return estimate(counts, form._replace(prior=0.0, inference="map")).means

@@ -184,8 +184,8 @@ def arc_table(estimator: BaseEstimator) -> ArcTable:
 
     Numbers from operators learned spectrally are unrepaired estimates: small ones may be negative,
     and a probability may be above one. They are NaN and come last if the sum over all sequences has
-    no limit, because S or S without a has a spectral radius of 1 or more. This is very rare with
-    the defaults of :class:`~sklearn_shag.SpectralSHAG`.
+    no limit, because S or S without a has a spectral radius of 1 or more. This hardly ever happens
+    with the defaults of :class:`~sklearn_shag.SpectralSHAG`.
 
     Examples
     --------

@@ -36,36 +36,36 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
     """Split head-automata grammar over words with tags, with deterministic automata.
 
     A modifier is a word with its tag. Its probability given the head's word and tag, the direction
-    and the state of the automaton is a relative frequency, backed off to coarser contexts as by
-    Collins: first to the head's tag alone.
+    and the state of the automaton is a relative frequency. It backs off to coarser contexts as in
+    Collins, first to the head's tag alone.
 
     Parameters
     ----------
     automaton : {"single", "first", "fcp"}, default="fcp"
         The states of each automaton:
 
-        - "single": one state, modifiers are independent of each other (LEX of the paper);
+        - "single": one state; modifiers are independent of each other (LEX in the paper);
         - "first": two states, before the first modifier and after it (LEX+F);
-        - "fcp": four states, before the first modifier and after one that was a coordination, a
-          punctuation mark or another word (LEX+FCP).
+        - "fcp": four states, before the first modifier, and after a conjunction, a punctuation
+          mark or another word (LEX+FCP).
     word : str, default="form"
-        The column of the trees that holds the words, see
+        The column of the trees that holds the words; see
         :meth:`DependencyTree.column <sklearn_shag.treebank.DependencyTree.column>`. Their tags are
-        the symbols of the trees. Predictions read it too.
+        the symbols of the trees. Predictions also read this column.
     backoff : float, default=5.0
-        How much of the probability is left to coarser contexts: one in which f modifiers were
-        seen, u of them different, keeps the share ``f / (f + backoff * u)``. Collins took 5.
-        Nothing that is learned depends on it, so :meth:`set_params` changes it without a fit.
+        How much of the probability goes to coarser contexts: a context in which f modifiers were
+        seen, u of them different, keeps the share ``f / (f + backoff * u)``. Collins used 5.
+        What is learned does not depend on it, so :meth:`set_params` changes it without a new fit.
     min_count : float, default=1
-        Words that were seen less often, each with its tag, are unknown: as modifiers they count
-        as one word, as heads they have no context of their own. With 1, and sentences that all
-        count once, only words that were never seen are.
+        Pairs of a word and its tag that were seen less often count as unknown words. As modifiers
+        they count as one word; as heads they have no context of their own. With 1 and unweighted
+        sentences, only words that were never seen are unknown.
     coordination : list or tuple of str, default=("CCONJ", "CC")
         The symbols of coordinating conjunctions, for ``automaton="fcp"``.
     punctuation : list or tuple of str
-        Those of punctuation marks: by default UD's "PUNCT" and the tags of the Penn treebank.
-        Whoever has other symbols, such as those of several columns, has to name them here and in
-        `coordination`; else "fcp" is no more than "first".
+        The symbols of punctuation marks; by default UD's "PUNCT" and the tags of the Penn treebank.
+        Name other symbols, such as those of several columns, here and in `coordination`. Otherwise
+        "fcp" is no better than "first".
     decoder : {"mbr", "max_marginal", "viterbi", "mst"}, default="mbr"
         How trees are chosen. "mbr" maximises the sum of log marginals (eq. 14 of the paper),
         "max_marginal" the sum of marginals (the expected number of correct arcs), and "viterbi" the
@@ -88,32 +88,33 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
     label_counts_ : LabelCounts
         How often each relation occurred, by the symbols at both ends of the arc and its direction.
     words_ : ndarray of shape (n_words,), dtype object
-        Known words (str), sorted by tag, then by form. One with several tags is there for each.
+        Known words (str), sorted by tag, then by form. A word is listed once for each of its tags.
     statistics_ : LexicalStatistics
-        How often each word followed in which context, a named tuple of arrays: the tag of each
-        word as its place in `symbols_`, the class that a modifier with each tag leaves behind, and
-        the counts of each pair of a context and a modifier that was seen.
+        Counts of each word in each context, as a named tuple of arrays. They hold the tag of each
+        word as its position in `symbols_`, and the class that a modifier with each tag leads to.
+        They also hold the count of each pair of a context and a modifier that was seen.
 
     See Also
     --------
-    DeterministicSHAG : The same without words.
-    ProductSHAG : Such a grammar times one with hidden states.
+    DeterministicSHAG : The same kind of grammar without words.
+    ProductSHAG : Multiplies such a grammar with one that has hidden states.
 
     Notes
     -----
-    Theory, eqs. 36 to 38. All sentences have a positive probability, since each mixture ends in the
-    uniform distribution: that over tags and STOP, or that over the known words of the modifier's
-    tag and one unknown word. A modifier with an unknown tag is a missing observation: its
-    probability is summed over all that it may stand for.
+    See theory, eqs. 36 to 38. All sentences have a positive probability, because each mixture ends
+    in a uniform distribution, over tags and STOP, or over the known words of the modifier's tag and
+    one unknown word. A modifier with an unknown tag is a missing observation: its probability is
+    summed over all modifiers that it may stand for.
 
-    In Universal Dependencies a conjunction hangs to the left of the conjunct that *follows* it, and
-    conjuncts to the right of the first. So on the right, where other English treebanks have them,
-    hardly a modifier is a conjunction (0.05 % in English-EWT), and "fcp" tells punctuation from the
-    rest. On the left 5.6 % are, and the state after one says that the head is a conjunct with its
-    conjunction: four times of five it has no further modifiers there.
+    In Universal Dependencies, a conjunction is a left modifier of the conjunct that *follows* it,
+    and conjuncts are right modifiers of the first. So on the right, where other English treebanks
+    have them, hardly any modifier is a conjunction (0.05 % in English-EWT), and "fcp" separates
+    punctuation from the rest. On the left, 5.6 % are conjunctions. The state after one says that
+    the head is a conjunct with its conjunction: four times out of five it has no further modifiers
+    on that side.
 
-    The tables for tags grow with the square of the number of symbols, times up to 128 bytes, three
-    times that while they are made; those for words with the number of pairs that were seen.
+    The tables for tags take up to 128 bytes times the square of the number of symbols, and three
+    times that while they are being built. The tables for words grow with the number of pairs seen.
 
     References
     ----------
@@ -198,11 +199,11 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         Raises
         ------
         ValueError
-            If X is empty, a tree lacks the words or the heads, or has unknown ones (-1), words and
-            symbols are the same, weights are negative or all zero, or a parameter is invalid. The
-            message names the sentence.
+            If X is empty, a tree lacks words or heads, heads are unknown (-1), words and symbols
+            are the same, weights are negative or all zero, or a parameter is invalid. The message
+            names the sentence.
         TypeError
-            If a sentence is no DependencyTree.
+            If a sentence is not a DependencyTree.
         """
         self._check_parsing()
         return self._learn(self._count(X, y, sample_weight))

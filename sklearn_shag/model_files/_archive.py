@@ -24,9 +24,9 @@ _TYPES = ("bool", "uint8", "int64", "float16", "float32", "float64")
 
 
 class ModelFileError(ValueError):
-    """A file is no saved model, is damaged, or asks for more memory than is allowed.
+    """A file is not a saved model, is damaged, or needs more memory than is allowed.
 
-    Its message names the file and says what is wrong with it, in at most 500 characters, without
+    The message names the file and says what is wrong with it, in at most 500 characters and without
     control characters.
 
     Parameters
@@ -36,7 +36,7 @@ class ModelFileError(ValueError):
 
     See Also
     --------
-    load_model : Raises it.
+    load_model : Raises this error.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Archive:
         if not zipfile.is_zipfile(io.BytesIO(data)):
             if data.startswith(_PICKLE):
                 raise ModelFileError(
-                    "it looks like a pickle. joblib.load or pickle.load may read it; but loading "
+                    "it looks like a pickle. joblib.load or pickle.load may read it, but loading "
                     "it can run any code, so load only what you trust."
                 )
             raise ModelFileError(
@@ -102,8 +102,8 @@ class Archive:
         """
         if f"{HEADER}.npy" not in self._members:
             raise ModelFileError(
-                "it is an archive without a header, which those that save_model and the command "
-                "train write have."
+                "it is an archive without a header, which all files of save_model and the command "
+                "train have."
             )
         text = self.read(HEADER, np.uint8, self._max_bytes * _HEADER_SHARE)
         check_shape(text, (None,), "its header")
@@ -165,7 +165,7 @@ def _read_npy(file, n_bytes, name):
     shape, _, dtype = format.read_array_header_1_0(file, _LONGEST_HEADER)
     if version != _NPY or dtype not in _TYPES:
         raise ModelFileError(
-            f"the array {name} is none of version 1.0 of .npy files, of the types "
+            f"the array {name} is not in version 1.0 of the .npy format with one of the types "
             f"{', '.join(_TYPES)}."
         )
     if file.tell() + math.prod(shape) * dtype.itemsize != n_bytes:
@@ -173,5 +173,5 @@ def _read_npy(file, n_bytes, name):
     file.seek(0)
     array = format.read_array(file, allow_pickle=False)
     if dtype == "bool" and array.view(np.uint8).max(initial=0) > 1:
-        raise ModelFileError(f"the array {name} is of bool, but holds other bytes than 0 and 1.")
+        raise ModelFileError(f"the array {name} is of bool, but holds bytes other than 0 and 1.")
     return array

@@ -132,7 +132,7 @@ def check_value(value, annotation, key):
     ModelFileError
     """
     if not _fits(value, annotation):
-        raise ModelFileError(f"{key} is no {getattr(annotation, '__name__', annotation)}")
+        raise ModelFileError(f"{key} is not of type {getattr(annotation, '__name__', annotation)}")
 
 
 def _fits(value, annotation):
@@ -210,7 +210,7 @@ def _check_vocabulary(model, key):
             check_name(name, f"{key}/vocabulary_")
         kind, _, length = name.partition(".")
         if kind in AFFIXES and not 0 < len(length) < 4:
-            raise ModelFileError(f"{key}/vocabulary_ has {name!r} without a length, or a long one")
+            raise ModelFileError(f"{key}/vocabulary_ has {name!r} with no length, or a long one")
     for name, values in model.vocabulary_.items():
         if len(set(values)) < len(values):
             raise ModelFileError(f"{key}/vocabulary_ has a value of {name!r} twice")
@@ -224,26 +224,26 @@ def _check_network(model, key):
         pattern = _SCRIPT if name == "lemma" else _IN_COLUMNS
         is_known = name in LEARNED and values and values == sorted(set(values))
         if not (is_known and all(map(pattern.fullmatch, values))):
-            raise ModelFileError(f"{key}/tag_values_ has no values of {name!r}, or wrong ones")
+            raise ModelFileError(f"{key}/tag_values_ has no values for {name!r}, or wrong ones")
     model._kept()  # what is made of these before the first sentence
     if isinstance(model, Tagger):
         lemmas = model.lemmas_
         if not (model.tag_values_ and all(map(_FORM_AND_TAG.fullmatch, lemmas))):
-            raise ModelFileError(f"{key} holds no tags, or lemmas of what is no form with its tag")
+            raise ModelFileError(f"{key} holds no tags, or a lemma not named by a form and its tag")
         if not all(map(_IN_COLUMNS.fullmatch, lemmas.values())):
             raise ModelFileError(f"{key}/lemmas_ holds values that have a tab or line end")
     elif model.tagger_ is not None and not isinstance(model.tagger_, Tagger):
-        raise ModelFileError(f"{key}/tagger_ is no Tagger")
+        raise ModelFileError(f"{key}/tagger_ is not a Tagger")
 
 
 def _check_splitter(model, key):
     if tuple(model.vocabulary_) != OF_CHARACTERS:
-        raise ModelFileError(f"{key}/vocabulary_ has other columns than {', '.join(OF_CHARACTERS)}")
+        raise ModelFileError(f"{key}/vocabulary_ has columns other than {', '.join(OF_CHARACTERS)}")
     endings = {letters: words[1:] for letters, words in model.endings_.items()}
     tables = model.words_, model.ambiguous_, endings
     for form, words in chain.from_iterable(table.items() for table in tables):
         if not (words and all(map(_IN_COLUMNS.fullmatch, words))):
-            raise ModelFileError(f"{key} has for {shorten(form)} no words that CoNLL-U can hold")
+            raise ModelFileError(f"{key} has no words for {shorten(form)} that CoNLL-U can hold")
     if not all(_IN_COLUMNS.fullmatch(f"-{first}") for first, *_ in model.endings_.values()):
         raise ModelFileError(f"{key}/endings_ has a tab or line end")
 
@@ -253,10 +253,10 @@ def _check_linear(model, key):
     for text in model.templates_:
         columns = {atom.partition(".")[2] for atom in text.split()} - {""}
         if not columns <= set(model.columns_):
-            raise ModelFileError(f"{key}/templates_ has {text!r} of other columns than columns_")
+            raise ModelFileError(f"{key}/templates_ has {text!r}, with columns not in columns_")
     _, templates = model._kept()
     if templates.texts != model.templates_:
-        raise ModelFileError(f"{key}/templates_ are not in their order, or one is there twice")
+        raise ModelFileError(f"{key}/templates_ are not in order, or one is repeated")
 
 
 def _check_history(model, key):
@@ -265,13 +265,13 @@ def _check_history(model, key):
     if len(model.loss_curve_) != model.n_iter_ + n_first:
         raise ModelFileError(f"{key}/loss_curve_ has {len(model.loss_curve_)} values")
     if len(getattr(model, "validation_scores_", ())) not in (0, model.n_iter_):
-        raise ModelFileError(f"{key}/validation_scores_ has not {model.n_iter_} values")
+        raise ModelFileError(f"{key}/validation_scores_ does not have {model.n_iter_} values")
 
 
 def _check_tuned(model, key):
     """What goes on from tuned operators measures how far they are from where they began."""
     if model.start_operators_.A.shape != model.operators_.A.shape:
-        raise ModelFileError(f"{key}/start_operators_ have other states than its operators_")
+        raise ModelFileError(f"{key}/start_operators_ and operators_ have different states")
 
 
 def _check_composed(model, key):
@@ -284,13 +284,13 @@ def _check_refined(model, key):
     """The grammar goes back to that without refinements, state by state."""
     n_states = {part.A.shape[2] for part in (*model.stages_, model.refined_operators_)}
     if n_states != {model.operators_.A.shape[-1]}:
-        raise ModelFileError(f"{key}/refined_operators_ have other states than its operators_")
+        raise ModelFileError(f"{key}/refined_operators_ and operators_ have different states")
 
 
 def _check_search(model, key):
     chosen = {"n_states": model.best_n_states_, "smoothing": model.best_smoothing_}
     if model.best_params_ != chosen or chosen not in model.cv_results_["params"]:
-        raise ModelFileError(f"{key}/best_params_ are none of its candidates")
+        raise ModelFileError(f"{key}/best_params_ is not one of its candidates")
 
 
 def _check_feature(model, key):
@@ -304,7 +304,7 @@ def _check_size_of_tables(model, key, max_bytes):
     n_bytes = 8 * 2 * (n_tags + 2) * 2 * model.statistics_.n_classes * (n_tags + 1)
     if n_bytes > max_bytes:
         raise ModelFileError(
-            f"{key} makes tables of {n_bytes:,} bytes of its {n_tags:,} tags. If you trust it, "
+            f"{key} makes tables of {n_bytes:,} bytes for its {n_tags:,} tags. If you trust it, "
             f"load it with a larger max_bytes={max_bytes:,}, or None."
         )
 

@@ -68,16 +68,16 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
         A fitted estimator of this package, or a :class:`sklearn.pipeline.Pipeline` whose steps are.
         Any of them may be in a :class:`sklearn.frozen.FrozenEstimator`.
     path : str or path-like
-        The file, by convention ``.npz``. It is replaced only when all is written. ``-`` is
+        The file, by convention ``.npz``. It is replaced only when everything is written. ``-`` is
         standard output, ``~`` the home folder.
 
     Raises
     ------
     TypeError
         If the model, or one of its parameters, cannot be stored without pickling it, or `path` is
-        no path.
+        not a path.
     ValueError
-        If a parameter has been set to something that `fit` would refuse.
+        If a parameter has been set to a value that `fit` would refuse.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     OSError
@@ -85,7 +85,7 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
 
     See Also
     --------
-    load_model : The inverse.
+    load_model : Loads the model.
 
     Examples
     --------
@@ -106,45 +106,44 @@ def save_model(model: BaseEstimator, path: FilePath) -> None:
 
 # Estimators of this package and pipelines have too little in common to say more of the result.
 def load_model(path: FilePath, *, max_bytes: int | None = MAX_BYTES, embeddings: Any = None) -> Any:
-    """Load what :func:`save_model` has saved.
+    """Load a model that :func:`save_model` has saved.
 
     Parameters
     ----------
     path : str or path-like
-        ``-`` is standard input, ``~`` the home folder.
+        The file. ``-`` is standard input, ``~`` the home folder.
     max_bytes : None or int, default=2**30
-        How large the file may be, and how large what is read of it, unpacked. Memory stays below
-        four times that. None is no limit, for files that you trust.
+        Largest size of the file, and of the unpacked data that is read from it. Memory stays below
+        four times that. None means no limit, for files that you trust.
     embeddings : None, callable or object with `transform`, default=None
-        What gives vectors in context, for a model that has learned from some: files do not hold
+        The source of vectors in context, for a model that was trained with some; files do not store
         it. Every network in the model gets it as its parameter `embeddings`.
 
     Returns
     -------
     model : estimator or Pipeline
-        Fitted, with the parameters that it had.
+        The fitted model, with the parameters that it had.
 
     Raises
     ------
     ModelFileError
-        A ValueError: if the file is no such model, is damaged, was written in a newer format, or
+        A ValueError: if the file is not such a model, is damaged, was written in a newer format, or
         holds more than `max_bytes`.
     ValueError
-        If there are `embeddings`, and nothing in the model reads vectors in context.
+        If `embeddings` is given, but nothing in the model reads vectors in context.
     TypeError
-        If `path` is no path, or `embeddings` cannot give such vectors.
+        If `path` is not a path, or `embeddings` cannot give such vectors.
     OSError
         If the file cannot be read, or is larger than `max_bytes` (EFBIG).
 
     See Also
     --------
-    save_model : The inverse.
+    save_model : Saves a model.
 
     Notes
     -----
-    The file holds numbers and text only, and names classes of a fixed list: loading a file of
-    unknown origin does not run code from it. :ref:`model_files` has the format, and what is
-    checked.
+    The file holds only numbers and text, and names classes from a fixed list: loading an untrusted
+    file does not run code from it. :ref:`model_files` describes the format and the checks.
 
     Examples
     --------
@@ -250,7 +249,7 @@ def _describe_model(model, key, contents, fitted):
     params = model.get_params(deep=False)
     params |= dict.fromkeys(getattr(cls, "_unsaved_params", ()))
     if params.get("memory") is not None:
-        raise TypeError("A pipeline with a memory, a folder of pickles, cannot be saved; set None.")
+        raise TypeError("Pipeline memory, a folder of pickles, cannot be saved; set memory=None.")
     of_steps = fitted and issubclass(cls, Pipeline)
     described["params"] = {
         name: _describe(value, f"{key}/{name}", contents, of_steps)
@@ -354,7 +353,7 @@ def _restore_model(description, key, source, fitted):
         raise ModelFileError(f"it holds more than {_MAX_ESTIMATORS:,} estimators.")
     name = _take(description, "class", str, key)
     if name not in _classes():
-        raise ModelFileError(f"{key} is a {name!r}, of which files hold none.")
+        raise ModelFileError(f"{key} is a {name!r}, which model files cannot hold.")
     cls = _classes()[name]
     if cls is FrozenEstimator:
         if "estimator" in description:
@@ -447,7 +446,7 @@ def _dtype(annotation):
 
 def _restore_integers(values, key):
     if set(map(type, values)) != {int} or values != sorted(set(values)):
-        raise ModelFileError(f"{key} holds other symbols than integers, not sorted, or one twice")
+        raise ModelFileError(f"{key} holds symbols that are not integers, not sorted, or repeated")
     return np.array(values, dtype=np.int64)
 
 
@@ -456,7 +455,7 @@ def _restore_strings(values, annotation, key, max_bytes):
     # Words are sorted with their tags, which their record checks.
     is_sorted = key.endswith("/words_") or values == sorted(set(values))
     if not is_sorted or "" in values:
-        raise ModelFileError(f"{key} holds strings that are empty, not sorted, or there twice")
+        raise ModelFileError(f"{key} holds strings that are empty, not sorted, or repeated")
     if annotation == ObjectArray:
         return np.array(values, dtype=object)
     # All of them get the room of the longest.
@@ -471,8 +470,8 @@ def _restore_results(candidates, key, others):
     check_value(candidates, list[dict[str, float]], key)
     grid = {"n_states", "smoothing"}
     if scores.ndim != 3 or scores.shape[0] * scores.shape[1] != len(candidates) or not scores.size:
-        raise ModelFileError(f"{key} has {len(candidates)} candidates of other scores")
+        raise ModelFileError(f"{key} has {len(candidates)} candidates, but other numbers of scores")
     if not all(candidate.keys() == grid for candidate in candidates):
-        raise ModelFileError(f"{key} has candidates that are no {' and '.join(sorted(grid))}")
+        raise ModelFileError(f"{key} has candidates other than {' and '.join(sorted(grid))}")
     with np.errstate(all="ignore"):
         return format_results(candidates, scores.reshape(len(candidates), -1))

@@ -12,32 +12,36 @@ from sklearn_shag.utils._typing import FloatArray, IntArray
 class RefinedOperators(NamedTuple):
     """Operators of automata whose heads and modifiers have hidden refinements.
 
-    Every token has a symbol and a refinement of it, which is hidden. The automata on both sides of
-    a token depend on its refinement, and emit modifiers together with theirs (theory, eqs. 49-50).
+    Every token has a symbol and a hidden refinement of it. The automata on both sides of a token
+    depend on its refinement, and emit modifiers with their refinements (eqs. 49-50 of the theory
+    page).
 
     Attributes
     ----------
     alpha_1 : ndarray of shape (n_symbols, 2, n_states, n_refinements)
-        By head, direction, state and refinement of the head: the probability to start in a state.
+        The probability of starting in a state, by head, direction, state and refinement of the
+        head.
     alpha_inf : ndarray of shape (n_symbols, 2, n_states, n_refinements)
-        Likewise, to stop in it.
+        Likewise, the probability of stopping in a state.
     A : ndarray of shape (n_blocks, n_refinements, n_states, n_states, n_refinements)
-        Moves, in a block for each head, direction and modifier that were seen together: by
-        refinement of the modifier, state before, state after, and refinement of the head.
+        Moves, with one block for each head, direction and modifier that occur together. The axes of
+        a block are the refinement of the modifier, the state before, the state after, and the
+        refinement of the head.
     blocks : int ndarray of shape (n_symbols, 2, n_symbols)
-        By head, direction and modifier: the place of the block in `A`; -1 for none.
+        The index of the block in `A`, by head, direction and modifier; -1 if there is no block.
     backoff : ndarray of shape (n_symbols, 2, n_states, n_refinements)
-        How much of the moves of the grammar without refinements there is, by state before and
-        refinement of the head, where there is no block.
+        The factor of moves of the grammar without refinements, which are used where there is no
+        block, by the state before and the refinement of the head.
     common : ndarray of shape (n_symbols, n_refinements)
-        How common each refinement is among modifiers of a symbol: which they have in such moves.
+        The share of each refinement among modifiers with a symbol, used for their refinements in
+        such moves.
     roots : ndarray of shape (n_symbols, n_refinements)
-        The probability of each symbol and refinement to be the root.
+        The probability that each symbol and refinement is the root.
 
     See Also
     --------
-    RefinedGrammar : With the grammar without refinements.
-    sklearn_shag.RefinedSHAG : Learns them.
+    RefinedGrammar : Adds the grammar without refinements.
+    sklearn_shag.RefinedSHAG : Learns such operators.
 
     Examples
     --------
@@ -59,22 +63,22 @@ class RefinedOperators(NamedTuple):
 
 
 class RefinedGrammar(NamedTuple):
-    """A grammar with hidden refinements, and the one without them that it goes back to.
+    """A grammar with hidden refinements, and the one without refinements that it backs off to.
 
-    It is what :func:`~sklearn_shag.parsing.chart` takes in place of operators.
+    :func:`~sklearn_shag.parsing.chart` accepts it in place of operators.
 
     Attributes
     ----------
     refined : RefinedOperators
-        Of known symbols.
+        The operators of known symbols.
     unrefined : Operators
-        Of a grammar over the same symbols, with as many states: that of unknown heads, and of
-        modifiers that heads were never seen with.
+        A grammar over the same symbols, with as many states. It is used for unknown heads, and for
+        modifiers that were never seen with a head.
 
     See Also
     --------
     sklearn_shag.parsing.chart : Sums over trees.
-    unfold : The same over pairs of a symbol and a refinement.
+    unfold : Writes the grammar over pairs of a symbol and a refinement.
 
     Examples
     --------
@@ -242,21 +246,22 @@ def back_off(unrefined, common, pairs):
 
 
 def unfold(grammar: RefinedGrammar) -> Operators:
-    """Write a grammar with refinements as one over pairs of a symbol and a refinement.
+    """Write a grammar with refinements as a grammar over pairs of a symbol and a refinement.
 
     Parameters
     ----------
     grammar : RefinedGrammar
-        Over V symbols, each with as many refinements.
+        A grammar over V symbols, each with the same number of refinements.
 
     Returns
     -------
     operators : Operators
-        Refinement r of symbol s has the code ``s * n_refinements + r``. The unknown head has one.
+        Refinement r of symbol s has the code ``s * n_refinements + r``. The unknown head has a
+        single code.
 
     See Also
     --------
-    sklearn_shag.inspection.top_refinements : What refinements stand for.
+    sklearn_shag.inspection.top_refinements : Shows what refinements stand for.
 
     Examples
     --------

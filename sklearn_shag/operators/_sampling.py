@@ -55,14 +55,15 @@ def sample_derivations(
     Parameters
     ----------
     operators : Operators
-        Of a grammar: see the Notes of :class:`Operators`. Negative masses count as zero.
+        The operators of a grammar; see the Notes of :class:`Operators`. Negative masses count as
+        zero.
     n_sentences : int
         Number of sentences.
     max_length : int
-        Longer sentences are drawn anew, so that the draws are from the grammar restricted to
-        sentences of at most this many tokens.
+        Longer sentences are redrawn, so that the draws are from the grammar restricted to sentences
+        of at most this many tokens.
     random_state : numpy.random.RandomState
-        Draws are taken from it.
+        The source of randomness.
 
     Returns
     -------
@@ -76,12 +77,12 @@ def sample_derivations(
     Raises
     ------
     ValueError
-        If 1000 sentences in a row are longer than `max_length`. The message says whether
-        sentences of the grammar end at all. Or if no symbol has any mass as the root.
+        If 1000 sentences in a row are longer than `max_length`; the message says whether sentences
+        of the grammar end at all. Also if no symbol has any mass as the root.
 
     See Also
     --------
-    branching_radius : Whether sentences of a grammar end.
+    branching_radius : Tells whether sentences of a grammar end.
     sklearn_shag.BaseSHAG.sample : Draws trees.
     sklearn_shag.datasets.make_treebank : Draws a grammar, and trees from it.
 

@@ -64,31 +64,31 @@ def _check_and_compute(operators, sequences):
 
 
 def sequence_values(operators: Operators, sequences: HeadModifierSequences) -> FloatArray:
-    """Compute the value of every sequence (theory, eq. 2).
+    """Compute the value of every sequence (eq. 2 of the theory page).
 
     Parameters
     ----------
     operators : Operators
-        Of a grammar: leading axes are head and direction.
+        The operators of a grammar; the leading axes are head and direction.
     sequences : HeadModifierSequences
-        Codes are those of the grammar.
+        Sequences with the codes of the grammar.
 
     Returns
     -------
     values : ndarray of shape (n_sequences,)
-        Probabilities under a probabilistic grammar; under one learned spectrally estimates of
-        them, which may be negative. inf or -inf beyond 1.8e308, 0 within 5e-324.
+        Probabilities under a probabilistic grammar. Under a grammar learned spectrally, they are
+        estimates of probabilities and may be negative. inf or -inf beyond 1.8e308, 0 within 5e-324.
 
     Raises
     ------
     ValueError
-        If shapes do not agree, or a code is none of the grammar.
+        If shapes do not agree, or the grammar does not have a code.
 
     See Also
     --------
-    log_values : Logarithms, which do not underflow.
-    sklearn_shag.parsing.tree_values : The values of whole trees.
-    total_mass : The sum of the values of all sequences.
+    log_values : Computes logarithms, which do not underflow.
+    sklearn_shag.parsing.tree_values : Computes the values of whole trees.
+    total_mass : Computes the sum of the values of all sequences.
 
     Examples
     --------
@@ -112,24 +112,24 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
     Parameters
     ----------
     operators : Operators
-        Of a grammar: leading axes are head and direction.
+        The operators of a grammar; the leading axes are head and direction.
     sequences : HeadModifierSequences
-        Codes are those of the grammar.
+        Sequences with the codes of the grammar.
 
     Returns
     -------
     log_values : ndarray of shape (n_sequences,)
-        In nats; finite also where the value itself over- or underflows.
+        In nats; finite even where the value itself overflows or underflows.
 
     Raises
     ------
     ValueError
-        If shapes do not agree, or a code is none of the grammar.
+        If shapes do not agree, or the grammar does not have a code.
 
     See Also
     --------
-    sequence_values : The values themselves, which may be negative.
-    sklearn_shag.BaseSHAG.score_samples : Log probabilities of whole trees.
+    sequence_values : Computes the values themselves, which may be negative.
+    sklearn_shag.BaseSHAG.score_samples : Computes log probabilities of whole trees.
 
     Examples
     --------
@@ -147,37 +147,37 @@ def log_values(operators: Operators, sequences: HeadModifierSequences) -> FloatA
 
 
 def branching_radius(operators: Operators) -> float:
-    r"""Compute whether sentences drawn from a grammar are finite.
+    r"""Compute the branching radius, which tells whether sentences of a grammar are finite.
 
-    Tokens of a sentence are a branching process: each has modifiers, which have modifiers. It is
-    the spectral radius of the matrix of expected numbers of modifiers that decides.
+    The tokens of a sentence form a branching process: each has modifiers, which have modifiers of
+    their own. The radius is the spectral radius of the matrix of expected numbers of modifiers.
 
     Parameters
     ----------
     operators : Operators
-        Of a grammar: see the Notes of :class:`Operators`.
+        The operators of a grammar; see the Notes of :class:`Operators`.
 
     Returns
     -------
     radius : float
-        Below 1 derivations end with probability 1, and have a finite expected number of tokens.
-        Above 1 some never end. At 1 they end, unless each head surely has one modifier, but the
+        Below 1, derivations end with probability 1 and have a finite expected number of tokens.
+        Above 1, some never end. At 1 they end, unless each head certainly has one modifier, but the
         expected number of tokens is infinite. inf if a head that occurs has infinitely many
-        modifiers in expectation.
+        expected modifiers.
 
     See Also
     --------
-    sample_derivations : Draws them.
-    total_mass : Whether the sequences of one head end.
+    sample_derivations : Draws sentences.
+    total_mass : Tells whether the sequences of one head end.
 
     Notes
     -----
-    Theory, eq. 29. Heads, and states of automata, that are not reached from the root do not count.
-    Relative frequencies of trees have a radius of at most 1.
+    See eq. 29 of the theory page. Heads, and states of automata, that are not reached from the root
+    do not count. Grammars of relative frequencies of trees have a radius of at most 1.
 
-    Of signed operators, such as those learned spectrally, expected numbers are estimates, which may
-    be negative, and a sum of operators may have a radius of 1 or more, where the automaton they
-    estimate has none: inf then tells that the sums diverge, not that sentences do.
+    For signed operators, such as those learned spectrally, expected numbers are estimates, which
+    may be negative. A sum of such operators may have a radius of 1 or more even if the automaton
+    that they estimate does not. inf then means that the sums diverge, not the sentences.
 
     References
     ----------
@@ -185,8 +185,8 @@ def branching_radius(operators: Operators) -> float:
 
     Examples
     --------
-    A head stops with probability q on its only side, or takes a further modifier: (1 - q) / q in
-    expectation.
+    On its only side, a head stops with probability q or takes a further modifier, so it has
+    (1 - q) / q expected modifiers:
 
     >>> import numpy as np
     >>> from sklearn_shag.operators import Operators, branching_radius

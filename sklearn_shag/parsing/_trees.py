@@ -82,7 +82,7 @@ def has_projective_completion(heads: Heads) -> BoolArray:
     Notes
     -----
     It is not enough that no known arcs cross. In the third sentence below, token 4 depends on
-    token 2, and token 1 on token 4. so the head of token 2 must lie within the arc from 4 to 1, but
+    token 2, and token 1 on token 4. So the head of token 2 must lie within the arc from 4 to 1, but
     all tokens there depend on token 2.
 
     Examples

@@ -1,4 +1,4 @@
-"""Trees to head-modifier sequences to sufficient statistics, on flat arrays."""
+"""Head-modifier sequences of trees, and their sufficient statistics, in flat arrays."""
 
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.sequences._extract import (

@@ -20,9 +20,9 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, IntArray
 
 
 class PrefixTree(NamedTuple):
-    """The distinct prefixes of the sequences of one head and direction, each a node.
+    """The tree of the distinct prefixes of the sequences of one head and direction.
 
-    Node 0 is the empty prefix. Parents come before their children.
+    Every node is a prefix, and node 0 is the empty one. Parents come before their children.
 
     Attributes
     ----------
@@ -31,15 +31,15 @@ class PrefixTree(NamedTuple):
     symbol : int ndarray of shape (n_nodes,)
         Code of the last symbol of the prefix; -1 for node 0.
     weight : float ndarray of shape (n_nodes,)
-        How many sequences end here: are equal to the prefix.
+        The number of sequences that are equal to the prefix.
 
     See Also
     --------
-    build_prefix_trees : Makes them for all heads and directions.
+    build_prefix_trees : Builds the trees of all heads and directions.
 
     Examples
     --------
-    The symbol 1 has the symbol 0 on its left once, and twice once:
+    In one sequence, symbol 1 has symbol 0 on its left once, and in another one twice:
 
     >>> import numpy as np
     >>> from sklearn_shag.sequences import build_prefix_trees, extract_sequences
@@ -140,7 +140,7 @@ def check_sequences(sequences, n_symbols):
 class HeadModifierSequences(NamedTuple):
     """Modifier sequences of many (head, direction) pairs, one after the other.
 
-    They lie in flat arrays, as the rows of a sparse matrix do.
+    They are stored in flat arrays, like the rows of a sparse matrix.
 
     Attributes
     ----------
@@ -151,15 +151,15 @@ class HeadModifierSequences(NamedTuple):
     indptr : int ndarray of shape (n_sequences + 1,)
         Sequence k is ``modifiers[indptr[k]:indptr[k + 1]]``; many are empty.
     modifiers : int ndarray of shape (n_modifiers,)
-        Symbol codes, each sequence head-outwards: the closest modifier first.
+        Symbol codes, with each sequence from the head outwards: the closest modifier comes first.
     weights : float ndarray of shape (n_sequences,)
-        How often each sequence counts.
+        The weight of each sequence.
 
     See Also
     --------
-    extract_sequences : Makes them of trees.
+    extract_sequences : Extracts them from trees.
     collapse_sequences : Merges equal ones.
-    sklearn_shag.operators.sequence_values : Their values under a grammar.
+    sklearn_shag.operators.sequence_values : Computes their values under a grammar.
 
     Examples
     --------
@@ -229,42 +229,42 @@ def extract_sequences(
     n_symbols: int,
     weights: ArrayLike | None = None,
 ) -> HeadModifierSequences:
-    """Take trees apart into the modifier sequences of every head and direction.
+    """Extract the modifier sequences of every head and direction from trees.
 
-    Every token yields its left and its right sequence, possibly empty, and every sentence the right
-    sequence of its root symbol (Luque et al. 2012, sec. 2.1). Non-projective trees have
-    sequences like any other.
+    Every token yields a left and a right sequence, possibly empty, and every sentence the right
+    sequence of its root symbol (Luque et al. 2012, sec. 2.1). Non-projective trees have sequences
+    like any other tree.
 
     Parameters
     ----------
     codes : int ndarray of shape (n_tokens,)
         Symbol codes of all sentences, one after the other.
     heads : int ndarray of shape (n_tokens,)
-        Head positions within the sentence, 1-based, 0 for the root; each sentence a tree.
+        Head positions within the sentence, 1-based, 0 for the root; each sentence must be a tree.
     indptr : int ndarray of shape (n_sentences + 1,)
         Sentence s is ``codes[indptr[s]:indptr[s + 1]]``.
     n_symbols : int
         The root symbol gets the code ``n_symbols + 1`` (``n_symbols`` is the unknown symbol).
     weights : None or float ndarray of shape (n_sentences,), default=None
-        How often each sentence counts; None for once.
+        The weight of each sentence; None for a weight of 1.
 
     Returns
     -------
     sequences : HeadModifierSequences
-        ``2 * n_tokens + n_sentences`` sequences. Those of one sentence follow each other in
-        breadth-first order: the root symbol's, then left and right of each token in the order
-        in which the tokens occur in these sequences.
+        ``2 * n_tokens + n_sentences`` sequences. Those of one sentence are in breadth-first order.
+        The sequence of the root symbol comes first, followed by the left and right ones of each
+        token, in the order in which the tokens occur in these sequences.
 
     Raises
     ------
     ValueError
-        If sizes do not agree, a code or a head is out of its range, or heads are not a tree.
+        If sizes do not agree, a code or a head is out of range, or heads are not a tree.
 
     See Also
     --------
     assemble_trees : The inverse.
-    collect_statistics : Counts their trigrams.
-    count_treebank : Counts those of trees as users have them.
+    collect_statistics : Counts the trigrams of sequences.
+    count_treebank : Counts the trigrams of the trees of a treebank.
 
     Examples
     --------
@@ -352,12 +352,12 @@ def _linearise(indptr, sequence_indptr, order, heads):
 def assemble_trees(
     sequences: HeadModifierSequences, indptr: IntArrayLike
 ) -> tuple[IntArray, IntArray]:
-    """Put head-modifier sequences together to trees: the inverse of :func:`extract_sequences`.
+    """Assemble trees from head-modifier sequences, the inverse of :func:`extract_sequences`.
 
     Parameters
     ----------
     sequences : HeadModifierSequences
-        Breadth-first, as :func:`extract_sequences` lists them.
+        In breadth-first order, as :func:`extract_sequences` lists them.
     indptr : int ndarray of shape (n_sentences + 1,)
         Where each sentence starts among all tokens.
 
@@ -376,7 +376,7 @@ def assemble_trees(
 
     See Also
     --------
-    extract_sequences : Takes trees apart.
+    extract_sequences : Extracts sequences from trees.
 
     Examples
     --------
@@ -406,8 +406,8 @@ def _check_breadth_first(sequence_indptr, indptr, n_tokens):
     is_late = (np.delete(starts, of_roots) <= tokens) & (np.delete(ends, of_roots) > tokens)
     if is_late.any() or (starts[of_roots] != indptr[:-1]).any():
         raise ValueError(
-            "The sequences are not those of whole sentences, one after the other, breadth-first, "
-            "as extract_sequences lists them."
+            "The sequences are not those of whole sentences, one after the other, in breadth-first "
+            "order, as extract_sequences lists them."
         )
 
 
@@ -417,7 +417,7 @@ def collapse_sequences(sequences: HeadModifierSequences) -> HeadModifierSequence
     Parameters
     ----------
     sequences : HeadModifierSequences
-        Of all heads and directions, in any order.
+        The sequences of all heads and directions, in any order.
 
     Returns
     -------
@@ -463,13 +463,13 @@ def take_sequences(sequences, chosen):
 def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list[PrefixTree]:
     """Build the prefix tree of every head and direction, and of the pools of all heads.
 
-    What depends on a prefix only, such as its forward vector, needs to be computed once a node: in
-    a treebank of English 400,000 sequences have 9,000 distinct prefixes.
+    Values that depend on a prefix only, such as its forward vector, need to be computed only once
+    per node. In a treebank of English, 400,000 sequences have 9,000 distinct prefixes.
 
     Parameters
     ----------
     sequences : HeadModifierSequences
-        Of all heads and directions, in any order.
+        The sequences of all heads and directions, in any order.
     n_symbols : int
         Number of known symbols; sequences of the root symbol, ``n_symbols + 1``, are left out.
 
@@ -480,7 +480,7 @@ def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list
 
     See Also
     --------
-    collapse_sequences : Merges no more than whole sequences.
+    collapse_sequences : Merges whole sequences only.
     sklearn_shag.EMSHAG : Learns from such trees.
 
     Examples

@@ -24,27 +24,27 @@ BACK_OFF = (
 
 
 class LabelCounts(NamedTuple):
-    """How often arcs have which relation.
+    """Counts of the relations of arcs.
 
-    The rows are sorted, and none is there twice. Arcs whose relation is not known are not counted.
+    The rows are sorted and distinct. Arcs whose relation is unknown are not counted.
 
     Attributes
     ----------
     heads : int ndarray of shape (n_rows,)
         Symbol code of the head. The root symbol has the code ``n_symbols + 1``.
     directions : int ndarray of shape (n_rows,)
-        0 for modifiers left of their head, 1 right of it (also those of the root symbol).
+        0 for modifiers left of their head, 1 for those right of it and those of the root symbol.
     modifiers : int ndarray of shape (n_rows,)
         Symbol code of the modifier.
     labels : int ndarray of shape (n_rows,)
         The relation: its position among the sorted labels.
     counts : float ndarray of shape (n_rows,)
-        How often an arc between such symbols has it; positive.
+        How often an arc between these symbols has the relation; positive.
 
     See Also
     --------
-    TreebankStatistics : Has them, with what the codes of symbols and labels stand for.
-    count_treebank : Counts them.
+    TreebankStatistics : Holds them, with the meaning of the codes of symbols and labels.
+    count_treebank : Counts the relations of a treebank.
 
     Examples
     --------

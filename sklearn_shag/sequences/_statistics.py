@@ -28,13 +28,13 @@ from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectAr
 
 
 class SequenceStatistics(NamedTuple):
-    """How often symbols follow each other in the sequences of every head and direction.
+    """Trigram counts of the sequences of every head and direction.
 
-    Every sequence counts with START before its first and STOP behind its last modifier. Each
-    modifier is the middle of trigrams: what came before it, the modifier, what comes after it.
-    Before it came the previous symbol, or START, and any symbols further away, each of which makes
-    a trigram of its own; likewise after it. These counts and the number of sequences determine
-    those of bigrams (theory, eqs. 6, 7 and 32).
+    Every sequence has START before its first modifier and STOP after its last one. Each modifier is
+    the middle of trigrams that consist of a symbol before it, the modifier, and a symbol after it.
+    The symbol before it is the previous symbol (or START), or one further away, and each choice
+    makes its own trigram; likewise after it. These counts and the number of sequences determine the
+    counts of bigrams (eqs. 6, 7 and 32 of the theory page).
 
     Attributes
     ----------
@@ -44,19 +44,19 @@ class SequenceStatistics(NamedTuple):
         Number of sequences of each head and direction (0 left, 1 right). The last head is
         the pool of all heads.
     indptr : int ndarray of shape (2 * (n_symbols + 1) + 1,)
-        The trigrams of head h in direction d are those from ``indptr[2 * h + d]`` on.
+        The trigrams of head h in direction d begin at ``indptr[2 * h + d]``.
     first, middle, last : int ndarrays of shape (n_trigrams,)
-        Symbol codes. In `first`, code a says that a is the symbol before the middle one,
-        ``n_symbols`` that there is none (START), and ``n_symbols + 1 + a`` that a occurs
-        further before it; likewise in `last` for what follows, with STOP.
+        Symbol codes. In `first`, code a means that symbol a directly precedes the middle one,
+        ``n_symbols`` that nothing does (START), and ``n_symbols + 1 + a`` that a occurs further
+        before it. The codes of `last` do the same for what follows, with STOP.
     counts : float ndarray of shape (n_trigrams,)
-        A symbol that occurs further away more than once counts as often.
+        The counts. A symbol that occurs further away several times counts each time.
 
     See Also
     --------
-    collect_statistics : Makes it of sequences.
-    pair_moments : Makes moments of it.
-    TreebankStatistics : The same with the names of symbols.
+    collect_statistics : Collects them from sequences.
+    pair_moments : Estimates moments from them.
+    TreebankStatistics : Adds the names of symbols.
 
     Examples
     --------
@@ -80,27 +80,27 @@ class SequenceStatistics(NamedTuple):
 
 
 class TreebankStatistics(NamedTuple):
-    """The statistics of a treebank, and the symbols and labels that their codes stand for.
+    """The statistics of a treebank, with the symbols and labels that their codes stand for.
 
-    With their symbols, statistics of different treebanks can be merged.
+    Because they hold the symbols, statistics of different treebanks can be merged.
 
     Attributes
     ----------
     symbols : ndarray of shape (n_symbols,), dtype object
         Distinct symbols (str), sorted; the code of each is its position.
     statistics : SequenceStatistics
-        How often they follow each other.
+        The trigram counts of the symbols.
     labels : ndarray of shape (n_labels,), dtype object
-        Distinct relations of arcs (str), sorted, as trees have them (DEPREL); empty if none are
-        known.
+        Distinct relations of arcs (str), sorted, as in the DEPREL column of trees; empty if none
+        are known.
     label_counts : LabelCounts
-        How often arcs have them.
+        The counts of the relations.
 
     See Also
     --------
-    count_treebank : Makes it of trees.
-    merge_statistics : Makes one of several.
-    sklearn_shag.SpectralSHAG.fit_statistics : Learns from it.
+    count_treebank : Computes them from trees.
+    merge_statistics : Merges the statistics of several treebanks.
+    sklearn_shag.SpectralSHAG.fit_statistics : Learns from them.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Moments(NamedTuple):
     """Expected n-gram counts in one sequence of one head and direction.
 
     Codes of rows and columns are those of :class:`SequenceStatistics`: ``n_symbols`` is START or
-    STOP, larger codes are symbols further away, which there are only if these were asked for.
+    STOP. Larger codes are symbols further away and occur only if these were requested.
 
     Attributes
     ----------
@@ -133,13 +133,13 @@ class Moments(NamedTuple):
         The number of sequences that the counts come from, pseudo-sequences included; infinite for
         exact expectations.
     bigrams : ndarray of shape (n_codes, n_codes)
-        The matrix P: the row is what follows, the column what came before. `n_codes` is
+        The matrix P: rows are what follows, columns what came before. `n_codes` is
         ``n_symbols + 1``, or ``2 * n_symbols + 1`` with symbols further away.
     first, middle, last : int ndarrays of shape (n_trigrams,)
-        The non-zero entries of the matrices P_b: b is `middle`, the row `last`, the column
-        `first`. An entry may be listed more than once; it is their sum.
+        The non-zero entries of the matrices P_b: b is `middle`, the row is `last`, the column is
+        `first`. If an entry is listed more than once, its value is the sum.
     trigrams : ndarray of shape (n_trigrams,)
-        Their values.
+        The values of these entries.
 
     See Also
     --------
@@ -186,14 +186,14 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     Parameters
     ----------
     sequences : HeadModifierSequences
-        Of all heads and directions, in any order.
+        The sequences of all heads and directions, in any order.
     n_symbols : int
         Number of known symbols; the root symbol has the code ``n_symbols + 1``.
 
     Returns
     -------
     statistics : SequenceStatistics
-        Trigrams are sorted, and equal ones added up.
+        Trigrams are sorted, and the counts of equal ones are added up.
 
     Raises
     ------
@@ -203,8 +203,8 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
 
     See Also
     --------
-    count_treebank : Does it for trees as users have them.
-    pair_moments : The moments of one head and direction.
+    count_treebank : Counts the trigrams of a treebank.
+    pair_moments : Estimates the moments of one head and direction.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def _add_up(n_symbols, pairs, first, middle, last, counts):
 def _check_n_symbols(n_symbols):
     if 2 * Alphabet(n_symbols).n_contexts ** 4 > np.iinfo(np.int64).max:
         raise ValueError(
-            f"{n_symbols} symbols are too many to count trigrams of; merge rare symbols, for "
+            f"{n_symbols} symbols are too many to count their trigrams; merge rare symbols, for "
             f"example with TokenFeature(min_count=...)."
         )
 
@@ -343,7 +343,7 @@ def count_trees(trees, sequences=None):
 def count_treebank(
     X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
 ) -> TreebankStatistics:
-    """Count what :class:`~sklearn_shag.SpectralSHAG` learns from: the trigrams of trees.
+    """Count the trigrams of trees, from which :class:`~sklearn_shag.SpectralSHAG` learns.
 
     Parameters
     ----------
@@ -353,12 +353,12 @@ def count_treebank(
         ``y[i]`` holds n_tokens_i heads, 1-based, 0 for the root, or is a DependencyTree. None takes
         the heads from the trees in X.
     sample_weight : None or array-like of shape (n_sentences,), default=None
-        How often each sentence counts.
+        The weight of each sentence.
 
     Returns
     -------
     statistics : TreebankStatistics
-        Small, whatever the number of sentences: its size is that of the distinct trigrams.
+        Their size depends on the number of distinct trigrams, not on the number of sentences.
 
     Raises
     ------
@@ -400,13 +400,13 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
     Parameters
     ----------
     parts : iterable of TreebankStatistics
-        At least one. Their symbols may differ. Few are in memory at once.
+        At least one part. Their symbols may differ. Few are in memory at once.
 
     Returns
     -------
     statistics : TreebankStatistics
-        The same, to the last bit, whatever the order and the division into parts, as long as sums
-        of weights are exact, such as those of integers.
+        The sum. It is identical to the last bit for any order and any division into parts, as long
+        as sums of weights are exact, such as those of integers.
 
     Raises
     ------
@@ -414,7 +414,7 @@ def merge_statistics(parts: Iterable[TreebankStatistics]) -> TreebankStatistics:
         If there are no parts, or together they have so many symbols that trigrams cannot be
         numbered in 64 bits.
     TypeError
-        If a part is something else, such as a tree.
+        If a part has another type, such as a tree.
 
     See Also
     --------
@@ -502,30 +502,30 @@ def pair_moments(
     smoothing: float = 0.0,
     context: float = 0.0,
 ) -> Moments:
-    """Estimate the moments of one head and direction (theory, eqs. 6-9).
+    """Estimate the moments of one head and direction (eqs. 6-9 of the theory page).
 
     Parameters
     ----------
     statistics : SequenceStatistics
-        Of all heads and directions.
+        The statistics of all heads and directions.
     head : int
         Symbol code, or ``n_symbols`` for the pool of all heads.
     direction : int
         0 for left, 1 for right.
     smoothing : float, default=0.0
-        How many sequences of the pool of the same direction are counted beside the own ones.
+        The number of sequences of the pool of the same direction that are added to the head's own.
     context : float, default=0.0
-        Weight of symbols further away; with 0 rows and columns are neighbours only.
+        Weight of symbols further away. With 0, rows and columns stand for neighbours only.
 
     Returns
     -------
     moments : Moments
-        Counts divided by the number of sequences, own and pooled.
+        Counts divided by the number of sequences, both the head's own and the pooled ones.
 
     See Also
     --------
-    sklearn_shag.operators.exact_moments : Those of a known automaton.
-    sklearn_shag.learning.learn_grammar : Calls it for every head and direction.
+    sklearn_shag.operators.exact_moments : Computes the moments of a known automaton.
+    sklearn_shag.learning.learn_grammar : Calls this function for every head and direction.
 
     Examples
     --------

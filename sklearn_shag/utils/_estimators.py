@@ -37,8 +37,8 @@ def check_same_symbols(estimator, symbols, what):
     """
     if not np.array_equal(symbols, estimator.symbols_):
         raise ValueError(
-            f"warm_start=True goes on with the {what} of the previous fit, whose symbols were "
-            f"others. Fit the same symbols, or set warm_start=False."
+            f"warm_start=True continues with the {what} of the previous fit, which had other "
+            f"symbols. Fit the same symbols, or set warm_start=False."
         )
 
 
@@ -106,7 +106,7 @@ def open_parser(estimator, method, advice=""):
     if not hasattr(opened.parser, method):
         raise TypeError(
             f"estimator must be a fitted parser of this package, a pipeline that ends in one, or a "
-            f"search of either, got a {type(opened.parser).__name__}, which has no {method}."
+            f"search over either, got a {type(opened.parser).__name__}, which has no {method}."
             f"{advice}"
         )
     return opened
