@@ -1623,8 +1623,8 @@ class TestErrors:
             (["--n-jobs", "0"], "n_jobs"),
             (["--set", "states=3"], "Invalid parameter 'states' for estimator SpectralSHAG"),
             (["--columns", "upos"], "Invalid parameter 'columns' for estimator SpectralSHAG"),
-            (["--model", "crf", "--columns", "tag"], "columns: 'tag' is no column"),
-            (["--model", "crf", "--columns", ""], "columns: '' is no column"),
+            (["--model", "crf", "--columns", "tag"], "columns: 'tag' is not a column"),
+            (["--model", "crf", "--columns", ""], "columns: '' is not a column"),
             (
                 ["--model", "crf", "--symbols", "upos"],
                 "--symbols upos is for models that read tags as symbols",

@@ -213,7 +213,7 @@ BAD_SENTENCES = {
     "reversed range": (WORD.format("2-1", "_") + words(0), 1, "not a valid ID"),
     "first ID is 2": (WORD.format(2, 0), 1, "'2' is out of place.*next word is 1"),
     "first ID is 0": (WORD.format(0, 0), 1, "'0' is out of place"),
-    "sentences without a line between": (words(0) * 2, 2, "'1' is out.*next sentence.* empty line"),
+    "sentences without a line between": (words(0) * 2, 2, "'1' is out.* empty line .*sentence"),
     "ID left out": (words(2, 0) + WORD.format(4, 2), 3, "'4' is out of place.*next word is 3"),
     "ID twice": (words(2, 0) + WORD.format(2, 2), 3, "'2' is out of place"),
     "range too early": (WORD.format("2-3", "_") + words(0, 1, 1), 1, "'2-3' is out of place"),

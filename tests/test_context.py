@@ -398,7 +398,7 @@ def test_what_is_refused(english, fitted):
     assert not not_refused(cases, lambda embeddings: small(embeddings).fit(english[:20]))
     other = clone(fitted)
     vars(other).update(vars(fitted))
-    with pytest.raises(ValueError, match=r"of 5 dimensions.*of Source\(\), had 4"):
+    with pytest.raises(ValueError, match=r"of 5 dimensions.*from Source\(\), had 4"):
         other.set_params(embeddings=Source(1)).parse(english[:1])
 
 

@@ -444,12 +444,12 @@ def test_bad_templates():
         (["h.tag", "x.tag"], r"templates: 'x\.tag' in 'x\.tag' is no value of a token"),
         (["h.tag m"], r"'m' in 'h\.tag m' is no value"),
         (["h.nonsense"], r"templates: 'nonsense' is not a column of tokens"),
-        (["m.deprel"], r"templates: 'deprel' is no column"),
+        (["m.deprel"], r"templates: 'deprel' is not a column"),
         (["between+1.tag"], r"'between\+1\.tag' .*between takes no offset"),
         ([""], "templates: an empty one"),
         (["m.form"], r"No template is left: .* upos\. Give other templates"),
         ([], "No template is left"),
-        (["h.suffix.0"], r"'suffix\.0' is no column"),
+        (["h.suffix.0"], r"'suffix\.0' is not a column"),
     ]
     assert not not_refused(cases, lambda templates: compile_templates(templates, ("upos",)))
     with pytest.raises(ValueError, match="templates: an empty one"):
@@ -510,11 +510,11 @@ def test_bad_columns():
         (["upos", "upos"], "none twice"),
         (["upos", "suffix", "suffix.3"], "none twice"),
         (["deprel"], "columns: 'deprel' is not a column of tokens that a parser can read"),
-        (["word"], "'word' is no column"),
-        ([3], "3 is no column"),
-        (["suffix.0"], r"'suffix\.0' is no column"),
-        (["suffix.²"], r"is no column"),
-        (["feats."], r"'feats\.' is no column"),
+        (["word"], "'word' is not a column"),
+        ([3], "3 is not a column"),
+        (["suffix.0"], r"'suffix\.0' is not a column"),
+        (["suffix.²"], r"is not a column"),
+        (["feats."], r"'feats\.' is not a column"),
         (["lemma"], "All values of the column 'lemma' of X .* '_': it says nothing"),
         (["upos", "feats.Case"], r"All values of the column 'feats\.Case'"),
     ]

@@ -191,15 +191,15 @@ def test_each_score_checks_what_it_is_given(score):
     cases = [(option, r"No token .* is left to score") for option in options]
     assert not not_refused(cases, lambda option: score([tree], [tree], **option))
     cases = [
-        (([tree], [[2, 0]]), r"y_pred\[0\] is a list; relations are only known of"),
-        (([[2, 0]], [tree]), r"y_true\[0\] is a list; relations are only known of"),
+        (([tree], [[2, 0]]), r"y_pred\[0\] is a list; relations are only known for"),
+        (([[2, 0]], [tree]), r"y_true\[0\] is a list; relations are only known for"),
     ]
     assert not not_refused(cases, lambda trees: score(*trees), TypeError)
 
 
 def test_relations_without_content_have_no_clas():
     tree = DependencyTree(["a", "b"], [2, 0], deprels=["case", "mine"])
-    with pytest.raises(ValueError, match=r"one between content words.*Take labeled_attachment_sc"):
+    with pytest.raises(ValueError, match=r"one between content words.*Use labeled_attachment_sc"):
         content_labeled_attachment_score([tree], [tree])
 
 

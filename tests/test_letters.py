@@ -93,7 +93,7 @@ def test_words_that_nobody_has_seen(tagger, english):
 
 
 def test_networks_alone_read_letters(english):
-    with pytest.raises(ValueError, match=r"columns: 'letters' is no column .* letters for a netw"):
+    with pytest.raises(ValueError, match=r"columns: 'letters' is not a column.* letters for a net"):
         CRFParser(["form", "letters"]).fit(english[:20])
     parser = BiaffineParser(["upos", "letters"], hidden_layer_sizes=[4], max_iter=1, random_state=0)
     assert parser.fit(english[:30]).columns_ == ("upos", "letters")

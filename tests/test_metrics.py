@@ -387,7 +387,7 @@ class TestErrors:
             )
         ]
         scorer = {"y_true": DeterministicSHAG(), "y_pred": [[0]]}
-        cases.append((scorer, r"single DeterministicSHAG\. As scoring=.*uas_scorer"))
+        cases.append((scorer, r"single DeterministicSHAG\. Pass uas_scorer.*scoring="))
         assert not not_refused(cases, lambda given: unlabeled_attachment_score(**given), TypeError)
 
     def test_neither_predicate_nor_masks(self):
@@ -414,7 +414,7 @@ class TestErrors:
             score([tree], [[0]], ignore=[])
         with pytest.raises(TypeError, match=r"y_true\[1\] is a list; symbols are only known for a"):
             score([tree, [0]], [[0], [0]], ignore=is_punctuation)
-        with pytest.raises(TypeError, match=r"single DeterministicSHAG\. As scoring=.*uas_scorer"):
+        with pytest.raises(TypeError, match=r"single DeterministicSHAG\. Pass uas_scorer.*scori"):
             score(DeterministicSHAG(), [[0]])
 
 

@@ -217,7 +217,7 @@ class TestFormats:
         ("data", "message"),
         [
             (text("a").encode("utf-16"), "UTF-16.*save it in UTF-8"),
-            (text("a").encode("utf-16-be"), "binary file, and not text in UTF-8"),
+            (text("a").encode("utf-16-be"), "binary file, not text in UTF-8"),
             (b"\xfe\xff" + text("a").encode("utf-16-be"), "UTF-16"),
             (lzma.compress(text("a").encode()), "compressed with xz"),
             (bz2.compress(text("a").encode()), "compressed with bzip2"),

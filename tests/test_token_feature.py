@@ -216,7 +216,7 @@ class TestErrors:
             (
                 [DependencyTree(["a"], upos=["X"]), ["DET", "NOUN"]],
                 TypeError,
-                r"X\[1\] is a list; columns .* of a DependencyTree: read trees with read_conllu",
+                r"X\[1\] is a list; columns .* for a DependencyTree: read trees with read_conllu",
             ),
             (np.zeros((2, 2)), TypeError, r"X\[0\] is a ndarray; columns"),
             (

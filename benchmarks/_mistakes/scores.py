@@ -8,7 +8,7 @@ MISTAKES = [
     Mistake(f"{UAS}(y, y[:-1])", raises(ValueError, r"same number of sentences", r"60 and 59")),
     Mistake(
         f"{UAS}(y, [[-1] * len(heads) for heads in y])",
-        raises(ValueError, r"y_pred\[0\]", r"-1", r"token 1", r"only a true one"),
+        raises(ValueError, r"y_pred\[0\]", r"-1", r"token 1", r"only true heads"),
     ),
     Mistake(
         f"{UAS}([[-1] * len(heads) for heads in y], y)",

@@ -311,7 +311,7 @@ class DMV(BaseSHAG):
         )
         learned = self._learn(raw)
         if not learned["converged_"]:
-            warn_of_limit(self.max_iter, "; scores need not gain")
+            warn_of_limit(self.max_iter, "; scores need not improve")
         known = count_known_labels(raw.separate, raw.symbols)
         vars(self).update(symbols_=raw.symbols, **known, **learned)
         return self
@@ -391,8 +391,8 @@ class DMV(BaseSHAG):
             raise ValueError(
                 f"{name_sentence(raw.merged.sentences[s], raw.merged.kept[s])} has no tree with "
                 f"its known heads that is possible under init, nor have {impossible.size - 1} "
-                f"other sentences. Start from operators without zeros, or from a "
-                f"start given by name."
+                f"other sentences. Start from operators without zeros, or set "
+                f"init to a name."
             )
 
     def _score_jointly(self, batch, rung=0):

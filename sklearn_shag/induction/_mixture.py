@@ -179,8 +179,8 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         Symbols (str) that any helper knows, sorted; the code of each is its position.
     weights_ : ndarray of shape (n_estimators, n_symbols + 2, 2)
         Weight of each helper by head and direction, 0 left, 1 right. The weights of all helpers sum
-        to 1. Heads ``n_symbols`` and ``n_symbols + 1`` are the unknown head and the root symbol; for
-        the latter, only the weights on the right count.
+        to 1. Heads ``n_symbols`` and ``n_symbols + 1`` are the unknown head and the root symbol. Of
+        the root symbol, only the weights on the right count.
     labels_ : ndarray of shape (n_labels,), dtype object
         Relations of arcs (str), sorted: those of `y` if it has any, otherwise those of all helpers.
     label_counts_ : LabelCounts
@@ -356,7 +356,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         )
         found = self._learn(grammars, text)
         if not found.converged:
-            warn_of_limit(self.max_iter, "; scores need not gain")
+            warn_of_limit(self.max_iter, "; scores need not improve")
         named = Bunch()  # its __init__ would refuse the name self
         named.update(self.estimators)
         vars(self).update(

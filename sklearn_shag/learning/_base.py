@@ -83,8 +83,7 @@ class GenerativeMixin:
         See Also
         --------
         log_likelihood : Log probability of a sentence, summed over its trees.
-        sklearn_shag.BaseSHAG.conditional_log_likelihood : Log probability of a tree given its
-            sentence: the difference of the two.
+        sklearn_shag.BaseSHAG.conditional_log_likelihood : Of a tree given its sentence.
 
         Notes
         -----

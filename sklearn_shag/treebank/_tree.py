@@ -368,9 +368,9 @@ class DependencyTree:
         Returns
         -------
         content : dict
-            comments; sent_id and text, None if missing; and multiword_tokens and empty_nodes, lists
-            of dict. form, lemma, upos, xpos, feats, head, deprel, deps and misc are lists with a
-            value for each token. Unknown heads are None.
+            Its keys are comments; sent_id and text, None if missing; multiword_tokens and
+            empty_nodes, lists of dict; and form, lemma, upos, xpos, feats, head, deprel, deps and
+            misc, lists with a value for each token. Unknown heads are None.
 
         Examples
         --------
