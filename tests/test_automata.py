@@ -294,7 +294,7 @@ def test_more_starts_and_warm_ones_are_no_worse(sequences):
         begun.set_params(tol=1e300).fit(sequences)
     assert begun.n_iter_ == 0
     assert_allclose(begun.score(sequences), single.score(sequences), rtol=1e-12)
-    with pytest.raises(ValueError, match="warm_start=True goes on"):
+    with pytest.raises(ValueError, match="warm_start=True continues with"):
         again.fit([["x"]])
     with pytest.raises(ValueError, match="init"):
         EMAutomaton(3, init=single.operators_).fit(sequences)

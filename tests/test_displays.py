@@ -202,7 +202,7 @@ class TestDependencyTree:
     def test_mistakes(self, model, english):
         with pytest.raises(TypeError, match="must be a single DependencyTree, got a list"):
             DependencyTreeDisplay.from_estimator(model, english[:2])
-        with pytest.raises(TypeError, match="predicts heads, got a TokenFeature"):
+        with pytest.raises(TypeError, match="predicts heads; got a TokenFeature"):
             DependencyTreeDisplay.from_estimator(TokenFeature(), english[0])
         with pytest.raises(ValueError, match="heads"):
             DependencyTreeDisplay.from_predictions(self.tree, [2, 0, 4])
@@ -487,7 +487,7 @@ class TestAttachmentByDistance:
     def test_mistakes(self, pyplot, model, english):
         with pytest.raises(ValueError, match=r"ax must be two axes.*got 1"):
             AttachmentByDistanceDisplay.from_estimator(model, english[:5], ax=pyplot.gca())
-        with pytest.raises(TypeError, match="predicts heads, got a TokenFeature"):
+        with pytest.raises(TypeError, match="predicts heads; got a TokenFeature"):
             AttachmentByDistanceDisplay.from_estimator(TokenFeature(), english[:5])
         with pytest.raises(ValueError, match="y_pred"):
             AttachmentByDistanceDisplay.from_predictions(english[:2], [[0]])

@@ -411,7 +411,9 @@ def test_unknown_heads_are_ignored_tokens(text):
 )
 def test_heads_that_cannot_be_scored(score):
     true = [SENTENCE.with_heads([2, 0, -1, -1])] * 2
-    with pytest.raises(ValueError, match=r"y_pred\[1\] has the head -1 for token 3\. .* true one"):
+    with pytest.raises(
+        ValueError, match=r"y_pred\[1\] has the head -1 for token 3\. .* only true heads"
+    ):
         score(true, [[2, 0, 2, 2], [2, 0, -1, 2]])
     with pytest.raises(ValueError, match=r"y_pred\[0\] has the head -1 for token 3"):
         score(true, true)

@@ -595,7 +595,7 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(parsing.predict_label_proba(test), NDArray[np.object_])
     assert_type(parsing.conditional_log_likelihood(test), NDArray[np.float64])
     assert_type(parsing.predict_tree_proba(test), NDArray[np.float64])
-    em_parsing = make_parser_pipeline(EMSHAG(2, max_iter=2))
+    em_parsing = make_parser_pipeline(EMSHAG(2, init="moments", tol=0.1))
     assert_type(em_parsing.fit(train).sample_trees(test, 3, 0), NDArray[np.object_])
     assert_type(em_parsing.k_best(test, 3, n_samples=9)[1], NDArray[np.object_])
     assert_type(parsing.predict_labels(test, unique_relations=["obj"]), NDArray[np.object_])
