@@ -167,7 +167,7 @@ MISTAKES = [
     ),
     Mistake(
         "model.predict(tags[:1], allowed=np.ones((8, 9), dtype=bool))",
-        raises(ValueError, r"for each of 1 sentences, in a list"),
+        raises(ValueError, r"a list with a boolean array, or None, for each of 1 sentences"),
     ),
     Mistake("model.predict(tags[:2], allowed=[None])", raises(ValueError, r"each of 2 sentences")),
     Mistake(

@@ -119,7 +119,7 @@ MISTAKES = [
     Mistake("write_conllu(trees[0], 'new.conllu')", raises(TypeError, r"\[tree\]")),
     Mistake(
         "write_conllu(model.predict(trees), 'new.conllu')",
-        raises(TypeError, r"trees\[0\]", r"array", r"parse.*gives trees", r"with_heads"),
+        raises(TypeError, r"trees\[0\]", r"array", r"parse.*returns trees", r"with_heads"),
     ),
     Mistake("write_conllu(tags, 'new.conllu')", raises(TypeError, r"trees\[0\]", r"list")),
     Mistake("write_conllu(None, 'new.conllu')", raises(TypeError, r"trees", r"None")),

@@ -144,7 +144,7 @@ MISTAKES = [
         works("len(result[0]) == 2"),
     ),
     Mistake(f"{TRAIN} --set n_states=4", stops(r"'n_states'", r"BiaffineParser", r"'max_iter'")),
-    Mistake(f"{TRAIN} --symbols upos", stops(r"--symbols upos", r"--columns to crf and biaffine")),
+    Mistake(f"{TRAIN} --symbols upos", stops(r"--symbols upos", r"--columns for crf and biaffine")),
     Mistake(f"{TRAIN} --columns pos", stops(r"'pos'", r"upos")),
     Mistake(f"{TRAIN} --tags pos", stops(r"--tags pos", r"upos")),
     Mistake(f"{TRAIN} --tags upos,upos", stops(r"--tags upos,upos", r"none twice")),

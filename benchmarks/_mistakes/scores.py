@@ -114,7 +114,7 @@ MISTAKES = [
     Mistake(
         "fetch_treebank('English-EWT')", raises(ValueError, r"'UD_English-EWT'", r"'English-EWT'")
     ),
-    Mistake("fetch_treebank('en_ewt')", raises(ValueError, r"such as 'UD_English-EWT'")),
+    Mistake("fetch_treebank('en_ewt')", raises(ValueError, r"like 'UD_English-EWT'")),
     Mistake(
         "fetch_treebank('UD_Englsh-EWT', progressbar=False)",
         # Without network, or without what downloads.
@@ -125,7 +125,8 @@ MISTAKES = [
         raises(OSError, r"is not in .*home", r"download"),
     ),
     Mistake(
-        "fetch_treebank('UD_English-EWT', version='2.99.1')", raises(ValueError, r"version such as")
+        "fetch_treebank('UD_English-EWT', version='2.99.1')",
+        raises(ValueError, r"version must be a str such as"),
     ),
     Mistake(
         "fetch_treebank('UD_English-EWT', version=2.16)", raises((TypeError, ValueError), "'2.16'")

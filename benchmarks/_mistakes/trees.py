@@ -27,7 +27,7 @@ MISTAKES = [
     Mistake(
         "trees[0].children(99)", raises(ValueError, r"from 1 to \d+", r"0 for the root", r"99")
     ),
-    Mistake("trees[0].depth('barks')", raises(ValueError, r"whole number", r"'barks'")),
+    Mistake("trees[0].depth('barks')", raises(ValueError, r"integer from 1", r"'barks'")),
     Mistake("trees[0].with_heads(None).path(1, 2)", raises(ValueError, r"no heads", r"with_heads")),
     Mistake("SpectralSHAG().fit(tags, 0)", raises(TypeError, r"\by\b", r"int")),
     Mistake("SpectralSHAG().fit(tags[:1], y[0])", raises(ValueError, r"1 sentences", r"y")),
