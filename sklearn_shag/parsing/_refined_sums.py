@@ -317,10 +317,8 @@ def move(tables, sentence, space, half, before, after, place, backwards):
 def move_factor(tables, sentence, head, direction, modifier, g, source, target, h):
     """A[g, v, u, h] of what is above, from one state to another."""
     code, symbol = sentence.codes[head], sentence.codes[modifier]
-    block, k = (
-        tables.blocks[code, direction, symbol],
-        sentence.widths[head] // tables.moves.shape[2],
-    )
+    block = tables.blocks[code, direction, symbol]
+    k = sentence.widths[head] // tables.moves.shape[2]
     if block >= 0:
         return tables.moves[block, g, source, target * k + h]
     factor = tables.common[symbol, g] * tables.backoff[code, direction, source * k + h]
