@@ -29,7 +29,7 @@ from sklearn_shag.metrics import (
     raw_text_scores,
     unlabeled_attachment_score,
 )
-from sklearn_shag.treebank import heads, read_conllu, to_paragraphs
+from sklearn_shag.treebank import heads, read_conllu, to_text
 
 # What the authors' own models of Universal Dependencies have in common.
 OPTIONS = (
@@ -120,7 +120,7 @@ def score_columns(model, path):
 
 def score_text(model, trees):
     """The scores of the official evaluation from the text of trees, in percent."""
-    text = "\n\n".join(paragraph.text for paragraph in to_paragraphs(trees))
+    text, _ = to_text(trees)
     pipeline = Pipeline(model, "tokenize", Pipeline.DEFAULT, Pipeline.DEFAULT, "conllu")
     started, error = time.process_time(), ProcessingError()
     parsed = pipeline.process(text, error)

@@ -34,7 +34,7 @@ extensions = [
 ]
 templates_path = ["_templates"]
 # Tables of sphinx-gallery's running times would load scripts from other hosts.
-exclude_patterns = ["_build", "sg_execution_times.rst", "*/sg_execution_times.rst"]
+exclude_patterns = ["_build", "**sg_execution_times.rst"]
 html_math_renderer = "mathml"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
@@ -84,6 +84,19 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
+    "subsection_order": ExplicitOrder(
+        [
+            f"../examples/{folder}"
+            for folder in (
+                "first_steps",
+                "annotation",
+                "inspection",
+                "at_scale",
+                "algorithms",
+                "induction",
+            )
+        ]
+    ),
     # As one would read them; an example that is not listed stops the build.
     "within_subsection_order": ExplicitOrder(
         [

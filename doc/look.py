@@ -32,7 +32,7 @@ PICTURES = {
     "choosing": "guide/choosing.html",
     "learned": "guide/learned.html",
     "gallery": "auto_examples/index.html",
-    "example": "auto_examples/plot_automaton.html",
+    "example": "auto_examples/inspection/plot_automaton.html",
     "api": "api.html",
     "class": "generated/sklearn_shag.SpectralSHAG.html",
     "theory": "theory.html",

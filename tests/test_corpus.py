@@ -1,4 +1,4 @@
-"""The engines of examples/corpus.py give the files that one process gives."""
+"""The engines of examples/at_scale/corpus.py give the files that one process gives."""
 
 import importlib.util
 import io
@@ -16,7 +16,7 @@ from sklearn_shag.treebank import read_horizontal, write_conllu
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory, english):
     """The module, a model, files of tokens, and what is to be written."""
-    path = Path(__file__).parents[1] / "examples" / "corpus.py"
+    path = Path(__file__).parents[1] / "examples" / "at_scale" / "corpus.py"
     if not path.exists():
         pytest.skip("the examples are not beside the tests")
     spec = importlib.util.spec_from_file_location("corpus", path)

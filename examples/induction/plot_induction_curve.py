@@ -87,7 +87,7 @@ print(f"{'chain':<31}directed {chain[0]:.1f}, undirected {chain[1]:.1f}")
 # The harmonic start scores less when it reads more: 36 sentences halve the directed score. The
 # undirected score, for which an arc may be reversed, stays and is higher in the end.
 # EM settles on arcs whose other end is the head in the treebank; see
-# :ref:`sphx_glr_auto_examples_plot_induction_conventions.py`.
+# :ref:`sphx_glr_auto_examples_induction_plot_induction_conventions.py`.
 
 figure, panels = plt.subplots(1, 2, figsize=(8.5, 4.8), sharey=True, layout="constrained")
 for column, (axes, metric) in enumerate(zip(panels, metrics, strict=True)):

@@ -89,4 +89,4 @@ def main():
 if __name__ == "__main__":
     main()
 
-# sphinx_gallery_thumbnail_path = "../examples/cluster.svg"
+# sphinx_gallery_thumbnail_path = "../examples/at_scale/cluster.svg"
