@@ -5,8 +5,9 @@ Usage: python benchmarks/spacy_parser.py TREEBANK... [--output RESULTS.json]
 The treebanks are folders of SKLEARN_SHAG_DATA. It needs ``pip install spacy``, which nothing else
 does, and up to an hour a treebank on one core. Tagger, morphologizer, lemmatizer and parser are
 trained with the configuration that spaCy proposes for processors without vectors ("efficiency").
-They share their layers, and stop by themselves by the development set. Tokens of several words stay
-single tokens, since spaCy does not split them. The test set is scored as in the official evaluation.
+They share their layers, and training stops by the development set. Tokens of several words stay
+single tokens, since spaCy does not split them. The test set is scored as in the official
+evaluation.
 """
 
 import argparse

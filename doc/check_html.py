@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 # Hosts that readers may be sent to. Nothing is loaded from them.
 LINKED_HOSTS = {
     "github.com",  # projects that pages speak of
+    "keepachangelog.com",  # the change log
+    "semver.org",
     "pydata-sphinx-theme.readthedocs.io",  # footers
     "sphinx-gallery.github.io",
     "www.sphinx-doc.org",

@@ -25,6 +25,7 @@ version = release = sklearn_shag.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "myst_parser",
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -35,6 +36,10 @@ extensions = [
 templates_path = ["_templates"]
 # Tables of sphinx-gallery's running times would load scripts from other hosts.
 exclude_patterns = ["_build", "**sg_execution_times.rst"]
+# The page of the change log has its own title.
+suppress_warnings = ["myst.header"]
+# Quotes and dashes of code in tables stay as they are typed.
+smartquotes = False
 html_math_renderer = "mathml"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]

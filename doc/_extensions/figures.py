@@ -69,9 +69,11 @@ def draw_trees(folder):
 
 
 def draw_text(folder):
-    """What the bundled parser makes of plain words."""
-    (tree,) = load_parser("english").parse_text("She read the book on Tuesday.")
-    (folder / "text.svg").write_text(tree.to_svg(), encoding="utf-8")
+    """What the bundled parser makes of plain text: beside the command, and on a card."""
+    texts = {"text": "She read the book on Tuesday.", "text_card": "The tide comes in."}
+    for name, text in texts.items():
+        (tree,) = load_parser("english").parse_text(text)
+        (folder / f"{name}.svg").write_text(tree.to_svg(), encoding="utf-8")
 
 
 def draw_automaton(folder):

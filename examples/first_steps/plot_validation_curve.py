@@ -7,7 +7,7 @@ variance. This example draws the scores of all their combinations from one fit o
 :class:`~sklearn_shag.SpectralSHAGCV`, and marks the fewest states whose score is within one
 standard error of the best. It does so for the default parameters and for the published algorithm;
 many states hurt only the latter. Scores on the training trees themselves show
-over-fitting. :ref:`choosing` explains how to use such curves.
+over-fitting. :ref:`cross_validation` explains how to use such curves.
 """
 
 # %%
