@@ -177,7 +177,7 @@ def main():
     parser.add_argument("file", nargs="*", type=Path)
     paths = [path.resolve() for path in parser.parse_args().file]
     if not paths:
-        paths = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "doc").rglob("*.rst"))]
+        paths = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "doc").rglob("*.rst"))]
         paths = [p for p in paths if "_build" not in p.parts and "auto_examples" not in p.parts]
         paths += sorted((ROOT / "sklearn_shag").rglob("*.py"))
     n_wrong = 0
