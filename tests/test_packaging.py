@@ -4,6 +4,7 @@ import ast
 import configparser
 import importlib
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -96,9 +97,35 @@ def test_author_version_and_licence_are_those_of_the_citation():
     assert not any(name.startswith("License ::") for name in CLASSIFIERS)
 
 
+def test_the_citation_is_written_from_what_is_told_elsewhere():
+    path = ROOT / ".ci" / "citation.py"
+    if not path.exists():
+        pytest.skip("only a checkout has the script")
+    update = runpy.run_path(path)["update"]
+    names = "CITATION.cff", "sklearn_shag/__init__.py", "CHANGELOG.md", "setup.cfg"
+    citation, package, changelog, config = map(text, names)
+    assert update(citation, package, changelog, config) == citation
+    urls = "project_urls =\n    Documentation = https://docs.org\n    Source = https://source.org"
+    config = config.replace("project_urls =", urls)
+    changelog = f"## {sklearn_shag.__version__} (2031-02-03)\n"
+    told = update(citation, package, changelog, config)
+    assert (
+        f"""\nlicense: BSD-3-Clause
+version: {sklearn_shag.__version__}
+date-released: 2031-02-03
+url: https://docs.org
+repository-code: https://source.org
+authors:"""
+        in told
+    )
+    assert update(told, package, changelog, config) == told
+
+
 def test_there_are_no_addresses_before_there_are_true_ones():
-    assert not {"url", "project_urls", "download_url", "author_email"} & set(METADATA)
-    assert not re.search(r"https?://|example\.(com|org)|placeholder", text("setup.cfg"))
+    assert not {"url", "download_url", "author_email"} & set(METADATA)
+    lines = METADATA["project_urls"].split("\n") if METADATA["project_urls"] else []
+    assert all(re.fullmatch(r"(\w| )+ = https://[\w./-]+", line) for line in lines)
+    assert not re.search(r"example\.(com|org)|placeholder", text("setup.cfg"))
 
 
 def test_the_console_script_is_the_command_line(monkeypatch, capsys):
