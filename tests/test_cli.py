@@ -342,7 +342,7 @@ class TestTrain:
     )
     def test_networks_and_taggers(self, options, model):
         """What is made of options; to fit it is a matter of the library."""
-        options = _main._parser("").parse_args(["train", "x", "-o", "y", *options])
+        options = _main.make_parser("").parse_args(["train", "x", "-o", "y", *options])
         made, learner = _models._make_model(options)
         steps = [made] if made is learner else [step for _, step in made.steps]
         expected = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
@@ -1388,7 +1388,7 @@ class TestHelp:
 
     @over("command", [None, *COMMANDS])
     def test_every_option_has_a_line_and_a_default(self, command):
-        parser = _main._parser("sklearn-shag")
+        parser = _main.make_parser()
         if command is not None:
             parser = parser._subparsers._group_actions[0].choices[command]
         for action in parser._actions:

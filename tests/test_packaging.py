@@ -121,6 +121,22 @@ authors:"""
     assert update(told, package, changelog, config) == told
 
 
+def test_the_conda_recipe_says_what_setup_cfg_says():
+    path = ROOT / ".ci" / "recipe.yaml"
+    if not path.exists():
+        pytest.skip("only a checkout has the recipe")
+    recipe = path.read_text(encoding="utf-8")
+    run = recipe.partition("  run:\n")[2].partition("\n\n")[0]
+    assert dict(re.findall(r"^    - ([a-z-]+) (>=[\d.]+)$", run, re.M)) == CORE
+    oldest = CONFIG["options"]["python_requires"].removeprefix(">=")
+    assert f'version: "{sklearn_shag.__version__}"\n  python_min: "{oldest}"\n' in recipe
+    assert f"summary: {METADATA['description']}\n" in recipe
+    assert f"license: {METADATA['license_expression']}\n" in recipe
+    assert f"- {CONFIG['options.entry_points']['console_scripts'].strip()}\n" in recipe
+    names = METADATA["license_files"].strip().split("\n")
+    assert "license_file:\n" + "".join(f"    - {name}\n" for name in names) in recipe
+
+
 def test_there_are_no_addresses_before_there_are_true_ones():
     assert not {"url", "download_url", "author_email"} & set(METADATA)
     lines = METADATA["project_urls"].split("\n") if METADATA["project_urls"] else []

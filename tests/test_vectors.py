@@ -226,7 +226,7 @@ def test_the_command_learns_from_a_file(capsys, english, of_trees, tmp_path, mon
     ids=lambda value: " ".join(value) if value[0].startswith("-") else "",
 )
 def test_the_command_gives_them_to_all_networks(of_trees, options, names):
-    parse = _main._parser("").parse_args
+    parse = _main.make_parser("").parse_args
     options = parse(["train", "x", "-o", "y", *options, "--embeddings", str(of_trees)])
     params = _models._make_model(options)[0].get_params()
     given = {name: value for name, value in params.items() if name.endswith("embeddings")}

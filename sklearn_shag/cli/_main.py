@@ -38,7 +38,7 @@ def main(argv=None, prog="sklearn-shag"):
     program = prog
     try:
         try:
-            options = _parser(prog).parse_args(argv)
+            options = make_parser(prog).parse_args(argv)
             program = f"{prog} {options.command}"
             with _few_collections(), _short_warnings(program):
                 # Numerical libraries are imported here, and not for --help or a wrong option.
@@ -114,7 +114,7 @@ class _ArgumentParser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-def _parser(prog):
+def make_parser(prog="sklearn-shag"):
     """Train dependency parsers, parse with them, and score the trees.
 
     exit status:
@@ -127,7 +127,7 @@ def _parser(prog):
       %(prog)s parse model.npz test.conllu -o parsed.conllu
       %(prog)s evaluate test.conllu parsed.conllu
     """
-    parser = _ArgumentParser(prog=prog, **_help(_parser))
+    parser = _ArgumentParser(prog=prog, **_help(make_parser))
     parser.add_argument("--version", action="version", version=f"sklearn_shag {__version__}")
     parser.set_defaults(program=prog)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -441,7 +441,10 @@ def _restore_record(kind, annotation, key, source, others):
 
 def _dtype(annotation):
     """What arrays hold that are annotated as NDArray."""
-    return get_args(get_args(annotation)[1])[0]
+    # NDArray[T] is an alias of its own since numpy 2.5, before it was ndarray[Any, dtype[T]].
+    while inner := get_args(annotation):
+        annotation = inner[-1]
+    return annotation
 
 
 def _restore_integers(values, key):
