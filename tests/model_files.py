@@ -81,6 +81,11 @@ def answers(model, trees):
     return said
 
 
+def file_name(name):
+    """The file of a model, with signs alone that every system and every tool admits."""
+    return "-".join(name.replace(",", "").split()) + ".npz"
+
+
 def write_release(folder):
     """Write the files of all small models, and what they say."""
     folder.mkdir(parents=True)
@@ -89,8 +94,8 @@ def write_release(folder):
     )
     trees, expected = read_conllu(folder / SENTENCES), {}
     for name, model in small_models().items():
-        save_model(model, folder / f"{name}.npz")
-        expected[name] = answers(model, trees)
+        save_model(model, folder / file_name(name))
+        expected[file_name(name)] = answers(model, trees)
     (folder / EXPECTED).write_text(json.dumps(expected) + "\n", encoding="utf-8")
 
 
