@@ -4,6 +4,7 @@ import types
 import typing
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
@@ -35,9 +36,10 @@ def check(value, hint, where):
         kinds = set(typing.get_args(hint)) - {types.NoneType}
         (hint,) = kinds if len(kinds) == 1 else kinds & {type(value)}
     origin = typing.get_origin(hint) or hint
-    if origin is np.ndarray:
+    if origin in (np.ndarray, NDArray):  # NDArray is an alias of its own since numpy 2.5
         assert isinstance(value, np.ndarray), where
-        (scalar,) = typing.get_args(typing.get_args(hint)[1])
+        scalar = typing.get_args(hint)[-1]
+        (scalar,) = typing.get_args(scalar) or (scalar,)
         assert issubclass(value.dtype.type, scalar), f"{where} is of {value.dtype}, not {scalar}"
     else:
         assert isinstance(value, (int, float) if origin is float else origin), where
