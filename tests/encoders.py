@@ -24,7 +24,7 @@ def write_encoder(folder, words, *, kind="bert", seed=0, **config):
     tokenizer.enable_truncation(5)  # as published ones have it, to be switched off
     tokenizer.enable_padding()
     folder.mkdir(exist_ok=True)
-    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer.json").write_text(tokenizer.to_str(), encoding="utf-8")
     described = {
         "model_type": kind,
         "hidden_act": "gelu",

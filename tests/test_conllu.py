@@ -371,7 +371,10 @@ class TestHostileFiles:
 
     def test_names(self, tmp_path):
         path = tmp_path / "a\nb\x1b[2J\u202e.conllu"
-        path.write_text("x\n")
+        try:
+            path.write_text("x\n")
+        except UnicodeEncodeError:
+            pytest.skip("no such names here")
         with pytest.raises(
             ConlluError, match=r"/a\\nb\\x1b\[2J\\u202e\.conllu:1: 10 col"
         ) as caught:

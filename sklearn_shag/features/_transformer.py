@@ -312,7 +312,9 @@ def _load(folder, layers, _modified):
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         chosen = _choose_layers(folder, config, layers)
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        # Its `from_file` knows names in UTF-8 alone.
+        described = (folder / "tokenizer.json").read_text(encoding="utf-8")
+        tokenizer = tokenizers.Tokenizer.from_str(described)
         tokenizer.no_truncation()
         tokenizer.no_padding()
         with safetensors.safe_open(str(folder / "model.safetensors"), "numpy") as file:
