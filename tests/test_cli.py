@@ -1048,8 +1048,8 @@ class TestEvaluate:
 
     def test_different_words_of_a_later_sentence(self, fail, test, tmp_path, monkeypatch):
         """Numbers count within the file, and a word may be missing."""
-        monkeypatch.chdir(test.parent)  # a long name would be shortened
-        trees, test = read_conllu(test), test.name
+        monkeypatch.chdir(Path(test).parent)  # a long name would be shortened
+        trees, test = read_conllu(test), Path(test).name
         cut = DependencyTree(trees[20].forms[:-1], range(len(trees[20]) - 1))
         write_conllu(trees[:15], tmp_path / "a.conllu")
         write_conllu([*trees[15:20], cut, *trees[21:]], tmp_path / "b.conllu")
