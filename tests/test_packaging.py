@@ -105,8 +105,8 @@ def test_the_citation_is_written_from_what_is_told_elsewhere():
     names = "CITATION.cff", "sklearn_shag/__init__.py", "CHANGELOG.md", "setup.cfg"
     citation, package, changelog, config = map(text, names)
     assert update(citation, package, changelog, config) == citation
-    urls = "project_urls =\n    Documentation = https://docs.org\n    Source = https://source.org"
-    config = config.replace("project_urls =", urls)
+    urls = "    Documentation = https://docs.org\n    Source = https://source.org\n"
+    config = f"[metadata]\nproject_urls =\n{urls}"
     changelog = f"## {sklearn_shag.__version__} (2031-02-03)\n"
     told = update(citation, package, changelog, config)
     assert (
@@ -139,8 +139,8 @@ def test_the_conda_recipe_says_what_setup_cfg_says():
 
 def test_there_are_no_addresses_before_there_are_true_ones():
     assert not {"url", "download_url", "author_email"} & set(METADATA)
-    lines = METADATA["project_urls"].split("\n") if METADATA["project_urls"] else []
-    assert all(re.fullmatch(r"(\w| )+ = https://[\w./-]+", line) for line in lines)
+    lines = METADATA["project_urls"].strip().split("\n")
+    assert lines == [""] or all(re.fullmatch(r"(\w| )+ = https://[\w./-]+", line) for line in lines)
     assert not re.search(r"example\.(com|org)|placeholder", text("setup.cfg"))
 
 
