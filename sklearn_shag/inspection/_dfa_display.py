@@ -187,7 +187,7 @@ class AutomatonDisplay:
         stops = self.dfa.states.stop_probabilities
         for state, centre in centres.items():
             stop = stops[state]
-            color = plt.get_cmap("Blues")(0.55 * stop)  # dark enough to read black on it
+            color = plt.get_cmap("Blues")(0.55 * stop)  # pale enough to read black on it
             style = {"facecolor": color, "edgecolor": "black", "linewidth": scale, "zorder": 3}
             self.states_[state] = self.ax_.add_patch(plt.Circle(centre, _RADIUS, **style))
             text = {"ha": "center", "va": "center", "fontsize": 8 * scale, "zorder": 4}
