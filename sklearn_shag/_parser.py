@@ -198,9 +198,14 @@ class Parser(BaseEstimator, ABC):
         batch = self._batch(X)
         return self._condition(batch, self._known_heads(batch, y))
 
-    def _condition(self, batch, known):
-        """Compute the log probability of the trees with known heads, of those that are allowed."""
+    def _condition(self, batch, known, places=None):
+        """Compute the log probability of the trees with known heads, of those that are allowed.
+
+        There may be several of a sentence; `places` then tells of which sentence each is.
+        """
         sign, log_abs_z = self._log_partitions(batch, self._score)
+        if places is not None:
+            sign, log_abs_z, batch = sign[places], log_abs_z[places], take_sentences(batch, places)
         part = batch._replace(allowed=arcs_left_by(known))
         sign_known, log_abs_known = self._log_partitions(part, self._score)
         possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
@@ -445,8 +450,8 @@ class Parser(BaseEstimator, ABC):
     def _rank(self, batch, s, samples, k):
         """The most probable of the trees that were drawn of a sentence."""
         heads, counts = np.unique(samples, axis=0, return_counts=True)
-        copies = take_sentences(batch, np.full(len(heads), s))
-        logs = self._condition(copies, list(heads))
+        sentence = take_sentences(batch, np.array([s]))
+        logs = self._condition(sentence, list(heads), np.zeros(len(heads), dtype=np.intp))
         if logs.max() == -np.inf:  # they were drawn from something else
             logs = np.log(counts / len(samples))
         order = np.argsort(-logs, kind="stable")[:k]

@@ -15,7 +15,7 @@ import numpy as np
 
 from sklearn_shag.cli._evaluate import require_some
 from sklearn_shag.cli._models import check_output, open_model, verbosity
-from sklearn_shag.encoding import asked_once, take_sentences
+from sklearn_shag.encoding import asked_once
 from sklearn_shag.network import Splitter
 from sklearn_shag.parsing import allow_kept_heads, head_probabilities, kept_relations
 from sklearn_shag.treebank import (
@@ -127,8 +127,8 @@ class PieceParser(NamedTuple):
         """Add the log probability of each tree, and if asked for, in MISC, that of each arc."""
         places = np.repeat(np.arange(len(trees)), list(map(len, answers)))
         heads = [tree.heads for of_sentence in answers for tree in of_sentence]
-        copies = take_sentences(parser._batch(trees, allowed), places)
-        scores = iter(np.minimum(parser._condition(copies, heads), 0.0).tolist())
+        logs = parser._condition(parser._batch(trees, allowed), heads, places)
+        scores = iter(np.minimum(logs, 0.0).tolist())
         answers = [
             [tree._with_comment("score", f"{next(scores):.4f}") for tree in of_sentence]
             for of_sentence in answers

@@ -349,10 +349,12 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
             answers.append(model._answer(batch, true, of_other, summed[other]))
         return learn_calibrations(answers)
 
-    def _condition(self, batch, known):
+    def _condition(self, batch, known, places=None):
         """The logarithm of the mean of what members say; one that says -inf adds nothing."""
         asked, weights = self._asked(), self._member_weights(len(self.estimators_))
-        tasks = [delayed(self._parser_at(k)._condition)(batch.of_member(k), known) for k in asked]
+        tasks = [
+            delayed(self._parser_at(k)._condition)(batch.of_member(k), known, places) for k in asked
+        ]
         with progress("Parsing", len(tasks), "estimators", self.verbose) as advance:
             values = run_parallel(tasks, self.n_jobs, lambda _: advance())
         return np.logaddexp.reduce(np.log(weights[asked] / weights.sum())[:, None] + values, axis=0)
