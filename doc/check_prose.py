@@ -56,8 +56,6 @@ WORDS = {
     r"\bbut for\b": "except",
     r"\bit says so\b": "rephrase",
 }
-# Functions whose docstrings are the help of commands.
-COMMANDS = {f"_add_{name}" for name in ("demo", "train", "parse", "suggest", "evaluate")}
 # Directives whose content is no prose, and lines that are none.
 VERBATIM = re.compile(
     r"\s*\.\. (code|literal|math|list-table|toctree|measured|figure|raw|include|image|plot|py:)"
@@ -132,8 +130,10 @@ def list_messages(path):
         is_message |= isinstance(node, ast.Call) and getattr(node.func, "id", "") == "warn"
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "help":
             is_message = True
-        if isinstance(node, ast.FunctionDef) and node.name in COMMANDS:
-            yield node.lineno, (ast.get_docstring(node) or "").partition("examples:")[0]
+        if isinstance(node, ast.FunctionDef):  # the help of a command has examples
+            text, examples, _ = (ast.get_docstring(node) or "").partition("\nexamples:")
+            if examples:
+                yield node.lineno, text
         for part in ast.walk(node) if is_message else ():
             if isinstance(part, ast.JoinedStr):
                 values = [v.value if isinstance(v, ast.Constant) else "X" for v in part.values]
