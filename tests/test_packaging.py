@@ -142,6 +142,7 @@ def test_there_are_no_addresses_before_there_are_true_ones():
     lines = METADATA["project_urls"].strip().split("\n")
     assert lines == [""] or all(re.fullmatch(r"(\w| )+ = https://[\w./-]+", line) for line in lines)
     assert not re.search(r"example\.(com|org)|placeholder", text("setup.cfg"))
+    assert len(re.findall("https?://", text("setup.cfg"))) == len(list(filter(None, lines)))
 
 
 def test_the_console_script_is_the_command_line(monkeypatch, capsys):
