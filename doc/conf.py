@@ -91,15 +91,12 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "subsection_order": ExplicitOrder(
         [
-            f"../examples/{folder}"
-            for folder in (
-                "first_steps",
-                "annotation",
-                "inspection",
-                "at_scale",
-                "algorithms",
-                "induction",
-            )
+            "../examples/first_steps",
+            "../examples/annotation",
+            "../examples/inspection",
+            "../examples/at_scale",
+            "../examples/algorithms",
+            "../examples/induction",
         ]
     ),
     # As one would read them; an example that is not listed stops the build.
