@@ -1,6 +1,8 @@
 """Vectors in context: what networks make of them, who is asked, and transformers that give them."""
 
+import os
 import pickle
+import shutil
 import tempfile
 import tracemalloc
 
@@ -454,6 +456,16 @@ def test_words_of_no_pieces_have_zeros(folder, english):
     assert not vectors[0][1].any()
     assert not vectors[1].any()
     assert vectors[0][0].any()
+
+
+def test_folders_of_any_name(tmp_path, folder, english):
+    """On Linux a name may be any bytes, such as those of another encoding."""
+    try:
+        other = shutil.copytree(folder, tmp_path / os.fsdecode(b"\xe9"))
+    except (OSError, UnicodeError):
+        pytest.skip("no such names here")
+    expected = TransformerVectors(folder).transform(english[:3])
+    assert same(TransformerVectors(other).transform(english[:3]), expected)
 
 
 def test_a_parser_of_a_transformer(folder, english):
