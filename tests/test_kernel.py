@@ -1,5 +1,6 @@
 """Kernels: numba comes with the first call, code is kept in one folder, waits are announced."""
 
+import ast
 import os
 import pickle
 import re
@@ -440,6 +441,37 @@ print(heads.tolist(), sum(_parse._find_trees.dispatcher.stats.cache_hits.values(
 """
 
 
+def test_undecorated_functions_alone_are_left_out_of_the_digest_of_sources():
+    """By another reading of the files, of which a kernel may use whatever is made at import."""
+    left_out, called = set(), set()
+    for path in SOURCE.rglob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        if "_kernel" not in source:
+            continue
+        lines, compiled = source.splitlines(), _kernel_cache.read_compiled(path).decode()
+        if path.parent.name == "utils":
+            assert compiled == source
+            continue
+        python = [
+            node
+            for node in ast.parse(source).body
+            if isinstance(node, ast.FunctionDef) and not node.decorator_list
+        ]
+        of_python = {k for node in python for k in range(node.lineno, node.end_lineno + 1)}
+        expected = [line for k, line in enumerate(lines, start=1) if k not in of_python]
+        assert [*filter(None, compiled.splitlines())] == [*filter(None, expected)], path
+        left_out |= {node.name for node in python}
+        called |= {
+            node.func.id
+            for part in ast.parse(source).body
+            if not isinstance(part, ast.FunctionDef | ast.ClassDef)
+            for node in ast.walk(part)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
+    assert {"run_fast", "pack_grammar"} <= left_out
+    assert not called & left_out  # a constant that a kernel uses may be made of what they return
+
+
 @compiles
 def test_code_is_kept_in_the_user_s_cache_folder_by_the_digest_of_sources(tmp_path):
     """Whichever copy of the package runs, in which nothing is written."""
@@ -462,13 +494,16 @@ def test_code_is_kept_in_the_user_s_cache_folder_by_the_digest_of_sources(tmp_pa
     (folder,) = {path.parent for path in tmp_path.rglob("*.nbc")}
     assert folder.parent.name == "sklearn_shag"
     assert line.endswith(f"once; the result is kept in {folder}.")
-    # Other files than those with kernels do not count.
+    # Files without kernels do not count, and neither do functions that are not compiled.
     with open(copies[1] / SOURCE.name / "_parser.py", "a", encoding="utf-8") as file:
         file.write("# changed\n")
-    assert decode(copies[1]) == ("[2, 0, 2] 1\n", "")
-    # A changed kernel is seen by those that call it.
     path = copies[1] / SOURCE.name / "parsing" / "_decoders.py"
     source = path.read_text(encoding="utf-8")
+    assert "def new_space(longest):\n" in source
+    source = source.replace("def new_space(longest):\n", "def new_space(longest):\n    # changed\n")
+    path.write_text(source, "utf-8")
+    assert decode(copies[1]) == ("[2, 0, 2] 1\n", "")
+    # A changed kernel is seen by those that call it.
     assert "heads[root - 1] = 0\n" in source
     path.write_text(source.replace("heads[root - 1] = 0\n", "heads[root - 1] = 7\n"), "utf-8")
     out, err = decode(copies[1])

@@ -10,6 +10,7 @@ written whole, and whose name is a digest of all that the code depends on.
 import hashlib
 import logging
 import pickle
+import re
 import shutil
 import sys
 import tempfile
@@ -30,6 +31,8 @@ from sklearn_shag.utils._io import atomic_write
 PACKAGE = Path(__file__).parents[1]
 DIGEST_SIZE = hashlib.sha256().digest_size
 MONTH = 30 * 24 * 3600.0  # in seconds
+# A function of a module that nothing decorates: Python code, which no kernel can call.
+_PYTHON_FUNCTION = re.compile(rb"(?<=\n\n)def [^\n]*\n(?:(?:[ )][^\n]*)?\n)*")
 
 # What users wait for: kernels that take more than a second to compile, and about how many.
 SLOW = {
@@ -54,9 +57,11 @@ class KernelCache(NullCache):
     """
 
     def __init__(self, function):
-        code = function.__code__
+        code, self.source = function.__code__, None
         self.name = f"{function.__module__}.{function.__qualname__}"
-        self.source = Path(code.co_filename).read_bytes(), code.co_firstlineno
+        path = Path(code.co_filename)
+        if PACKAGE not in path.parents:  # else it is part of the digest in the name of the folder
+            self.source = path.read_bytes(), code.co_firstlineno
         self.folder = code_folder()
 
     def load_overload(self, sig, target_context):
@@ -118,17 +123,28 @@ def code_folder():
 
 @cache
 def _digest_sources():
-    """A digest of the files of the package that kernels, or what they are made of, are in.
+    """Digest all source code of the package that the machine code of a kernel may depend on.
 
-    The code of a kernel has in it that of the kernels that it calls, in other files.
+    The code of a kernel contains that of the kernels that it calls, which may be in other files.
     """
     python = sys.implementation.cache_tag, getattr(sys, "abiflags", "")
     digest = hashlib.sha256(repr((python, numba.__version__)).encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_bytes()
         if any(word in source for word in (b"_kernel", b"_simd", b"numba")):
-            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + source + b"\0")
+            name = path.relative_to(PACKAGE).as_posix().encode()
+            digest.update(name + b"\0" + read_compiled(path) + b"\0")
     return digest.hexdigest()[:16]
+
+
+def read_compiled(path):
+    """Read a source file without its undecorated functions, which are never compiled.
+
+    So an edit of the Python code that prepares the arguments of kernels recompiles nothing. What
+    defines the compiled operations themselves, in ``utils``, counts as a whole.
+    """
+    source = path.read_bytes().replace(b"\r\n", b"\n")
+    return source if path.parent == Path(__file__).parent else _PYTHON_FUNCTION.sub(b"", source)
 
 
 @cache
