@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_shag import SpectralSHAG
 from sklearn_shag.datasets import load_english
 from sklearn_shag.encoding import encode_sentences
-from sklearn_shag.parsing import Potentials, chart, pack_grammar, tree_loss
+from sklearn_shag.parsing import Potentials, chart, tree_loss
 
 N_STATES = 6  # and the two of the mixture
 N_CLASSES = (2, 4)
@@ -209,7 +209,7 @@ def main():
     train, test = arguments.treebank.train, arguments.treebank.test
     report, stopwatch = Report("chart_factors", arguments.output), Stopwatch()
     model = SpectralSHAG(N_STATES).fit(train)
-    grammar = pack_grammar(model.operators_)
+    grammar = model.operators_
     report.add("routes", count_routes(grammar, model, test))
     with threadpool_limits(1):
         rows = compare_factors(stopwatch, grammar, model, test)

@@ -18,7 +18,8 @@ from _measure import Report, make_dgemm, measured, minima, read_arguments
 from threadpoolctl import threadpool_limits
 
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import Potentials, chart, pack_grammar
+from sklearn_shag.parsing import Potentials, pack_grammar
+from sklearn_shag.parsing._chart import sum_up_sentences
 
 N_SYMBOLS = 17  # as many as there are universal parts of speech
 STATES = (1, 4, 8, 10, 16)
@@ -48,7 +49,7 @@ def marginals(n_states, codes):
     n_sentences, n_tokens = codes.shape
     sentences = Potentials(n_tokens * np.arange(n_sentences + 1), codes.ravel())
     grammar = pack_grammar(random_grammar(n_states))  # once, as a fitted model
-    return lambda: chart(grammar, sentences)
+    return lambda: sum_up_sentences(grammar, sentences)
 
 
 def operations(n_states, n_tokens):

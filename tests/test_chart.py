@@ -19,10 +19,10 @@ from sklearn_shag.parsing import (
     pack_grammar,
     tree_values,
 )
-from sklearn_shag.parsing._chart import cut, new_results
+from sklearn_shag.parsing._chart import cut, new_results, sum_up_sentences
 from sklearn_shag.parsing._fast_driver import WITHOUT_MASS, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS
-from sklearn_shag.parsing._potentials import as_factors, longest_counted
+from sklearn_shag.parsing._potentials import as_factors, check_potentials, longest_counted
 from tests import oracles
 from tests.loops import over
 
@@ -39,10 +39,12 @@ def any_grammar(random_grammar):
     return make
 
 
-def by_route(operators, route):
-    """The grammar as parsers keep it; without its layout for the fast chart, the other is left."""
+def chart_by(route, operators, given, **options):
+    """By a grammar as parsers keep it; without its layout for the fast chart, the other is left."""
     packed = pack_grammar(operators)
-    return packed if route == "fast" else replace(packed, fast=None)
+    packed = packed if route == "fast" else replace(packed, fast=None)
+    potentials = check_potentials(Potentials(**given), N_SYMBOLS)
+    return sum_up_sentences(packed, potentials, **options)
 
 
 def drawn(seed, lengths, n_classes=1, forbidden=0.0):
@@ -65,7 +67,7 @@ def test_every_factor_comes_out_as_its_expected_use(
     operators = any_grammar(n_states, n_states, signed)
     given = drawn(n_classes, LENGTHS, n_classes, forbidden)
     weights = np.random.default_rng(0).uniform(0, 2, size=len(LENGTHS))
-    results = chart(by_route(operators, route), Potentials(**given), counts=True, weights=weights)
+    results = chart_by(route, operators, given, counts=True, weights=weights)
     found = {name: getattr(results, name) for name in ("arcs", "arc_memory", "stop_memory")}
     expected_counts = [np.zeros_like(part) for part in operators]
     for s, weight in enumerate(weights):
@@ -238,9 +240,7 @@ def test_routes_agree_on_scores_as_parsers_have_them(
             scores[m, np.arange(n + 1) != m] = -np.inf
         rows.append(scores.ravel())
     given["arcs"] = np.concatenate(rows)
-    fast, scaled = (
-        chart(by_route(operators, route), Potentials(**given)) for route in ("fast", "scaled")
-    )
+    fast, scaled = (chart_by(route, operators, given) for route in ("fast", "scaled"))
     assert_array_equal(fast.route, 0)
     assert_array_equal(fast.sign, scaled.sign)
     assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
@@ -257,9 +257,7 @@ def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tok
     given = drawn(12, [n_tokens, 30])
     given["codes"] = np.sort(given["codes"][:n_tokens]).tolist() + [0] * 30
     plain = {name: given[name] for name in ("indptr", "codes", "arcs")}
-    fast, scaled = (
-        chart(by_route(operators, route), Potentials(**plain)) for route in ("fast", "scaled")
-    )
+    fast, scaled = (chart_by(route, operators, plain) for route in ("fast", "scaled"))
     assert_array_equal(fast.route, 0)
     assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
     assert_allclose(fast.arcs, scaled.arcs, rtol=0, atol=1e-9)
@@ -398,8 +396,7 @@ def test_where_there_is_a_tree_it_is_counted(any_grammar, n_states, share):
     factors = as_factors(Potentials(np.array([0, n]), np.zeros(n, dtype=int), arcs))
     results, one = new_results(factors, False), np.ones(1)
     counting = replace(packed, fast=packed.support)
-    which, no_counts = np.zeros(1, dtype=int), NO_COUNTS.fast
-    (state,) = run_fast(counting, factors, which, results, one, no_counts)
+    (state,) = run_fast(counting, factors, np.zeros(1, dtype=int), results, one, NO_COUNTS)
     assert state != WITHOUT_MASS
 
 

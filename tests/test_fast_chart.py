@@ -109,7 +109,7 @@ def _run(operators, sentences, with_marginals, fewest_in_lockstep):
     done, weights = np.zeros(lengths.size, dtype=bool), np.ones(lengths.size)
     packed = pack_grammar(operators)
     with patch.object(_fast_driver, "FEWEST_ARCS_IN_LOCKSTEP", fewest_in_lockstep):
-        states = run_fast(packed, factors, which, results, weights, NO_COUNTS.fast)
+        states = run_fast(packed, factors, which, results, weights, NO_COUNTS)
         done[which] = states == DONE
     parts = [()] * len(sentences)
     if with_marginals:

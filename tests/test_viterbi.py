@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag.parsing import Potentials, best_trees, eisner, maximum_arborescence, tree_values
-from sklearn_shag.parsing._potentials import as_factors, check_grammar, log_grammar
+from sklearn_shag.parsing._chart import check_grammar
+from sklearn_shag.parsing._potentials import as_factors, log_grammar
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from tests import oracles
 from tests.loops import over

@@ -8,7 +8,14 @@ from sklearn_shag.parsing._calibration import (
     average_choices,
     learn_calibrations,
 )
-from sklearn_shag.parsing._chart import ChartResults, chart, over_chunks
+from sklearn_shag.parsing._chart import (
+    ChartResults,
+    chart,
+    over_chunks,
+    pack_grammar,
+    pack_refined,
+    packed_unit_grammar,
+)
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.parsing._losses import (
     arc_losses,
@@ -37,13 +44,7 @@ from sklearn_shag.parsing._parse import (
     solve,
     solve_derivations,
 )
-from sklearn_shag.parsing._potentials import (
-    Potentials,
-    keep_known,
-    pack_grammar,
-    packed_unit_grammar,
-)
-from sklearn_shag.parsing._refined_sums import pack_refined
+from sklearn_shag.parsing._potentials import Potentials, keep_known
 from sklearn_shag.parsing._samples import draw_trees
 from sklearn_shag.parsing._scaled_chart import InsideOutside, inside_outside
 from sklearn_shag.parsing._trees import (

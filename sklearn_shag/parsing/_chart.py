@@ -1,7 +1,7 @@
 """The chart: potentials of sentences in, log Z and expected uses out."""
 
-from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,14 +11,23 @@ from sklearn_shag.encoding import arc_begins, places_of, take_sentences
 from sklearn_shag.operators import Operators, RefinedGrammar, RefinedOperators, check_refined
 from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
-from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar
+from sklearn_shag.parsing._potentials import (
+    FastGrammar,
+    Potentials,
+    as_factors,
+    check_operators,
+    check_potentials,
+    fast_grammar,
+    log_grammar,
+)
 from sklearn_shag.parsing._refined_chart import run_refined
 from sklearn_shag.parsing._refined_sums import (
     NO_REFINED_COUNTS,
-    PackedRefined,
+    RefinedTables,
     finish_refined_counts,
     new_refined_counts,
-    pack_refined,
+    refined_tables,
+    unrefined_tables,
 )
 from sklearn_shag.parsing._scaled_chart import run_scaled
 from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
@@ -193,7 +202,7 @@ def run_charts(
 ):
     """Sum over the trees of the sentences of a chunk.
 
-    The fast chart does what is in its range, and tells what has no tree; the scaled one the rest.
+    What leaves the range of doubles is tried again, in the way that the grammar has for it.
 
     Parameters
     ----------
@@ -206,7 +215,7 @@ def run_charts(
     weights : None or ndarray of shape (n_sentences,), default=None
         How often the uses of each sentence are counted.
     counts : None, Counts or RefinedCounts, default=None
-        Of the grammar: what is used of its operators is added.
+        Those that the grammar has made: what is used of its operators is added.
     which : None or int ndarray, default=None
         The sentences that are asked for, the shortest first; None for all.
 
@@ -219,18 +228,13 @@ def run_charts(
     results = new_results(factors, with_uses, of_memory)
     weights = np.ones(lengths.size) if weights is None else weights
     pending = lengths.argsort(kind="stable") if which is None else which
-    if isinstance(grammar, PackedRefined):
-        _run_refined(grammar, factors, pending, results, weights, counts or NO_REFINED_COUNTS)
-        pending = pending[:0]
-    elif grammar.fast is not None:
-        of_fast = (counts or NO_COUNTS).fast
-        states = run_fast(grammar, factors, pending, results, weights, of_fast)
-        results.route[pending[states == DONE]] = ROUTES.index("fast")
-        pending = pending[states == OUT_OF_RANGE]
+    counts = grammar.no_counts if counts is None else counts
+    states = grammar.run(factors, pending, results, weights, counts)
+    results.route[pending[states == DONE]] = ROUTES.index("fast")
+    pending = pending[states == OUT_OF_RANGE]
     if pending.size:
-        of_scaled = (counts or NO_COUNTS).scaled
-        done = run_scaled(grammar.operators, factors, pending, results, weights, of_scaled)
-        results.route[pending[done]] = ROUTES.index("scaled")
+        done = grammar.run_again(factors, pending, results, weights, counts)
+        results.route[pending[done]] = grammar.second_route
     for s in np.flatnonzero(results.route == ROUTES.index("none")):
         of_arcs = slice(factors.begins[s], factors.begins[s + 1])
         results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
@@ -238,34 +242,137 @@ def run_charts(
     return results
 
 
-def _run_refined(grammar, factors, pending, results, weights, counts):
-    """What leaves the doubles is summed anew, by scales of its own."""
-    log_totals = np.full(pending.size, np.nan)
-    states = run_refined(grammar, factors, pending, log_totals, results, weights, counts)
-    results.route[pending[states == DONE]] = ROUTES.index("fast")
-    pending = pending[states != DONE]
-    if pending.size:
-        # Without refinements the total is of about the same size, and the chart has more range.
-        totals = run_charts(grammar.unrefined, factors, with_uses=False, which=pending)
-        pending = pending[totals.sign[pending] > 0]
-        log_totals = totals.log_abs_z[pending]
-        states = run_refined(grammar, factors, pending, log_totals, results, weights, counts)
-        results.route[pending[states == DONE]] = ROUTES.index("fast")
+@dataclass(frozen=True)
+class PackedGrammar:
+    """Operators in the layouts of all charts, and the calls of the charts that take them."""
+
+    operators: Operators  # for the scaled chart
+    fast: FastGrammar | None  # None where entries are so large that the fast chart cannot take them
+    no_counts = NO_COUNTS
+    chunk_cost = CHUNK_COST  # where uses are counted
+    second_route = ROUTES.index("scaled")
+    run = run_fast
+
+    def run_again(self, factors, which, results, weights, counts):
+        """Parse by the scaled chart; return which sentences are done."""
+        return run_scaled(self.operators, factors, which, results, weights, counts.scaled)
+
+    def new_counts(self):
+        """Allocate counts for a chunk."""
+        return new_counts(self.operators, self.fast)
+
+    def finish_counts(self, parts):
+        """Make Operators of the counts of all chunks."""
+        return finish_counts(parts, self.operators)
+
+    def as_refined(self):
+        """Lay it out as one with refinements: one of each symbol."""
+        return PackedRefined(None, unrefined_tables(self.operators), self)
+
+    @cached_property
+    def logs(self):
+        """For the chart of (max, +), if they are not negative."""
+        return log_grammar(self.operators)
+
+    @cached_property
+    def is_signed(self):
+        """Whether the value of a tree may be negative."""
+        return any(part.min() < 0 for part in self.operators)
+
+    @cached_property
+    def support(self):
+        """Which entries are not 0: the number of derivations in place of their value."""
+        return fast_grammar(Operators(*(np.sign(np.abs(part)) for part in self.operators)))
 
 
-class _Counting(NamedTuple):
-    """How uses of the operators of one kind of grammar are counted."""
+@dataclass(frozen=True)
+class PackedRefined:
+    """A grammar with refinements for its chart, and the one without them that it was made of."""
 
-    new_counts: Callable
-    finish_counts: Callable  # makes operators of those of all chunks
-    chunk_cost: float  # they may be large, and each chunk has its own
+    operators: RefinedOperators | None  # None for one without refinements
+    refined: RefinedTables
+    unrefined: PackedGrammar
+    no_counts = NO_REFINED_COUNTS
+    chunk_cost = FEWER_WITH_REFINEMENTS * CHUNK_COST
+    second_route = ROUTES.index("fast")
+    is_signed = False
+    run = run_refined
+
+    def run_again(self, factors, which, results, weights, counts):
+        """Parse with scales, from totals without refinements; return which sentences are done.
+
+        These totals are of about the same size, and their chart has more range.
+        """
+        totals = run_charts(self.unrefined, factors, with_uses=False, which=which)
+        done = totals.sign[which] > 0
+        chosen = which[done]
+        states = run_refined(
+            self, factors, chosen, results, weights, counts, totals.log_abs_z[chosen]
+        )
+        done[done] = states == DONE
+        return done
+
+    def new_counts(self):
+        """Allocate counts for a chunk."""
+        return new_refined_counts(self.refined)
+
+    def finish_counts(self, parts):
+        """Make RefinedOperators of the counts of all chunks."""
+        return finish_refined_counts(parts, self.operators, self.refined)
+
+    def as_refined(self):
+        """The grammar itself, which has refinements."""
+        return self
 
 
-def _counting_of(grammar):
-    if isinstance(grammar, PackedRefined):
-        cost = FEWER_WITH_REFINEMENTS * CHUNK_COST
-        return _Counting(new_refined_counts, finish_refined_counts, cost)
-    return _Counting(new_counts, finish_counts, CHUNK_COST)
+def pack_grammar(operators):
+    """Lay out the operators of a grammar as the charts need them, as a PackedGrammar."""
+    # Contiguous, for kernels that are compiled for this layout.
+    operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
+    return PackedGrammar(operators, fast_grammar(operators))
+
+
+def pack_refined(grammar, unrefined):
+    """Lay out a RefinedGrammar as its chart needs it; `unrefined` is the PackedGrammar of it."""
+    return PackedRefined(grammar.refined, refined_tables(grammar), unrefined)
+
+
+def unit_grammar():
+    """Make the grammar that gives every tree the value 1, for sentences of one symbol."""
+    ones = np.ones((3, 2, 1))
+    return Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
+
+
+@cache
+def packed_unit_grammar():
+    """Pack the grammar of :func:`unit_grammar`, once."""
+    return pack_grammar(unit_grammar())
+
+
+def check_grammar(grammar, potentials):
+    """Check a grammar, or stand in for one, and the potentials of its sentences.
+
+    Parameters
+    ----------
+    grammar : Operators or None
+    potentials : Potentials
+
+    Returns
+    -------
+    grammar : PackedGrammar
+        That of :func:`unit_grammar` for None.
+    potentials : Potentials
+        From :func:`check_potentials`.
+
+    Raises
+    ------
+    ValueError
+        If operators have other shapes or are not finite, or as :func:`check_potentials`.
+    """
+    if grammar is None:
+        return packed_unit_grammar(), check_potentials(potentials, None)
+    check_operators(grammar)
+    return pack_grammar(grammar), check_potentials(potentials, grammar.A.shape[2])
 
 
 def chart(
@@ -366,9 +473,9 @@ def chart(
 def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=False, n_jobs=None):
     """Do what :func:`chart` does, with what has been checked."""
     weights = np.ones(potentials.indptr.size - 1) if weights is None else weights
-    counting, cost = _counting_of(packed), CHUNK_COST
-    if counts:  # their sums must not depend on workers, so chunks do not
-        cost = counting.chunk_cost
+    cost = CHUNK_COST
+    if counts:  # they may be large; and their sums must not depend on workers, so chunks do not
+        cost = packed.chunk_cost
     elif count_workers(n_jobs) == 1:
         cost = CHUNK_COST_ALONE
     chunks = cut(np.diff(potentials.indptr), cost)
@@ -390,14 +497,12 @@ def sum_up_sentences(packed, potentials, weights=None, marginals=True, counts=Fa
             uses if marginals and like is not None else None
             for uses, like in zip(results[4:], given, strict=True)
         ),
-        counting.finish_counts([part for _, part in parts], packed) if counts else None,
+        packed.finish_counts([part for _, part in parts]) if counts else None,
     )
 
 
 def _chart_task(packed, potentials, weights, with_uses, with_counts):
-    factors, counts = as_factors(potentials), None
-    if with_counts:
-        counts = _counting_of(packed).new_counts(packed)
+    factors, counts = as_factors(potentials), packed.new_counts() if with_counts else None
     with_arcs = with_uses or with_counts
     return run_charts(packed, factors, with_arcs, with_uses, weights, counts), counts
 

@@ -62,14 +62,13 @@ def run_fast(grammar, factors, which, results, weights, counts):
     Parameters
     ----------
     grammar : PackedGrammar
-        With one for the fast chart.
     factors : Factors
     which : int ndarray
         The sentences to parse, the shortest first.
     results : Results
         Of sentences that are done they are set; uses only if there is room for them.
     weights : ndarray of shape (n_sentences,)
-    counts : FastGrammar
+    counts : Counts
         What sentences that are done use of operators is added to it, times their weights, as
         :func:`finish_counts` expects it; of no size if no counts are wanted.
 
@@ -79,7 +78,9 @@ def run_fast(grammar, factors, which, results, weights, counts):
         DONE; WITHOUT_MASS where no tree is possible; or OUT_OF_RANGE, where the scaled chart must
         tell.
     """
-    fast = writable(grammar.fast)
+    if grammar.fast is None:
+        return np.full(which.size, OUT_OF_RANGE)
+    fast, counts = writable(grammar.fast), counts.fast
     n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
     n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])
     in_lockstep = False

@@ -400,17 +400,17 @@ NO_COUNTS = Counts(
 )
 
 
-def new_counts(grammar):
-    """Allocate counts of the operators of a PackedGrammar."""
-    padded = grammar.fast is not None and grammar.operators.alpha_1.shape[2] > 1
-    alpha_1, alpha_inf, A = map(np.zeros_like, (grammar.fast if padded else grammar.operators)[:3])
+def new_counts(operators, fast):
+    """Allocate counts of operators, of which `fast` is the layout for the fast chart, or None."""
+    padded = fast is not None and operators.alpha_1.shape[2] > 1
+    alpha_1, alpha_inf, A = map(np.zeros_like, (fast if padded else operators)[:3])
     fast = FastGrammar(alpha_1, alpha_inf, A, A, np.empty((0, 2, 0)), np.zeros(A.shape[2]))
-    return Counts(fast, Operators(*map(np.zeros_like, grammar.operators)))
+    return Counts(fast, Operators(*map(np.zeros_like, operators)))
 
 
-def finish_counts(parts, grammar):
+def finish_counts(parts, operators):
     """Add up the counts of chunks, and of both charts, to uses of the operators of a grammar."""
-    finished = [_finish(counts, grammar.operators) for counts in parts]
+    finished = [_finish(counts, operators) for counts in parts]
     return Operators(*map(sum, zip(*finished, strict=True)))
 
 

@@ -15,13 +15,8 @@ from sklearn_shag.encoding import (
     take_sentences,
 )
 from sklearn_shag.operators import Operators, signed_log_values
-from sklearn_shag.parsing._chart import sum_up_sentences
-from sklearn_shag.parsing._potentials import (
-    Potentials,
-    check_grammar,
-    packed_unit_grammar,
-    potentials_of_arcs,
-)
+from sklearn_shag.parsing._chart import check_grammar, packed_unit_grammar, sum_up_sentences
+from sklearn_shag.parsing._potentials import Potentials, potentials_of_arcs
 from sklearn_shag.sequences import extract_sequences
 from sklearn_shag.treebank import Heads
 from sklearn_shag.utils._arrays import as_list, log_of

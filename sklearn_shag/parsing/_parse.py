@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sklearn_shag.encoding import Batch, arc_begins, places_of, places_of_heads, take_sentences
-from sklearn_shag.parsing._chart import ROUTES, run_charts
+from sklearn_shag.parsing._chart import ROUTES, PackedGrammar, packed_unit_grammar, run_charts
 from sklearn_shag.parsing._decoders import (
     best_arborescence,
     best_tree,
@@ -19,13 +19,7 @@ from sklearn_shag.parsing._decoders import (
     maximum_arborescence,
     new_space,
 )
-from sklearn_shag.parsing._potentials import (
-    PackedGrammar,
-    Potentials,
-    as_factors,
-    packed_unit_grammar,
-    potentials_of_arcs,
-)
+from sklearn_shag.parsing._potentials import Potentials, as_factors, potentials_of_arcs
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._kernel import kernel, table_kernel

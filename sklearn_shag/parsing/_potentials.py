@@ -1,7 +1,5 @@
-"""What the chart is told: a grammar, and of sentences codes and factors."""
+"""What the chart is told: operators in its layouts, and of sentences codes and factors."""
 
-from dataclasses import dataclass
-from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -41,29 +39,6 @@ class LogGrammar(NamedTuple):
     root: np.ndarray  # (V + 1,), the best derivation of each symbol as the root
 
 
-@dataclass(frozen=True)
-class PackedGrammar:
-    """Operators in the layouts of all charts."""
-
-    operators: Operators  # for the scaled chart
-    fast: FastGrammar | None  # None where entries are so large that the fast chart cannot take them
-
-    @cached_property
-    def logs(self):
-        """For the chart of (max, +), if they are not negative."""
-        return log_grammar(self.operators)
-
-    @cached_property
-    def is_signed(self):
-        """Whether the value of a tree may be negative."""
-        return any(part.min() < 0 for part in self.operators)
-
-    @cached_property
-    def support(self):
-        """Which entries are not 0: the number of derivations in place of their value."""
-        return pack_grammar(Operators(*(np.sign(np.abs(part)) for part in self.operators))).fast
-
-
 def log_grammar(operators):
     """Take the logarithms of a grammar that is not negative, as :class:`LogGrammar`."""
     alpha_1, alpha_inf, A = (log_of(np.ascontiguousarray(part)) for part in operators)
@@ -72,31 +47,18 @@ def log_grammar(operators):
     return LogGrammar(alpha_1, alpha_inf, A, paths.max(axis=(1, 2)))
 
 
-def pack_grammar(operators):
-    """Lay out the operators of a grammar as the charts need them.
-
-    Parameters
-    ----------
-    operators : Operators or PackedGrammar
-
-    Returns
-    -------
-    grammar : PackedGrammar
-    """
-    if isinstance(operators, PackedGrammar):
-        return operators
-    # Contiguous, for kernels that are compiled for this layout.
-    operators = Operators(*(np.ascontiguousarray(part, dtype=float) for part in operators))
+def fast_grammar(operators):
+    """Lay out operators for the fast chart; None where it cannot take entries that are so large."""
     alpha_1, alpha_inf, A = operators
     if not all(np.all(np.abs(part) <= LARGEST_IN_RANGE) for part in operators):
-        return PackedGrammar(operators, None)
+        return None
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
     in_arcs = np.empty((0, 2, 0))
     if alpha_1.shape[2] == 1:
         in_arcs, A = A.reshape(A.shape[:3]), np.ones((1, 2, 1, 1, 1))
     parts = [_pad(part, part.shape[:2]) for part in (alpha_1, alpha_inf)]
     parts += [_pad(part, part.shape[:3]) for part in (A, A.swapaxes(3, 4))]
-    return PackedGrammar(operators, FastGrammar(*parts, in_arcs, roots))
+    return FastGrammar(*parts, in_arcs, roots)
 
 
 def writable(grammar):
@@ -176,34 +138,6 @@ class Potentials(NamedTuple):
     memory: IntArray | None = None
     arc_memory: FloatArray | None = None
     stop_memory: FloatArray | None = None
-
-
-def check_grammar(grammar, potentials):
-    """Check a grammar, or stand in for one, and the potentials of its sentences.
-
-    Parameters
-    ----------
-    grammar : Operators, PackedGrammar, PackedRefined or None
-    potentials : Potentials
-
-    Returns
-    -------
-    grammar : PackedGrammar or PackedRefined
-        That of :func:`unit_grammar` for None.
-    potentials : Potentials
-        From :func:`check_potentials`.
-
-    Raises
-    ------
-    ValueError
-        If operators have other shapes or are not finite, or as :func:`check_potentials`.
-    """
-    if grammar is None:
-        return packed_unit_grammar(), check_potentials(potentials, None)
-    if not isinstance(grammar, PackedGrammar):
-        check_operators(grammar)
-        grammar = pack_grammar(grammar)
-    return grammar, check_potentials(potentials, grammar.operators.A.shape[2])
 
 
 def check_operators(operators):
@@ -372,12 +306,6 @@ def longest_counted(grammar):
     return int(1000 / (3 + 3 * np.log2(grammar.operators.alpha_1.shape[2])))
 
 
-def unit_grammar():
-    """Make the grammar that gives every tree the value 1, for sentences of one symbol."""
-    ones = np.ones((3, 2, 1))
-    return Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
-
-
 def keep_known(potentials, heads):
     """Give potentials the scores of known heads alone: all arcs that these leave are alike.
 
@@ -399,9 +327,3 @@ def keep_known(potentials, heads):
 def potentials_of_arcs(indptr, arcs):
     """Make the potentials of the unit grammar and scores of arcs, for callers that trust them."""
     return Potentials(indptr, np.zeros(indptr[-1], dtype=np.int64), arcs)
-
-
-@cache
-def packed_unit_grammar():
-    """Pack the same for the chart, once."""
-    return pack_grammar(unit_grammar())

@@ -446,7 +446,7 @@ def new_room(tables, factors, which, with_uses):
     return Sentence(*codes, np.empty((n + 1, 2, n_classes))), space
 
 
-def run_refined(grammar, factors, which, log_totals, results, weights, counts):
+def run_refined(grammar, factors, which, results, weights, counts, log_totals=None):
     """Parse sentences of a chunk with a grammar that has refinements.
 
     Parameters
@@ -455,13 +455,13 @@ def run_refined(grammar, factors, which, log_totals, results, weights, counts):
     factors : Factors
     which : int ndarray
         The sentences to parse.
-    log_totals : ndarray of the shape of `which`
-        About log Z of each sentence; NaN where that is not known.
     results : Results
         Of sentences that are done they are set.
     weights : ndarray of shape (n_sentences,)
     counts : RefinedCounts
         What sentences that are done use of the grammar is added, times their weights.
+    log_totals : None or ndarray of the shape of `which`, default=None
+        About log Z of each sentence, if that is known.
 
     Returns
     -------
@@ -471,6 +471,7 @@ def run_refined(grammar, factors, which, log_totals, results, weights, counts):
     if not which.size:
         return np.empty(0, dtype=np.uint8)
     tables = grammar.refined
+    log_totals = np.full(which.size, np.nan) if log_totals is None else log_totals
     sentence, space = new_room(tables, factors, which, results.arcs.size > 0)
     n, n_classes = len(sentence.codes) - 1, space.open.shape[2]
     with_memory = results.arc_memory.size or results.stop_memory.size

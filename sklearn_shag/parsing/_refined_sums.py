@@ -4,15 +4,13 @@ Sums are of four rows at a time, times four weights.
 """
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from sklearn_shag.encoding import LEFT as LEFT_CODE
 from sklearn_shag.encoding import RIGHT as RIGHT_CODE
-from sklearn_shag.operators import RefinedGrammar, RefinedOperators, count_refinements, extend
-from sklearn_shag.parsing._potentials import PackedGrammar
+from sklearn_shag.operators import RefinedOperators, count_refinements, extend
 from sklearn_shag.utils._kernel import inlined_kernel, inner_table_kernel
 from sklearn_shag.utils._simd import (
     LANES,
@@ -51,29 +49,8 @@ class RefinedTables(NamedTuple):
     widths: np.ndarray  # (V + 1,): n times those as a head, as padded
 
 
-@dataclass(frozen=True)
-class PackedRefined:
-    """A grammar with refinements, and the one without them that it was made of."""
-
-    grammar: RefinedGrammar | None  # None for one without them
-    refined: RefinedTables
-    unrefined: PackedGrammar
-    is_signed = False
-
-
-def pack_refined(grammar, unrefined):
-    """Lay out a grammar with refinements as its chart needs it.
-
-    Parameters
-    ----------
-    grammar : RefinedGrammar
-    unrefined : PackedGrammar
-        Of `grammar.unrefined`.
-
-    Returns
-    -------
-    grammar : PackedRefined
-    """
+def refined_tables(grammar):
+    """Lay out a RefinedGrammar as its chart needs it."""
     n_states = grammar.refined.A.shape[2]
     is_own = np.pad(grammar.refined.blocks >= 0, ((0, 1), (0, 0), (0, 1)))
     is_own[:-1, :, -1] = True  # unknown modifiers of known heads
@@ -85,7 +62,7 @@ def pack_refined(grammar, unrefined):
     starts, stops, backoff = (
         _in_rows(part, widths, k) for part in (refined.alpha_1, refined.alpha_inf, refined.backoff)
     )
-    tables = RefinedTables(
+    return RefinedTables(
         starts,
         stops,
         _in_rows(_resize(refined.A, k, axis=1), widths[pairs[:, 0]], k),
@@ -93,32 +70,20 @@ def pack_refined(grammar, unrefined):
         backoff,
         _resize(refined.common, k, axis=1),
         _resize(refined.roots, k, axis=1),
-        unrefined.operators.A,
+        np.ascontiguousarray(grammar.unrefined.A, dtype=float),
         sizes + -sizes % ROWS,
         widths,
     )
-    return PackedRefined(grammar, tables, unrefined)
 
 
-def as_refined(grammar):
-    """Lay out any grammar as one with refinements: one of each symbol, without blocks of its own.
-
-    Parameters
-    ----------
-    grammar : PackedGrammar or PackedRefined
-
-    Returns
-    -------
-    grammar : PackedRefined
-    """
-    if isinstance(grammar, PackedRefined):
-        return grammar
-    alpha_1, alpha_inf, A = grammar.operators
+def unrefined_tables(operators):
+    """Lay out Operators likewise: one refinement of each symbol, and no blocks of their own."""
+    alpha_1, alpha_inf, A = operators
     n_symbols, n_states = A.shape[2:4]
     k = LANES * (1 + n_states % 2)
     widths = np.full(n_symbols, n_states * k)
     roots = A[-1, RIGHT] @ alpha_1[-1, RIGHT] @ alpha_inf[-1, RIGHT]
-    tables = RefinedTables(
+    return RefinedTables(
         *(_in_rows(part[:-1, ..., None], widths, k) for part in (alpha_1, alpha_inf)),
         np.empty((0, k, n_states, n_states * k)),
         np.full((n_symbols, 2, n_symbols), -1),
@@ -128,7 +93,6 @@ def as_refined(grammar):
         np.full(n_symbols, ROWS),
         widths,
     )
-    return PackedRefined(None, tables, grammar)
 
 
 def _resize(values, size, axis):
@@ -387,18 +351,28 @@ def _add_moves(tables, sentence, space, head, modifier, times, counts, n):
 NO_REFINED_COUNTS = RefinedCounts(*(np.empty((0,) * n_axes) for n_axes in (3, 3, 4, 2)))
 
 
-def new_refined_counts(grammar):
-    """Allocate counts of a PackedRefined."""
-    tables = grammar.refined
+def new_refined_counts(tables):
+    """Allocate counts of a grammar that is laid out as RefinedTables."""
     return RefinedCounts(
         *map(np.zeros_like, (tables.starts, tables.stops, tables.moves, tables.roots))
     )
 
 
-def finish_refined_counts(parts, grammar):
-    """Add up the counts of chunks to uses of operators, those of unknown symbols left out."""
+def finish_refined_counts(parts, refined, tables):
+    """Add up the counts of chunks to uses of operators, those of unknown symbols left out.
+
+    Parameters
+    ----------
+    parts : list of RefinedCounts
+    refined : RefinedOperators
+    tables : RefinedTables
+        Of the grammar.
+
+    Returns
+    -------
+    uses : RefinedOperators
+    """
     counts = RefinedCounts(*map(sum, zip(*parts, strict=True)))
-    refined, tables = grammar.grammar.refined, grammar.refined
     n_states, k = refined.alpha_1.shape[2:]
     heads, _, modifiers = seen = np.nonzero(refined.blocks >= 0)
     starts, stops = (_from_rows(part, tables.widths, n_states, k)[:-1] for part in counts[:2])

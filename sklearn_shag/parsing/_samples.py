@@ -13,7 +13,7 @@ from sklearn_shag.encoding import places_of
 from sklearn_shag.parsing._chart import run_charts
 from sklearn_shag.parsing._parse import allow, over_rungs
 from sklearn_shag.parsing._refined_chart import new_room, sum_inside
-from sklearn_shag.parsing._refined_sums import LEFT, RIGHT, as_refined, move_factor
+from sklearn_shag.parsing._refined_sums import LEFT, RIGHT, move_factor
 from sklearn_shag.utils._kernel import inner_table_kernel, table_kernel
 
 
@@ -184,7 +184,7 @@ def _draw(grammar, factors, seeds, n_samples):
             "Trees cannot be drawn from a grammar with negative values, such as SpectralSHAG "
             "learns: it does not define a distribution over trees. Learn the grammar with EMSHAG."
         )
-    packed = as_refined(grammar)
+    packed = grammar.as_refined()
     # The total says by how much values are to be scaled; without refinements it is about the same.
     totals = run_charts(packed.unrefined, factors, with_uses=False)
     which = np.flatnonzero(totals.sign)

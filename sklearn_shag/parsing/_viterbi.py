@@ -13,8 +13,8 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT, take_sentences
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing._chart import CHUNK_COST, cut
-from sklearn_shag.parsing._potentials import Potentials, as_factors, check_grammar, classes_of
+from sklearn_shag.parsing._chart import CHUNK_COST, check_grammar, cut
+from sklearn_shag.parsing._potentials import Potentials, as_factors, classes_of
 from sklearn_shag.utils._arrays import log_of
 from sklearn_shag.utils._kernel import (
     inlined_kernel,
