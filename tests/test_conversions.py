@@ -2,6 +2,9 @@
 
 import io
 import json
+import os
+from itertools import chain, islice
+from pathlib import Path
 
 import conllu
 import pytest
@@ -14,13 +17,14 @@ from sklearn_shag.treebank import (
     MultiwordToken,
     from_spacy,
     from_token_list,
+    iter_conllu,
     read_conllu,
     to_dataframe,
     to_spacy,
     to_token_list,
     write_conllu,
 )
-from sklearn_shag.treebank._lines import put_together, take_apart
+from sklearn_shag.treebank._lines import replace_tokens
 from tests.loops import over
 
 TEXT = """# sent_id = weekly-1
@@ -129,8 +133,103 @@ def test_what_a_file_cannot_hold_is_refused(change, message):
 def test_files_are_taken_apart_and_put_together(english):
     for tree in [*english, DependencyTree.from_conllu(TEXT)]:
         text = tree.to_conllu()
-        assert put_together(take_apart(text.rstrip("\n"))) + "\n\n" == text
+        lines = text.removesuffix("\n\n")
+        assert replace_tokens(lines, tree.multiword_tokens, tree.empty_nodes) == lines
         assert DependencyTree.from_conllu(text) == tree
+
+
+def take_apart(tree):
+    """All that a tree has beside its columns, by going through what is written line by line."""
+    comments, misc, deps, ranges, nodes = [], [], [], [], []
+    for line in tree.to_conllu().removesuffix("\n\n").split("\n"):
+        cells = line.split("\t")
+        if line.startswith("#"):
+            comments.append(line)
+        elif "-" in cells[0]:
+            ranges.append(MultiwordToken(*map(int, cells[0].split("-")), cells[1], cells[9]))
+        elif "." in cells[0]:
+            nodes.append(EmptyNode(int(cells[0].split(".")[0]), tuple(cells[1:])))
+        else:
+            deps.append(cells[8])
+            misc.append(cells[9])
+    values = {}
+    for comment in comments:
+        name, equals, value = comment[1:].partition("=")
+        if equals:
+            values.setdefault(name.strip(), value.strip() or None)
+    return {
+        "comments": tuple(comments),
+        "sent_id": values.get("sent_id"),
+        "text": values.get("text"),
+        "misc": tuple(misc),
+        "deps": tuple(deps),
+        "multiword_tokens": tuple(ranges),
+        "empty_nodes": tuple(nodes),
+    }
+
+
+WORD = "{}\tw\t_\t_\t_\t_\t_\t_\t{}\t{}"
+ODD = {
+    "no comments": [WORD.format(1, "_", "_")],
+    "comments between words": [
+        "# text = w w",
+        WORD.format(1, "0:root", "A=#"),
+        "# sent_id = late",
+        "#",
+        WORD.format(2, "1:dep", "TokenRange=0:1"),
+        "# text = again",
+    ],
+    "comments without values": [
+        "# sent_id =",
+        "# sent_id = x",
+        "#text=a = b",
+        "# 1\t2-3\t4.5",
+        "# =",
+        WORD.format(1, "_", "#"),
+    ],
+    "signs of other lines": [
+        "# sent_id = 1-2\t# text = 3.1\t4",
+        "1-1\t#\t_\t_\t_\tTypo=Yes\t_\t_\t_\tTokenRange=3:4",
+        WORD.format(1, "1.1:dep|0:root", "x-y|1.2"),
+        "1.1\t1-2\t#\t_\t_\t_\t_\t_\t_\t\u2028",
+        "1.2\t_\t_\t_\t_\t_\t_\t_\t_\t_",
+        WORD.format(2, "_", "\x0b#"),
+    ],
+}
+
+
+@over("lines", ODD.values())
+def test_what_is_read_alone_is_what_is_written_of_odd_sentences(lines):
+    tree = DependencyTree.from_conllu("\n".join(lines))
+    copies = [tree.with_sent_id("y"), tree.with_text("z"), tree.with_misc("A", ["b"] * len(tree))]
+    copies += [tree.with_comments([]), tree.with_deps(["0:root"] * len(tree))]
+    heads = list(range(len(tree)))
+    copies += [each.with_heads(heads) for each in [tree, *copies]]
+    for each in [tree, *copies, *(copy.with_sent_id("again") for copy in copies)]:
+        found = {name: getattr(each, name) for name in take_apart(each)}
+        assert found == take_apart(each)
+        assert DependencyTree.from_conllu(each.to_conllu()).to_dict() == each.to_dict()
+
+
+def test_what_is_read_alone_is_what_is_written(english, tree):
+    folder = os.environ.get("SKLEARN_SHAG_DATA", "")
+    paths = sorted(Path(folder).glob("UD_*/*-dev.conllu")) if folder else []
+    trees = [tree, *english, *chain.from_iterable(islice(iter_conllu(path), 200) for path in paths)]
+    built = [DependencyTree(each.forms, each.heads, deprels=each.deprels) for each in trees[:20]]
+    built += [DependencyTree(["Bark"]), DependencyTree(["Bark"]).with_misc("A", ["b"])]
+    for each in [*trees, *built]:
+        for copy in (each, each.with_heads(each.heads, each.deprels), each.with_heads(None)):
+            assert {name: getattr(copy, name) for name in take_apart(copy)} == take_apart(copy)
+
+
+def test_other_comments_leave_all_other_lines(tree):
+    """Also columns of multiword tokens that have no name here, and the enhanced graph."""
+    text = TEXT.replace("1-2\tVámonos\t_\t_\t_\t_", "1-2\tVámonos\t_\t_\t_\tTypo=Yes")
+    assert text != TEXT
+    tree = DependencyTree.from_conllu(text)
+    assert tree.with_sent_id("x").to_conllu() == text.replace("weekly-1", "x")
+    assert tree.with_comments([]).to_conllu() == text[text.index("0.1") :]
+    assert tree.with_deps(tree.deps).to_conllu() == text
 
 
 def test_as_a_dictionary_and_a_table(tree, english):

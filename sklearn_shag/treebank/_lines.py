@@ -1,4 +1,4 @@
-"""The lines of a sentence in CoNLL-U: taken apart, changed, and put together again."""
+"""The lines of a sentence in CoNLL-U: read one kind at a time, and changed."""
 
 import re
 from itertools import repeat
@@ -8,7 +8,10 @@ from sklearn_shag.treebank._columns import MISSING, unspecified_relation
 from sklearn_shag.utils._heads import UNKNOWN
 
 _TOKEN_RANGE = re.compile(r"(?<![^|])TokenRange=([0-9]{1,18}):([0-9]{1,18})(?![^|])")
-_EMPTY_NODE = re.compile(r"\n\d+\.\d+\t[^\n]*")
+# Lines of these kinds, each with the line end before it.
+_COMMENT = re.compile(r"\n(#.*)")
+_MULTIWORD_TOKEN = re.compile(r"\n(\d+)-(\d+)\t(.*?)\t.*\t(.*)")
+_EMPTY_NODE = re.compile(r"\n(\d+)\.\d+\t(.*)")
 
 
 class MultiwordToken(NamedTuple):
@@ -73,45 +76,46 @@ class EmptyNode(NamedTuple):
     columns: tuple[str, ...]
 
 
-class Lines(NamedTuple):
-    """A sentence, taken apart."""
-
-    comments: list[str]  # in front of all else
-    words: list[list[str]]  # ten columns each
-    multiword_tokens: list[MultiwordToken]
-    empty_nodes: list[EmptyNode]
+def list_comments(text):
+    """List the comments of a sentence, also those between its words."""
+    return _COMMENT.findall(f"\n{text}")
 
 
-def take_apart(text):
-    """Take the lines of a sentence apart; comments within it come to its beginning."""
-    found = Lines([], [], [], [])
-    for line in text.split("\n"):
-        cells = line.split("\t")
-        if line.startswith("#"):
-            found.comments.append(line)
-        elif cells[0].isdecimal():
-            found.words.append(cells)
-        elif "-" in cells[0]:
-            first, last = map(int, cells[0].split("-"))
-            found.multiword_tokens.append(MultiwordToken(first, last, cells[1], cells[9]))
-        else:
-            found.empty_nodes.append(EmptyNode(int(cells[0].split(".")[0]), tuple(cells[1:])))
-    return found
+def list_words(text):
+    """List the lines of the words of a sentence: their IDs are numbers."""
+    return [line for line in text.split("\n") if line.partition("\t")[0].isdecimal()]
 
 
-def put_together(lines):
-    """Make the text of a sentence."""
-    ranges = {token.first: token for token in lines.multiword_tokens}
+def list_last_column(text, place):
+    """List the values of one of the last columns of the words of a sentence."""
+    return tuple(line.rsplit("\t", 10 - place)[1] for line in list_words(text))
+
+
+def list_multiword_tokens(text):
+    """List the multiword tokens of a sentence."""
+    found = _MULTIWORD_TOKEN.findall(f"\n{text}")
+    return [MultiwordToken(int(first), int(last), *others) for first, last, *others in found]
+
+
+def list_empty_nodes(text):
+    """List the empty nodes of a sentence."""
+    found = _EMPTY_NODE.findall(f"\n{text}")
+    return [EmptyNode(int(after), tuple(cells.split("\t"))) for after, cells in found]
+
+
+def replace_tokens(text, multiword_tokens, empty_nodes):
+    """Put other multiword tokens and empty nodes into a sentence; its comments come first."""
+    ranges = {token.first: token for token in multiword_tokens}
     nodes = {}
-    for after, columns in lines.empty_nodes:
+    for after, columns in empty_nodes:
         of_word = nodes.setdefault(after, [])
         of_word.append("\t".join([f"{after}.{len(of_word) + 1}", *columns]))
-    rows = [*lines.comments, *nodes.get(0, ())]
-    for k, cells in enumerate(lines.words, start=1):
+    rows = [*list_comments(text), *nodes.get(0, ())]
+    for k, line in enumerate(list_words(text), start=1):
         if k in ranges:
             first, last, form, misc = ranges[k]
             rows.append("\t".join([f"{first}-{last}", form, *[MISSING] * 7, misc]))
-        rows += ["\t".join(cells), *nodes.get(k, ())]
+        rows += [line, *nodes.get(k, ())]
     return "\n".join(rows)
 
 
@@ -121,10 +125,13 @@ def name_comment(line):
     return (name.strip(), value.strip()) if equals else (None, None)
 
 
-def find_comment(comments, wanted):
-    """Look up the value of the first comment of a name; None if there is none."""
-    named = map(name_comment, comments)
-    return next((value for name, value in named if name == wanted), None) or None
+def find_comment(text, wanted):
+    """Look up the value of the first comment of a name in a sentence; None if there is none."""
+    for line in _COMMENT.finditer(f"\n{text}"):  # most often one of the first, all else is not read
+        name, value = name_comment(line[1])
+        if name == wanted:
+            return value or None
+    return None
 
 
 def read_range(misc):
@@ -168,6 +175,21 @@ def replace_heads(text, heads, deprels):
         return f"{kept}\t{row}\t{MISSING}\t{misc}"
 
     return _EMPTY_NODE.sub("", f"\n{edit_words(text, rows, edit)}")[1:]
+
+
+def replace_comments(text, comments):
+    """Put other comments in front of a sentence."""
+    return "\n".join([*comments, *(line for line in text.split("\n") if line[0] != "#")])
+
+
+def replace_deps(text, deps):
+    """Replace DEPS of each word."""
+
+    def edit(line, own):
+        kept, _, misc = line.rsplit("\t", 2)
+        return f"{kept}\t{own}\t{misc}"
+
+    return edit_words(text, deps, edit)
 
 
 def replace_misc(text, name, values):

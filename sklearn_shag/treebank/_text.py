@@ -8,7 +8,6 @@ from typing import NamedTuple, TextIO
 import numpy as np
 
 from sklearn_shag.treebank._columns import MISSING
-from sklearn_shag.treebank._lines import find_comment
 from sklearn_shag.treebank._pieces import (
     MAX_BYTES,
     MAX_SENTENCE_BYTES,
@@ -234,10 +233,9 @@ def to_text(trees, begin_paragraphs=()):
     """
     parts, found = [], []
     for index, tree in enumerate(trees):
-        lines = tree._lines()
-        begins = index in begin_paragraphs or any(map(_BEGINS_PARAGRAPH.match, lines.comments))
+        begins = index in begin_paragraphs or any(map(_BEGINS_PARAGRAPH.match, tree.comments))
         gap = ("\n\n" if begins else " ") if parts else ""
-        text, places, kinds = _find_tokens(lines)
+        text, places, kinds = _find_tokens(tree)
         ends = np.zeros(len(gap) + len(text), dtype=np.int8)
         ends[len(gap) + places] = kinds
         ends[-1] = SENTENCE
@@ -246,12 +244,12 @@ def to_text(trees, begin_paragraphs=()):
     return "".join(parts), np.concatenate(found)
 
 
-def _find_tokens(lines):
+def _find_tokens(tree):
     """The text of a sentence, where its tokens end, and which of these have several words."""
-    tokens = _walk_tokens(lines)
+    tokens = list_tokens(tree)
     forms = ["".join(token.form.split()) for token in tokens]
     kinds = [MULTIWORD if token.n_words > 1 else TOKEN for token in tokens]
-    text = " ".join((find_comment(lines.comments, "text") or "").split())
+    text = " ".join((tree.text or "").split())
     if "".join(text.split()) != "".join(forms):
         pairs = [(" ".join(token.form.split()), _space_behind(token.misc)) for token in tokens]
         text = "".join(form + (" " if space else "") for form, space in pairs).rstrip()
@@ -271,17 +269,12 @@ class Token(NamedTuple):
 
 def list_tokens(tree):
     """List the tokens of a tree, in their order."""
-    return _walk_tokens(tree._lines())
-
-
-def _walk_tokens(lines):
-    ranges = {token.first: token for token in lines.multiword_tokens}
-    found, position = [], 0
-    while position < len(lines.words):
+    ranges = {token.first: token for token in tree.multiword_tokens}
+    found, position, misc = [], 0, tree.misc
+    while position < len(tree):
         token = ranges.get(position + 1)
         if token is None:
-            _, form, *_, misc = lines.words[position]
-            found.append(Token(form, misc, 1, False))
+            found.append(Token(tree.forms[position], misc[position], 1, False))
         else:
             n_words = token.last - token.first + 1
             found.append(Token(token.form, token.misc, n_words, True))

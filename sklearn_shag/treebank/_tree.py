@@ -24,17 +24,22 @@ from sklearn_shag.treebank._columns import (
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
 from sklearn_shag.treebank._lines import (
     EmptyNode,
-    Lines,
     MultiwordToken,
     edit_words,
     find_comment,
     format_columns,
+    list_comments,
+    list_empty_nodes,
+    list_last_column,
+    list_multiword_tokens,
+    list_words,
     name_comment,
-    put_together,
     read_range,
+    replace_comments,
+    replace_deps,
     replace_heads,
     replace_misc,
-    take_apart,
+    replace_tokens,
 )
 from sklearn_shag.utils._arrays import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
@@ -303,8 +308,7 @@ class DependencyTree:
         1   Bark  _  _  _  _  0  root  _  Checked=Yes
         """
         values = check_misc(name, values, len(self))
-        source = replace_misc(self._source or format_columns(self), name, values)
-        return _change(self, _source=source, _reparsed=self._reparsed or self._source is None)
+        return self._with_stored(replace_misc(self._stored(), name, values))
 
     def to_conllu(self) -> str:
         """Write the sentence as CoNLL-U.
@@ -322,10 +326,7 @@ class DependencyTree:
         2   bark  _  _  _  _  0  root  _  _
         <BLANKLINE>
         """
-        text = self._source
-        if text is None or self._reparsed:
-            text = replace_heads(text or format_columns(self), self.heads, self.deprels)
-        return f"{text}\n\n"
+        return f"{self._written()}\n\n"
 
     @classmethod
     def from_conllu(cls, text: str) -> "DependencyTree":
@@ -379,49 +380,54 @@ class DependencyTree:
         >>> content["form"], content["head"]
         (['Dogs', 'bark'], [2, 0])
         """
-        lines, (_, *names) = self._lines(), DEFAULT_FIELDS
-        _, *columns = map(list, zip(*lines.words, strict=True))
+        _, *names = DEFAULT_FIELDS
+        words = (line.split("\t") for line in list_words(self._written()))
+        _, *columns = map(list, zip(*words, strict=True))
         content = dict(zip(names, columns, strict=True))
         content["head"] = [None if head == MISSING else int(head) for head in content["head"]]
-        nodes = [
-            {"after": after, **dict(zip(names, cells, strict=True))}
-            for after, cells in lines.empty_nodes
-        ]
+        keys = ["after", *names]
+        nodes = [dict(zip(keys, [k, *cells], strict=True)) for k, cells in self.empty_nodes]
         return {
-            "comments": lines.comments,
-            "sent_id": find_comment(lines.comments, "sent_id"),
-            "text": find_comment(lines.comments, "text"),
+            "comments": list(self.comments),
+            "sent_id": self.sent_id,
+            "text": self.text,
             **content,
-            "multiword_tokens": [token._asdict() for token in lines.multiword_tokens],
+            "multiword_tokens": [token._asdict() for token in self.multiword_tokens],
             "empty_nodes": nodes,
         }
 
-    def _lines(self) -> Lines:
-        return take_apart(self.to_conllu().rstrip("\n"))
+    def _stored(self) -> str:
+        """The lines of the sentence, in which HEAD, DEPREL and DEPS may be of other heads."""
+        return self._source or format_columns(self)
 
-    def _with_lines(self, **parts: Any) -> "DependencyTree":
-        source = put_together(self._lines()._replace(**parts))
-        return _change(self, _source=source, _reparsed=False)
+    def _with_stored(self, source: str) -> "DependencyTree":
+        return _change(self, _source=source, _reparsed=self._reparsed or self._source is None)
+
+    def _written(self) -> str:
+        """The lines of the sentence as they are written."""
+        if self._source is not None and not self._reparsed:
+            return self._source
+        return replace_heads(self._stored(), self.heads, self.deprels)
 
     @property
     def comments(self) -> tuple[str, ...]:
         """The comments of the sentence, each with its "#"."""
-        return tuple(self._lines().comments)
+        return tuple(list_comments(self._source or ""))
 
     @property
     def sent_id(self) -> str | None:
         """The value of the comment "# sent_id = ...", or None without it."""
-        return find_comment(self._lines().comments, "sent_id")
+        return find_comment(self._source or "", "sent_id")
 
     @property
     def text(self) -> str | None:
         """The value of the comment "# text = ...", or None without it."""
-        return find_comment(self._lines().comments, "text")
+        return find_comment(self._source or "", "text")
 
     @property
     def misc(self) -> tuple[str, ...]:
         """The column MISC, "_" where it is empty."""
-        return tuple(cells[9] for cells in self._lines().words)
+        return list_last_column(self._stored(), 9)
 
     @property
     def spans(self) -> tuple[tuple[int, int] | None, ...]:
@@ -430,26 +436,25 @@ class DependencyTree:
         They are read from TokenRange in MISC, which :class:`~sklearn_shag.Splitter` and UDPipe
         write. The words of a multiword token share the range of the token.
         """
-        lines = self._lines()
-        found = [read_range(cells[9]) for cells in lines.words]
-        for first, last, _, misc in lines.multiword_tokens:
+        found = list(map(read_range, self.misc))
+        for first, last, _, misc in self.multiword_tokens:
             found[first - 1 : last] = [read_range(misc)] * (last - first + 1)
         return tuple(found)
 
     @property
     def deps(self) -> tuple[str, ...]:
         """The column DEPS, the enhanced graph, "_" where it is empty."""
-        return tuple(cells[8] for cells in self._lines().words)
+        return (MISSING,) * len(self) if self._reparsed else list_last_column(self._stored(), 8)
 
     @property
     def multiword_tokens(self) -> tuple[MultiwordToken, ...]:
         """The tokens of the text that consist of several words."""
-        return tuple(self._lines().multiword_tokens)
+        return tuple(list_multiword_tokens(self._stored()))
 
     @property
     def empty_nodes(self) -> tuple[EmptyNode, ...]:
         """The words that the text leaves out."""
-        return tuple(self._lines().empty_nodes)
+        return () if self._reparsed else tuple(list_empty_nodes(self._stored()))
 
     def with_comments(self, comments: Sequence[str]) -> "DependencyTree":
         """Copy the tree with other comments.
@@ -482,7 +487,7 @@ class DependencyTree:
                 raise ValueError(
                     f"A comment is a line that begins with '#', got {shorten(comment)}."
                 )
-        return self._with_lines(comments=comments)
+        return self._with_stored(replace_comments(self._stored(), comments))
 
     def with_sent_id(self, sent_id: str) -> "DependencyTree":
         """Copy the tree with another name, in the comment "# sent_id = ...".
@@ -537,11 +542,11 @@ class DependencyTree:
         return self._with_comment("text", text)
 
     def _with_comment(self, name: str, value: str) -> "DependencyTree":
-        before, line = list(self.comments), f"# {name} = {value}"
-        places = [k for k, comment in enumerate(before) if name_comment(comment)[0] == name]
-        if not places:
-            return self.with_comments([*before, line])
-        return self.with_comments([*before[: places[0]], line, *before[places[0] + 1 :]])
+        comments = list(self.comments)
+        names = [*(name_comment(comment)[0] for comment in comments), name]
+        place = names.index(name)  # that of the first one, or behind all
+        comments[place : place + 1] = [f"# {name} = {value}"]
+        return self.with_comments(comments)
 
     def with_deps(self, deps: Sequence[str]) -> "DependencyTree":
         """Copy the tree with another enhanced graph.
@@ -568,8 +573,7 @@ class DependencyTree:
         ('2:nsubj', '0:root')
         """
         deps = check_column("deps", deps, len(self))
-        words = [[*w[:8], own, w[9]] for w, own in zip(self._lines().words, deps, strict=True)]
-        return self._with_lines(words=words)
+        return _change(self, _source=replace_deps(self._written(), deps), _reparsed=False)
 
     def with_multiword_tokens(self, tokens: Sequence[MultiwordToken]) -> "DependencyTree":
         """Copy the tree with other multiword tokens.
@@ -604,7 +608,8 @@ class DependencyTree:
                 )
             check_column("form and misc", [token.form, token.misc], 2)
             end = token.last
-        return self._with_lines(multiword_tokens=list(tokens))
+        source = replace_tokens(self._written(), tokens, self.empty_nodes)
+        return _change(self, _source=source, _reparsed=False)
 
     def with_empty_nodes(self, nodes: Sequence[EmptyNode]) -> "DependencyTree":
         """Copy the tree with other empty nodes, words that the text leaves out.
@@ -639,7 +644,8 @@ class DependencyTree:
             if not 0 <= node.after <= len(self):
                 raise ValueError(f"{node} must follow a word from 0 to {len(self)}.")
             check_column("columns", node.columns, 9)
-        return self._with_lines(empty_nodes=list(nodes))
+        source = replace_tokens(self._written(), self.multiword_tokens, nodes)
+        return _change(self, _source=source, _reparsed=False)
 
     def children(self, token: int) -> tuple[int, ...]:
         """List the modifiers of a token.
