@@ -39,6 +39,8 @@ from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFor
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,
+    fill_unknown,
+    heads,
     is_projective,
     lift,
     list_known_heads,
@@ -68,8 +70,6 @@ from sklearn_shag.treebank._tree import (
     Heads,
     Sentence,
     Sentences,
-    fill_unknown,
-    heads,
     require_trees,
     with_tags,
     with_valid_heads,

@@ -1,4 +1,4 @@
-"""Functions of heads: arcs left by known ones, crossing arcs, lifted trees, punctuation."""
+"""Heads of trees: those that are known, arcs that they leave, lifted trees, punctuation."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -12,7 +12,79 @@ from sklearn_shag.utils._arrays import as_list, is_collection
 from sklearn_shag.utils._heads import UNKNOWN, check_tree
 from sklearn_shag.utils._heads import is_projective as has_no_crossing_arcs
 from sklearn_shag.utils._messages import shorten
-from sklearn_shag.utils._typing import BoolArray, IntArray
+from sklearn_shag.utils._typing import BoolArray, IndexArray, IntArray
+
+
+def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
+    """Collect the heads of trees, for scikit-learn tools that require a y.
+
+    Parameters
+    ----------
+    X : iterable of DependencyTree, length n_sentences
+        Trees that all have heads.
+
+    Returns
+    -------
+    y : list of read-only int ndarrays of shape (n_tokens_i,)
+        The head of each token, 1-based, 0 for the root, -1 where it is not known.
+
+    Raises
+    ------
+    ValueError
+        If a sentence is not a tree with heads. The message names the first.
+    TypeError
+        If X is a single tree or not a sequence.
+
+    See Also
+    --------
+    DependencyTree : Holds the heads of one sentence.
+    sklearn_shag.metrics.uas_scorer : A scorer that needs no y.
+
+    Examples
+    --------
+    >>> from sklearn_shag.treebank import DependencyTree, heads
+    >>> heads([DependencyTree(["Dogs", "bark"], [2, 0]), DependencyTree(["Stop"], [0])])
+    [array([2, 0]), array([0])]
+    """
+    sentences = as_list(X, "X", "a sequence of trees", " Wrap it in a list: [tree].")
+    missing = [
+        index
+        for index, sentence in enumerate(sentences)
+        if not isinstance(sentence, DependencyTree) or sentence.heads is None
+    ]
+    if missing:
+        raise ValueError(
+            f"X[{missing[0]}] has no heads ({len(missing)} of {len(sentences)} sentences have "
+            f"none). Use DependencyTrees that have heads, or, where there is a y, pass the heads "
+            f"of all sentences as y."
+        )
+    return [tree.heads for tree in sentences]
+
+
+def fill_unknown(trees):
+    """Say of unlabelled trees among others that their heads are not known (-1).
+
+    Parameters
+    ----------
+    trees : sequence
+        Of trees, or of whatever else stands for a sentence or its heads.
+
+    Returns
+    -------
+    trees : sequence
+        As they are if all are unlabelled, which is a mistake more often than not, and whatever
+        is no sequence.
+    """
+    if not is_collection(trees):
+        return trees
+    trees = list(trees)
+    unlabelled = [isinstance(tree, DependencyTree) and tree.heads is None for tree in trees]
+    if all(unlabelled):
+        return trees
+    return [
+        tree.with_heads([UNKNOWN] * len(tree), tree.deprels) if is_unlabelled else tree
+        for tree, is_unlabelled in zip(trees, unlabelled, strict=True)
+    ]
 
 
 def allowed_arcs(heads: Heads) -> list[BoolArray]:

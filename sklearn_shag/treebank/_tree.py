@@ -41,7 +41,7 @@ from sklearn_shag.treebank._lines import (
     replace_misc,
     replace_tokens,
 )
-from sklearn_shag.utils._arrays import as_list, is_collection
+from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
@@ -983,52 +983,6 @@ class DependencyTree:
         )
 
 
-def heads(X: Iterable[DependencyTree]) -> list[IndexArray]:
-    """Collect the heads of trees, for scikit-learn tools that require a y.
-
-    Parameters
-    ----------
-    X : iterable of DependencyTree, length n_sentences
-        Trees that all have heads.
-
-    Returns
-    -------
-    y : list of read-only int ndarrays of shape (n_tokens_i,)
-        The head of each token, 1-based, 0 for the root, -1 where it is not known.
-
-    Raises
-    ------
-    ValueError
-        If a sentence is not a tree with heads. The message names the first.
-    TypeError
-        If X is a single tree or not a sequence.
-
-    See Also
-    --------
-    DependencyTree : Holds the heads of one sentence.
-    sklearn_shag.metrics.uas_scorer : A scorer that needs no y.
-
-    Examples
-    --------
-    >>> from sklearn_shag.treebank import DependencyTree, heads
-    >>> heads([DependencyTree(["Dogs", "bark"], [2, 0]), DependencyTree(["Stop"], [0])])
-    [array([2, 0]), array([0])]
-    """
-    sentences = as_list(X, "X", "a sequence of trees", " Wrap it in a list: [tree].")
-    missing = [
-        index
-        for index, sentence in enumerate(sentences)
-        if not isinstance(sentence, DependencyTree) or sentence.heads is None
-    ]
-    if missing:
-        raise ValueError(
-            f"X[{missing[0]}] has no heads ({len(missing)} of {len(sentences)} sentences have "
-            f"none). Use DependencyTrees that have heads, or, where there is a y, pass the heads "
-            f"of all sentences as y."
-        )
-    return [tree.heads for tree in sentences]
-
-
 def require_trees(items, name, known):
     """Check that items are trees, of which alone something is known."""
     for index, item in enumerate(items):
@@ -1042,32 +996,6 @@ def require_tree(item, name, known):
             f"{name} is a {type(item).__name__}; {known} only known for a DependencyTree: read "
             f"trees with read_conllu, or construct them."
         )
-
-
-def fill_unknown(trees):
-    """Say of unlabelled trees among others that their heads are not known (-1).
-
-    Parameters
-    ----------
-    trees : sequence
-        Of trees, or of whatever else stands for a sentence or its heads.
-
-    Returns
-    -------
-    trees : sequence
-        As they are if all are unlabelled, which is a mistake more often than not, and whatever
-        is no sequence.
-    """
-    if not is_collection(trees):
-        return trees
-    trees = list(trees)
-    unlabelled = [isinstance(tree, DependencyTree) and tree.heads is None for tree in trees]
-    if all(unlabelled):
-        return trees
-    return [
-        tree.with_heads([UNKNOWN] * len(tree), tree.deprels) if is_unlabelled else tree
-        for tree, is_unlabelled in zip(trees, unlabelled, strict=True)
-    ]
 
 
 def with_tags(tree, tags):
