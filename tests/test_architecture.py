@@ -1,6 +1,7 @@
 """The layout: imports go one way, public names are listed, docstrings fit signatures."""
 
 import ast
+import graphlib
 import importlib
 import importlib.util
 import inspect
@@ -77,6 +78,22 @@ def test_imports_go_one_way():
                     continue  # they stand on all of it
                 assert len(parts) > 1, f"{path} imports the package itself"
                 assert parts[1] in ALLOWED[folder] | {folder}, f"{path} imports {module}"
+
+
+def own_imports():
+    """What each module of the package imports of it, also within functions."""
+    imports = {}
+    for path in ROOT.rglob("*.py"):
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        imports[".".join(parts).removesuffix(".__init__")] = set(imported_modules(path))
+    del imports["sklearn_shag"]  # for type checkers alone it imports what it names
+    return {module: others & imports.keys() for module, others in imports.items()}
+
+
+def test_no_modules_import_each_other():
+    graph = own_imports()
+    assert "sklearn_shag.utils._heads" in graph["sklearn_shag.treebank._tree"]
+    list(graphlib.TopologicalSorter(graph).static_order())  # a circle is an error that names it
 
 
 def test_every_folder_has_its_place():

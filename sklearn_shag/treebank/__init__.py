@@ -20,7 +20,6 @@ from sklearn_shag.treebank._columns import (
     unspecified_relation,
 )
 from sklearn_shag.treebank._conllu import (
-    CONLLU,
     format_trees,
     iter_conllu,
     read_conllu,
@@ -66,6 +65,7 @@ from sklearn_shag.treebank._text import (
 )
 from sklearn_shag.treebank._token_feature import TokenFeature, TreeTransformer
 from sklearn_shag.treebank._tree import (
+    CONLLU,
     DependencyTree,
     Heads,
     Sentence,

@@ -1,17 +1,31 @@
-"""The lines of a sentence in CoNLL-U: read one kind at a time, and changed."""
+"""The lines of a sentence in CoNLL-U: checked, read one kind at a time, and changed."""
 
 import re
+import sys
+from functools import lru_cache
 from itertools import repeat
 from typing import NamedTuple
 
+import numpy as np
+from conllu.exceptions import ParseException
+from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
+
 from sklearn_shag.treebank._columns import MISSING, unspecified_relation
-from sklearn_shag.utils._heads import UNKNOWN
+from sklearn_shag.treebank._pieces import NOT_UTF8
+from sklearn_shag.treebank._sources import ConlluError, guess_format
+from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
+from sklearn_shag.utils._messages import shorten
 
 _TOKEN_RANGE = re.compile(r"(?<![^|])TokenRange=([0-9]{1,18}):([0-9]{1,18})(?![^|])")
 # Lines of these kinds, each with the line end before it.
 _COMMENT = re.compile(r"\n(#.*)")
 _MULTIWORD_TOKEN = re.compile(r"\n(\d+)-(\d+)\t(.*?)\t.*\t(.*)")
 _EMPTY_NODE = re.compile(r"\n(\d+)\.\d+\t(.*)")
+# Attributes of a tree, and the columns that they come from.
+_KEPT = {"forms": 1, "lemmas": 2, "upos": 3, "xpos": 4, "feats": 5, "deprels": 7}
+_VISIBLE = re.compile(rb"[^ \n]")  # what a line holds that is not blank
+_BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # and the line end before it
+_parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
 
 class MultiwordToken(NamedTuple):
@@ -74,6 +88,148 @@ class EmptyNode(NamedTuple):
 
     after: int
     columns: tuple[str, ...]
+
+
+def split_sentences(text):
+    """Yield how many lines stand before what is between blank lines, and its text."""
+    line, end = 0, 0
+    while visible := _VISIBLE.search(text, end):
+        start = max(end, text.rfind(b"\n", end, visible.start()) + 1)
+        line += text.count(b"\n", end, start)
+        blank = _BLANK_LINE.search(text, start)
+        end = blank.start() if blank else len(text)
+        yield line, text[start:end]
+        line += text.count(b"\n", start, end)
+
+
+def parse_sentence(path, first_line, block):
+    """Check the lines of a sentence, and read the values of all slots of its tree.
+
+    Parameters
+    ----------
+    path : str
+        Of the file, for messages.
+    first_line : int
+        The number of its first line in the file.
+    block : bytes
+        Its lines.
+
+    Returns
+    -------
+    state : dict
+
+    Raises
+    ------
+    ConlluError
+        If a line is not valid.
+    """
+    try:
+        source = block.decode()
+    except UnicodeDecodeError as error:
+        line = first_line + block.count(b"\n", 0, error.start)
+        raise ConlluError(path, line, NOT_UTF8) from None
+    words, line_numbers = _parse_words(path, first_line, source.split("\n"))
+    if "\r" in source:  # at the end of a line it would become a part of that, once it is written
+        line = first_line + source.count("\n", 0, source.index("\r"))
+        message = r"the line holds '\r', the line end of old Macs; convert line ends to '\n'"
+        raise ConlluError(path, line, message)
+    columns = list(zip(*words, strict=True))
+    heads = _parse_heads(path, columns[6], line_numbers)
+    # Tags and most words repeat: one string for all that are equal halves the memory.
+    state = {name: tuple(map(sys.intern, columns[k])) for name, k in _KEPT.items()}
+    return state | {
+        "heads": heads,
+        "symbols": state["upos"],
+        "_source": source,
+        "_reparsed": False,
+    }
+
+
+def _parse_words(path, first_line, lines):
+    """The columns of each word, and the number of its line."""
+    words, line_numbers = [], []
+    range_end, range_line = 0, 0
+    for line_number, line in enumerate(lines, start=first_line):
+        if line[0] == "#":
+            continue
+        columns = line.split("\t")
+        if len(columns) != 10 or "" in columns:
+            raise ConlluError(path, line_number, _describe_columns(line, columns))
+        if columns[0] == str(len(words) + 1):
+            words.append(columns)
+            line_numbers.append(line_number)
+            continue
+        try:
+            end = _parse_other_id(columns[0], len(words), range_end)
+        except ParseException as error:
+            raise ConlluError(path, line_number, str(error)) from None
+        if end:
+            range_end, range_line = end, line_number
+    if not words:
+        message = "the sentence has no words; remove its lines, or add its words"
+        raise ConlluError(path, first_line, message)
+    if range_end > len(words):
+        message = f"the multiword token ends at {range_end}, after the last word, {len(words)}"
+        raise ConlluError(path, range_line, message)
+    return words, line_numbers
+
+
+def _parse_other_id(text, n_words, range_end):
+    """Check an ID that is not the next word's, and return the end of a multiword token's range.
+
+    Range 3-4 stands before word 3, outside the range before it, and empty node 3.1 after word 3;
+    `n_words` is the number of words so far.
+    """
+    try:
+        token_id = parse_id_value(text)
+    except ValueError:  # it has more digits than Python takes
+        token_id = None
+    if isinstance(token_id, tuple):
+        number, kind, end = token_id
+        if kind == "." and number == n_words:
+            return 0
+        if kind == "-" and number == n_words + 1 and number > range_end:
+            return end
+    message = (
+        f"ID {shorten(text)} is out of place: the next word is {n_words + 1}, words are numbered "
+        "consecutively from 1, and multiword tokens do not overlap"
+    )
+    if text == "1":
+        message += "; put an empty line before the first word of the next sentence"
+    raise ParseException(message)
+
+
+def _describe_columns(line, columns):
+    if len(columns) != 10:
+        message = f"10 columns separated by tabs are expected, got {len(columns)}"
+        guess = guess_format(line)
+        if guess is None:
+            return f"{message}; they are {', '.join(DEFAULT_FIELDS).upper()}, '_' for no value"
+        return f"{message}; the line looks like {guess}"
+    return f"column {DEFAULT_FIELDS[columns.index('')].upper()} is empty; write '_' for no value"
+
+
+def _parse_heads(path, column, line_numbers):
+    """The heads of a sentence as an array, None if no word has one."""
+    heads = []
+    try:
+        for text in column:
+            heads.append(_parse_head(text))
+    except (ParseException, ValueError):  # a ValueError of more digits than Python takes
+        message = f"bad head {shorten(text)}; HEAD is an integer, 0 for the root, or '_'"
+        raise ConlluError(path, line_numbers[len(heads)], message) from None
+    if heads.count(None) == len(heads):
+        return None
+    known = [UNKNOWN if head is None else head for head in heads]
+    if UNKNOWN in heads:  # only trees say so; files have "_"
+        advice = advise_on_convention(known) or "write '_' where a head is not known"
+        error = heads.index(UNKNOWN) + 1, f"head -1 is outside 0..{len(heads)}; {advice}"
+    else:
+        error = find_head_error(known)
+    if error is not None:
+        token, message = error
+        raise ConlluError(path, line_numbers[token - 1], message)
+    return np.array(known, dtype=np.intp)
 
 
 def list_comments(text):

@@ -34,13 +34,16 @@ from sklearn_shag.treebank._lines import (
     list_multiword_tokens,
     list_words,
     name_comment,
+    parse_sentence,
     read_range,
     replace_comments,
     replace_deps,
     replace_heads,
     replace_misc,
     replace_tokens,
+    split_sentences,
 )
+from sklearn_shag.treebank._pieces import TextFormat, iter_trees
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
@@ -356,9 +359,7 @@ class DependencyTree:
         >>> DependencyTree.from_conllu(tree.to_conllu()).heads
         array([2, 0])
         """
-        from sklearn_shag.treebank._conllu import read_conllu  # which makes trees
-
-        found = read_conllu(io.StringIO(text))
+        found = list(iter_trees([io.StringIO(text)], CONLLU))
         if len(found) != 1:
             raise ValueError(f"text holds {len(found)} sentences, not one: read_conllu reads many.")
         return found[0]
@@ -1058,6 +1059,14 @@ def make_tree(state):
     tree = object.__new__(DependencyTree)
     _set_state(tree, state)
     return tree
+
+
+def _read_tree(path, first_line, block):
+    """Make a tree of the lines of a sentence in CoNLL-U."""
+    return make_tree(parse_sentence(path, first_line, block))
+
+
+CONLLU = TextFormat(".conllu", b"\n\n", split_sentences, _read_tree)
 
 
 def _set_state(tree, state):
