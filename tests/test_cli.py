@@ -36,7 +36,7 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.cli import _demo, _main, _models, _parse, main
+from sklearn_shag.cli import _demo, _main, _models, main
 from sklearn_shag.inspection import least_certain_arcs, least_certain_sentences
 from sklearn_shag.metrics import (
     attachment_breakdown,
@@ -58,6 +58,7 @@ from sklearn_shag.treebank import (
     with_tags,
     write_conllu,
 )
+from sklearn_shag.treebank import _pieces as _reading
 from sklearn_shag.utils import _parallel as _progress
 from tests.estimators import learned, parameters
 from tests.loops import over
@@ -1730,7 +1731,7 @@ class TestErrors:
             during.append(gc.get_threshold())
             return iter_pieces(*args, **kwargs)
 
-        monkeypatch.setattr(_parse, "iter_pieces", read)
+        monkeypatch.setattr(_reading, "iter_pieces", read)
         run("parse", model, test)
         assert during[0] > before
         fail("parse", model, tmp_path / "none.conllu")

@@ -1,12 +1,11 @@
 """The command parse: text in, trees out, piece by piece and in order."""
 
 import os
-import re
 import warnings
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from itertools import chain, islice, repeat
+from itertools import chain, islice, repeat, starmap
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -16,32 +15,27 @@ import numpy as np
 from sklearn_shag.cli._evaluate import require_some
 from sklearn_shag.cli._models import check_output, open_model, verbosity
 from sklearn_shag.encoding import asked_once
-from sklearn_shag.network import Splitter
+from sklearn_shag.network import RawText
 from sklearn_shag.parsing import allow_kept_heads, head_probabilities, kept_relations
 from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
-    MAX_SENTENCE_BYTES,
     ConlluError,
     TextFormat,
     format_trees,
-    iter_pieces,
-    iter_text,
     list_sources,
+    set_comment,
 )
 from sklearn_shag.utils._estimators import OpenMember, find_splitter, open_member
 from sklearn_shag.utils._io import STANDARD, write_text
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import count_workers, map_in_processes, progress
 
-_SENT_ID = re.compile(rb"^(# sent_id = )(\d+)$", flags=re.MULTILINE)
-
 
 class ParsedPiece(NamedTuple):
     """What becomes of a piece of text."""
 
-    text: bytes
-    n_sentences: int
+    texts: list[list[bytes]]  # of the trees of each sentence
     errors: list[ConlluError]  # of sentences that are written as they are, or of where it ends
     warned: list[tuple[type, str]]
     n_read: int
@@ -51,7 +45,7 @@ class PieceParser(NamedTuple):
     """Parses pieces of text; each worker has one."""
 
     opened: OpenMember
-    form: TextFormat | Splitter
+    form: TextFormat | RawText
     keep_heads: bool
     unique_relations: list
     confidence: bool
@@ -61,7 +55,7 @@ class PieceParser(NamedTuple):
     def __call__(self, piece):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            sentences = list(piece.sentences(self.form, MAX_SENTENCE_BYTES))
+            sentences = list(self.form.sentences(piece))
             results = self._parse_sentences(piece.path, sentences)
         texts, errors = [], []
         for (line, text, tree), result in zip(sentences, results, strict=True):
@@ -72,9 +66,9 @@ class PieceParser(NamedTuple):
                 result = self._unparsed(text, tree)
             if self.form == HORIZONTAL:
                 result = [_name_sentence(piece.path, line, tree) + text for text in result]
-            texts.append(b"".join(result))
+            texts.append(result)
         shown = [(each.category, str(each.message)) for each in warned]
-        return ParsedPiece(b"".join(texts), len(texts), errors, shown, piece.n_read)
+        return ParsedPiece(texts, errors, shown, piece.n_read)
 
     def _parse_sentences(self, path, sentences):
         """The texts of the parses of each, or what is wrong."""
@@ -175,11 +169,12 @@ def parse(options):
     model = open_model(options, files)
     opened = open_member(model)
     if options.input == "text":
-        form = find_splitter(model)
-        if form is None:
+        splitter = find_splitter(model)
+        if splitter is None:
             raise ValueError(
                 f"{options.model} has not learned to split text; give a model of train --text."
             )
+        form = RawText(splitter)
     # The bar below is that of all pieces.
     opened.parser.set_params(verbose=0, max_tokens=options.max_tokens)
     if options.decoder is not None:
@@ -192,7 +187,7 @@ def parse(options):
         several = partial(_best if options.k_best else _drawn, number, seed)
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
     work = PieceParser(opened, form, options.keep_heads, groups, options.confidence, several, skips)
-    pieces = iter_text(files) if options.input == "text" else _read_pieces(files, form)
+    pieces = form.pieces(files)
     sizes = [os.path.getsize(path) for path in files if path != STANDARD]
     n_bytes = sum(sizes) if len(sizes) == len(files) else None
     n_sentences, n_skipped, shown, began = 0, 0, set(), perf_counter()
@@ -206,12 +201,11 @@ def parse(options):
                 if category not in shown:
                     shown.add(category)
                     warn(message, category)
-            text = parsed.text
+            texts = parsed.texts
             if options.input == "text":  # pieces are parsed side by side
-                first = n_sentences
-                text = _SENT_ID.sub(lambda m, n=first: m[1] + b"%d" % (n + int(m[2])), text)
-            write(text)
-            n_sentences += parsed.n_sentences
+                texts = starmap(_number, enumerate(texts, start=n_sentences + 1))
+            write(b"".join(chain.from_iterable(texts)))
+            n_sentences += len(parsed.texts)
             n_skipped += len(parsed.errors)
             advance(parsed.n_read, f"{n_sentences / (perf_counter() - began):,.0f} sentences/s")
             if parsed.errors and not work.skips:
@@ -224,9 +218,9 @@ def parse(options):
         warn(f"{n_skipped} of {n_sentences} sentences were passed on without a parse", UserWarning)
 
 
-def _read_pieces(files, form):
-    for path in files:
-        yield from iter_pieces(path, form.boundary, longest=MAX_SENTENCE_BYTES)
+def _number(number, texts):
+    """Number a sentence, of which there may be several trees."""
+    return [set_comment(text.decode(), "sent_id", number).encode() for text in texts]
 
 
 def _name_sentence(path, line, tree):

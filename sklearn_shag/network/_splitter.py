@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from os.path import commonprefix
-from typing import Literal, Self, TextIO
+from typing import Literal, NamedTuple, Self, TextIO
 from unicodedata import category
 
 import numpy as np
@@ -47,6 +47,24 @@ ALONE = 0.1  # how many training sentences have a blank line before them that th
 # Of tokens of several words that are not known: the most letters that rules are of, and how many of
 # these their first words may keep.
 LONGEST_ENDING, MORE = 8, 3
+
+
+class RawText(NamedTuple):
+    """Text that a splitter makes sentences of; it is read as a TextFormat is."""
+
+    splitter: "Splitter"
+
+    def pieces(self, sources):
+        """Read files of :func:`list_sources` piece by piece."""
+        return iter_text(sources)
+
+    def sentences(self, piece):
+        """Yield of each sentence of a piece the line that it begins in, no text, and its tree."""
+        line, place = piece.n_lines + 1, 0
+        for tree in self.splitter._split(piece.text, 1, piece.n_characters):
+            begin = tree.spans[0][0] - piece.n_characters
+            line, place = line + piece.text.count("\n", place, begin), begin
+            yield line, None, tree
 
 
 class Splitter(TreeTransformer, NetworkLearner):

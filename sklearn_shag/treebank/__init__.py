@@ -33,8 +33,8 @@ from sklearn_shag.treebank._conversions import (
     to_token_list,
 )
 from sklearn_shag.treebank._drawing import arc_levels, display_width, new_graph
-from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
-from sklearn_shag.treebank._pieces import MAX_BYTES, MAX_SENTENCE_BYTES, TextFormat, iter_pieces
+from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken, set_comment
+from sklearn_shag.treebank._pieces import MAX_BYTES, TextFormat, iter_pieces
 from sklearn_shag.treebank._projectivity import (
     allowed_arcs,
     arcs_left_by,

@@ -333,9 +333,20 @@ def replace_heads(text, heads, deprels):
     return _EMPTY_NODE.sub("", f"\n{edit_words(text, rows, edit)}")[1:]
 
 
+def set_comment(text, name, value):
+    """Give a sentence a comment such as "# sent_id = 1", in the place of the first of its name."""
+    line, comments = f"# {name} = {value}", []
+    for found in _COMMENT.finditer(f"\n{text}"):
+        comments.append(found[1])
+        if name_comment(found[1])[0] == name:
+            return text[: found.start()] + line + text[found.end() - 1 :]
+    return replace_comments(text, [*comments, line])
+
+
 def replace_comments(text, comments):
     """Put other comments in front of a sentence."""
-    return "\n".join([*comments, *(line for line in text.split("\n") if line[0] != "#")])
+    others = (line for line in text.split("\n") if not line.startswith("#"))
+    return "\n".join([*comments, *others])
 
 
 def replace_deps(text, deps):

@@ -18,15 +18,6 @@ _CHUNK = 1 << 20  # bytes of text that are read at once; a piece is about as lon
 _ADVICE = ". If you trust the file, pass a larger max_bytes, or None; else read a part of it"
 
 
-class TextFormat(NamedTuple):
-    """How sentences stand in a text."""
-
-    suffix: str  # of names of files
-    boundary: bytes  # what ends a sentence, wherever it is
-    split: Callable  # the text of a piece -> the lines before each sentence, and its text
-    parse: Callable  # path, number of the first line, text of a sentence -> tree
-
-
 class Piece(NamedTuple):
     """Some sentences of a file."""
 
@@ -34,15 +25,30 @@ class Piece(NamedTuple):
     n_lines: int  # before it
     text: bytes
     n_read: int  # bytes of the file, compressed or not, that were read for it
+    longest: int | None  # the most bytes that a sentence may have
 
-    def sentences(self, form, longest=None):
-        """Yield the first line of each sentence, its text, and its tree or what is wrong."""
-        for n_lines, text in form.split(self.text):
-            line = self.n_lines + n_lines + 1
+
+class TextFormat(NamedTuple):
+    """How sentences stand in a text, and how they are read."""
+
+    suffix: str  # of names of files
+    boundary: bytes  # what ends a sentence, wherever it is
+    split: Callable  # the text of a piece -> the lines before each sentence, and its text
+    parse: Callable  # path, number of the first line, text of a sentence -> tree
+
+    def pieces(self, sources, *, max_bytes=None, longest=MAX_SENTENCE_BYTES):
+        """Read files of :func:`list_sources` piece by piece, as :func:`iter_pieces` does."""
+        for source in sources:
+            yield from iter_pieces(source, self.boundary, max_bytes=max_bytes, longest=longest)
+
+    def sentences(self, piece):
+        """Yield the first line of each sentence of a piece, its text, and its tree or its error."""
+        for n_lines, text in self.split(piece.text):
+            line = piece.n_lines + n_lines + 1
             try:
-                if longest is not None and len(text) > longest:
-                    raise _too_long(self.path, line, longest)
-                tree = form.parse(self.path, line, text)
+                if piece.longest is not None and len(text) > piece.longest:
+                    raise _too_long(piece.path, line, piece.longest)
+                tree = self.parse(piece.path, line, text)
             except ConlluError as error:
                 tree = error
             yield line, text, tree
@@ -67,15 +73,14 @@ def iter_trees(sources, form, on_error="raise", *, max_bytes=None, longest=None)
     max_bytes, longest : None or int, default=None
         Limits of each file, and of each sentence.
     """
-    for source in sources:
-        for piece in iter_pieces(source, form.boundary, max_bytes=max_bytes, longest=longest):
-            for _, _, tree in piece.sentences(form, longest):
-                if not isinstance(tree, ConlluError):
-                    yield tree
-                elif on_error == "raise":
-                    raise tree
-                elif on_error == "warn":
-                    warn(f"{tree}; the sentence is left out", UserWarning)
+    for piece in form.pieces(sources, max_bytes=max_bytes, longest=longest):
+        for _, _, tree in form.sentences(piece):
+            if not isinstance(tree, ConlluError):
+                yield tree
+            elif on_error == "raise":
+                raise tree
+            elif on_error == "warn":
+                warn(f"{tree}; the sentence is left out", UserWarning)
 
 
 def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
@@ -91,7 +96,7 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
     max_bytes : None or int, default=None
         The largest size of the text, not compressed.
     longest : None or int, default=None
-        Without any boundary in more bytes than that, the search for one ends.
+        The most bytes of a sentence: without any boundary in more, the search for one ends.
 
     Yields
     ------
@@ -128,7 +133,7 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
             end = next((k + len(b) for k, b in zip(ends, boundaries, strict=True) if k >= 0), 0)
             searched = len(held)
             if end:
-                yield Piece(path, n_lines, bytes(held[:end]), n_read - n_read_before)
+                yield Piece(path, n_lines, bytes(held[:end]), n_read - n_read_before, longest)
                 n_read_before = n_read
                 n_lines += held.count(b"\n", 0, end)
                 del held[:end]
@@ -142,7 +147,7 @@ def iter_pieces(source, *boundaries, max_bytes=None, longest=None):
         line = 1 + n_lines + held.count(b"\n") + error.object.count(b"\n", 0, error.start)
         raise ConlluError(path, line, f"the file's encoding is not right: {error}") from None
     if held:
-        yield Piece(path, n_lines, bytes(held), n_read - n_read_before)
+        yield Piece(path, n_lines, bytes(held), n_read - n_read_before, longest)
 
 
 def _read_file(path, source):

@@ -171,14 +171,6 @@ class TextPiece(NamedTuple):
     text: str
     n_read: int  # bytes of the file that were read for it
 
-    def sentences(self, splitter, longest=None):
-        """Yield of each sentence the line that it begins in, and its tree; its text is in that."""
-        line, place = self.n_lines + 1, 0
-        for tree in splitter._split(self.text, 1, self.n_characters):
-            begin = tree.spans[0][0] - self.n_characters
-            line, place = line + self.text.count("\n", place, begin), begin
-            yield line, None, tree
-
 
 def iter_text(path_or_file):
     """Read text files piece by piece.

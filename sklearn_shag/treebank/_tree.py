@@ -33,7 +33,6 @@ from sklearn_shag.treebank._lines import (
     list_last_column,
     list_multiword_tokens,
     list_words,
-    name_comment,
     parse_sentence,
     read_range,
     replace_comments,
@@ -41,6 +40,7 @@ from sklearn_shag.treebank._lines import (
     replace_heads,
     replace_misc,
     replace_tokens,
+    set_comment,
     split_sentences,
 )
 from sklearn_shag.treebank._pieces import TextFormat, iter_trees
@@ -483,11 +483,7 @@ class DependencyTree:
         """
         comments = list(as_list(comments, "comments", "a sequence of str"))
         for comment in comments:
-            is_line = isinstance(comment, str) and comment.startswith("#")
-            if not is_line or _LINE_ENDS.search(comment):
-                raise ValueError(
-                    f"A comment is a line that begins with '#', got {shorten(comment)}."
-                )
+            _check_comment(comment)
         return self._with_stored(replace_comments(self._stored(), comments))
 
     def with_sent_id(self, sent_id: str) -> "DependencyTree":
@@ -543,11 +539,8 @@ class DependencyTree:
         return self._with_comment("text", text)
 
     def _with_comment(self, name: str, value: str) -> "DependencyTree":
-        comments = list(self.comments)
-        names = [*(name_comment(comment)[0] for comment in comments), name]
-        place = names.index(name)  # that of the first one, or behind all
-        comments[place : place + 1] = [f"# {name} = {value}"]
-        return self.with_comments(comments)
+        _check_comment(f"# {name} = {value}")
+        return self._with_stored(set_comment(self._stored(), name, value))
 
     def with_deps(self, deps: Sequence[str]) -> "DependencyTree":
         """Copy the tree with another enhanced graph.
@@ -982,6 +975,12 @@ class DependencyTree:
             f"The head of token {token} of {self!r} is not known (-1), so {consequence}. Parse the "
             f"sentence, or give it heads with with_heads."
         )
+
+
+def _check_comment(comment):
+    is_line = isinstance(comment, str) and comment.startswith("#")
+    if not is_line or _LINE_ENDS.search(comment):
+        raise ValueError(f"A comment is a line that begins with '#', got {shorten(comment)}.")
 
 
 def require_trees(items, name, known):
