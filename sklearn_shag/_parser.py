@@ -3,9 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from inspect import signature
 from itertools import accumulate, chain
 from numbers import Integral
-from typing import Self
+from typing import Any, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,34 +19,39 @@ from sklearn_shag.encoding import (
     check_heads,
     check_sentences,
     check_trees,
-    take_sentences,
 )
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.parsing import (
+    Answers,
+    Calibration,
+    Forest,
     advise_on_crossing,
     allow_kept_heads,
-    decode,
-    draw_trees,
+    ask,
+    calibrate,
     find_impossible,
-    keep_apart,
-    kept_relations,
+    learn_calibrations,
+    list_answers,
+    list_best,
+    list_best_rows,
     list_corrected,
     list_derivations,
     list_heads,
-    list_log_partitions,
-    list_parts,
+    list_label_proba,
+    list_labels,
+    list_log_proba,
+    list_most_probable,
+    list_rows,
+    list_samples,
+    list_uncertain,
     make_trees,
-    over_chunks,
     permit_projective,
-    report_marginals,
-    solve,
-    solve_derivations,
 )
 from sklearn_shag.sequences import count_relations, find_contexts, tabulate_labels
-from sklearn_shag.treebank import DependencyTree, Heads, Sentences, arcs_left_by
+from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._arrays import in_chunks, object_array, refuse_set
 from sklearn_shag.utils._estimators import keep
-from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._parallel import count_workers, map_in_processes
 from sklearn_shag.utils._param_validation import (
     Interval,
     StrOptions,
@@ -59,6 +65,8 @@ from sklearn_shag.utils._typing import (
     RandomSeed,
     UniqueRelations,
 )
+
+N_DRAWN = 1000  # trees of which the most probable ones are listed, where not said otherwise
 
 
 class Parser(BaseEstimator, ABC):
@@ -141,8 +149,8 @@ class Parser(BaseEstimator, ABC):
         because eight sentences are parsed together. k classes of memory take (k + 1) / 2 times the
         time and k times the memory.
         """
-        batch, task = self._batch(X, allowed), self._decoding(list_heads)
-        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+        batch = self._batch(X, allowed)
+        return object_array(ask(self, partial(list_best, self.decoder), batch))
 
     def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
         """Compute the probability of each token as the head of each other token.
@@ -174,9 +182,7 @@ class Parser(BaseEstimator, ABC):
         error unless ``decoder="mst"``, marginals are computed without `allowed`. Forbidden arcs are
         then set to 0, and each row is divided by its sum.
         """
-        batch = self._batch(X, allowed)
-        task = partial(solve, self._score, list_corrected)
-        return object_array(over_chunks(task, batch, self.n_jobs, self.verbose))
+        return object_array(ask(self, list_corrected, self._batch(X, allowed)))
 
     def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         """Compute the log probability of trees, given their sentences.
@@ -196,20 +202,8 @@ class Parser(BaseEstimator, ABC):
             estimate is not positive.
         """
         batch = self._batch(X)
-        return self._condition(batch, self._known_heads(batch, y))
-
-    def _condition(self, batch, known, places=None):
-        """Compute the log probability of the trees with known heads, of those that are allowed.
-
-        There may be several of a sentence; `places` then tells of which sentence each is.
-        """
-        sign, log_abs_z = self._log_partitions(batch, self._score)
-        if places is not None:
-            sign, log_abs_z, batch = sign[places], log_abs_z[places], take_sentences(batch, places)
-        part = batch._replace(allowed=arcs_left_by(known))
-        sign_known, log_abs_known = self._log_partitions(part, self._score)
-        possible, impossible = (sign != 0) & (sign == sign_known), np.full(sign.size, -np.inf)
-        return np.subtract(log_abs_known, log_abs_z, out=impossible, where=possible)
+        batch = batch._replace(known=self._known_heads(batch, y))
+        return np.array(ask(self, partial(list_log_proba, None), batch))
 
     def predict_tree_proba(
         self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
@@ -258,10 +252,11 @@ class Parser(BaseEstimator, ABC):
         >>> parser.predict_tree_proba(trees[:2]).round(1)
         array([0.4, 0.9])
         """
-        if heads is None:
-            heads = self.predict(X, allowed=allowed)
-        batch = self._batch(X, allowed)
-        return np.exp(np.minimum(self._condition(batch, self._known_heads(batch, heads)), 0.0))
+        batch, decoder = self._batch(X, allowed), self.decoder
+        if heads is not None:
+            batch, decoder = batch._replace(known=self._known_heads(batch, heads)), None
+        logs = np.array(ask(self, partial(list_log_proba, decoder), batch))
+        return np.exp(np.minimum(logs, 0.0))
 
     def sample_trees(
         self,
@@ -334,24 +329,9 @@ class Parser(BaseEstimator, ABC):
         >>> print(f"{(samples[:, 3] == 2).mean():.1f}")
         0.5
         """
-        check_scalar(n_samples, "n_samples", Integral, min_val=1)
-        batch = self._batch(X, allowed, projective=True)
-        return object_array(self._draw_trees(batch, n_samples, check_random_state(random_state)))
-
-    def _draw_trees(self, batch, n_samples, rng):
-        """Draw the trees of each sentence: a list of arrays of shape (n_samples, n_tokens_i)."""
-        seeds = rng.randint(2**32, size=batch.indptr.size - 1, dtype=np.uint32)
-        task = partial(draw_trees, self._score, n_samples)
-        found = over_chunks(task, batch._replace(seeds=seeds), self.n_jobs, self.verbose)
-        samples, rungs = zip(*found, strict=True)
-        if any(rungs):
-            warn(
-                f"The trees of {np.count_nonzero(rungs)} of {len(rungs)} sentences are drawn from "
-                f"the fallback grammar of this {type(self).__name__}, or uniformly, because it has "
-                f"no mass for them or values leave the range of doubles.",
-                UserWarning,
-            )
-        return samples
+        check_whole_number(n_samples, "n_samples")
+        batch = self._seeded(self._batch(X, allowed, projective=True), n_samples, random_state)
+        return object_array(ask(self, partial(list_samples, n_samples), batch))
 
     def k_best(
         self,
@@ -359,7 +339,7 @@ class Parser(BaseEstimator, ABC):
         k: int,
         *,
         allowed: Allowed | None = None,
-        n_samples: int = 1000,
+        n_samples: int = N_DRAWN,
         random_state: RandomSeed = None,
     ) -> tuple[ObjectArray, ObjectArray]:
         """List the most probable trees of sentences, the best first.
@@ -435,27 +415,32 @@ class Parser(BaseEstimator, ABC):
         >>> np.exp(log_probabilities[0]).round(1)
         array([0.5, 0.5])
         """
-        check_scalar(k, "k", Integral, min_val=1)
-        check_scalar(n_samples, "n_samples", Integral, min_val=1)
         batch = self._batch(X, allowed, projective=True)
-        if self._deterministic:
-            task = partial(list_derivations, self._score, k)
-            found = over_chunks(task, batch, self.n_jobs, self.verbose)
-        else:
-            samples = self._draw_trees(batch, n_samples, check_random_state(random_state))
-            found = [self._rank(batch, s, drawn, k) for s, drawn in enumerate(samples)]
-        heads, logs = map(object_array, zip(*found, strict=True))
+        want, batch = self._rank_trees(batch, k, n_samples, random_state)
+        heads, logs = map(object_array, zip(*ask(self, want, batch), strict=True))
         return heads, logs
 
-    def _rank(self, batch, s, samples, k):
-        """The most probable of the trees that were drawn of a sentence."""
-        heads, counts = np.unique(samples, axis=0, return_counts=True)
-        sentence = take_sentences(batch, np.array([s]))
-        logs = self._condition(sentence, list(heads), np.zeros(len(heads), dtype=np.intp))
-        if logs.max() == -np.inf:  # they were drawn from something else
-            logs = np.log(counts / len(samples))
-        order = np.argsort(-logs, kind="stable")[:k]
-        return heads[order], logs[order]
+    def _rank_trees(self, batch, k, n_samples, random_state):
+        """Say what lists the k best trees of each sentence of a forest, and of which batch."""
+        check_whole_number(k, "k")
+        check_whole_number(n_samples, "n_samples")
+        if self._deterministic:
+            return partial(list_derivations, k), batch
+        batch = self._seeded(batch, n_samples, random_state)
+        return partial(list_most_probable, k, n_samples), batch
+
+    def _seeded(self, batch, n_samples, random_state):
+        """Give each sentence the seeds of its random trees."""
+        rng = check_random_state(random_state)
+        return batch._replace(seeds=self._draw_seeds(batch, n_samples, rng))
+
+    def _draw_seeds(self, batch, n_samples, rng):
+        """Draw the seeds of the random trees of each sentence, by default one for all of them."""
+        return rng.randint(2**32, size=batch.indptr.size - 1, dtype=np.uint32)
+
+    def _forest(self, batch):
+        """Make the distribution over the trees of a chunk: the hook of what has no `_score`."""
+        return Forest(self._score, batch)
 
     @abstractmethod
     def _encode(self, sentences, symbols, indptr):
@@ -495,44 +480,21 @@ class Parser(BaseEstimator, ABC):
             None where there is no such rung.
         """
 
-    def _label_arcs(self, batch, heads):
-        """Label given arcs.
+    def _labellers(self, batch):
+        """Say how to label the arcs of a chunk: `label` and `label_proba` of Scored, if any.
 
-        Parameters
-        ----------
-        batch : Batch
-        heads : int ndarray of shape (n_tokens,)
-            1-based head positions within each sentence, 0 for the root.
-
-        Returns
-        -------
-        labels : int ndarray of shape (n_tokens,)
-            Places in `labels_`.
+        By default an arc gets the most frequent label of arcs with the same symbols and direction.
         """
-        table, places = self._look_up(batch, heads)
-        return table.labels[table.begins[places]]
-
-    def _label_proba(self, batch, heads):
-        """Say how probable each label is for given arcs, as an array of shape (n_tokens, n_labels).
-
-        That is as :meth:`_label_arcs` labels them, before it is corrected.
-        """
-        table, places = self._look_up(batch, heads)
-        counts = count_relations(table, places, self.labels_.size)
-        return counts / counts.sum(axis=1, keepdims=True)
-
-    def _look_up(self, batch, heads):
-        """Find what is known of the relations of arcs by the symbols at their ends."""
+        if not self._has_labels:
+            return ()
         table = keep(self, (self.label_counts_, self.symbols_), tabulate_labels)
-        return table, find_contexts(table, batch.codes, heads, batch.indptr)
+        parts = table, self._symbol_codes(batch), batch.indptr
+        share = partial(_share_by_counts, self.labels_.size, *parts)
+        return partial(_label_by_counts, *parts), share
 
-    def _labellers(self, batch, **read):
-        """Say how to label given arcs of a chunk: `label` and `label_proba` of Scored, if any.
-
-        What a parser has read of the chunk, they need not read again.
-        """
-        both = (self._label_arcs, self._label_proba) if self._has_labels else ()
-        return [partial(label, batch, **read) for label in both]
+    def _symbol_codes(self, batch):
+        """The code of the symbol of each token."""
+        return batch.codes
 
     @property
     def _has_labels(self):
@@ -582,18 +544,21 @@ class Parser(BaseEstimator, ABC):
         No two arcs of a head may have labels from the same group. Subject to that, the labels with
         the largest product of probabilities are chosen: an assignment problem, solved exactly.
         """
+        if heads is not None and allowed is not None:
+            raise ValueError("Give heads, or the arcs allowed in predicted trees, but not both.")
         self._check_labels()
         groups = self._group_labels(unique_relations)
-        sentences, _ = check_sentences(X)
+        batch, decoder = self._labelled_batch(X, heads, allowed)
+        codes, labels = ask(self, partial(list_labels, decoder, groups), batch), self.labels_
+        return object_array([labels[of_sentence] for of_sentence in codes])
+
+    def _labelled_batch(self, X, heads, allowed=None):
+        """Encode sentences whose arcs are to be labelled; no decoder is needed for given heads."""
+        batch = self._batch(X, allowed)
         if heads is None:
-            return self._predict_parts(sentences, allowed, groups)[1]
-        if allowed is not None:
-            raise ValueError("Give heads, or the arcs allowed in predicted trees, but not both.")
-        batch, heads = self._batch(sentences), check_heads(sentences, heads, "heads")
-        labels = self._label_arcs(batch, heads)
-        if groups is not None:
-            keep_apart(batch.indptr, heads, labels, self._label_proba(batch, heads), groups)
-        return object_array(list_heads(batch, None, self.labels_[labels]))
+            return batch, self.decoder
+        heads = check_heads(batch.sentences, heads, "heads")
+        return batch._replace(known=list_heads(batch, heads)), None
 
     def _group_labels(self, unique_relations):
         """The group of each label, -1 for none; or None if there are no groups."""
@@ -652,10 +617,8 @@ class Parser(BaseEstimator, ABC):
         array(['det', 'nsubj', 'root'], dtype=object)
         """
         self._check_labels()
-        sentences, _ = check_sentences(X)
-        heads = self.predict(sentences) if heads is None else heads
-        batch, heads = self._batch(sentences), check_heads(sentences, heads, "heads")
-        return object_array(list_heads(batch, None, self._label_proba(batch, heads)))
+        batch, decoder = self._labelled_batch(X, heads)
+        return object_array(ask(self, partial(list_label_proba, decoder), batch))
 
     def _check_labels(self):
         self._check_ready()
@@ -665,21 +628,6 @@ class Parser(BaseEstimator, ABC):
                 f"trees with relations (deprels, the column DEPREL of CoNLL-U); a parser that "
                 f"learns from raw text takes them as y."
             )
-
-    def _predict_parts(self, sentences, allowed, groups=None):
-        """Predict heads, the labels of their arcs, and tags by the name of their column.
-
-        Labels are None for each sentence if none are known; `groups` are those to be kept apart.
-        """
-        batch = self._batch(sentences, allowed)
-        task = self._decoding(partial(list_parts, groups=groups))
-        found = over_chunks(task, batch, self.n_jobs, self.verbose)
-        heads, labels, tags = map(object_array, zip(*found, strict=True))
-        if self._has_labels:
-            labels = look_up(self.labels_, labels)
-        if tags[0] is None:
-            return heads, labels, {}
-        return heads, labels, {self.tag_column_: look_up(self.tags_, tags)}
 
     def score(
         self, X: Sentences, y: Heads | None = None, sample_weight: ArrayLike | None = None
@@ -711,6 +659,7 @@ class Parser(BaseEstimator, ABC):
             true_heads, self.predict(sentences), sample_weight=sample_weight
         )
 
+    @overload
     def parse(
         self,
         X: Sentences,
@@ -718,7 +667,38 @@ class Parser(BaseEstimator, ABC):
         allowed: Allowed | None = None,
         keep_heads: bool = False,
         unique_relations: UniqueRelations = (),
-    ) -> list[DependencyTree]:
+        confidence: bool = False,
+        n_best: None = None,
+        n_samples: None = None,
+        random_state: RandomSeed = None,
+    ) -> list[DependencyTree]: ...
+
+    @overload
+    def parse(
+        self,
+        X: Sentences,
+        *,
+        allowed: Allowed | None = None,
+        keep_heads: bool = False,
+        unique_relations: UniqueRelations = (),
+        confidence: bool = False,
+        n_best: int | None = None,
+        n_samples: int | None = None,
+        random_state: RandomSeed = None,
+    ) -> list[list[DependencyTree]]: ...
+
+    def parse(
+        self,
+        X: Sentences,
+        *,
+        allowed: Allowed | None = None,
+        keep_heads: bool = False,
+        unique_relations: UniqueRelations = (),
+        confidence: bool = False,
+        n_best: int | None = None,
+        n_samples: int | None = None,
+        random_state: RandomSeed = None,
+    ) -> list[Any]:
         """Parse sentences into trees that can be drawn or written as CoNLL-U.
 
         Parameters
@@ -732,71 +712,113 @@ class Parser(BaseEstimator, ABC):
             unknown ones (-1). Otherwise, heads in X are ignored.
         unique_relations : sequence of str or tuple of str, default=()
             As for :meth:`predict_labels`; relations that are kept do not count.
+        confidence : bool, default=False
+            Whether to write into each tree how probable it is: as the comment "score" its log
+            probability given the sentence, in nats, and for each token, in MISC, the probability of
+            its head as ``Confidence``, as from :meth:`predict_marginals`.
+        n_best : None or int, default=None
+            List so many trees of each sentence, the most probable ones, as :meth:`k_best` finds
+            them. Each has the comment "score".
+        n_samples : None or int, default=None
+            List so many random trees of each sentence, as :meth:`sample_trees` draws them. Each has
+            the comment "score".
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws, if trees are drawn.
 
         Returns
         -------
-        trees : list of DependencyTree
+        trees : list of DependencyTree, or list of lists of DependencyTree
             The trees of X with predicted heads, with relations if the training trees had any, and
             with tags if these were learned. A plain sequence becomes a tree whose forms are its
-            items. An empty list if X is empty.
+            items. A list of trees for each sentence with `n_best` or `n_samples`. An empty list if
+            X is empty.
 
         Raises
         ------
         ValueError
             As for :meth:`predict`; or if no tree that it could predict has the heads to be kept,
             for example if their arcs cross and the decoder is not "mst". The message names the
-            sentence and the arcs.
+            sentence and the arcs. With `n_best` and `n_samples` as for :meth:`k_best` and
+            :meth:`sample_trees`, or if both are given.
 
         Examples
         --------
         >>> from sklearn_shag import DeterministicSHAG
-        >>> model = DeterministicSHAG().fit([["DET", "NOUN", "VERB"]], [[2, 3, 0]])
-        >>> model.parse([["DET", "NOUN", "VERB"]])[0]
-        DependencyTree('DET NOUN VERB', heads=[2, 3, 0])
+        >>> X, y = [["N", "V", "N", "ADV"], ["N", "V", "N", "ADV"]], [[2, 0, 2, 2], [2, 0, 2, 3]]
+        >>> model = DeterministicSHAG(smoothing=0.1).fit(X, y)
+        >>> model.parse(X[:1])[0]
+        DependencyTree('N V N ADV', heads=[2, 0, 2, 2])
+        >>> for tree in model.parse(X[:1], n_best=2, confidence=True)[0]:
+        ...     print(tree.heads, tree.comments, tree.misc[3])
+        [2 0 2 2] ('score = -0.7297',) Confidence=0.4964
+        [2 0 2 3] ('score = -0.7297',) Confidence=0.4964
         """
         if hasattr(X, "__len__") and not len(X):  # of nothing
             self._check_ready()
             return []
-        sentences, _ = check_sentences(X)
-        if keep_heads:
-            allowed = allow_kept_heads(sentences, allowed, self._projective)
+        several = n_best is not None or n_samples is not None
         groups = self._group_labels(unique_relations)
-        heads, labels, tags = self._predict_parts(sentences, allowed, groups)
-        if keep_heads:
-            labels = map(kept_relations, sentences, heads, labels)
-        return make_trees(sentences, heads, labels, tags)
+        batch = self._batch(X, allowed, True if several else None, keep_heads)
+        find, batch = self._choose_trees(batch, n_best, n_samples, random_state)
+        want = partial(list_answers, find, groups, several or confidence, confidence)
+        answers = ask(self, want, batch)
+        names = getattr(self, "labels_", None)
+        rows = zip(batch.sentences, answers, strict=True)
+        trees = [make_trees(sentence, answer, names, keep_heads) for sentence, answer in rows]
+        return trees if several else [tree for (tree,) in trees]
+
+    def _choose_trees(self, batch, n_best, n_samples, random_state):
+        """Say what lists the heads of the trees of each sentence of a forest, of which batch."""
+        if n_best is not None and n_samples is not None:
+            raise ValueError("Give n_best, for the best trees, or n_samples, but not both.")
+        if n_best is not None:
+            want, batch = self._rank_trees(batch, n_best, N_DRAWN, random_state)
+            return partial(list_rows, want), batch
+        if n_samples is not None:
+            check_whole_number(n_samples, "n_samples")
+            batch = self._seeded(batch, n_samples, random_state)
+            return partial(list_samples, n_samples), batch
+        return partial(list_best_rows, self.decoder), batch
 
     def parse_iter(
         self,
         X: Sentences,
         *,
         chunk_size: int = 1000,
-        keep_heads: bool = False,
-        unique_relations: UniqueRelations = (),
-    ) -> Iterator[DependencyTree]:
+        n_jobs: int | None = None,
+        random_state: RandomSeed = None,
+        **options: Any,
+    ) -> Iterator[Any]:
         """Parse any number of sentences one after the other.
 
         Parameters
         ----------
         X : iterable of sentences
             As for :meth:`parse`; it may be a generator, such as
-            :func:`~sklearn_shag.treebank.iter_conllu`. At most `chunk_size` are held in memory.
+            :func:`~sklearn_shag.treebank.iter_conllu`. At most a few chunks are held in memory.
         chunk_size : int, default=1000
-            How many are parsed at once by `n_jobs` workers. It does not affect the result.
-        keep_heads : bool, default=False
-            As for :meth:`parse`.
-        unique_relations : sequence of str or tuple of str, default=()
-            As for :meth:`predict_labels`.
+            How many are parsed at once. It does not affect the result, unless trees are drawn.
+        n_jobs : int or None, default=None
+            Number of processes, each of which parses whole chunks. With None or 1, chunks are
+            parsed in this process, by as many threads as the parameter `n_jobs` of the parser says.
+        random_state : int, RandomState instance or None, default=None
+            Seeds the draws, if trees are drawn. The same int gives the same trees for the same
+            `chunk_size`, regardless of `n_jobs`.
+        **options : dict
+            As for :meth:`parse`: `keep_heads`, `unique_relations`, `confidence`, `n_best` and
+            `n_samples`.
 
         Returns
         -------
-        trees : iterator of DependencyTree
+        trees : iterator of DependencyTree, or iterator of lists of DependencyTree
             The same trees as from :meth:`parse`.
 
         Raises
         ------
         ValueError
             As for :meth:`parse`, when a chunk with such a sentence is parsed.
+        TypeError
+            If :meth:`parse` has no such option.
 
         Examples
         --------
@@ -806,11 +828,13 @@ class Parser(BaseEstimator, ABC):
         >>> [tree.heads.tolist() for tree in model.parse_iter(sentences)]
         [[2, 3, 0], [2, 3, 0], [2, 3, 0]]
         """
-        check_scalar(chunk_size, "chunk_size", Integral, min_val=1)
+        check_whole_number(chunk_size, "chunk_size")
         refuse_set(X, "X")
-        options = {"keep_heads": keep_heads, "unique_relations": unique_relations}
-        parse = partial(self.parse, **options)
-        return chain.from_iterable(map(parse, in_chunks(X, chunk_size)))
+        signature(self.parse).bind(X, **options)
+        rng = check_random_state(random_state)
+        chunks = ((part, rng.randint(2**31)) for part in in_chunks(X, chunk_size))
+        parse, n_workers = partial(_parse_chunk, self, options), count_workers(n_jobs or 1)
+        return chain.from_iterable(map_in_processes(parse, chunks, n_workers))
 
     @property
     def _needs_whole_trees(self):
@@ -822,10 +846,11 @@ class Parser(BaseEstimator, ABC):
         """Whether predicted trees have no arcs that cross."""
         return self.decoder != "mst"
 
-    def _batch(self, X, allowed=None, projective=None):
+    def _batch(self, X, allowed=None, projective=None, keep_heads=False):
         """Check sentences, and which arcs they may have, by default of predicted trees; encode."""
         self._check_ready()
         sentences, symbols = check_sentences(X)
+        projective = self._projective if projective is None else projective
         lengths = list(map(len, symbols))
         if self.max_tokens is not None and max(lengths, default=0) > self.max_tokens:
             index = next(k for k, length in enumerate(lengths) if length > self.max_tokens)
@@ -833,43 +858,28 @@ class Parser(BaseEstimator, ABC):
                 f"X[{index}] has {lengths[index]} tokens, more than max_tokens={self.max_tokens}. "
                 f"Split it, or raise the limit; time grows with the cube of its length."
             )
+        if keep_heads:
+            allowed = allow_kept_heads(sentences, allowed, projective)
         indptr = np.array([*accumulate(lengths, initial=0)])
         codes = self._encode(sentences, symbols, indptr)
         if allowed is None:
             return Batch(codes, indptr, sentences)
-        allowed = check_allowed(allowed, lengths)
-        projective = self._projective if projective is None else projective
-        impossible = find_impossible(allowed, projective)
-        if impossible is not None:
-            raise ValueError(
-                f"X[{impossible}] has no {'projective ' * projective}tree with one root "
-                f"whose arcs are all allowed: allow more of them in allowed[{impossible}]"
-                f"{advise_on_crossing(allowed[impossible])}."
-            )
+        if not keep_heads:  # else they have been checked
+            allowed = check_allowed(allowed, lengths)
+            impossible = find_impossible(allowed, projective)
+            if impossible is not None:
+                raise ValueError(
+                    f"X[{impossible}] has no {'projective ' * projective}tree with one root "
+                    f"whose arcs are all allowed: allow more of them in allowed[{impossible}]"
+                    f"{advise_on_crossing(allowed[impossible])}."
+                )
         if projective:
             return Batch(codes, indptr, sentences, allowed)
         return Batch(codes, indptr, sentences, permit_projective(allowed), allowed)
 
-    def _decoding(self, want):
-        """Say how to find the best trees of a chunk, and list what is wanted of them."""
-        if self.decoder == "viterbi":
-            return partial(solve_derivations, self._score, want)
-        return partial(solve, self._score, partial(decode, self.decoder, want))
-
     def _known_heads(self, batch, y):
         """List the heads of each sentence, -1 where they are not known."""
-        return list_heads(batch, None, check_heads(batch.sentences, y, partial=True))
-
-    def _log_partitions(self, batch, score):
-        """Compute sign and log |Z| of every sentence by the first rung."""
-        task = partial(list_log_partitions, score)
-        results = over_chunks(task, batch, self.n_jobs, self.verbose)
-        return tuple(map(np.array, zip(*results, strict=True)))
-
-    def _report_marginals(self, X):
-        """List what :class:`~sklearn_shag.inspection.MarginalReport` says of each sentence."""
-        task = partial(report_marginals, self._score)
-        return over_chunks(task, self._batch(X), self.n_jobs, self.verbose)
+        return list_heads(batch, check_heads(batch.sentences, y, partial=True))
 
     def _check_ready(self):
         check_is_fitted(self)
@@ -906,6 +916,67 @@ def _check_parsing(kind, *values):
     validate_parameter_constraints(constraints, params, kind.__name__)
 
 
-def look_up(names, codes):
-    """List the names of the codes of each sentence."""
-    return object_array([names[of_sentence] for of_sentence in codes])
+def check_whole_number(number, name):
+    """Refuse what is not a number from 1 on that something can be counted by."""
+    if isinstance(number, bool):
+        raise TypeError(f"{name} must be a whole number, got {number}.")
+    check_scalar(number, name, Integral, min_val=1)
+
+
+def _parse_chunk(parser, options, chunk):
+    sentences, seed = chunk
+    return parser.parse(sentences, random_state=seed, **options)
+
+
+def _label_by_counts(table, codes, indptr, heads):
+    """Label arcs by a table of counts: the place of the most frequent label for each token."""
+    return table.labels[table.begins[find_contexts(table, codes, heads, indptr)]]
+
+
+def _share_by_counts(n_labels, table, codes, indptr, heads):
+    """Compute the share of each label among arcs like those of trees, (n_tokens, n_labels)."""
+    counts = count_relations(table, find_contexts(table, codes, heads, indptr), n_labels)
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+class CalibratedMixin:
+    """Parser that corrects its probabilities of heads and of labels, if it has learned how to."""
+
+    # Of models that were saved before there was this.
+    temperatures_: FloatArray = np.ones(2)
+    uniform_shares_: FloatArray = np.zeros(2)
+
+    @property
+    def _of_heads(self):
+        return Calibration(float(self.temperatures_[0]), float(self.uniform_shares_[0]))
+
+    def _correct_labels(self, probabilities):
+        """Correct probabilities of labels, (n_tokens, n_labels), in place; and return them."""
+        ends = np.arange(len(probabilities) + 1) * probabilities.shape[1]
+        calibrate(probabilities.ravel(), ends, self.temperatures_[1], self.uniform_shares_[1])
+        return probabilities
+
+    def _answer(self, batch, heads, labels, weights):
+        """Say how probable the heads of sentences, and their labels, would be uncorrected.
+
+        Parameters
+        ----------
+        batch : Batch
+        heads, labels : int ndarrays of shape (n_tokens,)
+            -1 where they are not known.
+        weights : ndarray of shape (n_sentences,)
+
+        Returns
+        -------
+        of_heads, of_labels : Answers
+        """
+        vars(self).update(learn_calibrations([]))
+        lengths = np.diff(batch.indptr)
+        weights = np.repeat(weights, lengths)
+        batch = batch._replace(known=list_heads(batch, np.maximum(heads, 0)))
+        marginals, found = zip(*ask(self, list_uncertain, batch), strict=True)
+        sizes = np.repeat(lengths + 1, lengths)
+        of_heads = Answers(np.concatenate(list(map(np.ravel, marginals))), sizes, heads, weights)
+        found = np.concatenate(found)
+        sizes = np.full(heads.size, found.shape[1])
+        return of_heads, Answers(found.ravel(), sizes, labels, weights)

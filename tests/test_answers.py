@@ -15,7 +15,7 @@ from sklearn_shag import (
 )
 from sklearn_shag.inspection import ArcCalibrationDisplay
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import keep_apart
+from sklearn_shag.parsing._forest import keep_apart
 from sklearn_shag.treebank import (
     DependencyTree,
     TokenFeature,

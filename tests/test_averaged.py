@@ -28,8 +28,9 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
+from sklearn_shag.ensembles import _averaged
 from sklearn_shag.network import _biaffine
-from sklearn_shag.parsing import Scored
+from sklearn_shag.parsing import Forest, Scored
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests import oracles
 from tests.estimators import (
@@ -94,14 +95,16 @@ def test_trees_are_the_best_of_the_averages(fitted, monkeypatch):
     """Found by enumeration. The two ways to decode differ for marginals as wild as these."""
     rng = np.random.default_rng(0)
 
-    def score_at_random(self, batch, rung=0):
-        drawn = [rng.gamma(0.3, size=(n, n + 1)) for n in np.diff(batch.indptr)]
-        drawn = [marginals / marginals.sum(axis=1, keepdims=True) for marginals in drawn]
-        return Scored(marginals=np.concatenate([part.ravel() for part in drawn]))
+    class RandomForest(Forest):
+        def __init__(self, batch):
+            super().__init__(lambda _: Scored(), batch)
+            drawn = [rng.gamma(0.3, size=(n, n + 1)) for n in np.diff(batch.indptr)]
+            drawn = [marginals / marginals.sum(axis=1, keepdims=True) for marginals in drawn]
+            self.marginals = np.concatenate([part.ravel() for part in drawn])
 
     text, found = [["NOUN"] * n for n in (1, 2, 3, 4, 5, 5, 5, 5)], {}
     for parser in map(type, fitted):
-        monkeypatch.setattr(parser, "_score", score_at_random)
+        monkeypatch.setattr(parser, "_forest", lambda self, batch: RandomForest(batch))
     for decoder, transform in [("mbr", np.log), ("max_marginal", np.asarray)]:
         model = frozen(fitted, decoder=decoder, weights=[1, 2, 3])
         rng = np.random.default_rng(0)
@@ -274,7 +277,8 @@ def test_parse_says_the_same_of_labels_and_tags(test, knowing, weights):
     assert [each.tolist() for each in best] == [each.tolist() for each in labels]
     asked = [k for k in (0, 1) if shares[k]]
     names = [knowing[k].tags_.tolist() for k in asked]
-    parts = [knowing[k]._score(knowing[k]._batch(test)).tag_proba() for k in asked]
+    every = np.arange(len(test))
+    parts = [knowing[k]._score(knowing[k]._batch(test)).tagging.proba(every)[0] for k in asked]
     expected = []
     for of_token in zip(*parts, strict=True):
         union, average = average_of_logs(names, of_token, [shares[k] for k in asked])
@@ -359,14 +363,15 @@ def test_members_that_learned_another_column_have_no_say_in_tags(test, knowing):
 
 def test_networks_read_sentences_once(test, knowing, monkeypatch):
     """For marginals, labels and tags; probabilities of tags are for averages that parse."""
-    n_read, asked, read, proba = [], [], _biaffine.read, _biaffine._tag_proba
+    n_read, asked, average = [], [], _averaged.average_choices
 
     def count(network, batch, **options):
         n_read.append(batch.indptr[-1])
         return read(network, batch, **options)
 
+    read = _biaffine.read
     monkeypatch.setattr(_biaffine, "read", count)
-    monkeypatch.setattr(_biaffine, "_tag_proba", lambda *args: asked.append(args) or proba(*args))
+    monkeypatch.setattr(_averaged, "average_choices", lambda *a: asked.append(a) or average(*a))
     n_tokens = sum(map(len, test))
     knowing[0].parse(test)
     assert sum(n_read) == n_tokens
@@ -377,6 +382,8 @@ def test_networks_read_sentences_once(test, knowing, monkeypatch):
     model.parse(test)
     assert asked
     assert sum(n_read) == 5 * n_tokens
+    model.parse(test, confidence=True)
+    assert sum(n_read) == 7 * n_tokens
 
 
 # Seeds

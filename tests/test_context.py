@@ -1,10 +1,12 @@
 """Vectors in context: what networks make of them, who is asked, and transformers that give them."""
 
+import gc
 import os
 import pickle
 import shutil
 import tempfile
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ from sklearn_shag import (
     save_model,
 )
 from sklearn_shag.cli._main import main
-from sklearn_shag.encoding import _context, ask, asked_once, split_embeddings
+from sklearn_shag.encoding import _context, ask_vectors, check_sentences, split_embeddings
 from sklearn_shag.features import TransformerVectors
 from sklearn_shag.treebank import DependencyTree, TokenFeature, read_conllu, write_conllu
 from tests.encoders import LONGEST, expected_vectors, write_encoder
@@ -95,7 +97,7 @@ def test_moments_of_many_rows_do_not_cancel():
     rng = np.random.default_rng(0)
     sentences = [["a"] * 7 for _ in range(500)]
     rows = 1000 + rng.normal(size=(3500, 2))
-    vectors = ask(lambda _: np.split(rows, 500), sentences)
+    vectors = ask_vectors(lambda _: np.split(rows, 500), check_sentences(sentences)[0])
     mean, deviation = vectors.moments(np.arange(3500))
     halves = rows.astype(np.float16).astype(float)
     assert_allclose(mean, halves.mean(axis=0), rtol=1e-7)
@@ -211,16 +213,35 @@ def test_each_sentence_is_asked_for_once(english):
     assert list(map(id, source.asked)) == list(map(id, train))
 
 
-def test_nothing_is_held_afterwards(english, fitted):
+def test_sentences_keep_their_vectors(english):
+    source, (sentences, _) = Source(), check_sentences(english[:5])
+    assert check_sentences(sentences)[0] is sentences
+    vectors = ask_vectors(source, sentences)
+    assert ask_vectors(source, sentences) is vectors
+    assert ask_vectors(Source(), sentences) is not vectors
+    taken = sentences.take([3, 1])
+    assert taken == [english[3], english[1]]
+    part = ask_vectors(source, taken)
+    assert_array_equal(part.rows[part.places], np.concatenate(Source()(taken)))
+    assert source.asked == english[:5]
+    sent = pickle.loads(pickle.dumps(sentences))  # to another process
+    assert sent == sentences
+    assert not sent.vectors
+
+
+def test_no_vectors_are_held_afterwards(english, fitted, monkeypatch):
+    made = []
+    init = _context.ContextVectors.__init__
+
+    def watched(self, *args):
+        made.append(weakref.ref(self))
+        init(self, *args)
+
+    monkeypatch.setattr(_context.ContextVectors, "__init__", watched)
     fitted.parse(english[:5])
-    assert not list(_context._HELD)
-    source = Source()
-    with asked_once([source], english[:5]):
-        assert ask(source, english[1:3]) is ask(source, english[:4])
-        assert ask(source, english[4:6]).source is source  # one of them is new
-        assert ask(Source(), english[:2]).source is not source
-    assert len(source.asked) == 7
-    assert not list(_context._HELD)
+    clone(fitted).fit(english[:30])
+    gc.collect()
+    assert [vectors() for vectors in made] == [None, None]
 
 
 def test_many_are_in_a_file_that_has_no_name(english, fitted, monkeypatch, tmp_path):
@@ -255,15 +276,14 @@ def test_an_interrupted_fit_leaves_nothing(english, monkeypatch, tmp_path):
         parser.fit(english[:100])
     assert not hasattr(parser, "weights_")
     assert not list(tmp_path.iterdir())
-    assert not list(_context._HELD)
 
 
 def test_they_come_in_parts(english, monkeypatch):
-    whole = ask(Source(), english[:20])
+    whole = ask_vectors(Source(), check_sentences(english[:20])[0])
     monkeypatch.setattr(_context, "AT_ONCE", 7)
-    parts = ask(Source(), english[:20])
+    parts = ask_vectors(Source(), check_sentences(english[:20])[0])
     assert_array_equal(parts.rows, whole.rows)
-    places = parts.places([english[3], english[12]])
+    places = parts.take([3, 12]).places
     expected = [Source().vectors(english[3]), Source().vectors(english[12])]
     assert_array_equal(parts.rows[places], np.concatenate(expected))
 
@@ -272,7 +292,8 @@ def test_half_precision_in_memory(english):
     """A thousand dimensions of 2,000 tokens take 4 MB, and not the 16 that come."""
     sentences = [["word"] * 20 for _ in range(100)]
     tracemalloc.start()
-    vectors = ask(lambda part: [np.ones((20, 1000))] * len(part), sentences)
+    sentences, _ = check_sentences(sentences)
+    vectors = ask_vectors(lambda part: [np.ones((20, 1000))] * len(part), sentences)
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert vectors.rows.nbytes == 4e6
@@ -472,9 +493,10 @@ def test_a_parser_of_a_transformer(folder, english):
     source = TransformerVectors(folder)
     parser = small(source, max_iter=1).fit(english[:20])
     assert parser.embeddings_.startswith("TransformerVectors(folder=")
-    with asked_once([source], english[:3]):  # copies are the same, others are not
-        assert ask(clone(source), english[:3]).source is source
-        assert ask(TransformerVectors(folder, layers=[1]), english[:3]).source is not source
+    sentences, _ = check_sentences(english[:3])
+    vectors = ask_vectors(source, sentences)
+    assert ask_vectors(clone(source), sentences) is vectors  # copies are the same, others are not
+    assert ask_vectors(TransformerVectors(folder, layers=[1]), sentences) is not vectors
     average = AveragedSHAG.of_seeds(small(source, max_iter=1), 2, calibrate=False)
     assert average.fit(english[:20]).parse(english[:3])
     assert clone(source).fit().transform(english[:1])[0].shape == (len(english[0]), 12)

@@ -204,7 +204,8 @@ def test_averages_fill_in_all_columns(parser, english):
     for name in ("upos", "xpos", "feats"):
         logs = {}
         for weight, tagger in ((1, parser.tagger_), (3, other.tagger_)):
-            proba = tagger._tag_proba(tagger._batch(test))[name]
+            found = tagger._tagging(tagger._batch(test)).proba(np.arange(len(test)))
+            proba = found[list(tagger.tag_values_).index(name)]
             for value, of_value in zip(tagger.tag_values_[name], proba.T, strict=True):
                 logs.setdefault(value, {})[weight] = np.log(np.maximum(of_value, 1e-6))
         values = sorted(logs)

@@ -2,25 +2,20 @@
 
 import os
 import warnings
-from collections.abc import Callable
 from contextlib import closing
-from functools import partial
-from itertools import chain, islice, repeat, starmap
+from itertools import chain, islice, starmap
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from sklearn_shag.cli._evaluate import require_some
 from sklearn_shag.cli._models import check_output, open_model, verbosity
-from sklearn_shag.encoding import asked_once
 from sklearn_shag.network import RawText
-from sklearn_shag.parsing import allow_kept_heads, head_probabilities, kept_relations
 from sklearn_shag.treebank import (
     CONLLU,
     HORIZONTAL,
     ConlluError,
+    DependencyTree,
     TextFormat,
     format_trees,
     list_sources,
@@ -46,10 +41,7 @@ class PieceParser(NamedTuple):
 
     opened: OpenMember
     form: TextFormat | RawText
-    keep_heads: bool
-    unique_relations: list
-    confidence: bool
-    several: Callable | None  # lists trees of sentences and what is allowed; None for one of each
+    options: dict[str, Any]  # of the method parse
     skips: bool  # sentences that are not valid or cannot be parsed; else it ends before them
 
     def __call__(self, piece):
@@ -87,53 +79,10 @@ class PieceParser(NamedTuple):
             return []
         transform, parser = self.opened
         # Of what steps before the parser change, tags are written, and symbols are not.
-        trees = transform(trees)
-        options = {"keep_heads": self.keep_heads, "unique_relations": self.unique_relations}
-        allowed = None
-        if self.keep_heads:
-            projective = parser._projective or self.several is not None
-            allowed = allow_kept_heads(trees, None, projective)
-        with asked_once(parser._list_sources(), trees):
-            parsed = parser.parse(trees, **options)
-            answers = [[tree] for tree in parsed]
-            if self.several:
-                answers = self._list_answers(parser, trees, allowed, parsed)
-            if self.confidence or self.several:
-                answers = self._add_confidence(parser, trees, allowed, answers)
+        answers = parser.parse(transform(trees), **self.options)
+        if isinstance(answers[0], DependencyTree):
+            answers = [[tree] for tree in answers]
         return [[text.encode() for text in format_trees(of_sentence)] for of_sentence in answers]
-
-    def _list_answers(self, parser, trees, allowed, parsed):
-        """List several trees of each sentence, with the tags and all else of the parsed one."""
-        heads = self.several(parser, trees, allowed)
-        copies = [tree for tree, rows in zip(trees, heads, strict=True) for _ in rows]
-        labels, rows = repeat(None, len(copies)), [row for rows in heads for row in rows]
-        if parser._has_labels:
-            labels = parser.predict_labels(copies, rows, unique_relations=self.unique_relations)
-        if self.keep_heads:
-            labels = map(kept_relations, copies, rows, labels)
-        labels = iter(labels)
-        return [
-            [tree.with_heads(row, next(labels)) for row in rows]
-            for tree, rows in zip(parsed, heads, strict=True)
-        ]
-
-    def _add_confidence(self, parser, trees, allowed, answers):
-        """Add the log probability of each tree, and if asked for, in MISC, that of each arc."""
-        places = np.repeat(np.arange(len(trees)), list(map(len, answers)))
-        heads = [tree.heads for of_sentence in answers for tree in of_sentence]
-        logs = parser._condition(parser._batch(trees, allowed), heads, places)
-        scores = iter(np.minimum(logs, 0.0).tolist())
-        answers = [
-            [tree._with_comment("score", f"{next(scores):.4f}") for tree in of_sentence]
-            for of_sentence in answers
-        ]
-        if not self.confidence:
-            return answers
-        marginals = parser.predict_marginals(trees, allowed=allowed)
-        return [
-            [_add_probabilities(tree, of_sentence) for tree in its_trees]
-            for its_trees, of_sentence in zip(answers, marginals, strict=True)
-        ]
 
     def _parse_alone(self, path, line, tree):
         try:
@@ -181,12 +130,10 @@ def parse(options):
         opened.parser.set_params(decoder=options.decoder)
     opened.parser._check_ready()  # what is wrong with options is no fault of a sentence
     skips = options.on_error == "skip"
-    several = None
-    if options.k_best or options.sample:
-        number, seed = options.k_best or options.sample, options.seed
-        several = partial(_best if options.k_best else _drawn, number, seed)
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
-    work = PieceParser(opened, form, options.keep_heads, groups, options.confidence, several, skips)
+    answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
+    answers |= {"confidence": options.confidence, "unique_relations": groups}
+    work = PieceParser(opened, form, answers | {"keep_heads": options.keep_heads}, skips)
     pieces = form.pieces(files)
     sizes = [os.path.getsize(path) for path in files if path != STANDARD]
     n_bytes = sum(sizes) if len(sizes) == len(files) else None
@@ -236,16 +183,3 @@ def _parse_pieces(work, pieces):
     if n_workers > 1:
         work.opened.parser.set_params(n_jobs=1)
     return map_in_processes(work, chain(first, pieces), n_workers)
-
-
-def _add_probabilities(tree, marginals):
-    (probabilities,) = head_probabilities([marginals], [tree.heads])
-    return tree.with_misc("Confidence", [f"{probability:.4f}" for probability in probabilities])
-
-
-def _best(k, seed, parser, trees, allowed):
-    return parser.k_best(trees, k, allowed=allowed, random_state=seed)[0]
-
-
-def _drawn(n_samples, seed, parser, trees, allowed):
-    return parser.sample_trees(trees, n_samples, seed, allowed=allowed)

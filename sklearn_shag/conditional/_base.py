@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.utils import check_random_state
 
-from sklearn_shag._parser import Parser
+from sklearn_shag._parser import CalibratedMixin, Parser
 from sklearn_shag.conditional._passes import Examples, make_validation, set_aside
 from sklearn_shag.encoding import (
     Batch,
@@ -27,10 +27,9 @@ from sklearn_shag.encoding import (
 )
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
-    CalibratedMixin,
+    ask,
     learn_calibrations,
     list_marginals,
-    over_chunks,
     projectivize,
 )
 from sklearn_shag.sequences import count_labels
@@ -74,8 +73,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 
     A subclass has the parameters below, `min_count` and `random_state`. Its `_start` says where
     training begins, with what sentences hold or with what was learned before; `_learn` goes on from
-    there, and `_score_learned` says what is then known of sentences. `_score_labels` scores the
-    labels of given arcs.
+    there, and `_score_learned` says what is then known of sentences.
     """
 
     _parameter_constraints = {
@@ -195,12 +193,15 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         """Encode the tags that are learned along; None if there are none."""
         return None
 
-    def _label_arcs(self, batch, heads, **read):
-        return self._score_labels(batch, heads, **read).argmax(axis=1)
+    def _label_by(self, score_labels):
+        """Say how to label the arcs of a chunk, as `_labellers` does, given scores of labels."""
+        if not self._has_labels:
+            return ()
 
-    def _label_proba(self, batch, heads, **read):
-        scores = self._score_labels(batch, heads, **read).astype(np.float64)
-        return self._correct_labels(softmax(scores, axis=1))
+        def label_proba(heads):
+            return self._correct_labels(softmax(score_labels(heads).astype(np.float64), axis=1))
+
+        return lambda heads: score_labels(heads).argmax(axis=1), label_proba
 
     def score_arcs(self, X: Sentences) -> ObjectArray:
         """Score all arcs of sentences.
@@ -248,15 +249,14 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         >>> bool((found[0] == parser.predict(trees[:1])[0]).all())
         True
         """
-        batch = self._batch(X)
-        return object_array(over_chunks(self._list_scores, batch, self.n_jobs, self.verbose))
+        return object_array(ask(self, _list_scores, self._batch(X)))
 
-    def _list_scores(self, batch):
-        scored = self._score(batch)
-        scores = list_marginals(batch, scored, scored.potentials.arcs)  # in the same layout
-        for of_sentence in scores:
-            np.fill_diagonal(of_sentence[:, 1:], -np.inf)
-        return scores
+
+def _list_scores(forest):
+    scores = list_marginals(forest.batch, forest.scored.potentials.arcs)  # in the same layout
+    for of_sentence in scores:
+        np.fill_diagonal(of_sentence[:, 1:], -np.inf)
+    return scores
 
 
 class KnownTrees(NamedTuple):
@@ -272,6 +272,9 @@ class KnownTrees(NamedTuple):
     weights: np.ndarray  # (n_kept,): positive
     n_lifted: int
     n_left_out: int
+
+    _by_token = ("heads", "given")
+    _by_sentence = ("kept", "sentences", "symbols", "labels", "weights")
 
     def merge(self):
         """Make one of sentences with the same symbols and heads, of all their weight."""
@@ -357,7 +360,7 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
         )
     return KnownTrees(
         np.array(kept),
-        [sentences[s] for s in kept],
+        sentences.take(kept),
         [symbols[s] for s in kept],
         [labels[s] for s in kept],
         np.array(list(accumulate((lengths[s] for s in kept), initial=0))),

@@ -332,10 +332,12 @@ class CRFParser(ArcParser):
         if rung:
             return None
         arcs = _score_all(self.weights_.arcs, self._kept()[1], batch)
-        scored = score_by_arcs(batch.indptr, arcs, *self._labellers(batch))
+        labellers = self._label_by(partial(self._score_labels, batch))
+        scored = score_by_arcs(batch.indptr, arcs, *labellers)
         return scored._replace(calibration=self._of_heads)
 
     def _score_labels(self, batch, heads):
+        """Score the labels of the arcs of trees, (n_tokens, n_labels)."""
         arcs = arcs_of_heads(batch.indptr, heads)
         scores = score_arcs(self.weights_.labels, self._kept()[1], batch, arcs)
         return mask_scores(scores, heads, self.weights_.label_mask)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import Batch, take_sentences
-from sklearn_shag.parsing import decode, solve
+from sklearn_shag.parsing import Forest
 
 
 class Examples(NamedTuple):
@@ -19,6 +19,9 @@ class Examples(NamedTuple):
     labels: np.ndarray  # (n_tokens,), the same, of tokens with a known head
     tags: np.ndarray | None  # (n_tokens, n_columns), the same
     weights: np.ndarray  # (n_sentences,)
+
+    _by_token = ("codes", "heads", "labels", "tags")
+    _by_sentence = ("weights",)
 
 
 def set_aside(n_sentences, fraction, rng):
@@ -74,12 +77,11 @@ def make_validation(score, trees, examples, held_out):
     if not held_out.size:
         return None
     examples, heads = take_sentences(examples, held_out), take_sentences(trees, held_out).given
-    want = partial(decode, "mbr", lambda _batch, _scored, heads: heads)
     weighted = np.repeat(examples.weights, np.diff(examples.indptr)) * (heads >= 0)
 
     def validate(learned):
         batch = Batch(examples.codes, examples.indptr)
-        found = solve(partial(score, learned), want, batch)
+        found = Forest(partial(score, learned), batch).best("mbr")
         return float(weighted @ (found == heads) / weighted.sum())
 
     return validate

@@ -36,9 +36,10 @@ from sklearn_shag.encoding._columns import (
     read_column,
     split_features,
 )
-from sklearn_shag.encoding._context import ask, asked_once, name_source, split_embeddings
+from sklearn_shag.encoding._context import ask_vectors, name_source, split_embeddings
 from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, mix
 from sklearn_shag.encoding._sentences import (
+    CheckedSentences,
     EncodedTrees,
     check_allowed,
     check_heads,

@@ -14,11 +14,15 @@ class Batch(NamedTuple):
     # (n_tokens,), (n_tokens, n_columns) or Codes; for several members one of these each
     codes: np.ndarray | tuple
     indptr: np.ndarray  # (n_sentences + 1,)
-    sentences: list | None = None  # as they were given; not of a part
+    sentences: list | None = None  # as they were given
     allowed: list | None = None  # which arcs a chart may use, (N, N + 1) of each; None for all
-    # The same for trees, where a chart knows nothing of them since they all cross; else None.
+    # Which arcs trees may have if arcs may cross, where a chart may use more; else None.
     crossing: list | None = None
-    seeds: np.ndarray | None = None  # (n_sentences,), where trees are drawn
+    known: list | None = None  # given heads, (N,) of each, -1 where they are not known
+    seeds: np.ndarray | list | None = None  # of the random trees of each
+
+    _by_token = ("codes",)
+    _by_sentence = ("sentences", "allowed", "crossing", "known", "seeds")
 
     def of_member(self, k):
         """The sentences as one of several members has encoded them."""
@@ -28,34 +32,35 @@ class Batch(NamedTuple):
 def take_sentences(record, chosen):
     """Take some sentences of a NamedTuple with `indptr`, in the order given by an int array.
 
-    What belongs to sentences, tokens or arcs is told by its length: these numbers differ, unless
-    every sentence has one token, which makes no difference. All else stays as it is.
+    Its class names the fields that have an entry for each sentence, token or arc, if there are any,
+    in `_by_sentence`, `_by_token` and `_by_arc`. All others stay as they are.
     """
     indptr, tokens = places_of(record.indptr, chosen)
-    places = {record.indptr.size - 1: chosen, int(record.indptr[-1]): tokens}
-    parts = record._replace(indptr=None)  # the cost must not grow with what is not taken
-    return record._make(_take(part, record.indptr, chosen, places) for part in parts)._replace(
-        indptr=indptr
-    )
+    parts = {name: _take(getattr(record, name), chosen) for name in record._by_sentence}
+    parts |= {name: _take(getattr(record, name), tokens) for name in record._by_token}
+    of_arcs = [name for name in getattr(record, "_by_arc", ()) if getattr(record, name) is not None]
+    if of_arcs:
+        arcs = places_of(arc_begins(record.indptr), chosen)[1]
+        parts |= {name: getattr(record, name)[arcs] for name in of_arcs}
+    return record._replace(indptr=indptr, **parts)
 
 
-# (No function in the one above: it would be garbage of the kind that is collected seldom.)
-def _take(part, indptr, chosen, places):
-    if isinstance(part, tuple):
-        taken = (_take(each, indptr, chosen, places) for each in part)
-        return part._make(taken) if hasattr(part, "_make") else tuple(taken)
-    if isinstance(part, list):
-        return [part[s] for s in chosen]
-    if not isinstance(part, np.ndarray) or not part.ndim:
-        return part
-    if len(part) in places:
-        return part[places[len(part)]]
-    begins = arc_begins(indptr)
-    return part[places_of(begins, chosen)[1]] if len(part) == begins[-1] else part
+def _take(values, places):
+    """Take the entries of an array or a list; of a tuple those of each part, in Codes of tokens."""
+    if values is None:
+        return None
+    if isinstance(values, list):
+        return values.take(places) if hasattr(values, "take") else [values[k] for k in places]
+    if not isinstance(values, tuple):
+        return values[places]
+    if not hasattr(values, "_by_token"):
+        return tuple(_take(part, places) for part in values)
+    parts = {name: _take(getattr(values, name), places) for name in values._by_token}
+    return values._replace(**parts)
 
 
 def places_of(indptr, chosen):
-    """Where that of each chosen sentence begins among what belongs to them, and where it was."""
+    """The indptr of chosen sentences, and the old place of each of their entries."""
     sizes = indptr[np.asarray(chosen) + 1] - indptr[chosen]
     begins = np.concatenate([[0], np.cumsum(sizes)])
     return begins, np.repeat(indptr[chosen] - begins[:-1], sizes) + np.arange(begins[-1])

@@ -74,6 +74,8 @@ class Codes(NamedTuple):
     context: ContextVectors | None = None
     places: np.ndarray | None = None  # (n_tokens,), which of its rows
 
+    _by_token = ("columns", "places")
+
 
 class Reader(NamedTuple):
     """How a column is read: from which one of a file, and what its values are made into."""

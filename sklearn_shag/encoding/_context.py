@@ -1,11 +1,8 @@
 """Vectors of words in context: a callable gives them for whole sentences."""
 
 from collections.abc import Mapping
-from contextlib import contextmanager
-from itertools import accumulate, count
+from itertools import count
 from tempfile import TemporaryFile
-from threading import Lock
-from weakref import WeakSet
 
 import numpy as np
 from joblib import hash as hash_of
@@ -18,25 +15,25 @@ from sklearn_shag.utils._parallel import progress
 AT_ONCE = 1000  # sentences that are asked for together
 LARGEST = 2**30  # bytes of vectors that are held in memory; more are in a temporary file
 _NOT_SMALL = f"numbers that are not finite, or larger than {np.finfo(np.float16).max:,.0f}"
-# Those that somebody holds: who asks for the same sentences takes them from there.
-_HELD, _LOCK = WeakSet(), Lock()
 
 
 class ContextVectors:
-    """The vectors of the tokens of sentences, which were asked for once.
+    """The vectors in context of the tokens of sentences, from one source.
 
     Parameters
     ----------
     source : callable, or object with `transform`
         Takes a list of sentences, and returns for each an array of shape (n_tokens, n_dimensions).
     sentences : list
-        As users give them. They are kept, so that nothing else gets the id of one of them.
+        As users give them.
     verbose : int, default=0
 
     Attributes
     ----------
-    rows : float16 ndarray of shape (n_tokens, n_dimensions)
+    rows : float16 ndarray of shape (n_rows, n_dimensions)
     n_dimensions : int
+    begins, sizes : int ndarrays of shape (n_sentences,)
+        The first row of each sentence, and its number of tokens.
 
     Raises
     ------
@@ -45,10 +42,10 @@ class ContextVectors:
     """
 
     def __init__(self, source, sentences, verbose=0):
-        self.source, self.sentences = source, sentences
-        self.rows = self.n_dimensions = None
-        begins = list(accumulate(map(len, sentences), initial=0))
-        self._begin_of = dict(zip(map(id, sentences), begins, strict=False))
+        self.source, self.rows, self.n_dimensions = source, None, None
+        self.sizes = np.array(list(map(len, sentences)))
+        ends = np.cumsum(self.sizes)
+        self.begins = ends - self.sizes
         with progress("Vectors in context", len(sentences), "sentences", verbose) as advance:
             for first in range(0, len(sentences), AT_ONCE):
                 part = sentences[first : first + AT_ONCE]
@@ -58,22 +55,26 @@ class ContextVectors:
                     wrong = next(k for k, each in enumerate(found) if not _are_small(each))
                     raise self._refuse(part[wrong], first + wrong, _NOT_SMALL)
                 if self.rows is None:
-                    self.rows = _make_room((begins[-1], vectors.shape[1]))
-                self.rows[begins[first] : begins[first + len(part)]] = vectors
+                    self.rows = _make_room((ends[-1], vectors.shape[1]))
+                begin = self.begins[first]
+                self.rows[begin : begin + len(vectors)] = vectors
                 advance(len(part))
 
-    def hold(self, sentences):
-        """Tell whether all these sentences are among those that were asked for."""
-        return all(id(sentence) in self._begin_of for sentence in sentences)
+    def take(self, chosen):
+        """Take the vectors of some sentences, in the order given by an int array."""
+        taken = ContextVectors.__new__(ContextVectors)
+        vars(taken).update(vars(self), begins=self.begins[chosen], sizes=self.sizes[chosen])
+        return taken
 
-    def places(self, sentences):
-        """Find the rows of sentences, as an int array of shape (n_tokens,)."""
-        begins = (self._begin_of[id(sentence)] for sentence in sentences)
-        parts = zip(begins, map(len, sentences), strict=True)
-        return np.concatenate([np.arange(begin, begin + n) for begin, n in parts])
+    @property
+    def places(self):
+        """The row of each token, an int array of shape (n_tokens,)."""
+        shifts = self.begins - np.cumsum(self.sizes) + self.sizes
+        return np.repeat(shifts, self.sizes) + np.arange(self.sizes.sum())
 
     def __getstate__(self):
-        return {"rows": np.array(self.rows), "n_dimensions": self.n_dimensions}  # for a worker
+        # For a worker process, to which neither sources nor files can be sent.
+        return vars(self) | {"source": None, "rows": np.array(self.rows)}
 
     def moments(self, places):
         """Compute means and standard deviations, of shape (2, n_dimensions), over some rows."""
@@ -152,44 +153,25 @@ def _is_in_context(embeddings):
     return not is_table and (callable(embeddings) or hasattr(embeddings, "transform"))
 
 
-def ask(source, sentences, verbose=0):
-    """Ask for the vectors of sentences, unless somebody holds them.
+def ask_vectors(source, sentences, verbose=0):
+    """Ask for the vectors in context of sentences, unless they were asked for before.
 
     Parameters
     ----------
-    source, sentences, verbose
+    source, verbose
         As for :class:`ContextVectors`.
+    sentences : CheckedSentences
+        They keep the vectors.
 
     Returns
     -------
     vectors : ContextVectors
-        Of these sentences, and perhaps of others.
     """
-    with _LOCK:
-        held = list(_HELD)
-    for vectors in held:
-        if _are_same(vectors.source, source) and vectors.hold(sentences):
+    for vectors in sentences.vectors:
+        if _are_same(vectors.source, source):
             return vectors
-    vectors = ContextVectors(source, sentences, verbose)
-    with _LOCK:
-        _HELD.add(vectors)
-    return vectors
-
-
-@contextmanager
-def asked_once(sources, sentences, verbose=0):
-    """Within its block the vectors of sentences are held, so that nobody asks for them again.
-
-    Parameters
-    ----------
-    sources : list
-        Each as for :class:`ContextVectors`.
-    sentences : list
-    verbose : int, default=0
-    """
-    held = [ask(source, sentences, verbose) for source in sources]
-    yield
-    held.clear()
+    sentences.vectors.append(ContextVectors(source, sentences, verbose))
+    return sentences.vectors[-1]
 
 
 def _are_same(one, other):

@@ -148,6 +148,27 @@ def decode_trees(symbols, codes, heads, indptr):
     ]
 
 
+class CheckedSentences(list):
+    """Sentences as users give them, and the vectors in context that were asked for of them.
+
+    Whoever is given these sentences finds the vectors here. They are gone with the call of the
+    public method that checked the sentences, and are not sent to other processes.
+    """
+
+    def __init__(self, sentences):
+        super().__init__(sentences)
+        self.vectors = []  # ContextVectors, one of each source
+
+    def take(self, chosen):
+        """Take some sentences, in the order given by an int array, with their vectors."""
+        taken = CheckedSentences(map(self.__getitem__, chosen))
+        taken.vectors = [vectors.take(chosen) for vectors in self.vectors]
+        return taken
+
+    def __reduce__(self):
+        return CheckedSentences, (list(self),)
+
+
 def check_sentences(X):
     """Check sentences and return the symbols of each.
 
@@ -158,8 +179,8 @@ def check_sentences(X):
 
     Returns
     -------
-    sentences : list
-        The sentences as given.
+    sentences : CheckedSentences
+        The sentences as given; X itself if it was checked before.
     symbols : list of sequences of str
 
     Raises
@@ -181,7 +202,7 @@ def check_sentences(X):
             f"one row per sentence: X['symbols'].tolist(); with one row per token: [list(symbols) "
             f"for _, symbols in X.groupby('sentence', sort=False)['symbol']]."
         )
-    sentences = list(X)
+    sentences = X if isinstance(X, CheckedSentences) else CheckedSentences(X)
     if not sentences:
         raise ValueError("X holds no sentences; at least one is needed.")
     symbols = [_symbols_of(sentence, index) for index, sentence in enumerate(sentences)]

@@ -1,7 +1,6 @@
 """Averages of parsers: marginals of several, of any kind, decoded together."""
 
 import warnings
-from functools import partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -11,8 +10,8 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_scalar
 
+from sklearn_shag._parser import CalibratedMixin
 from sklearn_shag.encoding import (
-    asked_once,
     check_sentences,
     check_trees,
     encode_labels,
@@ -21,18 +20,19 @@ from sklearn_shag.encoding import (
 from sklearn_shag.ensembles._base import Ensemble
 from sklearn_shag.parsing import (
     MIN_SENTENCES,
-    CalibratedMixin,
+    Mixture,
+    MixtureSeeds,
     Scored,
+    Tagging,
     average_choices,
-    correct,
     learn_calibrations,
-    solve,
 )
 from sklearn_shag.sequences import join_names
-from sklearn_shag.utils._estimators import open_member
-from sklearn_shag.utils._parallel import delayed, progress, run_parallel
+from sklearn_shag.utils._arrays import in_chunks
 from sklearn_shag.utils._param_validation import StrOptions
 from sklearn_shag.utils._typing import ArrayLike, ObjectArray
+
+PIECE = 200  # sentences whose tags are averaged at once
 
 
 class AveragedSHAG(CalibratedMixin, Ensemble):
@@ -140,7 +140,6 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         "calibrate": ["boolean"],
         "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }
-    _report_marginals = None  # those of members are repaired before they are averaged
 
     def __init__(
         self,
@@ -215,22 +214,37 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         members = [clone(estimator).set_params(**dict.fromkeys(names, seed)) for seed in seeds]
         return cls([(f"seed{k}", member) for k, member in enumerate(members)], **params)
 
-    def _score(self, batch, rung=0):
-        if rung:
-            return None
-        averages, members = 0, {}
+    _score = None  # of members and not of the whole: see `_forest`
+
+    def _forest(self, batch):
         weights = self._member_weights(len(self.estimators_))
-        for k in self._asked():
-            # What crosses is seen to here, whatever the decoders of members.
-            of_member = batch.of_member(k)._replace(crossing=None)
-            score = self._parser_at(k)._score
-            members[k], marginals = solve(score, _take_corrected, of_member)
-            averages = averages + weights[k] / weights.sum() * marginals
-        scored = Scored(None, None, *self._labellers(batch, members=members))
-        if self.tag_column_ is not None:
-            tag_proba = partial(self._tag_proba, members)
-            scored = scored._replace(tags=lambda: tag_proba().argmax(axis=1), tag_proba=tag_proba)
-        return scored._replace(marginals=averages, calibration=self._of_heads)
+        asked = np.flatnonzero(weights)
+        parsers, weights = [self._parser_at(k) for k in asked], weights[asked]
+        # Members compute plain marginals; arcs forbidden by crossing are removed from the mean.
+        forests = [
+            parser._forest(batch.of_member(k)._replace(crossing=None))
+            for k, parser in zip(asked, parsers, strict=True)
+        ]
+        rows = list(zip(weights.tolist(), parsers, (each.scored for each in forests), strict=True))
+        labels = [(w, p.labels_, known.label_proba) for w, p, known in rows if known.label_proba]
+        tags = [(w, known.tagging) for w, _, known in rows if known.tagging]
+        tagging = _average_tagging(tags, batch)
+        scored = Scored(None, None, *self._label_by_average(labels), tagging, self._of_heads)
+        return Mixture(forests, weights / weights.sum(), scored, batch)
+
+    def _label_by_average(self, members):
+        """Say how to label arcs, given weights, names and probabilities of labels of members."""
+        if not members:
+            return None, None
+        names = join_names(names for _, names, _ in members)
+
+        def average(heads):
+            return _average(names, [(w, own, proba(heads)) for w, own, proba in members])
+
+        def label_proba(heads):
+            return self._correct_labels(average(heads))
+
+        return lambda heads: average(heads).argmax(axis=1), label_proba
 
     def _labelling(self):
         """The places of the members that have a weight and know labels."""
@@ -257,66 +271,19 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         """The tags known to the members that have learned this column, sorted."""
         return join_names(self._parser_at(k).tags_ for k in self._tagging())
 
-    def _label_arcs(self, batch, heads, members=None):
-        return self._average_labels(batch, heads, members).argmax(axis=1)
-
-    def _label_proba(self, batch, heads, members=None):
-        return self._correct_labels(self._average_labels(batch, heads, members))
-
-    def _average_labels(self, batch, heads, members):
-        """Average probabilities of labels; `members` have read the batch, or None."""
-        places = self._labelling()
-        if members is None:
-            found = [self._parser_at(k)._label_proba(batch.of_member(k), heads) for k in places]
-        else:
-            found = [members[k].label_proba(heads) for k in places]
-        return self._average(places, found, "labels_")
-
-    def _tag_proba(self, members):
-        places = self._tagging()
-        return self._average(places, [members[k].tag_proba() for k in places], "tags_")
-
-    def _average(self, places, found, names):
-        """Average the logarithms of probabilities of choices, which members have in `names`."""
-        if len(places) == 1:
-            return found[0]
-        weights = self._member_weights(len(self.estimators_))[places]
-        choices = [getattr(self._parser_at(k), names) for k in places]
-        members = list(zip(weights, choices, found, strict=True))
-        return average_choices(getattr(self, names), members)
-
-    def _predict_parts(self, sentences, allowed, groups=None):
-        with asked_once(self._list_sources(), sentences):
-            heads, labels, tags = super()._predict_parts(sentences, allowed, groups)
-            return heads, labels, self._predict_columns(sentences) or tags
-
-    def _predict_columns(self, sentences):
-        """Fill in what taggers within members have learned, those of the same columns together."""
-        parsers = {k: self._parser_at(k) for k in self._asked()}
-        taggers = {k: p._own_tagger() for k, p in parsers.items() if hasattr(p, "_own_tagger")}
-        columns = {k: tuple(tagger.tag_values_) for k, tagger in taggers.items() if tagger}
-        if not columns:
-            return {}
-        first, *_ = columns
-        places = [k for k, names in columns.items() if names == columns[first]]
-        weights = self._member_weights(len(self.estimators_))[places]
-        texts = [open_member(self.estimators_[k]).transform(sentences) for k in places]
-        members = [taggers[k] for k in places]
-        return taggers[first]._predict_together(members, weights, texts)
-
-    def _learn(self, estimators, sentences, y, sample_weight):
+    def _learn_members(self, estimators, sentences, y, sample_weight):
         weights = np.ones(len(sentences)) if sample_weight is None else sample_weight
         counted = np.flatnonzero(weights)
         is_frozen = any(isinstance(v, FrozenEstimator) for v in self.get_params().values())
         knows_heads = y is not None or self._takes_heads_of_trees
         if not self.calibrate or is_frozen or not knows_heads:
-            learned = super()._learn(estimators, sentences, y, sample_weight)
+            learned = super()._learn_members(estimators, sentences, y, sample_weight)
             return learned | learn_calibrations([])
         raw = [(name, _without_calibration(member)) for name, member in estimators]
-        learned = super()._learn(raw, sentences, y, sample_weight)
-        return learned | self._calibrate(raw, sentences, y, weights, counted)
+        learned = super()._learn_members(raw, sentences, y, sample_weight)
+        return learned | self._calibrate_on_halves(raw, sentences, y, weights, counted)
 
-    def _calibrate(self, estimators, sentences, y, weights, counted):
+    def _calibrate_on_halves(self, estimators, sentences, y, weights, counted):
         """Learn to correct probabilities, on halves parsed by what is learned from the other."""
         _, heads = check_trees(sentences, y)
         _, symbols = check_sentences(sentences)
@@ -342,41 +309,66 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
                 warnings.simplefilter("ignore")
                 of_own = None if y is None else [y[s] for s in own]
                 of_weights = None if (weights == 1).all() else weights[own]
-                model.fit([sentences[s] for s in own], of_own, of_weights)
-                batch = model._batch([sentences[s] for s in firsts[other]])
+                model.fit(sentences.take(own), of_own, of_weights)
+                batch = model._batch(sentences.take(firsts[other]))
             true = np.concatenate([heads[s] for s in firsts[other]])
             of_other = encode_labels([labels[s] for s in firsts[other]], model.labels_)
             answers.append(model._answer(batch, true, of_other, summed[other]))
         return learn_calibrations(answers)
 
-    def _condition(self, batch, known, places=None):
-        """The logarithm of the mean of what members say; one that says -inf adds nothing."""
+    def _draw_seeds(self, batch, n_samples, rng):
+        """Draw a member for each sample, by its weight, and the seeds of the trees of each."""
         asked, weights = self._asked(), self._member_weights(len(self.estimators_))
-        tasks = [
-            delayed(self._parser_at(k)._condition)(batch.of_member(k), known, places) for k in asked
+        chosen = rng.choice(asked, n_samples, p=weights[asked] / weights.sum())
+        seeds = {}
+        for k in np.unique(chosen):
+            n_own = np.count_nonzero(chosen == k)
+            own = self._parser_at(k)._draw_seeds(batch, n_own, rng)
+            seeds[np.searchsorted(asked, k)] = own
+        places = np.searchsorted(asked, chosen)
+        return [
+            MixtureSeeds(places, {k: own[s] for k, own in seeds.items()})
+            for s in range(batch.indptr.size - 1)
         ]
-        with progress("Parsing", len(tasks), "estimators", self.verbose) as advance:
-            values = run_parallel(tasks, self.n_jobs, lambda _: advance())
-        return np.logaddexp.reduce(np.log(weights[asked] / weights.sum())[:, None] + values, axis=0)
-
-    def _draw_trees(self, batch, n_samples, rng):
-        """Draw a member for each sample, by its weight, and of that the trees."""
-        asked, weights = self._asked(), self._member_weights(len(self.estimators_))
-        members = rng.choice(asked, n_samples, p=weights[asked] / weights.sum())
-        samples = [np.empty((n_samples, n), dtype=np.int64) for n in np.diff(batch.indptr)]
-        for k in np.unique(members):
-            chosen, parser = members == k, self._parser_at(k)
-            drawn = parser._draw_trees(batch.of_member(k), np.count_nonzero(chosen), rng)
-            for of_sentence, of_member in zip(samples, drawn, strict=True):
-                of_sentence[chosen] = of_member
-        return samples
 
     def _asked(self):
         return np.flatnonzero(self._member_weights(len(self.estimators_)))
 
 
-def _take_corrected(batch, scored, marginals):
-    return scored, correct(batch, scored, marginals)
+def _average_tagging(members, batch):
+    """Average what members, each with a weight, say of the columns of tokens of a chunk.
+
+    Taggers of several columns count more than what is learned along with trees. Those that have
+    learned the same columns as the first are averaged.
+    """
+    members = [each for each in members if each[1].finish] or members
+    members = [each for each in members if list(each[1].values) == list(members[0][1].values)]
+    if len(members) < 2:
+        return next((tagging for _, tagging in members), None)
+    first = members[0][1]
+    values = {
+        name: join_names(tagging.values[name] for _, tagging in members) for name in first.values
+    }
+
+    def proba(chosen):
+        rows = [(weight, tagging.values, tagging.proba(chosen)) for weight, tagging in members]
+        return [
+            _average(known, [(weight, own[name], found[k]) for weight, own, found in rows])
+            for k, (name, known) in enumerate(values.items())
+        ]
+
+    def codes():
+        pieces = in_chunks(range(batch.indptr.size - 1), PIECE)
+        return np.concatenate(
+            [np.stack([p.argmax(axis=1) for p in proba(piece)], axis=1) for piece in pieces]
+        )
+
+    return Tagging(values, codes, proba, first.finish)
+
+
+def _average(names, members):
+    """Average the logarithms of probabilities of choices, as :func:`average_choices` does."""
+    return members[0][2] if len(members) == 1 else average_choices(names, members)
 
 
 def _without_calibration(member):

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import (
-    asked_once,
+    ask_vectors,
     check_sentences,
     check_trees,
     require_whole,
@@ -193,12 +193,12 @@ class Ensemble(ComposedParser):
         if sample_weight is not None:
             sample_weight = weights
         members = dict(self.estimators).values()
-        sources = list_sources(m for m in members if not isinstance(m, FrozenEstimator))
-        with asked_once(sources, sentences, self.verbose):
-            vars(self).update(self._learn(self.estimators, sentences, y, sample_weight))
+        for source in list_sources(m for m in members if not isinstance(m, FrozenEstimator)):
+            ask_vectors(source, sentences, self.verbose)
+        vars(self).update(self._learn_members(self.estimators, sentences, y, sample_weight))
         return self
 
-    def _learn(self, estimators, sentences, y, sample_weight):
+    def _learn_members(self, estimators, sentences, y, sample_weight):
         """Fit copies of members; return attributes."""
         names, members = zip(*estimators, strict=True)
         tasks = [
@@ -213,11 +213,13 @@ class Ensemble(ComposedParser):
 
     def _encode(self, sentences, symbols, indptr):
         """Encode sentences as each member does that is asked."""
-        codes, asked = [None] * len(self.estimators_), self._asked()
-        tasks = [delayed(_encode)(self.estimators_[k], sentences, indptr) for k in asked]
-        with asked_once(self._list_sources(), sentences):
-            for k, found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
-                codes[k] = found
+        members = self.estimators_
+        codes, asked = [None] * len(members), self._asked()
+        for source in self._list_sources():
+            ask_vectors(source, sentences)
+        tasks = [delayed(_encode)(members[k], sentences, indptr) for k in asked]
+        for k, found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
+            codes[k] = found
         return tuple(codes)
 
     def _list_sources(self):

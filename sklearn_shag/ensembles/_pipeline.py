@@ -1,22 +1,53 @@
 """Pipelines that parse."""
 
 from collections.abc import Iterator, Sequence
+from functools import wraps
 from typing import Any, Self, TextIO
 
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.treebank import DependencyTree, Heads, Sentences
+from sklearn_shag.conditional import ArcParser, CRFParser
+from sklearn_shag.learning import GenerativeMixin
+from sklearn_shag.network import TagLearner
+from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._estimators import find_splitter, open_member
-from sklearn_shag.utils._typing import (
-    Allowed,
-    FilePath,
-    FloatArray,
-    ObjectArray,
-    RandomSeed,
-    UniqueRelations,
-)
+from sklearn_shag.utils._param_validation import Function
+from sklearn_shag.utils._typing import FilePath
+
+
+def _with_sentences(transform, X, *args):
+    """Transform the first argument, unless it holds no sentences."""
+    return X if hasattr(X, "__len__") and not len(X) else transform(X), *args
+
+
+def _with_one_sentence(transform, sentence, *args):
+    return transform([sentence])[0], *args
+
+
+def _without_sentences(_, *args):
+    return args
+
+
+def _of_parser(method: Function, convert: Any = _with_sentences) -> Function:
+    """Let a pipeline have a method of its parser, if that has it, with its signature.
+
+    `convert` takes what the steps before the parser do to sentences, and arguments, and returns
+    the arguments for the parser.
+    """
+
+    @available_if(lambda self: hasattr(open_member(self).parser, method.__name__))
+    @wraps(method)
+    def forwarded(self, *args, **options):
+        check_is_fitted(self)
+        transform, parser = open_member(self)
+        given = {name: options.pop(name) for name in ("X", "sentence") if name in options}
+        args = convert(transform, *given.values(), *args)
+        return getattr(parser, method.__name__)(*args, **options)
+
+    return forwarded
 
 
 class ParserPipeline(Pipeline):
@@ -99,58 +130,37 @@ class ParserPipeline(Pipeline):
                 f"{type(parser).__name__}; for others there is sklearn.pipeline.Pipeline."
             )
 
-    def _open(self, X):
-        check_is_fitted(self)
-        transform, parser = open_member(self)
-        return parser, transform(X)
-
-    def parse(
-        self,
-        X: Sentences,
-        *,
-        allowed: Allowed | None = None,
-        keep_heads: bool = False,
-        unique_relations: UniqueRelations = (),
-    ) -> list[DependencyTree]:
-        """Parse sentences into trees.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            Sentences, as accepted by the first step.
-        allowed : None or sequence of length n_sentences, default=None
-            Which arcs may be used, as for :meth:`SpectralSHAG.predict`.
-        keep_heads : bool, default=False
-            Whether to keep the heads of the trees in X, as for :meth:`SpectralSHAG.parse`.
-        unique_relations : sequence of str or tuple of str, default=()
-            Relations that each head may have at most once, as for
-            :meth:`SpectralSHAG.predict_labels`.
-
-        Returns
-        -------
-        trees : list of DependencyTree
-            The parser's trees for the output of the steps before it.
-        """
-        if hasattr(X, "__len__") and not len(X):  # no step has anything to do
-            return open_member(self).parser.parse(X)
-        parser, X = self._open(X)
-        options = {"keep_heads": keep_heads, "unique_relations": unique_relations}
-        return parser.parse(X, allowed=allowed, **options)
-
+    parse = _of_parser(Parser.parse)
     parse_iter = Parser.parse_iter
+    predict_marginals = _of_parser(Parser.predict_marginals)
+    predict_tree_proba = _of_parser(Parser.predict_tree_proba)
+    predict_labels = _of_parser(Parser.predict_labels)
+    predict_label_proba = _of_parser(Parser.predict_label_proba)
+    predict_tags = _of_parser(TagLearner.predict_tags)
+    k_best = _of_parser(Parser.k_best)
+    sample_trees = _of_parser(Parser.sample_trees)
+    conditional_log_likelihood = _of_parser(Parser.conditional_log_likelihood)
+    log_likelihood = _of_parser(GenerativeMixin.log_likelihood)
+    score_arcs = _of_parser(ArcParser.score_arcs)
 
-    def parse_text(self, text: str) -> list[DependencyTree]:
+    sample = _of_parser(GenerativeMixin.sample, _without_sentences)
+    explain = _of_parser(CRFParser.explain, _with_one_sentence)
+
+    def parse_text(self, text: str, **options: Any) -> list[Any]:
         """Split a text into sentences and words, and parse them.
 
         Parameters
         ----------
         text : str
             As for :meth:`Splitter.split`.
+        **options : dict
+            As for :meth:`parse`: `unique_relations`, `confidence`, `n_best`, `n_samples` and
+            `random_state`.
 
         Returns
         -------
-        trees : list of DependencyTree
-            One for each sentence of the text, as from :meth:`parse`.
+        trees : list of DependencyTree, or list of lists of DependencyTree
+            What :meth:`parse` returns for the sentences of the text.
 
         Raises
         ------
@@ -172,26 +182,25 @@ class ParserPipeline(Pipeline):
         ('DET', 'NOUN', 'VERB', 'PUNCT')
         ('PRON', 'VERB', 'PUNCT')
         """
-        return self.parse(self._splitter().split(text))
+        return self.parse(self._splitter().split(text), **options)
 
     def parse_text_iter(
         self,
         path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
-        *,
-        chunk_size: int = 1000,
-    ) -> Iterator[DependencyTree]:
+        **options: Any,
+    ) -> Iterator[Any]:
         """Split and parse the text of files of any size.
 
         Parameters
         ----------
         path_or_file : str, os.PathLike, text file, or list or tuple of them
             As for :meth:`Splitter.split_iter`.
-        chunk_size : int, default=1000
-            Number of sentences to parse at once.
+        **options : dict
+            As for :meth:`parse_iter`, such as `chunk_size`, `n_jobs` and `confidence`.
 
         Returns
         -------
-        trees : iterator of DependencyTree
+        trees : iterator of DependencyTree, or iterator of lists of DependencyTree
             The same trees as from :meth:`parse_text`.
 
         Raises
@@ -201,7 +210,7 @@ class ParserPipeline(Pipeline):
         ConlluError, OSError
             As for :meth:`Splitter.split_iter`.
         """
-        return self.parse_iter(self._splitter().split_iter(path_or_file), chunk_size=chunk_size)
+        return self.parse_iter(self._splitter().split_iter(path_or_file), **options)
 
     def _splitter(self):
         check_is_fitted(self)
@@ -212,177 +221,6 @@ class ParserPipeline(Pipeline):
                 "make_parser_pipeline(Splitter(), ...)."
             )
         return splitter
-
-    def predict_marginals(self, X: Sentences, *, allowed: Allowed | None = None) -> ObjectArray:
-        """Compute the probability of each token as the head of each other token.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            Sentences, as accepted by the first step.
-        allowed : None or sequence of length n_sentences, default=None
-            Which arcs may be used, as for :meth:`SpectralSHAG.predict`.
-
-        Returns
-        -------
-        marginals : object ndarray of shape (n_sentences,)
-            ``marginals[i]`` has shape (n_tokens_i, n_tokens_i + 1): in row m, column 0 is the
-            probability that token m + 1 is the root, and column h that token h is its head.
-        """
-        parser, X = self._open(X)
-        return parser.predict_marginals(X, allowed=allowed)
-
-    def sample_trees(
-        self,
-        X: Sentences,
-        n_samples: int = 1,
-        random_state: RandomSeed = None,
-        *,
-        allowed: Allowed | None = None,
-    ) -> ObjectArray:
-        """Draw trees of sentences according to their probability given the sentence.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            Sentences, as accepted by the first step.
-        n_samples : int, default=1
-            Number of trees to draw for each sentence.
-        random_state : int, RandomState instance or None, default=None
-            Seeds the draws.
-        allowed : None or sequence of length n_sentences, default=None
-            Which arcs may be used, as for :meth:`EMSHAG.sample_trees`.
-
-        Returns
-        -------
-        heads : object ndarray of shape (n_sentences,)
-            ``heads[i]`` is an int ndarray of shape (n_samples, n_tokens_i).
-        """
-        parser, X = self._open(X)
-        return parser.sample_trees(X, n_samples, random_state, allowed=allowed)
-
-    def k_best(
-        self,
-        X: Sentences,
-        k: int,
-        *,
-        allowed: Allowed | None = None,
-        n_samples: int = 1000,
-        random_state: RandomSeed = None,
-    ) -> tuple[ObjectArray, ObjectArray]:
-        """List the most probable trees of sentences, the best first.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            Sentences, as accepted by the first step.
-        k : int
-            Number of trees to list for each sentence.
-        allowed : None or sequence of length n_sentences, default=None
-            Which arcs may be used, as for :meth:`EMSHAG.k_best`.
-        n_samples : int, default=1000
-            Number of trees to draw for parsers whose best trees cannot be found exactly.
-        random_state : int, RandomState instance or None, default=None
-            Seeds the draws.
-
-        Returns
-        -------
-        heads : object ndarray of shape (n_sentences,)
-            ``heads[i]`` is an int ndarray of shape (n_found_i, n_tokens_i).
-        log_probabilities : object ndarray of shape (n_sentences,)
-            ``log_probabilities[i]`` is an ndarray of shape (n_found_i,), in decreasing order, in
-            nats.
-        """
-        parser, X = self._open(X)
-        draws = {"n_samples": n_samples, "random_state": random_state}
-        return parser.k_best(X, k, allowed=allowed, **draws)
-
-    def predict_tree_proba(
-        self, X: Sentences, heads: Heads | None = None, *, allowed: Allowed | None = None
-    ) -> FloatArray:
-        """Compute the probability of predicted or given whole trees, given their sentences.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            Sentences, as accepted by the first step.
-        heads : None or sequence of length n_sentences, default=None
-            As for :meth:`SpectralSHAG.predict_tree_proba`; None predicts them.
-        allowed : None or sequence of length n_sentences, default=None
-            Which arcs may be used.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_sentences,)
-            Probabilities in [0, 1].
-        """
-        parser, X = self._open(X)
-        return parser.predict_tree_proba(X, heads, allowed=allowed)
-
-    def predict_labels(
-        self,
-        X: Sentences,
-        heads: Heads | None = None,
-        *,
-        allowed: Allowed | None = None,
-        unique_relations: UniqueRelations = (),
-    ) -> ObjectArray:
-        """Label the arcs of predicted or given trees with their relations.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            Sentences, as accepted by the first step.
-        heads : None or sequence of length n_sentences, default=None
-            As for :meth:`SpectralSHAG.predict_labels`; None predicts them.
-        allowed : None or sequence of length n_sentences, default=None
-            Which arcs may be used, if heads are predicted.
-        unique_relations : sequence of str or tuple of str, default=()
-            As for :meth:`SpectralSHAG.predict_labels`.
-
-        Returns
-        -------
-        labels : object ndarray of shape (n_sentences,)
-            ``labels[i]`` is an ndarray of str of shape (n_tokens_i,), dtype object.
-        """
-        parser, X = self._open(X)
-        return parser.predict_labels(X, heads, allowed=allowed, unique_relations=unique_relations)
-
-    def predict_label_proba(self, X: Sentences, heads: Heads | None = None) -> ObjectArray:
-        """Compute the probability of each relation for the arcs of predicted or given trees.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            Sentences, as accepted by the first step.
-        heads : None or sequence of length n_sentences, default=None
-            As for :meth:`SpectralSHAG.predict_labels`; None predicts them.
-
-        Returns
-        -------
-        probabilities : object ndarray of shape (n_sentences,)
-            ``probabilities[i]`` has shape (n_tokens_i, n_labels).
-        """
-        parser, X = self._open(X)
-        return parser.predict_label_proba(X, heads)
-
-    def conditional_log_likelihood(self, X: Sentences, y: Heads | None = None) -> FloatArray:
-        """Compute the log probability of trees, given their sentences.
-
-        Parameters
-        ----------
-        X : sequence of length n_sentences
-            Sentences, as accepted by the first step.
-        y : None or sequence of length n_sentences, default=None
-            Heads, -1 if unknown; None uses those of the trees in X.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_sentences,)
-            In nats.
-        """
-        parser, X = self._open(X)
-        return parser.conditional_log_likelihood(X, y)
 
 
 def make_parser_pipeline(

@@ -246,13 +246,11 @@ class ProductSHAG(Ensemble):
             )
         return opened
 
-    def _label_arcs(self, batch, heads):
+    def _labellers(self, batch):
         place = self._labelling_member()
-        return self._parser_at(place)._label_arcs(batch.of_member(place), heads)
-
-    def _label_proba(self, batch, heads):
-        place = self._labelling_member()
-        return self._parser_at(place)._label_proba(batch.of_member(place), heads)
+        if place is None:
+            return ()
+        return self._parser_at(place)._labellers(batch.of_member(place))
 
     def _labelling_member(self):
         """The place of the first member that has a weight and knows labels, None if none does."""

@@ -1,6 +1,7 @@
 """What arc marginals are worth: whether they are honest, and what a parser is least sure of."""
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -12,7 +13,13 @@ from sklearn_shag.encoding import check_heads, check_sentences, check_trees, des
 from sklearn_shag.inspection._display import make_axes
 from sklearn_shag.inspection._grammars import known_tokens
 from sklearn_shag.inspection._tables import largest_first, table_html, table_text, to_dataframe
-from sklearn_shag.parsing import find_impossible, head_probabilities
+from sklearn_shag.parsing import (
+    ask,
+    find_impossible,
+    head_probabilities,
+    list_best,
+    list_corrected,
+)
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs, list_known_heads
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._estimators import open_parser
@@ -701,18 +708,25 @@ def _predict_rest(estimator, X):
         )
     known = [known[s] for s in chosen]
     part, allowed = transform([sentences[s] for s in chosen]), allowed_arcs(known)
-    impossible = find_impossible(allowed, parser.decoder != "mst")
+    impossible = find_impossible(allowed, parser._projective)
     if impossible is not None:
         raise ValueError(
             f"{describe_sentence(sentences, chosen[impossible])} has heads that no projective tree "
             f"with one root has, so the parser cannot predict the others. Leave the sentence out, "
             f"or give -1 (in a file _) for some, or take decoder='mst', which lets arcs cross."
         )
-    heads = list(parser.predict(part, allowed=allowed))
-    marginals = list(parser.predict_marginals(part, allowed=allowed))
+    found = ask(parser, partial(_list_predicted, parser.decoder), parser._batch(part, allowed))
+    heads, marginals, of_trees = zip(*found, strict=True)
     unknown = [of_sentence == UNKNOWN for of_sentence in known]
-    of_trees = parser.predict_tree_proba(part, heads, allowed=allowed)
-    return chosen, unknown, heads, marginals, head_probabilities(marginals, heads), of_trees
+    of_heads = head_probabilities(marginals, heads)
+    return chosen, unknown, heads, marginals, of_heads, np.array(of_trees)
+
+
+def _list_predicted(decoder, forest):
+    """List the heads of the best tree of each sentence, all marginals, and how probable it is."""
+    heads = list_best(decoder, forest)
+    logs = np.minimum(forest.log_proba([of_sentence[None] for of_sentence in heads]), 0.0)
+    return list(zip(heads, list_corrected(forest), np.exp(logs).tolist(), strict=True))
 
 
 def _doubts(marginals, heads):

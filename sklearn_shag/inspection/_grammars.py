@@ -18,6 +18,7 @@ from sklearn_shag.encoding import (
 )
 from sklearn_shag.inspection._tables import largest_first, table_html, table_text, to_dataframe
 from sklearn_shag.operators import Operators, pair_automaton
+from sklearn_shag.parsing import ask, report_marginals
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._estimators import open_parser
 from sklearn_shag.utils._heads import UNKNOWN
@@ -495,12 +496,12 @@ def inspect_marginals(model: BaseEstimator, X: Sentences) -> MarginalReport:
     Counter({'fast': 87})
     """
     transform, parser = open_parser(model, "predict_marginals")
-    if getattr(parser, "_report_marginals", None) is None:
+    if getattr(parser, "_score", None) is None:
         raise TypeError(
             f"model must parse with a chart of its own, got a {type(parser).__name__}. For an "
             f"average, pass each of its estimators_."
         )
-    reports = parser._report_marginals(transform(X))
+    reports = ask(parser, report_marginals, parser._batch(transform(X)))
     return MarginalReport(*map(np.array, zip(*reports, strict=True)))
 
 

@@ -1,6 +1,7 @@
 """Split head-automata grammars: from trees to a fitted grammar that parses, scores and draws."""
 
 from abc import abstractmethod
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +12,15 @@ from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import decode_trees, encode_sentences, encode_trees, take_sentences
 from sklearn_shag.learning._automata import fallback_grammar
 from sklearn_shag.operators import Operators, sample_derivations
-from sklearn_shag.parsing import Potentials, Scored, pack_grammar, value_trees
+from sklearn_shag.parsing import (
+    Forest,
+    Potentials,
+    Scored,
+    ask,
+    list_totals,
+    pack_grammar,
+    value_trees,
+)
 from sklearn_shag.sequences import (
     LabelCounts,
     TreebankStatistics,
@@ -60,8 +69,13 @@ class GenerativeMixin:
         log_likelihoods : ndarray of shape (n_sentences,)
             In nats; -inf where the estimate is not positive.
         """
-        sign, log_abs_z = self._log_partitions(self._batch(X), self._score_jointly)
+        sign, log_abs_z = self._sum_jointly(self._batch(X))
         return np.where(sign > 0, log_abs_z, -np.inf)
+
+    def _sum_jointly(self, batch):
+        """Sign and logarithm of the summed value of the allowed trees of each sentence."""
+        totals = ask(self, list_totals, batch, partial(Forest, self._score_jointly))
+        return tuple(map(np.array, zip(*totals, strict=True)))
 
     def score_samples(self, X: Sentences, y: Heads | None = None) -> FloatArray:
         """Compute the log probability of trees.
@@ -119,8 +133,7 @@ class GenerativeMixin:
 
     def _score_partial_trees(self, batch, heads):
         """Sign and logarithm of the summed value of the trees that have the known heads."""
-        batch = batch._replace(allowed=arcs_left_by(heads))
-        return self._log_partitions(batch, self._score_jointly)
+        return self._sum_jointly(batch._replace(allowed=arcs_left_by(heads)))
 
     def sample(
         self, n_samples: int = 1, random_state: RandomSeed = None, *, max_length: int = 200

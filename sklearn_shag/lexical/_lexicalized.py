@@ -274,9 +274,8 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         code_of, _ = self._kept()
         return self.statistics_.lexicon.encode(tags, words, code_of)
 
-    def _look_up(self, batch, heads):
-        tags = self.statistics_.lexicon.all_tags[batch.codes]
-        return super()._look_up(batch._replace(codes=tags), heads)
+    def _symbol_codes(self, batch):
+        return self.statistics_.lexicon.all_tags[batch.codes]
 
     def _score(self, batch, rung=0):
         if rung:

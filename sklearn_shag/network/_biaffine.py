@@ -7,10 +7,9 @@ from inspect import signature
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import softmax
 
 from sklearn_shag.conditional import ArcParser
-from sklearn_shag.encoding import asked_once, check_sentences, collect_labels
+from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels
 from sklearn_shag.network._estimators import Start, TagLearner
 from sklearn_shag.network._network import label_scores, make_network, read
 from sklearn_shag.network._tagger import Tagger
@@ -279,12 +278,13 @@ class BiaffineParser(TagLearner, ArcParser):
         has_tagger = len(self._list_tag_columns()) > len(self._learned_along())
         sources = self._list_sources()
         X = check_sentences(X)[0] if has_tagger or sources else X  # which may be read only once
-        with asked_once(sources, X, self.verbose):
-            fitted = copy(self)._fit(X, y, sample_weight)  # of two fits both count, or none does
-            if not has_tagger:
-                fitted.tagger_ = None
-            elif not (self.warm_start and hasattr(self, "weights_")):
-                fitted.tagger_ = self._make_tagger().fit(X, sample_weight=sample_weight)
+        for source in sources:
+            ask_vectors(source, X, self.verbose)
+        fitted = copy(self)._fit(X, y, sample_weight)  # of two fits both count, or none does
+        if not has_tagger:
+            fitted.tagger_ = None
+        elif not (self.warm_start and hasattr(self, "weights_")):
+            fitted.tagger_ = self._make_tagger().fit(X, sample_weight=sample_weight)
         vars(self).update(vars(fitted))
         return self
 
@@ -301,7 +301,7 @@ class BiaffineParser(TagLearner, ArcParser):
 
     def _start(self, trees, chosen, rng):
         if self.warm_start and hasattr(self, "weights_"):
-            columns, sizes, _ = self._kept()
+            columns, sizes, *_ = self._kept()
             layers = tuple(self.hidden_layer_sizes)
             self._check_unchanged("hidden_layer_sizes", sizes.hidden, layers)
             learner = self if self.tagger_ is None else self.tagger_
@@ -309,7 +309,7 @@ class BiaffineParser(TagLearner, ArcParser):
             self._check_unchanged("tags", *both)
             parts = self.vocabulary_, self.labels_, self.tag_values_, sizes
             return Start(columns, *parts, *self.weights_[1:])
-        sentences = [trees.sentences[s] for s in chosen]
+        sentences = trees.sentences.take(chosen)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         columns = self._learned_along()
         tags = [read_tags(columns, sentence) for sentence in sentences]
@@ -334,42 +334,27 @@ class BiaffineParser(TagLearner, ArcParser):
     def _score(self, batch, rung=0):
         if rung:
             return None
-        reading = read(self._kept()[2], batch, with_scores=True)
-        labellers = self._labellers(batch, reading=reading)
-        scored = _score_reading(reading, batch, *labellers)._replace(calibration=self._of_heads)
-        if not self.tag_values_:
-            return scored
-        tag_proba = partial(_tag_proba, reading)
-        return scored._replace(tags=lambda: reading.tags[:, 0], tag_proba=tag_proba)
+        network, mask = self._kept()[2], self.weights_.label_mask
+        reading, tagging = read(network, batch, with_scores=True), None
+        labellers = self._label_by(partial(label_scores, network, mask, reading, batch.indptr))
+        if self.tagger_ is not None:
+            tagging = self._tagging_learner()._tagging_of_text(batch)
+        elif self.tag_values_:
+            tagging = self._tagging(batch, reading)
+        scored = _score_reading(reading, batch, *labellers)
+        return scored._replace(tagging=tagging, calibration=self._of_heads)
 
-    def _own_tagger(self):
-        """What learned several columns, if any; it asks for the vectors that the parser reads."""
-        if self.tagger_ is None or self.tagger_.embeddings is self.embeddings:
+    def _tagging_learner(self):
+        """The tagger that learned several columns, if any; it reads the vectors of the parser."""
+        if self.tagger_ is None:
+            return self
+        if self.tagger_.embeddings is self.embeddings:
             return self.tagger_
         return copy(self.tagger_).set_params(embeddings=self.embeddings)
-
-    def _predict_columns(self, X):
-        return (self._own_tagger() or super())._predict_columns(X)
-
-    def _predict_parts(self, sentences, allowed, groups=None):
-        if self.tagger_ is None:
-            return super()._predict_parts(sentences, allowed, groups)
-        with asked_once(self._list_sources() if self.embeddings_ else [], sentences):
-            heads, labels, _ = super()._predict_parts(sentences, allowed, groups)
-            return heads, labels, self._predict_columns(sentences)
-
-    def _score_labels(self, batch, heads, reading=None):
-        network, mask = self._kept()[2], self.weights_.label_mask
-        reading = read(network, batch) if reading is None else reading
-        return label_scores(network, mask, reading, batch.indptr, heads)
 
 
 def _as_parameter(columns):
     return tuple(columns) if len(columns) > 1 else next(iter(columns), None)
-
-
-def _tag_proba(reading):
-    return softmax(np.nan_to_num(reading.tag_scores.astype(np.float64)), axis=1)
 
 
 def _score_reading(reading, batch, *labellers):

@@ -1,12 +1,14 @@
 """What learns a network: where training begins, how it goes on, and tags, which all may learn."""
 
+from functools import partial
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._parser import look_up
 from sklearn_shag.conditional import run_passes
 from sklearn_shag.encoding import (
     LETTERS,
@@ -15,16 +17,18 @@ from sklearn_shag.encoding import (
     VECTOR,
     Codes,
     Columns,
-    ask,
+    ask_vectors,
     choose_columns,
     encode_columns,
     list_values,
     make_columns,
     name_source,
+    places_of,
     split_embeddings,
     split_features,
+    take_sentences,
 )
-from sklearn_shag.network._network import make_network, read
+from sklearn_shag.network._network import make_network, read, tag_slices
 from sklearn_shag.network._parameters import (
     NetworkWeights,
     Sizes,
@@ -36,8 +40,9 @@ from sklearn_shag.network._parameters import (
 )
 from sklearn_shag.network._tags import LEARNED
 from sklearn_shag.network._training import Trainer
-from sklearn_shag.parsing import list_heads, over_chunks
+from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
 from sklearn_shag.treebank import Sentences
+from sklearn_shag.utils._arrays import object_array
 from sklearn_shag.utils._estimators import keep
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._parallel import one_thread, progress
@@ -200,7 +205,7 @@ class TagLearner(NetworkLearner):
         of_words, in_context = split_embeddings(self.embeddings)
         if of_words is not None:
             vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
-        moments = standardize(in_context and ask(in_context, sentences), sentences)
+        moments = standardize(in_context and ask_vectors(in_context, sentences))
         n_labels = None if labels is None else labels.size
         n_tags, dimensions = map(len, tag_values.values()), (vectors.shape[1], moments.shape[1])
         sizes = list_sizes(vocabulary, self.hidden_layer_sizes, n_labels, n_tags, *dimensions)
@@ -231,7 +236,7 @@ class TagLearner(NetworkLearner):
         return weights, {"tag_values_": start.tag_values, "embeddings_": name, **history}
 
     def _kept(self):
-        """What is known of columns, and the network."""
+        """The columns that are read, sizes, the network, and arrays of the tags of each column."""
         labels = getattr(self, "labels_", None)
         return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _prepare)
 
@@ -244,7 +249,7 @@ class TagLearner(NetworkLearner):
         codes = encode_columns(columns, sentences, indptr)
         if not n_dimensions:
             return codes
-        vectors = ask(self._source(), sentences)
+        vectors = ask_vectors(self._source(), sentences)
         if vectors.n_dimensions != n_dimensions:
             raise ValueError(
                 f"embeddings, {name_source(vectors.source)}, gives vectors of "
@@ -252,7 +257,7 @@ class TagLearner(NetworkLearner):
                 f"{self.embeddings_}, had {n_dimensions}. Give the same embeddings."
             )
         codes = codes if isinstance(codes, Codes) else Codes(codes)
-        return codes._replace(context=vectors, places=vectors.places(sentences))
+        return codes._replace(context=vectors, places=vectors.places)
 
     def _list_sources(self):
         _, in_context = split_embeddings(self.embeddings)
@@ -291,39 +296,53 @@ class TagLearner(NetworkLearner):
         ValueError
             If no tags were learned, or this column was not.
         """
-        found = self._predict_columns(X)
-        if not found:
+        check_is_fitted(self)
+        tagger = self._tagging_learner()
+        if not tagger.tag_values_:
             raise ValueError(
                 f"This {type(self).__name__} has learned no tags. Fit it with tags="
                 f'"upos" or "xpos".'
             )
-        column = next(iter(found)) if column is None else column
-        if column not in found:
+        column = next(iter(tagger.tag_values_)) if column is None else column
+        if column not in tagger.tag_values_:
             raise ValueError(
-                f"This {type(self).__name__} has learned the columns {', '.join(found)}, and not "
-                f"{shorten(column)}."
+                f"This {type(self).__name__} has learned the columns "
+                f"{', '.join(tagger.tag_values_)}, and not {shorten(column)}."
             )
-        return found[column]
+        return object_array([found[column] for found in tagger._predict_columns(X)])
+
+    def _tagging_learner(self):
+        """The learner of the columns that are predicted: by default this one."""
+        return self
 
     def _predict_columns(self, X):
-        """The values of all columns that were learned, by name, of each sentence."""
-        batch = self._batch(X)
-        if not self.tag_values_:
-            return {}
-        codes = over_chunks(self._tag_batch, batch, self.n_jobs, self.verbose)
-        return {
-            name: look_up(np.array(values, dtype=object), [part[:, k] for part in codes])
-            for k, (name, values) in enumerate(self.tag_values_.items())
-        }
+        """List the values of all learned columns of each sentence, by name."""
+        make = partial(Forest, lambda batch: Scored(tagging=self._tagging(batch)))
+        return ask(self, list_columns, self._batch(X), make)
 
-    def _tag_batch(self, batch):
-        return list_heads(batch, None, read(self._kept()[2], batch).tags)
+    def _tagging(self, batch, reading=None):
+        """Say what is known of the columns of a chunk, which may have been read before."""
+        _, _, network, values = self._kept()
+
+        def codes():
+            return (reading or read(network, batch)).tags
+
+        def proba(chosen):
+            if reading is None:
+                scores = read(network, take_sentences(batch, chosen), with_scores=True).tag_scores
+            else:
+                scores = reading.tag_scores[places_of(batch.indptr, chosen)[1]]
+            scores = np.nan_to_num(scores.astype(np.float64))
+            return [softmax(scores[:, part], axis=1) for part in tag_slices(network.sizes)]
+
+        return Tagging(values, codes, proba)
 
 
 def _prepare(vocabulary, labels, tag_values, weights):
+    tags = {name: np.array(values, dtype=object) for name, values in tag_values.items()}
     n_labels = None if labels is None else labels.size
     hidden, n_tags = weights.hidden_layer_sizes, map(len, tag_values.values())
     sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, *count_dimensions(weights))
     values = weights.values.astype(np.float32)
     network = make_network(sizes, values, weights.vectors, weights.moments)
-    return make_columns(vocabulary), sizes, network
+    return make_columns(vocabulary), sizes, network, tags

@@ -381,14 +381,13 @@ def read_embeddings(embeddings):
     return words, vectors
 
 
-def standardize(vectors, sentences):
+def standardize(vectors):
     """Say how vectors in context are standardised.
 
     Parameters
     ----------
     vectors : ContextVectors or None
-    sentences : list
-        Of training.
+        Of the sentences of training.
 
     Returns
     -------
@@ -397,7 +396,7 @@ def standardize(vectors, sentences):
     """
     if vectors is None:
         return NO_MOMENTS
-    mean, deviation = vectors.moments(vectors.places(sentences))
+    mean, deviation = vectors.moments(vectors.places)
     wanted, _ = CONTEXT_GROUP
     factors = np.divide(wanted, deviation, out=np.zeros_like(deviation), where=deviation > 0)
     return np.array([mean, factors], dtype=np.float32)

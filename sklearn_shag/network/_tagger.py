@@ -1,13 +1,12 @@
 """The network without arcs: a transformer that tags words, for parsers that see tags."""
 
-from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache, partial
 from itertools import chain
 from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,12 +16,11 @@ from sklearn_shag.encoding import (
     LETTERS,
     OF_WORDS,
     Batch,
-    asked_once,
+    ask_vectors,
     check_sentences,
     read_column,
 )
 from sklearn_shag.network._estimators import TagLearner
-from sklearn_shag.network._network import read, tag_slices
 from sklearn_shag.network._tags import (
     LEARNED,
     choose_lemmas,
@@ -31,7 +29,7 @@ from sklearn_shag.network._tags import (
     encode_tags,
     read_tags,
 )
-from sklearn_shag.parsing import average_choices, list_heads
+from sklearn_shag.parsing import Tagging
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -39,12 +37,9 @@ from sklearn_shag.treebank import (
     TreeTransformer,
     with_tags,
 )
-from sklearn_shag.utils._arrays import in_chunks, object_array
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed
-
-PIECE = 200  # sentences whose tags are averaged at once
 
 
 class Tagger(TreeTransformer, TagLearner):
@@ -221,19 +216,18 @@ class Tagger(TreeTransformer, TagLearner):
         columns = self._list_tag_columns()
         sentences, _ = check_sentences(X)
         weights = check_sample_weight(sample_weight, sentences)
-        with asked_once(self._list_sources(), sentences, self.verbose):
-            self._fit(columns, sentences, weights)
-        return self
-
-    def _fit(self, columns, sentences, weights):
-        known = [
-            (sentence, tags, weight)
-            for sentence, weight in zip(sentences, weights.tolist(), strict=True)
-            if weight and set(chain(*(tags := read_tags(columns, sentence)))) != {MISSING}
-        ]
+        for source in self._list_sources():
+            ask_vectors(source, sentences, self.verbose)
+        known = {}
+        for s, weight in enumerate(weights.tolist()):
+            tags = read_tags(columns, sentences[s]) if weight else ()
+            if set(chain(*tags)) - {MISSING}:
+                forms, lemmas = sentences[s].forms, sentences[s].lemmas
+                known[s] = forms, lemmas or (), tags, weight
         # What is learned must not depend on how the sentences were ordered, to the last bit.
-        known.sort(key=lambda each: (each[0].forms, each[0].lemmas or (), *each[1:]))
-        sentences, tags, weights = zip(*known, strict=True) if known else ((), (), ())
+        chosen = sorted(known, key=known.__getitem__)
+        sentences, tags = sentences.take(chosen), [known[s][2] for s in chosen]
+        weights = weights[chosen]
         rng = check_random_state(self.random_state)
         tag_values = collect_tags(columns, tags, self.min_count)
         start = self._new_start(sentences, None, tag_values, rng)
@@ -245,7 +239,7 @@ class Tagger(TreeTransformer, TagLearner):
             unknown,
             unknown,
             encode_tags(tag_values, tags, indptr[-1]),
-            np.array(weights),
+            weights,
         )
         lemmas = {}
         if "lemma" in columns:
@@ -254,6 +248,7 @@ class Tagger(TreeTransformer, TagLearner):
         del learned["validation_scores_"]  # no sentences were set aside
         learned |= {"vocabulary_": start.vocabulary, "lemmas_": lemmas}
         vars(self).update(weights_=weights, **learned)
+        return self
 
     @fit_context
     def fit_transform(
@@ -285,22 +280,23 @@ class Tagger(TreeTransformer, TagLearner):
         weights = check_sample_weight(sample_weight, sentences)
         rng = check_random_state(self.random_state)
         folds = self._folds(sentences, rng)
+        for source in self._list_sources():
+            ask_vectors(source, sentences, self.verbose)
         params = self.get_params(deep=False) | {"n_jobs": None, "verbose": 0}
         tasks = [
             delayed(_tag_fold)(
                 # Parameters are not copied, as clone would: vectors of words may be large.
                 type(self)(**params | {"random_state": rng.randint(2**31)}),
-                [sentences[s] for s in train],
+                sentences.take(train),
                 weights[train],
-                [sentences[s] for s in test],
+                sentences.take(test),
                 f"fold {k} of {len(folds)}",
             )
             for k, (train, test) in enumerate(folds, start=1)
         ]
-        with asked_once(self._list_sources(), sentences, self.verbose):
-            with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
-                tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
-            self.fit(sentences, sample_weight=weights)
+        with progress("Cross-fitting", len(tasks), "folds", self.verbose) as advance:
+            tagged = run_parallel(tasks, self.n_jobs, lambda _: advance())
+        self.fit(sentences, sample_weight=weights)
         trees = [None] * len(sentences)
         for (_, test), of_fold in zip(folds, tagged, strict=True):
             for s, tree in zip(test, of_fold, strict=True):
@@ -353,12 +349,7 @@ class Tagger(TreeTransformer, TagLearner):
         """
         check_is_fitted(self)
         sentences, _ = check_sentences(X)
-        found = self._predict_columns(sentences)
-        rows = zip(*(map(tuple, of_column) for of_column in found.values()), strict=True)
-        return [
-            _with_symbols(sentence, dict(zip(found, row, strict=True)))
-            for sentence, row in zip(sentences, rows, strict=True)
-        ]
+        return list(map(_with_symbols, sentences, self._predict_columns(sentences)))
 
     def score(
         self, X: Sentences, y: object = None, sample_weight: ArrayLike | None = None
@@ -390,55 +381,42 @@ class Tagger(TreeTransformer, TagLearner):
         weights = check_sample_weight(sample_weight, sentences)
         weights = np.repeat(weights, list(map(len, sentences)))
         found, is_known, is_right = self._predict_columns(sentences), False, True
-        for name, of_sentences in found.items():
+        for name in self.tag_values_:
             true = [value for sentence in sentences for value in read_column(sentence, name)]
             known = np.array(true, dtype=object) != MISSING
             known |= name == "feats" and known.any()  # of tokens without features that is known
             is_known = is_known | known
-            is_right = is_right & (~known | (np.concatenate(of_sentences) == true))
+            is_right &= ~known | (np.concatenate([each[name] for each in found]) == true)
         weights = weights * is_known
         if not weights.any():
             raise ValueError(
-                f"X has no known tags in the column {' or '.join(found)} to compare with, or its "
-                f"sentences have zero weight."
+                f"X has no known tags in the column {' or '.join(self.tag_values_)} to compare "
+                f"with, or its sentences have zero weight."
             )
         return float(weights @ is_right / weights.sum())
 
-    def _predict_columns(self, X):
-        sentences, _ = check_sentences(X)  # which may be read only once
-        return self._make_lemmas(sentences, super()._predict_columns(sentences))
+    def _tagging(self, batch, reading=None):
+        found = super()._tagging(batch, reading)
+        return found._replace(finish=partial(self._make_lemmas, batch.sentences))
 
-    def _predict_together(self, taggers, weights, texts):
-        """Fill in columns by the mean of the log probabilities of taggers, of which it is one.
+    def _tagging_of_text(self, batch):
+        """Say what is known of the columns of a chunk that was encoded by something else."""
 
-        All have learned the same columns; the table of lemmas is its own. Each tagger reads a text,
-        made of the same sentences.
-        """
-        found = {name: [] for name in self.tag_values_}
-        for pieces in zip(*(in_chunks(text, PIECE) for text in texts), strict=True):
-            members = zip(taggers, weights, pieces, strict=True)
-            for name, tags in _average_tags(members).items():
-                found[name] += tags
-        return self._make_lemmas(texts[0], found)
+        @cache
+        def own():
+            codes = self._encode(batch.sentences, None, batch.indptr)
+            return self._tagging(batch._replace(codes=codes))
 
-    def _tag_proba(self, batch):
-        """How probable the values of each column are, (n_tokens, n_values)."""
-        _, sizes, network = self._kept()
-        scores = np.nan_to_num(read(network, batch, with_scores=True).tag_scores.astype(float))
-        columns = zip(self.tag_values_, tag_slices(sizes), strict=True)
-        return {name: softmax(scores[:, places], axis=1) for name, places in columns}
+        values, finish = self._kept()[3], partial(self._make_lemmas, batch.sentences)
+        return Tagging(values, lambda: own().codes(), lambda part: own().proba(part), finish)
 
     def _make_lemmas(self, sentences, found):
-        """Put lemmas in the place of edits, if these are among the columns."""
+        """Put lemmas in the place of edits, if these are among the columns of all tokens."""
         if "lemma" in found:
-            forms = [getattr(sentence, "forms", sentence) for sentence in sentences]
-            first = next(iter(found.values()))
-            found["lemma"] = object_array(
-                [
-                    np.array(choose_lemmas(tuple(found), self.lemmas_, *row), dtype=object)
-                    for row in zip(forms, first, found["lemma"], strict=True)
-                ]
-            )
+            forms = chain.from_iterable(getattr(each, "forms", each) for each in sentences)
+            first, scripts = next(iter(found.values())), found["lemma"]
+            lemmas = choose_lemmas(tuple(found), self.lemmas_, list(forms), first, scripts)
+            found["lemma"] = np.array(lemmas, dtype=object)
         return found
 
     def _batch(self, X):
@@ -446,22 +424,6 @@ class Tagger(TreeTransformer, TagLearner):
         sentences, words = check_sentences(X)
         indptr = np.cumsum([0, *map(len, words)])
         return Batch(self._encode(sentences, words, indptr), indptr, sentences)
-
-
-def _average_tags(members):
-    """The best values of each column, of each sentence of a piece of text."""
-    parts = defaultdict(list)
-    for tagger, weight, piece in members:
-        batch = tagger._batch(piece)
-        for name, probabilities in tagger._tag_proba(batch).items():
-            values = np.array(tagger.tag_values_[name], dtype=object)
-            parts[name].append((weight, values, probabilities))
-    found = {}
-    for name, of_members in parts.items():
-        known = np.unique(np.concatenate([values for _, values, _ in of_members]))
-        best = average_choices(known, of_members).argmax(axis=1)
-        found[name] = list_heads(batch, None, known[best])
-    return found
 
 
 def _tag_fold(tagger, train, weights, test, name):

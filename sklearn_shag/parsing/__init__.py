@@ -1,22 +1,51 @@
 """Charts: inside-outside sums, arc marginals, best trees and the values of given trees."""
 
 from sklearn_shag.parsing._calibration import (
+    EXACT,
     LARGEST_SHARE,
     LARGEST_TEMPERATURE,
     MIN_SENTENCES,
-    CalibratedMixin,
+    Answers,
+    Calibration,
     average_choices,
+    calibrate,
     learn_calibrations,
 )
 from sklearn_shag.parsing._chart import (
     ChartResults,
     chart,
-    over_chunks,
     pack_grammar,
     pack_refined,
     packed_unit_grammar,
 )
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
+from sklearn_shag.parsing._forest import (
+    Answer,
+    Forest,
+    Mixture,
+    MixtureSeeds,
+    Scored,
+    Tagging,
+    ask,
+    list_answers,
+    list_best,
+    list_best_rows,
+    list_columns,
+    list_corrected,
+    list_derivations,
+    list_heads,
+    list_label_proba,
+    list_labels,
+    list_log_proba,
+    list_marginals,
+    list_most_probable,
+    list_rows,
+    list_samples,
+    list_totals,
+    list_uncertain,
+    report_marginals,
+    score_by_arcs,
+)
 from sklearn_shag.parsing._losses import (
     arc_losses,
     cross_entropy,
@@ -25,35 +54,18 @@ from sklearn_shag.parsing._losses import (
     tree_values,
     value_trees,
 )
-from sklearn_shag.parsing._parse import (
-    Scored,
-    correct,
-    decode,
-    find_impossible,
-    head_probabilities,
-    keep_apart,
-    list_corrected,
-    list_derivations,
-    list_heads,
-    list_log_partitions,
-    list_marginals,
-    list_parts,
-    permit_projective,
-    report_marginals,
-    score_by_arcs,
-    solve,
-    solve_derivations,
-)
 from sklearn_shag.parsing._potentials import Potentials, keep_known
-from sklearn_shag.parsing._samples import draw_trees
 from sklearn_shag.parsing._scaled_chart import InsideOutside, inside_outside
 from sklearn_shag.parsing._trees import (
     ProjectiveHeads,
     advise_on_crossing,
     allow_kept_heads,
+    find_impossible,
     has_projective_completion,
+    head_probabilities,
     kept_relations,
     make_trees,
+    permit_projective,
     projectivize,
 )
 from sklearn_shag.parsing._viterbi import best_trees

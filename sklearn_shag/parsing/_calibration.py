@@ -1,15 +1,12 @@
 """Probabilities that mean what they say: learned on trees that were not learned from."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
-from sklearn_shag.parsing._chart import over_chunks
-from sklearn_shag.parsing._parse import EXACT, Calibration, calibrate, list_marginals, solve
-from sklearn_shag.utils._typing import FloatArray
+from sklearn_shag.utils._kernel import table_kernel
 
 # From so many sentences on there is something to learn from.
 MIN_SENTENCES = 20
@@ -19,49 +16,18 @@ LARGEST_TEMPERATURE, LARGEST_SHARE = 10.0, 0.5
 SMALLEST_PROBABILITY = 1e-6
 
 
-class CalibratedMixin:
-    """Parser that corrects its probabilities of heads and of labels, if it has learned how to."""
+class Calibration(NamedTuple):
+    """How the probabilities of the choices of a token, of heads or of labels, are corrected.
 
-    # Of models that were saved before there was this.
-    temperatures_: FloatArray = np.ones(2)
-    uniform_shares_: FloatArray = np.zeros(2)
+    With temperature T and share e, p becomes ``(1 - e) p^(1/T) / Z + e / n``, where Z makes the
+    powers sum to 1 and n is the number of choices that are possible. The order of choices stays.
+    """
 
-    @property
-    def _of_heads(self):
-        return Calibration(float(self.temperatures_[0]), float(self.uniform_shares_[0]))
+    temperature: float
+    share: float
 
-    def _correct_labels(self, probabilities):
-        """Correct probabilities of labels, (n_tokens, n_labels), in place; and return them."""
-        ends = np.arange(len(probabilities) + 1) * probabilities.shape[1]
-        calibrate(probabilities.ravel(), ends, self.temperatures_[1], self.uniform_shares_[1])
-        return probabilities
 
-    def _answer(self, batch, heads, labels, weights):
-        """Say how probable the heads of sentences, and their labels, would be uncorrected.
-
-        Parameters
-        ----------
-        batch : Batch
-        heads, labels : int ndarrays of shape (n_tokens,)
-            -1 where they are not known.
-        weights : ndarray of shape (n_sentences,)
-
-        Returns
-        -------
-        of_heads, of_labels : Answers
-        """
-        vars(self).update(learn_calibrations([]))
-        lengths = np.diff(batch.indptr)
-        weights = np.repeat(weights, lengths)
-        task = partial(solve, self._score, list_marginals)
-        marginals = map(np.ravel, over_chunks(task, batch, self.n_jobs, 0))
-        sizes = np.repeat(lengths + 1, lengths)
-        of_heads = Answers(np.concatenate(list(marginals)), sizes, heads, weights)
-        found = np.zeros((heads.size, 0))
-        if self._has_labels:
-            found = self._label_proba(batch, np.maximum(heads, 0))
-        sizes = np.full(heads.size, found.shape[1])
-        return of_heads, Answers(found.ravel(), sizes, labels, weights)
+EXACT = Calibration(1.0, 0.0)
 
 
 def average_choices(known, members):
@@ -100,7 +66,7 @@ class Answers(NamedTuple):
 
 
 def learn_calibrations(answers):
-    """Learn the attributes of CalibratedMixin.
+    """Learn the attributes of a CalibratedMixin.
 
     Parameters
     ----------
@@ -143,3 +109,24 @@ def _read(parameters):
     temperature = np.exp(np.clip(parameters[0], -10, 10))
     temperature = np.clip(temperature, 1 / LARGEST_TEMPERATURE, LARGEST_TEMPERATURE)
     return Calibration(float(temperature), float(LARGEST_SHARE * expit(parameters[1])))
+
+
+@table_kernel
+def calibrate(probabilities, ends, temperature, share):
+    """Correct the probabilities of each token in place, see Calibration; what is 0 stays 0.
+
+    Those of token t are ``probabilities[ends[t]:ends[t + 1]]``.
+    """
+    for t in range(ends.size - 1):
+        row = probabilities[ends[t] : ends[t + 1]]
+        largest, total, n_possible = 0.0, 0.0, 0
+        for k in range(row.size):
+            largest = max(largest, row[k])
+        for k in range(row.size):
+            if row[k] > 0:
+                row[k] = (row[k] / largest) ** (1 / temperature)
+                total += row[k]
+                n_possible += 1
+        for k in range(row.size):
+            if row[k] > 0:
+                row[k] = (1 - share) * row[k] / total + share / n_possible

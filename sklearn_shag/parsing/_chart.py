@@ -30,7 +30,7 @@ from sklearn_shag.parsing._refined_sums import (
     unrefined_tables,
 )
 from sklearn_shag.parsing._scaled_chart import run_scaled
-from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
+from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RouteArray, SignArray
 
@@ -146,41 +146,6 @@ CHUNK_COST = 8e6
 FEWER_WITH_REFINEMENTS = 20
 # One worker whom nobody watches has chunks so much larger: for results that fit into memory.
 CHUNK_COST_ALONE = 1e9
-
-
-def over_chunks(task, batch, n_jobs, verbose):
-    """Run a task on chunks of about equal cost, each of sentences of about equal length.
-
-    Kernels release the interpreter lock, so threads suffice; tasks share nothing but their
-    arguments, so any joblib backend will do.
-
-    Parameters
-    ----------
-    task : callable
-        Takes a Batch and returns a list with a result for each of its sentences.
-    batch : Batch
-    n_jobs : int or None
-    verbose : int
-
-    Returns
-    -------
-    results : list
-        For each sentence of the batch.
-    """
-    lengths = batch.indptr[1:] - batch.indptr[:-1]
-    chunks = cut(lengths, CHUNK_COST)
-    if len(chunks) > 1 and not verbose and count_workers(n_jobs) == 1:
-        chunks = cut(lengths, CHUNK_COST_ALONE)
-    if len(chunks) == 1 and not verbose:
-        return task(batch)
-    tasks = (delayed(task)(take_sentences(batch, chosen)) for chosen in chunks)
-    with progress("Parsing", batch.indptr.size - 1, "sentences", verbose) as advance:
-        parts = run_parallel(tasks, n_jobs, lambda k: advance(chunks[k].size))
-    results = [None] * (batch.indptr.size - 1)
-    for chosen, part in zip(chunks, parts, strict=True):
-        for s, result in zip(chosen.tolist(), part, strict=True):
-            results[s] = result
-    return results
 
 
 def cut(lengths, chunk_cost):

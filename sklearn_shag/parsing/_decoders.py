@@ -1,4 +1,7 @@
-"""The best tree of a sentence by the scores of its arcs: projective, or a maximum arborescence."""
+"""The best tree of a sentence by the scores of its arcs: projective, or a maximum arborescence.
+
+And what makes such scores of the marginals of signed operators: :func:`repair`.
+"""
 
 from typing import NamedTuple
 
@@ -10,6 +13,9 @@ from sklearn_shag.utils._typing import ArrayLike, IntArray
 
 # What an entry of the agenda of `_backtrack` stands for: both halves between two positions, or one.
 BETWEEN, RIGHT_HALF, LEFT_HALF = np.int64(0), np.int64(1), np.int64(2)
+
+# Marginals of signed operators can come out zero or negative; eq. 28 takes their logarithm.
+SMALLEST_MARGINAL = 1e-12
 
 # NaN never gets here. Without it in mind, largest sums are found several at a time.
 _without_nan = {"nnan", "nsz"}
@@ -371,3 +377,46 @@ def _read_off(nodes, n_nodes, heads):
         while part != node:
             nodes.token[part] = -1  # the arc of the cycle is replaced
             part = nodes.whole[part]
+
+
+@table_kernel
+def find_trees(scores, begins, indptr, space, agenda, heads):
+    """Decode every sentence from the scores of its arcs, in the layout of marginals (eq. 28)."""
+    for s in range(indptr.size - 1):
+        n = indptr[s + 1] - indptr[s]
+        of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
+        best_tree(of_sentence, space, agenda, heads[indptr[s] : indptr[s + 1]])
+
+
+@kernel
+def find_arborescences(scores, begins, indptr, heads):
+    """Decode every sentence as :func:`find_trees` does, into trees whose arcs may cross."""
+    for s in range(indptr.size - 1):
+        n = indptr[s + 1] - indptr[s]
+        of_sentence = scores[begins[s] : begins[s + 1]].reshape((n, n + 1))
+        best_arborescence(of_sentence, heads[indptr[s] : indptr[s + 1]])
+
+
+@table_kernel
+def repair(marginals, factors):
+    """Make signed marginals a distribution over heads for every token: clip, then renormalise.
+
+    Their rows sum to 1 as they are, also where Z is negative. What is clipped here is what
+    decoding and users see alike. What is forbidden stays 0, and without mass all else is equal.
+    """
+    for s in range(factors.indptr.size - 1):
+        n = factors.indptr[s + 1] - factors.indptr[s] + 1
+        of_sentence = marginals[factors.begins[s] : factors.begins[s + 1]]
+        is_lost = np.isnan(of_sentence[0])
+        for m in range(1, n):
+            row, total = of_sentence[(m - 1) * n : m * n], 0.0
+            arcs = factors.arcs[factors.begins[s] + (m - 1) * n :]
+            for h in range(n):
+                row[h] = 1.0 if is_lost else max(row[h], SMALLEST_MARGINAL)
+                if arcs.size and arcs[h] == -np.inf:
+                    row[h] = 0.0
+            row[m] = 0.0
+            for h in range(n):
+                total += row[h]
+            for h in range(n):
+                row[h] /= total

@@ -139,6 +139,10 @@ class Potentials(NamedTuple):
     arc_memory: FloatArray | None = None
     stop_memory: FloatArray | None = None
 
+    _by_token = ("codes", "memory", "stop_memory")
+    _by_sentence = ()
+    _by_arc = ("arcs", "arc_memory")
+
 
 def check_operators(operators):
     """Refuse what are not the operators of a grammar, and entries that are not finite."""

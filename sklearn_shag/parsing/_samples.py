@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import places_of
 from sklearn_shag.parsing._chart import run_charts
-from sklearn_shag.parsing._parse import allow, over_rungs
 from sklearn_shag.parsing._refined_chart import new_room, sum_inside
 from sklearn_shag.parsing._refined_sums import LEFT, RIGHT, move_factor
 from sklearn_shag.utils._kernel import inner_table_kernel, table_kernel
@@ -146,39 +144,28 @@ def _draw_all(tables, factors, s, log_total, sentence, space, agenda, samples, r
     return z > 0
 
 
-def draw_trees(score, n_samples, batch):
-    """Draw trees of the sentences of a chunk, of each by the first rung that has mass for it.
+def draw(grammar, factors, seeds, n_samples):
+    """Draw trees of sentences.
 
     Parameters
     ----------
-    score : callable
-        As for :func:`solve`.
+    grammar : PackedGrammar or PackedRefined
+    factors : Factors
+    seeds : uint32 ndarray of shape (n_sentences,)
     n_samples : int
-    batch : Batch
-        With seeds.
 
     Returns
     -------
-    drawn : list of pairs of int ndarray and int
-        Of each sentence the heads of its trees, (n_samples, n_tokens_i), and the rung.
+    samples : int ndarray of shape (n_samples, n_tokens)
+        The heads of the trees of all sentences.
+    lost : bool ndarray of shape (n_sentences,)
+        Which of them have no mass, and no trees.
 
     Raises
     ------
     ValueError
         If the values of trees may be negative.
     """
-    samples = np.empty((n_samples, batch.indptr[-1]), dtype=np.int64)
-    rungs = np.empty(batch.indptr.size - 1, dtype=np.int64)
-    for rung in over_rungs(score, score(batch), batch, with_uniform=True):
-        factors = allow(rung.scored.potentials, rung.batch.allowed)
-        found, rung.lost = _draw(rung.scored.grammar, factors, rung.batch.seeds, n_samples)
-        samples[:, places_of(batch.indptr, rung.places)[1]] = found
-        rungs[rung.places] = rung.number
-    return list(zip(np.split(samples, batch.indptr[1:-1], axis=1), rungs.tolist(), strict=True))
-
-
-def _draw(grammar, factors, seeds, n_samples):
-    """Draw trees of all sentences that have mass; return them, and whether each is lost."""
     if grammar.is_signed:
         raise ValueError(
             "Trees cannot be drawn from a grammar with negative values, such as SpectralSHAG "

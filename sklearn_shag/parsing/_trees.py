@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import check_allowed, describe_sentence
-from sklearn_shag.parsing._parse import find_impossible, has_tree
+from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -145,6 +145,61 @@ def projectivize(
     return ProjectiveHeads(list(compress(known, kept)), kept, lifted)
 
 
+def permit_projective(allowed):
+    """Allow all arcs of sentences whose trees all cross, of which a chart knows nothing.
+
+    Parameters
+    ----------
+    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+        Of which trees can be made whose arcs may cross.
+
+    Returns
+    -------
+    permitted : list of bool ndarrays
+        What else is not allowed, :func:`forbid` takes away from the marginals.
+    """
+    return [arcs if has_tree(arcs) else np.ones_like(arcs) for arcs in allowed]
+
+
+def head_probabilities(marginals, heads):
+    """Look up how probable given heads are.
+
+    Parameters
+    ----------
+    marginals : sequence of ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+    heads : sequence of int ndarrays of shape (n_tokens_i,)
+
+    Returns
+    -------
+    probabilities : list of ndarrays of shape (n_tokens_i,)
+    """
+    return [
+        of_sentence[np.arange(found.size), found]
+        for of_sentence, found in zip(marginals, heads, strict=True)
+    ]
+
+
+def find_impossible(allowed, projective):
+    """Find the first sentence whose allowed arcs make no tree, as :func:`has_tree` tells; or None.
+
+    Parameters
+    ----------
+    allowed : sequence of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+    projective : bool
+
+    Returns
+    -------
+    impossible : None or int
+    """
+    return next((s for s, arcs in enumerate(allowed) if not has_tree(arcs, projective)), None)
+
+
+def has_tree(allowed, projective=True):
+    """Tell whether allowed arcs of a sentence make a tree with one root, by default projective."""
+    _, score = (eisner if projective else maximum_arborescence)(np.where(allowed, 0.0, -np.inf))
+    return score > -np.inf
+
+
 def allow_kept_heads(sentences, allowed, projective):
     """Allow tokens that have a head no other, and all others what is allowed anyway.
 
@@ -224,31 +279,49 @@ def kept_relations(sentence, heads, labels):
     return [deprel if is_kept else label for deprel, is_kept, label in rows]
 
 
-def make_trees(sentences, heads, labels, tags):
-    """Put what is predicted into trees.
+def make_trees(sentence, answer, names, keep_heads=False):
+    """Make the trees of a sentence of what is predicted.
 
     Parameters
     ----------
-    sentences : list
-        Trees, or sequences of symbols, which become the forms of trees.
-    heads : sequence of int ndarrays of shape (n_tokens_i,)
-    labels : iterable of sequences of str of length n_tokens_i, or None
-    tags : dict of sequences of sequences of str
-        By the name of their column, of each sentence.
+    sentence : DependencyTree or sequence of symbols
+        Symbols become the forms of trees.
+    answer : Answer
+    names : ndarray of str
+        The labels by their codes.
+    keep_heads : bool, default=False
+        Whether a tree keeps the relations to heads that it has.
 
     Returns
     -------
     trees : list of DependencyTree
     """
-    trees = [
-        with_valid_heads(sentence, its_heads.astype(np.intp), its_labels)
-        if isinstance(sentence, DependencyTree)
-        else DependencyTree(sentence, its_heads, deprels=its_labels)
-        for sentence, its_heads, its_labels in zip(sentences, heads, labels, strict=True)
-    ]
-    rows = zip(*tags.values(), strict=True)
-    tagged = (dict(zip(tags, row, strict=True)) for row in rows)
-    return list(map(with_tags, trees, tagged)) if tags else trees
+    first, trees = None, []
+    for heads, codes in zip(answer.heads, answer.labels, strict=True):
+        labels = None if codes is None else names[codes]
+        if keep_heads:
+            labels = kept_relations(sentence, heads, labels)
+        if first is not None:
+            trees.append(first.with_heads(heads, labels))
+            continue
+        if isinstance(sentence, DependencyTree):
+            first = with_valid_heads(sentence, heads.astype(np.intp), labels)
+        else:
+            first = DependencyTree(sentence, heads, deprels=labels)
+        if answer.columns:
+            first = with_tags(first, answer.columns)
+        trees = [first]
+    if answer.logs is not None:
+        rows = zip(trees, answer.logs, strict=True)
+        trees = [tree._with_comment("score", f"{log:.4f}") for tree, log in rows]
+    if answer.marginals is not None:
+        trees = [_with_confidence(tree, answer.marginals) for tree in trees]
+    return trees
+
+
+def _with_confidence(tree, marginals):
+    (probabilities,) = head_probabilities([marginals], [tree.heads])
+    return tree.with_misc("Confidence", [f"{probability:.4f}" for probability in probabilities])
 
 
 def _known_heads(sentence):

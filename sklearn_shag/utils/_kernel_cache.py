@@ -38,9 +38,9 @@ _PYTHON_FUNCTION = re.compile(rb"(?<=\n\n)def [^\n]*\n(?:(?:[ )][^\n]*)?\n)*")
 SLOW = {
     "features._hashing.add_scores": ("features of arcs", 1),
     "lexical._potentials._fill": ("probabilities of words", 2),
+    "parsing._decoders.find_trees": ("best trees", 2),
     "parsing._fast_driver._in_lockstep": ("the chart of this kind of grammar, eight at once", 13),
     "parsing._fast_driver._one_by_one": ("the chart of this kind of grammar", 15),
-    "parsing._parse._find_trees": ("best trees", 2),
     "parsing._samples._draw_all": ("sampled trees", 5),
     "parsing._viterbi._find_all": ("best derivations", 5),
 }

@@ -1,0 +1,671 @@
+"""The distribution of a parser over the trees of the sentences of a chunk, asked many questions.
+
+A parser says what it knows of a chunk, as a value: :class:`Scored`. That is done once, when the
+:class:`Forest` of the chunk is made. Whatever is asked then follows from this value and from
+charts, each of which is run when it is first needed; only sentences that have no mass are scored
+again, by the next rung of the parser.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from sklearn_shag.encoding import (
+    Batch,
+    arc_begins,
+    places_of,
+    places_of_heads,
+    take_sentences,
+)
+from sklearn_shag.parsing._calibration import EXACT, Calibration, calibrate
+from sklearn_shag.parsing._chart import (
+    CHUNK_COST,
+    CHUNK_COST_ALONE,
+    ROUTES,
+    PackedGrammar,
+    cut,
+    packed_unit_grammar,
+    run_charts,
+)
+from sklearn_shag.parsing._decoders import (
+    SMALLEST_MARGINAL,
+    find_arborescences,
+    find_trees,
+    new_space,
+    repair,
+)
+from sklearn_shag.parsing._potentials import Potentials, as_factors, potentials_of_arcs
+from sklearn_shag.parsing._samples import draw
+from sklearn_shag.parsing._viterbi import best_derivations, log_factors
+from sklearn_shag.treebank import arcs_left_by
+from sklearn_shag.utils._arrays import log_of
+from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_parallel
+
+# The logarithm of the probability of what has none, where something has to be chosen.
+LARGEST_COST = -1e6
+OUT_OF_RANGE = ROUTES.index("scaled")
+
+
+class Tagging(NamedTuple):
+    """What a parser says of the columns of tokens that it has learned, computed when asked for."""
+
+    values: dict[str, np.ndarray]  # the known values of each column
+    codes: Callable  # returns the best of these for each token, (n_tokens, n_columns)
+    proba: Callable  # takes places of sentences, returns an array (n_tokens, n_values) per column
+    finish: Callable | None = None  # takes found values by column, returns them with lemmas
+
+
+class Scored(NamedTuple):
+    """What a parser knows of the sentences of a chunk, before any chart is run."""
+
+    grammar: PackedGrammar | None = None
+    potentials: Potentials | None = None
+    label: Callable | None = None  # takes flat heads, returns the codes of the labels of their arcs
+    label_proba: Callable | None = None  # takes flat heads, returns (n_tokens, n_labels)
+    tagging: Tagging | None = None
+    calibration: Calibration = EXACT  # of marginals, once trees are found
+    prune: float = 0.0  # below which marginal without refinements an arc is left out
+
+
+def score_by_arcs(indptr, arcs, *others):
+    """What a parser knows that scores arcs, each by itself; `others` are further fields."""
+    return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), *others)
+
+
+def allow(potentials, allowed):
+    """Forbid arcs that are not allowed, and make the factors of what is left."""
+    if allowed is not None:
+        arcs = np.where(np.concatenate([part.ravel() for part in allowed]), 0.0, -np.inf)
+        arcs = arcs if potentials.arcs is None else arcs + potentials.arcs
+        potentials = potentials._replace(arcs=arcs)
+    return as_factors(potentials)
+
+
+@dataclass
+class Rung:
+    """What a parser knows of the sentences that it found no mass for before."""
+
+    number: int
+    scored: Scored
+    batch: Batch
+    places: np.ndarray  # of the sentences in the whole batch
+    lost: np.ndarray  # which of them have no mass here either, as is found by whoever looks
+
+
+def over_rungs(score, scored, batch, with_uniform=False):
+    """Go from rung to rung until none of the sentences of a chunk is lost.
+
+    Parameters
+    ----------
+    score : callable
+        Takes a Batch and the number of a rung, from 0 on, and returns what is known of it, Scored;
+        or None where there is no such rung.
+    scored : Scored
+        What the first one returns.
+    batch : Batch
+    with_uniform : bool, default=False
+        Whether there is a last one by which all trees are alike.
+
+    Yields
+    ------
+    rung : Rung
+    """
+    part, number, is_last = batch, 0, False
+    places = np.arange(batch.indptr.size - 1)
+    while True:
+        rung = Rung(number, scored, part, places, np.zeros(places.size, dtype=bool))
+        yield rung
+        places, number = places[rung.lost], number + 1
+        if not places.size or is_last:
+            return
+        part = take_sentences(batch, places)
+        scored = score(part, number)
+        if scored is None:
+            if not with_uniform:
+                return
+            scored, is_last = score_by_arcs(part.indptr, None), True
+
+
+class Forest:
+    """The distribution of a parser over the trees of each sentence of a chunk.
+
+    Parameters
+    ----------
+    score : callable
+        Takes a Batch and the number of a rung, from 0 on, and returns what is known of it, Scored;
+        or None where there is no such rung.
+    batch : Batch
+
+    Attributes
+    ----------
+    scored : Scored
+        What the first rung knows.
+    out_of_range : bool ndarray of shape (n_sentences,)
+        Of which sentences values have left the range of doubles in the charts run so far.
+    drawn_by : int ndarray of shape (n_sentences,)
+        The rung that random trees of each sentence were drawn from.
+    """
+
+    def __init__(self, score, batch):
+        self.batch, self._score = batch, score
+        self.scored = score(batch)
+        self.out_of_range = np.zeros(batch.indptr.size - 1, dtype=bool)
+        self.drawn_by = np.zeros(batch.indptr.size - 1, dtype=np.int64)
+
+    def _rungs(self, with_uniform=False):
+        return over_rungs(self._score, self.scored, self.batch, with_uniform)
+
+    def _note(self, places, results):
+        """Note which sentences have left the range of doubles; return which have no mass."""
+        self.out_of_range[places] |= results.route == OUT_OF_RANGE
+        return results.sign == 0
+
+    @cached_property
+    def marginals(self):
+        """Probabilities of arcs, (n_arcs,), before correction: positive if allowed; rows sum to 1.
+
+        Those of a sentence are from the first rung that has mass for it.
+        """
+        batch, found, of_first = self.batch, None, None
+        for rung in self._rungs():
+            factors = allow(rung.scored.potentials, rung.batch.allowed)
+            if rung.scored.prune and batch.crossing is None:  # pruning knows no arcs that cross
+                factors = prune(rung.scored, factors)
+            results = run_charts(rung.scored.grammar, factors)
+            rung.lost = self._note(rung.places, results)
+            if found is None:
+                found, of_first = results.arcs, factors
+            else:
+                found[places_of(arc_begins(batch.indptr), rung.places)[1]] = results.arcs
+        repair(found, of_first)
+        return forbid(found, batch.crossing)
+
+    @cached_property
+    def corrected(self):
+        """Probabilities of arcs, (n_arcs,), corrected as the parser has learned to."""
+        if self.scored.calibration == EXACT:
+            return self.marginals
+        lengths, marginals = np.diff(self.batch.indptr), self.marginals.copy()
+        ends = np.concatenate([[0], np.cumsum(np.repeat(lengths + 1, lengths))])
+        calibrate(marginals, ends, *self.scored.calibration)
+        return marginals
+
+    @cached_property
+    def totals(self):
+        """Sign and log |Z| of each sentence, by the first rung."""
+        factors = allow(self.scored.potentials, self.batch.allowed)
+        results = run_charts(self.scored.grammar, factors, with_uses=False)
+        self._note(slice(None), results)
+        return results.sign, results.log_abs_z
+
+    def log_proba(self, trees):
+        """Log probabilities of the trees with known heads, in the order of sentences.
+
+        `trees` holds an int array (n_trees_i, n_tokens_i) for each sentence, -1 for heads that are
+        not known.
+        """
+        places = np.repeat(np.arange(len(trees)), list(map(len, trees)))
+        known = arcs_left_by([heads for of_sentence in trees for heads in of_sentence])
+        factors = allow(take_sentences(self.scored.potentials, places), known)
+        results = run_charts(self.scored.grammar, factors, with_uses=False)
+        sign, log_abs_z = (part[places] for part in self.totals)
+        possible = (sign != 0) & (sign == results.sign)
+        impossible = np.full(sign.size, -np.inf)
+        return np.subtract(results.log_abs_z, log_abs_z, out=impossible, where=possible)
+
+    def best(self, decoder):
+        """Heads of the best trees, (n_tokens,)."""
+        if decoder == "viterbi":
+            return self.derivations(1, with_totals=False)[0][0]
+        return decode(decoder, self.batch.indptr, self.marginals)
+
+    def derivations(self, k, with_totals=True):
+        """Heads, (k, n_tokens), and logs, (k, n_sentences), of the best derivations, best first.
+
+        Logarithms are of probabilities, or with_totals=False of values, which is faster; -inf where
+        there are no more derivations.
+        """
+        batch = self.batch
+        heads = np.empty((k, batch.indptr[-1]), dtype=np.int64)
+        logs = np.empty((k, batch.indptr.size - 1))
+        for rung in self._rungs(with_uniform=True):
+            grammar = rung.scored.grammar
+            factors = allow(rung.scored.potentials, rung.batch.allowed)
+            found = np.empty((k, factors.indptr[-1]), dtype=np.int64)
+            values = np.empty((k, rung.places.size))
+            every = np.arange(rung.places.size)
+            best_derivations(grammar.logs, log_factors(factors), every, found, values)
+            rung.lost = values[0] == -np.inf
+            if with_totals:
+                totals = run_charts(grammar, factors, with_uses=False)
+                rung.lost |= self._note(rung.places, totals)
+                values[:, ~rung.lost] -= totals.log_abs_z[~rung.lost]
+            heads[:, places_of(batch.indptr, rung.places)[1]] = found
+            logs[:, rung.places] = values
+        return heads, logs
+
+    def samples(self, n_samples):
+        """Heads of random trees, (n_samples, n_tokens), drawn by the seeds of the batch."""
+        samples = np.empty((n_samples, self.batch.indptr[-1]), dtype=np.int64)
+        for rung in self._rungs(with_uniform=True):
+            factors = allow(rung.scored.potentials, rung.batch.allowed)
+            found, rung.lost = draw(rung.scored.grammar, factors, rung.batch.seeds, n_samples)
+            samples[:, places_of(self.batch.indptr, rung.places)[1]] = found
+            self.drawn_by[rung.places] = rung.number
+        return samples
+
+    def labels(self, heads, groups=None):
+        """Codes of the labels of the arcs of trees, (n_tokens,); those of a group kept apart."""
+        labels = self.scored.label(heads)
+        if groups is not None:
+            keep_apart(self.batch.indptr, heads, labels, self.scored.label_proba(heads), groups)
+        return labels
+
+    def columns(self):
+        """Values of the learned columns of tokens, by name, each (n_tokens,)."""
+        tagging = self.scored.tagging
+        if tagging is None:
+            return {}
+        codes = tagging.codes()
+        columns = enumerate(tagging.values.items())
+        found = {name: values[codes[:, k]] for k, (name, values) in columns}
+        return found if tagging.finish is None else tagging.finish(found)
+
+
+class Mixture(Forest):
+    """The weighted mean of the distributions of several parsers over the trees of a chunk.
+
+    Parameters
+    ----------
+    members : list of Forest
+    shares : ndarray of shape (n_members,)
+        Positive; they sum to 1.
+    scored : Scored
+        What is said of labels, columns and the correction; without grammar and potentials.
+    batch : Batch
+    """
+
+    def __init__(self, members, shares, scored, batch):
+        super().__init__(lambda _: scored, batch)
+        self.members, self.shares = members, shares
+
+    @cached_property
+    def marginals(self):
+        """Means of the corrected probabilities of the members, (n_arcs,)."""
+        means = 0
+        for share, member in zip(self.shares, self.members, strict=True):
+            means = means + share * member.corrected
+            self.out_of_range |= member.out_of_range
+        return forbid(means, self.batch.crossing)
+
+    def log_proba(self, trees):
+        """Log probabilities of trees, as of :class:`Forest`; a member of -inf adds nothing."""
+        values = [member.log_proba(trees) for member in self.members]
+        return np.logaddexp.reduce(np.log(self.shares)[:, None] + values, axis=0)
+
+    def samples(self, n_samples):
+        """Heads of random trees, (n_samples, n_tokens), of members drawn with the seeds."""
+        seeds = self.batch.seeds
+        samples = np.empty((n_samples, self.batch.indptr[-1]), dtype=np.int64)
+        chosen = seeds[0].members
+        for k in np.unique(chosen):
+            member = self.members[k]
+            member.batch = member.batch._replace(seeds=[each.of_members[k] for each in seeds])
+            samples[chosen == k] = member.samples(np.count_nonzero(chosen == k))
+            self.drawn_by = np.maximum(self.drawn_by, member.drawn_by)
+        return samples
+
+
+class MixtureSeeds(NamedTuple):
+    """Seeds of the random trees of a sentence, of a mixture."""
+
+    members: np.ndarray  # (n_samples,), the place of the member that each tree is drawn from
+    of_members: dict  # the seeds of each member that trees are drawn from
+
+
+def ask(parser, want, batch, make=None):
+    """Ask the forests of sentences, chunk by chunk.
+
+    Chunks are of about equal cost, each of sentences of about equal length. Kernels release the
+    interpreter lock, so threads suffice; tasks share nothing but their arguments, so any joblib
+    backend will do.
+
+    Parameters
+    ----------
+    parser : Parser
+    want : callable
+        Takes a Forest, and returns a list with a result for each of its sentences.
+    batch : Batch
+    make : None or callable, default=None
+        Makes the forest of a chunk; None for that of the parser.
+
+    Returns
+    -------
+    results : list
+        For each sentence of the batch.
+
+    Warns
+    -----
+    UserWarning
+        If values of sentences leave the range of doubles, or trees are drawn from another grammar.
+    """
+    make, verbose = make or parser._forest, parser.verbose
+    lengths = batch.indptr[1:] - batch.indptr[:-1]
+    chunks = cut(lengths, CHUNK_COST)
+    if len(chunks) > 1 and not verbose and count_workers(parser.n_jobs) == 1:
+        chunks = cut(lengths, CHUNK_COST_ALONE)
+    if len(chunks) == 1 and not verbose:
+        forest = make(batch)
+        results = want(forest)
+        n_out, n_drawn = _count_exceptions(forest)
+    else:
+        tasks = (delayed(_ask_chunk)(make, want, take_sentences(batch, part)) for part in chunks)
+        with progress("Parsing", lengths.size, "sentences", verbose) as advance:
+            parts = run_parallel(tasks, parser.n_jobs, lambda k: advance(chunks[k].size))
+        results = [None] * lengths.size
+        for chosen, (part, _) in zip(chunks, parts, strict=True):
+            for s, result in zip(chosen.tolist(), part, strict=True):
+                results[s] = result
+        n_out, n_drawn = map(sum, zip(*(counts for _, counts in parts), strict=True))
+    if n_out:
+        warn(
+            f"Values of {n_out} of {lengths.size} sentences leave the range of doubles in the "
+            f"grammar of this {type(parser).__name__}. They are parsed by its fallback grammar, or "
+            f"as if all trees were equally probable where there is none.",
+            UserWarning,
+        )
+    if n_drawn:
+        warn(
+            f"The trees of {n_drawn} of {lengths.size} sentences are drawn from "
+            f"the fallback grammar of this {type(parser).__name__}, or uniformly, because it has "
+            f"no mass for them or values leave the range of doubles.",
+            UserWarning,
+        )
+    return results
+
+
+def _ask_chunk(make, want, batch):
+    forest = make(batch)
+    return want(forest), _count_exceptions(forest)
+
+
+def _count_exceptions(forest):
+    """Count sentences whose values left the range, and those whose trees are drawn elsewhere."""
+    return np.count_nonzero(forest.out_of_range), np.count_nonzero(forest.drawn_by)
+
+
+# What is asked of forests: lists with a result for each sentence.
+
+
+def list_heads(batch, heads):
+    """List the part of each sentence of an array with an entry, or a row, for each token."""
+    ends = batch.indptr.tolist()
+    return list(map(heads.__getitem__, map(slice, ends, ends[1:])))
+
+
+def list_marginals(batch, marginals):
+    """List the marginals of each sentence, of shape (n_tokens_i, n_tokens_i + 1)."""
+    lengths, ends = np.diff(batch.indptr).tolist(), arc_begins(batch.indptr).tolist()
+    parts = map(marginals.__getitem__, map(slice, ends, ends[1:]))
+    return [part.reshape(-1, n + 1) for part, n in zip(parts, lengths, strict=True)]
+
+
+def list_best(decoder, forest):
+    return list_heads(forest.batch, forest.best(decoder))
+
+
+def list_corrected(forest):
+    return list_marginals(forest.batch, forest.corrected)
+
+
+def list_totals(forest):
+    """List sign and log |Z| of each sentence."""
+    return list(zip(*map(np.ndarray.tolist, forest.totals), strict=True))
+
+
+def list_log_proba(decoder, forest):
+    """List log probabilities of the best trees, or with decoder=None of known ones."""
+    known = forest.batch.known if decoder is None else list_best(decoder, forest)
+    return forest.log_proba([heads[None] for heads in known]).tolist()
+
+
+def list_labels(decoder, groups, forest):
+    """List codes of the labels of the best trees, or with decoder=None of known ones."""
+    return list_heads(forest.batch, forest.labels(_find_heads(decoder, forest), groups))
+
+
+def list_label_proba(decoder, forest):
+    """List probabilities of labels, (n_tokens_i, n_labels), as :func:`list_labels` does."""
+    return list_heads(forest.batch, forest.scored.label_proba(_find_heads(decoder, forest)))
+
+
+def list_uncertain(forest):
+    """List marginals, and probabilities of the labels of known heads, (n_tokens_i, n_labels)."""
+    found = np.zeros((forest.batch.indptr[-1], 0))
+    if forest.scored.label_proba is not None:
+        found = forest.scored.label_proba(_find_heads(None, forest))
+    parts = list_marginals(forest.batch, forest.marginals), list_heads(forest.batch, found)
+    return list(zip(*parts, strict=True))
+
+
+def _find_heads(decoder, forest):
+    return np.concatenate(forest.batch.known) if decoder is None else forest.best(decoder)
+
+
+def list_columns(forest):
+    """List the values of learned columns of each sentence, by name."""
+    found = {name: list_heads(forest.batch, each) for name, each in forest.columns().items()}
+    if not found:
+        return [{}] * (forest.batch.indptr.size - 1)
+    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+
+
+def list_samples(n_samples, forest):
+    """List random trees of each sentence: their heads, (n_samples, n_tokens_i)."""
+    return _split(forest, forest.samples(n_samples))
+
+
+def list_derivations(k, forest):
+    """List the k most probable trees of each sentence: their heads, and log probabilities."""
+    heads, logs = forest.derivations(k)
+    n_found = np.count_nonzero(logs > -np.inf, axis=0)
+    rows = zip(_split(forest, heads), logs.T, n_found, strict=True)
+    return [(of_sentence[:n].copy(), its_logs[:n].copy()) for of_sentence, its_logs, n in rows]
+
+
+def list_most_probable(k, n_samples, forest):
+    """List the k most probable of the trees that are drawn, as :func:`list_derivations` does."""
+    drawn = [
+        np.unique(samples, axis=0, return_counts=True)
+        for samples in list_samples(n_samples, forest)
+    ]
+    logs = forest.log_proba([heads for heads, _ in drawn])
+    logs = np.split(logs, np.cumsum([len(heads) for heads, _ in drawn])[:-1])
+    found = []
+    for (heads, counts), its_logs in zip(drawn, logs, strict=True):
+        if its_logs.max() == -np.inf:  # they were drawn from something else
+            its_logs = np.log(counts / n_samples)
+        order = np.argsort(-its_logs, kind="stable")[:k]
+        found.append((heads[order], its_logs[order]))
+    return found
+
+
+def _split(forest, rows):
+    return np.split(rows, forest.batch.indptr[1:-1], axis=1)
+
+
+class Answer(NamedTuple):
+    """What is said of a sentence: one or several trees, and what else was asked for."""
+
+    heads: list  # of each tree, (n_tokens,)
+    labels: list  # of each tree the codes of its labels, or None
+    columns: dict  # the values of each learned column
+    logs: list | None  # of each tree, its log probability
+    marginals: np.ndarray | None  # (n_tokens, n_tokens + 1)
+
+
+def list_answers(find, groups, with_logs, with_marginals, forest):
+    """List an Answer for each sentence; `find` lists the heads of its trees, (n_trees_i, N_i)."""
+    rows = find(forest)
+    n_sentences = len(rows)
+    labels, logs, marginals = _label_rows(forest, rows, groups), [None] * n_sentences, None
+    if with_logs:
+        ends = np.cumsum(list(map(len, rows)))[:-1]
+        logs = [part.tolist() for part in np.split(np.minimum(forest.log_proba(rows), 0.0), ends)]
+    marginals = list_corrected(forest) if with_marginals else [None] * n_sentences
+    parts = rows, labels, list_columns(forest), logs, marginals
+    return list(map(Answer, *parts))
+
+
+def _label_rows(forest, rows, groups):
+    """List codes of the labels of the trees of each sentence; None for each if there are none."""
+    if forest.scored.label is None:
+        return [[None] * len(heads) for heads in rows]
+    found = [[] for _ in rows]
+    for j in range(max(map(len, rows))):
+        # Sentences with fewer trees have the last of them labelled again, for nothing.
+        heads = np.concatenate([own[min(j, len(own) - 1)] for own in rows])
+        labels = list_heads(forest.batch, forest.labels(heads, groups))
+        for own, of_sentence, its_rows in zip(found, labels, rows, strict=True):
+            own += [of_sentence] * (j < len(its_rows))
+    return found
+
+
+def list_best_rows(decoder, forest):
+    """List the heads of the best tree of each sentence, as one row."""
+    return [heads[None] for heads in list_best(decoder, forest)]
+
+
+def list_rows(want, forest):
+    """List the heads of what :func:`list_derivations` and the like list."""
+    return [heads for heads, _ in want(forest)]
+
+
+def report_marginals(forest):
+    """List what is negative before it is repaired: see :class:`MarginalReport` for the fields."""
+    batch, scored, report = forest.batch, forest.scored, []
+    results = run_charts(scored.grammar, allow(scored.potentials, batch.allowed))
+    for s, part in enumerate(list_marginals(batch, results.arcs)):
+        negative = part[part < -SMALLEST_MARGINAL]  # nothing where they are NaN
+        share, mass = negative.size / len(part) ** 2, -negative.sum() / len(part)
+        report.append((int(results.sign[s]), share, mass, ROUTES[results.route[s]]))
+    return report
+
+
+def decode(decoder, indptr, marginals):
+    """Find the trees with the largest sum of marginals, or of their logarithms (eq. 28).
+
+    Parameters
+    ----------
+    decoder : {"mbr", "max_marginal", "mst"}
+    indptr : int ndarray of shape (n_sentences + 1,)
+    marginals : ndarray of shape (n_arcs,)
+
+    Returns
+    -------
+    heads : int ndarray of shape (n_tokens,)
+    """
+    if decoder == "max_marginal":
+        scores = np.where(marginals > 0, marginals, -np.inf)
+    else:
+        scores = log_of(marginals)  # some are forbidden, and no token is its own head
+    heads = np.empty(indptr[-1], dtype=np.int64)
+    places = arc_begins(indptr), indptr
+    if decoder == "mst":
+        find_arborescences(scores, *places, heads)
+    else:
+        find_trees(scores, *places, *new_space(int(np.diff(indptr).max())), heads)
+    return heads
+
+
+def prune(scored, factors):
+    """Forbid arcs that are improbable without refinements, but for those of the best tree.
+
+    Parameters
+    ----------
+    scored : Scored
+        With a grammar with refinements.
+    factors : Factors
+
+    Returns
+    -------
+    factors : Factors
+        As they are for sentences that have no mass without refinements.
+    """
+    results = run_charts(scored.grammar.unrefined, factors)
+    lost = np.isnan(results.arcs)
+    repair(results.arcs, factors)
+    heads = np.empty(factors.indptr[-1], dtype=np.int64)
+    space = new_space(int(np.diff(factors.indptr).max()))
+    find_trees(log_of(results.arcs), factors.begins, factors.indptr, *space, heads)
+    kept = lost | (results.arcs >= scored.prune)
+    kept[places_of_heads(factors.indptr, heads)] = True
+    arcs = factors.arcs if factors.arcs.size else np.zeros(kept.size)
+    return factors._replace(arcs=np.where(kept, arcs, -np.inf))
+
+
+def forbid(marginals, allowed):
+    """Set marginals of arcs that are not allowed to 0, and divide their rows by what is left.
+
+    Parameters
+    ----------
+    marginals : ndarray of shape (n_arcs,)
+        Of what :func:`permit_projective` permits. Changed.
+    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1), or None
+        Some head of every token; None for all.
+
+    Returns
+    -------
+    marginals : ndarray of shape (n_arcs,)
+        The same array.
+    """
+    begin = 0
+    for arcs in allowed or ():
+        of_sentence = marginals[begin : begin + arcs.size].reshape(arcs.shape)
+        begin += arcs.size
+        if of_sentence[~arcs].any():  # else they are what they should be, to the last bit
+            of_sentence[~arcs] = 0.0
+            of_sentence /= of_sentence.sum(axis=1, keepdims=True)
+    return marginals
+
+
+def keep_apart(indptr, heads, labels, probabilities, groups):
+    """See that among the arcs of one head at most one has a label of each group.
+
+    Parameters
+    ----------
+    indptr : int ndarray of shape (n_sentences + 1,)
+    heads : int ndarray of shape (n_tokens,)
+    labels : int ndarray of shape (n_tokens,)
+        Changed where several arcs of a head compete, to the most probable ones that do not.
+    probabilities : ndarray of shape (n_tokens, n_labels)
+    groups : int ndarray of shape (n_labels,)
+        -1 for labels that any number of arcs may have, which there must be some of.
+    """
+    of_sentence = np.repeat(indptr[:-1], np.diff(indptr))
+    places = np.where(heads > 0, of_sentence + heads, -1 - of_sentence)  # the root has one arc
+    grouped = groups[labels] >= 0
+    pairs = np.stack([places, groups[labels]])[:, grouped]
+    (competed_for, _), counts = np.unique(pairs, axis=1, return_counts=True)
+    for place in np.unique(competed_for[counts > 1]):
+        tokens = np.flatnonzero(places == place)
+        labels[tokens] = _assign(log_of(probabilities[tokens]), groups)
+
+
+def _assign(logs, groups):
+    """Find the labels with the largest sum of logarithms of which no two are of one group."""
+    n_arcs = len(logs)
+    logs = np.maximum(logs, LARGEST_COST)
+    columns = [np.flatnonzero(groups == group) for group in range(-1, groups.max() + 1)]
+    best = np.stack([of_group[logs[:, of_group].argmax(axis=1)] for of_group in columns], axis=1)
+    gains = np.take_along_axis(logs, best, axis=1)
+    # A column for each group, and for each arc one of its own, for a label of none.
+    free = np.where(np.eye(n_arcs, dtype=bool), gains[:, :1], -np.inf)
+    _, chosen = linear_sum_assignment(np.hstack([gains[:, 1:], free]), maximize=True)
+    chosen = np.where(chosen < len(columns) - 1, chosen + 1, 0)
+    return best[np.arange(n_arcs), chosen]
