@@ -564,6 +564,8 @@ class Parser(BaseEstimator, ABC):
         """The group of each label, -1 for none; or None if there are no groups."""
         if isinstance(unique_relations, str):
             raise TypeError(f"unique_relations must be a list, got the text {unique_relations!r}.")
+        if not unique_relations:
+            return None
         groups, count = np.full(len(getattr(self, "labels_", ())), -1), 0
         for group in unique_relations:
             names = (group,) if isinstance(group, str) else group

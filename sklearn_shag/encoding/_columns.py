@@ -188,9 +188,10 @@ def check_name(name, parameter="columns"):
 
 
 def _read_columns(names, readers, sentences):
-    """Yield of each column its distinct values, and of each token which of them it has.
+    """List of each column its distinct values, and of each token which of them it has.
 
     Columns are made of those of a file, which are read once: affixes of forms, features of feats.
+    Sentences that were checked keep what was read, for others who read the same columns.
 
     Parameters
     ----------
@@ -200,13 +201,14 @@ def _read_columns(names, readers, sentences):
         Of these.
     sentences : list
 
-    Yields
-    ------
-    values : list of str
-        Forms and affixes in lower case. ``_`` where there is nothing. Some may be equal.
-    places : list of int, or int ndarray, of length n_tokens
-    says_something : bool
-        Whether there is anything but ``_`` in the file.
+    Returns
+    -------
+    columns : list of tuples
+        values : list of str
+            Forms and affixes in lower case. ``_`` where there is nothing. Some may be equal.
+        places : list of int, or int ndarray, of length n_tokens
+        says_something : bool
+            Whether there is anything but ``_`` in the file.
 
     Raises
     ------
@@ -216,12 +218,14 @@ def _read_columns(names, readers, sentences):
     """
     if {reader.source for reader in readers} not in ({"symbol"}, {"form"}):
         _require_trees(names, sentences)
-    files = {}
-    for source, derive in readers:
-        if source not in files:
-            files[source] = _read_source(source, sentences)
-        distinct, places, says_something = files[source]
-        yield derive(distinct), places, says_something
+    read, files = getattr(sentences, "columns", {}), getattr(sentences, "files", {})
+    for name, (source, derive) in zip(names, readers, strict=True):
+        if name not in read:
+            if source not in files:
+                files[source] = _read_source(source, sentences)
+            distinct, places, says_something = files[source]
+            read[name] = derive(distinct), places, says_something
+    return [read[name] for name in names]
 
 
 def _read_source(source, sentences):

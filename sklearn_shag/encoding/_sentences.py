@@ -149,21 +149,30 @@ def decode_trees(symbols, codes, heads, indptr):
 
 
 class CheckedSentences(list):
-    """Sentences as users give them, and the vectors in context that were asked for of them.
+    """Sentences as users give them, and what was found out about them in one call.
 
-    Whoever is given these sentences finds the vectors here. They are gone with the call of the
-    public method that checked the sentences, and are not sent to other processes.
+    Whoever is given these sentences finds here what others have asked for before. It is gone with
+    the call of the public method that checked them, and is not sent to other processes.
+
+    Attributes
+    ----------
+    symbols : list of sequences of str, or None
+    vectors : list of ContextVectors
+        Of each source that was asked.
+    files, columns : dict
+        Columns of files, and those that are made of them, as encode_columns reads them.
     """
 
-    def __init__(self, sentences):
+    def __init__(self, sentences, symbols=None, vectors=()):
         super().__init__(sentences)
-        self.vectors = []  # ContextVectors, one of each source
+        self.symbols, self.vectors = symbols, list(vectors)
+        self.files, self.columns = {}, {}
 
     def take(self, chosen):
-        """Take some sentences, in the order given by an int array, with their vectors."""
-        taken = CheckedSentences(map(self.__getitem__, chosen))
-        taken.vectors = [vectors.take(chosen) for vectors in self.vectors]
-        return taken
+        """Take some sentences, in the order given by an int array, with symbols and vectors."""
+        symbols = None if self.symbols is None else [self.symbols[s] for s in chosen]
+        vectors = (of_source.take(chosen) for of_source in self.vectors)
+        return CheckedSentences(map(self.__getitem__, chosen), symbols, vectors)
 
     def __reduce__(self):
         return CheckedSentences, (list(self),)
@@ -190,6 +199,8 @@ def check_sentences(X):
     TypeError
         If X is a single sentence, a data frame or no sequence, or a symbol is not a string.
     """
+    if isinstance(X, CheckedSentences) and X.symbols is not None:
+        return X, X.symbols
     refuse_set(X, "X")
     if not is_collection(X):
         raise TypeError(
@@ -202,12 +213,13 @@ def check_sentences(X):
             f"one row per sentence: X['symbols'].tolist(); with one row per token: [list(symbols) "
             f"for _, symbols in X.groupby('sentence', sort=False)['symbol']]."
         )
-    sentences = X if isinstance(X, CheckedSentences) else CheckedSentences(X)
+    sentences = CheckedSentences(X)
     if not sentences:
         raise ValueError("X holds no sentences; at least one is needed.")
     symbols = [_symbols_of(sentence, index) for index, sentence in enumerate(sentences)]
     if not _are_symbols(symbols):
         _raise_for_symbol(symbols)
+    sentences.symbols = symbols
     return sentences, symbols
 
 

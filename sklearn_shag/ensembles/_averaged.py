@@ -217,20 +217,17 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     _score = None  # of members and not of the whole: see `_forest`
 
     def _forest(self, batch):
-        weights = self._member_weights(len(self.estimators_))
-        asked = np.flatnonzero(weights)
-        parsers, weights = [self._parser_at(k) for k in asked], weights[asked]
+        places, weights, parsers = zip(*self._list_weighted(), strict=True)
         # Members compute plain marginals; arcs forbidden by crossing are removed from the mean.
-        forests = [
-            parser._forest(batch.of_member(k)._replace(crossing=None))
-            for k, parser in zip(asked, parsers, strict=True)
-        ]
-        rows = list(zip(weights.tolist(), parsers, (each.scored for each in forests), strict=True))
-        labels = [(w, p.labels_, known.label_proba) for w, p, known in rows if known.label_proba]
-        tags = [(w, known.tagging) for w, _, known in rows if known.tagging]
-        tagging = _average_tagging(tags, batch)
-        scored = Scored(None, None, *self._label_by_average(labels), tagging, self._of_heads)
-        return Mixture(forests, weights / weights.sum(), scored, batch)
+        batches = [batch.of_member(k)._replace(crossing=None) for k in places]
+        forests = [p._forest(own) for p, own in zip(parsers, batches, strict=True)]
+        known = [forest.scored for forest in forests]
+        rows = zip(weights, parsers, known, strict=True)
+        labels = [(w, parser.labels_, own.label_proba) for w, parser, own in rows if own.label]
+        tags = [(w, own.tagging) for w, own in zip(weights, known, strict=True) if own.tagging]
+        labellers, tagging = self._label_by_average(labels), _average_tagging(tags, batch)
+        scored = Scored(None, None, *labellers, tagging, self._of_heads)
+        return Mixture(forests, np.divide(weights, np.sum(weights)), scored, batch)
 
     def _label_by_average(self, members):
         """Say how to label arcs, given weights, names and probabilities of labels of members."""
@@ -246,30 +243,25 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
         return lambda heads: average(heads).argmax(axis=1), label_proba
 
-    def _labelling(self):
-        """The places of the members that have a weight and know labels."""
-        return [k for k in self._asked() if self._parser_at(k)._has_labels]
-
-    def _tagging(self):
-        """The places of those that have learned the column of tags."""
-        columns = {k: getattr(self._parser_at(k), "tag_column_", None) for k in self._asked()}
-        first = next(filter(None, columns.values()), None)
-        return [k for k, column in columns.items() if column and column == first]
+    def _list_tagging(self):
+        """The parsers of the members that have learned the column of tags."""
+        parsers = [p for *_, p in self._list_weighted() if getattr(p, "tag_column_", None)]
+        return [parser for parser in parsers if parser.tag_column_ == parsers[0].tag_column_]
 
     @property
     def labels_(self) -> ObjectArray:
         """The relations known to members with positive weight, sorted."""
-        return join_names(self._parser_at(k).labels_ for k in self._labelling())
+        return join_names(p.labels_ for *_, p in self._list_weighted() if p._has_labels)
 
     @property
     def tag_column_(self) -> str | None:
         """The learned column of tags: that of the first member that has learned any."""
-        return next((self._parser_at(k).tag_column_ for k in self._tagging()), None)
+        return next((parser.tag_column_ for parser in self._list_tagging()), None)
 
     @property
     def tags_(self) -> ObjectArray:
         """The tags known to the members that have learned this column, sorted."""
-        return join_names(self._parser_at(k).tags_ for k in self._tagging())
+        return join_names(parser.tags_ for parser in self._list_tagging())
 
     def _learn_members(self, estimators, sentences, y, sample_weight):
         weights = np.ones(len(sentences)) if sample_weight is None else sample_weight
@@ -318,16 +310,15 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
     def _draw_seeds(self, batch, n_samples, rng):
         """Draw a member for each sample, by its weight, and the seeds of the trees of each."""
-        asked, weights = self._asked(), self._member_weights(len(self.estimators_))
-        chosen = rng.choice(asked, n_samples, p=weights[asked] / weights.sum())
-        seeds = {}
-        for k in np.unique(chosen):
-            n_own = np.count_nonzero(chosen == k)
-            own = self._parser_at(k)._draw_seeds(batch, n_own, rng)
-            seeds[np.searchsorted(asked, k)] = own
-        places = np.searchsorted(asked, chosen)
+        places, weights, parsers = zip(*self._list_weighted(), strict=True)
+        shares = np.divide(weights, np.sum(weights))
+        chosen = np.searchsorted(places, rng.choice(places, n_samples, p=shares))
+        seeds = {
+            k: parsers[k]._draw_seeds(batch, np.count_nonzero(chosen == k), rng)
+            for k in np.unique(chosen).tolist()
+        }
         return [
-            MixtureSeeds(places, {k: own[s] for k, own in seeds.items()})
+            MixtureSeeds(chosen, {k: own[s] for k, own in seeds.items()})
             for s in range(batch.indptr.size - 1)
         ]
 
@@ -358,7 +349,8 @@ def _average_tagging(members, batch):
         ]
 
     def codes():
-        pieces = in_chunks(range(batch.indptr.size - 1), PIECE)
+        n_sentences = batch.indptr.size - 1
+        pieces = in_chunks(range(n_sentences), PIECE) if n_sentences > PIECE else [None]
         return np.concatenate(
             [np.stack([p.argmax(axis=1) for p in proba(piece)], axis=1) for piece in pieces]
         )

@@ -230,9 +230,12 @@ class Ensemble(ComposedParser):
         """The places of the members that say something."""
         return range(len(self.estimators_))
 
-    def _parser_at(self, place):
-        """The fitted parser of a member, without what is around it."""
-        return open_member(self.estimators_[place]).parser
+    def _list_weighted(self):
+        """Place, weight and fitted parser of each member that has a weight."""
+        members = self.estimators_
+        weights = self._member_weights(len(members)).tolist()
+        rows = enumerate(zip(weights, members, strict=True))
+        return [(k, weight, open_member(member).parser) for k, (weight, member) in rows if weight]
 
 
 def list_sources(members):

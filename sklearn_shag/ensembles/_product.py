@@ -211,10 +211,8 @@ class ProductSHAG(Ensemble):
     @property
     def labels_(self) -> ObjectArray:
         """The relations known to the member that labels arcs: the first that knows any."""
-        place = self._labelling_member()
-        if place is None:
-            return np.empty(0, dtype=object)
-        return self._parser_at(place).labels_
+        _, parser = self._labelling_member()
+        return np.empty(0, dtype=object) if parser is None else parser.labels_
 
     @property
     def _deterministic(self):
@@ -247,17 +245,13 @@ class ProductSHAG(Ensemble):
         return opened
 
     def _labellers(self, batch):
-        place = self._labelling_member()
-        if place is None:
-            return ()
-        return self._parser_at(place)._labellers(batch.of_member(place))
+        place, parser = self._labelling_member()
+        return () if parser is None else parser._labellers(batch.of_member(place))
 
     def _labelling_member(self):
-        """The place of the first member that has a weight and knows labels, None if none does."""
-        weights = self._member_weights(len(self.estimators_))
-        members = map(open_member, self.estimators_)
-        rows = enumerate(zip(members, weights.tolist(), strict=True))
-        return next((k for k, (member, w) in rows if w and member.parser._has_labels), None)
+        """Place and parser of the first member that has a weight and knows labels, or None."""
+        rows = ((k, parser) for k, _, parser in self._list_weighted() if parser._has_labels)
+        return next(rows, (None, None))
 
     def _score(self, batch, rung=0):
         """First with what has states, then without, and last all by what members fall back to."""

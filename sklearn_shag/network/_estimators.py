@@ -327,11 +327,13 @@ class TagLearner(NetworkLearner):
         def codes():
             return (reading or read(network, batch)).tags
 
-        def proba(chosen):
+        def proba(chosen=None):
             if reading is None:
-                scores = read(network, take_sentences(batch, chosen), with_scores=True).tag_scores
+                part = batch if chosen is None else take_sentences(batch, chosen)
+                scores = read(network, part, with_scores=True).tag_scores
             else:
-                scores = reading.tag_scores[places_of(batch.indptr, chosen)[1]]
+                scores = reading.tag_scores
+                scores = scores if chosen is None else scores[places_of(batch.indptr, chosen)[1]]
             scores = np.nan_to_num(scores.astype(np.float64))
             return [softmax(scores[:, part], axis=1) for part in tag_slices(network.sizes)]
 

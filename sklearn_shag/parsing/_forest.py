@@ -56,7 +56,8 @@ class Tagging(NamedTuple):
 
     values: dict[str, np.ndarray]  # the known values of each column
     codes: Callable  # returns the best of these for each token, (n_tokens, n_columns)
-    proba: Callable  # takes places of sentences, returns an array (n_tokens, n_values) per column
+    # Takes places of sentences, or None for all; returns (n_tokens, n_values) of each column.
+    proba: Callable
     finish: Callable | None = None  # takes found values by column, returns them with lemmas
 
 
