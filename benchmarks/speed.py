@@ -11,7 +11,7 @@ How much of `predict` is spent in chunks of sentences is measured within the sam
 stopwatch around them, which no other load on the machine can turn into more than the whole. How
 much of that is the chart, that is inside, outside and marginals with handing out sentences and
 taking back results, but without the search for the best tree, is the ratio of two times on one
-thread: `solve` where marginals are wanted, and where the best trees are.
+thread: a forest that is asked for marginals, and for the best trees.
 First calls are measured in processes of their own, with a kernel cache of their own, which the
 first of them finds empty.
 """
@@ -33,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG, _parser
 from sklearn_shag.encoding import Batch, check_heads, check_sentences, encode_sentences
-from sklearn_shag.parsing import decode, list_heads, list_marginals, over_chunks, solve
+from sklearn_shag.parsing import ask, list_best, list_corrected
 from sklearn_shag.sequences import collect_statistics, count_treebank, extract_sequences
 from sklearn_shag.treebank import read_conllu
 
@@ -87,16 +87,16 @@ def fit_stages(trees):
 
 
 def share_in_chunks(parser, trees, rounds=9):
-    """Median share of `predict` that is spent in `over_chunks`."""
+    """Median share of `predict` that is spent in the forests of chunks."""
     in_chunks, shares = [], []
 
     def timed(*arguments):
         started = time.perf_counter()
-        heads = over_chunks(*arguments)
+        heads = ask(*arguments)
         in_chunks.append(time.perf_counter() - started)
         return heads
 
-    with mock.patch.object(_parser, "over_chunks", timed):
+    with mock.patch.object(_parser, "ask", timed):
         for _ in range(rounds):
             started = time.perf_counter()
             parser.predict(trees)
@@ -108,16 +108,13 @@ def predict_stages(model, trees):
     """Seconds of `predict` and of what it consists of, on one thread and on two."""
     _, symbols = check_sentences(trees)
     batch = Batch(*encode_sentences(symbols, model.symbols_))
-    tasks = {
-        "marginals": partial(solve, model._score, list_marginals),
-        "heads": partial(solve, model._score, partial(decode, "mbr", list_heads)),
-    }
+    wanted = {"marginals": list_corrected, "heads": partial(list_best, "mbr")}
     parsers = {n: SpectralSHAG(6, n_jobs=n).fit_statistics(model.statistics_) for n in (1, 2)}
     times = medians(
         {
             "check sentences": lambda: check_sentences(trees),
             "encode": lambda: encode_sentences(symbols, model.symbols_),
-            **{name: partial(over_chunks, task, batch, 1, 0) for name, task in tasks.items()},
+            **{name: partial(ask, parsers[1], want, batch) for name, want in wanted.items()},
             1: lambda: parsers[1].predict(trees),
             2: lambda: parsers[2].predict(trees),
         },

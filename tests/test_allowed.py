@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag.encoding import Batch
 from sklearn_shag.operators import Operators
-from sklearn_shag.parsing import decode, list_heads
+from sklearn_shag.parsing._forest import decode
 from sklearn_shag.treebank import DependencyTree
 from tests import oracles
 from tests.estimators import ESTIMATORS, uncorrected
@@ -111,8 +110,7 @@ def test_no_tree_has_an_arc_of_probability_zero(decoder, transform, trees):
         marginals = np.where(allowed, rng.gamma(0.3, size=(4, 5)) + 1e-9, 0.0)
         with np.errstate(divide="ignore"):
             scores = np.where(allowed, transform(marginals), -np.inf)
-        batch = Batch(None, np.array([0, 4]))
-        (heads,) = decode(decoder, list_heads, batch, None, marginals.ravel())
+        heads = decode(decoder, np.array([0, 4]), marginals.ravel())
         assert tuple(heads) == oracles.best_tree(scores, trees(4))
 
 

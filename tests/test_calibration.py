@@ -12,8 +12,8 @@ from sklearn_shag import AveragedSHAG, BiaffineParser, CRFParser, SpectralSHAG, 
 from sklearn_shag.encoding import encode_columns, forget_rare, list_values, make_columns
 from sklearn_shag.inspection import expected_calibration_error
 from sklearn_shag.network import _estimators
-from sklearn_shag.parsing._calibration import Answers, learn_calibrations
 from sklearn_shag.parsing import calibrate
+from sklearn_shag.parsing._calibration import Answers, learn_calibrations
 from tests.estimators import ESTIMATORS, same
 from tests.loops import over
 

@@ -2,6 +2,7 @@
 
 from functools import cache, partial
 from itertools import pairwise
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numba
@@ -12,23 +13,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_shag.encoding import Batch
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import (
+    Forest,
     Potentials,
     Scored,
     _fast_chart,
     _fast_driver,
     _scaled_chart,
-    decode,
+    ask,
     eisner,
     inside_outside,
-    list_heads,
-    list_log_partitions,
+    list_best,
     list_marginals,
+    list_totals,
     maximum_arborescence,
-    over_chunks,
     pack_grammar,
     report_marginals,
-    solve,
-    solve_derivations,
 )
 from sklearn_shag.parsing import _chart as _chunks
 from sklearn_shag.parsing._chart import new_results
@@ -121,21 +120,20 @@ def _run(operators, sentences, with_marginals, fewest_in_lockstep):
     return done, results.sign, results.log_abs_z, parts
 
 
-def parse(want, operators, fallback, codes, indptr, n_jobs=1, decoder=None):
-    """Give encoded sentences to parsers' tasks: a result for each."""
+def parse(want, operators, fallback, codes, indptr, n_jobs=1):
+    """Ask the forests of encoded sentences: a result for each."""
     grammars = [pack_grammar(part) for part in (operators, fallback)]
 
     def score(batch, rung=0):
         potentials = Potentials(batch.indptr, batch.codes)
         return Scored(grammars[rung], potentials) if rung < 2 else None
 
-    if want is list_heads and decoder is None:
-        task = partial(solve_derivations, score, want)
-    elif want is list_heads:
-        task = partial(solve, score, partial(decode, decoder, want))
-    else:
-        task = partial(solve, score, want) if want is list_marginals else partial(want, score)
-    return over_chunks(task, Batch(codes, indptr), n_jobs, 0)
+    parser = SimpleNamespace(_forest=partial(Forest, score), n_jobs=n_jobs, verbose=0)
+    return ask(parser, want, Batch(codes, indptr))
+
+
+def list_raw(forest):
+    return list_marginals(forest.batch, forest.marginals)
 
 
 def assert_agrees_with_the_scaled_chart(operators, sentences, rtol=1e-8):
@@ -426,12 +424,12 @@ class TestLadder:
     def assert_bulk_agrees(operators, fallback, sentences):
         codes, indptr = encoded(sentences)
         given = operators, fallback, codes, indptr
-        logs = parse(list_log_partitions, *given)
+        logs = parse(list_totals, *given)
         report = parse(report_marginals, *given)
         signs, share, mass, _ = map(np.array, zip(*report, strict=True))
-        marginals = parse(list_marginals, *given)
-        mbr = parse(list_heads, *given, decoder="mbr")
-        largest = parse(list_heads, *given, decoder="max_marginal")
+        marginals = parse(list_raw, *given)
+        mbr = parse(partial(list_best, "mbr"), *given)
+        largest = parse(partial(list_best, "max_marginal"), *given)
         for k, sentence in enumerate(sentences):
             scaled = inside_outside(operators, sentence)
             assert signs[k] == scaled.sign
@@ -542,7 +540,7 @@ class TestLadder:
         assert done.all()
         done, _, _, _ = run(operators, sentences)
         assert not done.any()
-        marginals = parse(list_marginals, operators, fallback, *encoded(sentences))[0]
+        marginals = parse(list_raw, operators, fallback, *encoded(sentences))[0]
         # The one tree that is possible: the scaled chart finds it.
         assert_allclose(marginals, repaired(np.eye(2, 3)), rtol=1e-9)
 
@@ -603,9 +601,9 @@ class TestLadder:
         sentences = [np.array(s) for s in ([0, 2], [1], [0, 1, 2], [3], [2, 3, 0])]
         self.assert_bulk_agrees(operators, fallback, sentences)
         codes, indptr = encoded(sentences)
-        marginals = parse(list_marginals, operators, fallback, codes, indptr)[2]
+        marginals = parse(list_raw, operators, fallback, codes, indptr)[2]
         assert_allclose(marginals, (1 - np.eye(3, 4, 1)) / 3, rtol=1e-15)
-        heads = parse(list_heads, operators, fallback, codes, indptr, decoder="mbr")[2]
+        heads = parse(partial(list_best, "mbr"), operators, fallback, codes, indptr)[2]
         assert tuple(heads) in oracles.projective_trees(3)
 
     @over("n_states", [1, 3])
@@ -623,12 +621,12 @@ class TestLadder:
 def results_of(operators, fallback, sentences, n_jobs):
     """All that parsers compute: a list for each."""
     given = operators, fallback, *encoded(sentences), n_jobs
-    results = [parse(list_log_partitions, *given), parse(report_marginals, *given)]
-    results.append(parse(list_marginals, *given))
+    results = [parse(list_totals, *given), parse(report_marginals, *given)]
+    results.append(parse(list_raw, *given))
     results += [
-        parse(list_heads, *given, decoder=decoder) for decoder in ("mbr", "max_marginal", "mst")
+        parse(partial(list_best, decoder), *given) for decoder in ("mbr", "max_marginal", "mst")
     ]
-    return [*results, parse(list_heads, *given)]
+    return [*results, parse(partial(list_best, "viterbi"), *given)]
 
 
 @cache

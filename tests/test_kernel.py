@@ -430,14 +430,14 @@ class TestAnnouncement:
             assert "no_cpython_wrapper" not in found.targetoptions, name
 
 
-# Compiled are `_find_trees` and, as part of it, `best_tree` of another file.
+# Compiled are `find_trees` and, as part of it, `best_tree`.
 DECODE = """
 import numpy as np
-from sklearn_shag.parsing import _parse
+from sklearn_shag.parsing import _decoders
 heads = np.full(3, -1)
 scores = np.array([0, 0, 9, 0, 9, 0, 0, 0, 0, 0, 9, 0], dtype=float)
-_parse._find_trees(scores, np.array([0, 12]), np.array([0, 3]), *_parse.new_space(3), heads)
-print(heads.tolist(), sum(_parse._find_trees.dispatcher.stats.cache_hits.values()))
+_decoders.find_trees(scores, np.array([0, 12]), np.array([0, 3]), *_decoders.new_space(3), heads)
+print(heads.tolist(), sum(_decoders.find_trees.dispatcher.stats.cache_hits.values()))
 """
 
 
