@@ -218,7 +218,8 @@ def _read_columns(names, readers, sentences):
     """
     if {reader.source for reader in readers} not in ({"symbol"}, {"form"}):
         _require_trees(names, sentences)
-    read, files = getattr(sentences, "columns", {}), getattr(sentences, "files", {})
+    read = getattr(sentences, "token_columns", {})
+    files = getattr(sentences, "file_columns", {})
     for name, (source, derive) in zip(names, readers, strict=True):
         if name not in read:
             if source not in files:

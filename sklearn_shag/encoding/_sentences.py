@@ -159,14 +159,14 @@ class CheckedSentences(list):
     symbols : list of sequences of str, or None
     vectors : list of ContextVectors
         Of each source that was asked.
-    files, columns : dict
-        Columns of files, and those that are made of them, as encode_columns reads them.
+    file_columns, token_columns : dict
+        Columns as files have them, and those that parsers make of them, by their names.
     """
 
     def __init__(self, sentences, symbols=None, vectors=()):
         super().__init__(sentences)
         self.symbols, self.vectors = symbols, list(vectors)
-        self.files, self.columns = {}, {}
+        self.file_columns, self.token_columns = {}, {}
 
     def take(self, chosen):
         """Take some sentences, in the order given by an int array, with symbols and vectors."""
