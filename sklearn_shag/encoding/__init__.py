@@ -33,11 +33,13 @@ from sklearn_shag.encoding._columns import (
     list_values,
     make_columns,
     name_of,
+    number_values,
+    place_codes,
     read_column,
     split_features,
 )
 from sklearn_shag.encoding._context import ask_vectors, name_source, split_embeddings
-from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, mix
+from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, find_bucket, mix
 from sklearn_shag.encoding._sentences import (
     CheckedSentences,
     EncodedTrees,

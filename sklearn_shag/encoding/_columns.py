@@ -96,11 +96,13 @@ def make_columns(vocabulary):
     -------
     columns : Columns
     """
-    code_of = [
-        {value: code for code, value in enumerate(values, start=FIRST)}
-        for values in vocabulary.values()
-    ]
+    code_of = list(map(number_values, vocabulary.values()))
     return Columns(tuple(vocabulary), code_of, list(map(_make_reader, vocabulary)))
+
+
+def number_values(values):
+    """Number the known values of a column, in their order."""
+    return {value: code for code, value in enumerate(values, start=FIRST)}
 
 
 def choose_columns(columns, sentences, letters=False):
@@ -365,8 +367,10 @@ def encode_columns(columns, sentences, indptr):
         If most sentences have tokens that look like text that was not split.
     """
     n_tokens, encoded, tags, spellings = int(indptr[-1]), [], [], None
-    rows = zip(*columns, _read_columns(columns.names, columns.readers, sentences), strict=True)
-    for name, code_of, (source, _), (values, places, says_something) in rows:
+    found = _read_columns(columns.names, columns.readers, sentences)
+    for name, code_of, (source, _), (values, places, says_something) in zip(
+        *columns, found, strict=True
+    ):
         if name == LETTERS:
             of_values, spellings = range(FIRST, FIRST + len(values)), spell(values, FIRST)
         else:
@@ -394,14 +398,26 @@ def encode_columns(columns, sentences, indptr):
         name, values, places, code_of, _ = tags[0]
         name, symbols = None if name == "symbol" else name, [map(values.__getitem__, places)]
         check_share(untagged.sum(), n_tokens, symbols, list(code_of), name)
-    if n_tokens <= FEW_TOKENS:
-        rows = [list(map(of_values.__getitem__, places)) for of_values, places in encoded]
-        codes = np.array(rows, dtype=np.int32).T.copy()
-    else:
-        codes = np.empty((n_tokens, len(encoded)), dtype=np.int32)
-        for k, (of_values, places) in enumerate(encoded):
-            codes[:, k] = np.array(of_values, dtype=np.int32)[places]
+    codes = place_codes(encoded)
     return codes if spellings is None else Codes(codes, spellings)
+
+
+def place_codes(columns):
+    """Make a table of codes, int32 (n_tokens, n_columns).
+
+    Parameters
+    ----------
+    columns : iterable of pairs
+        Of each column the codes of its distinct values, and which of these each token has: a list
+        where there are few tokens, else an array.
+    """
+    codes = [
+        np.array(of_values, dtype=np.int32)[places]
+        if isinstance(places, np.ndarray)
+        else list(map(of_values.__getitem__, places))
+        for of_values, places in columns
+    ]
+    return np.array(codes, dtype=np.int32).T.copy()
 
 
 def forget_rare(names, codes, known, min_count):

@@ -54,6 +54,15 @@ def spell(words, n_before=0):
 
 
 @inlined_kernel
+def find_bucket(number, begins):
+    """Tell which bucket a number is in, where `begins` are the least of each but the first."""
+    bucket = 0
+    for begin in begins:
+        bucket += number >= begin
+    return bucket
+
+
+@inlined_kernel
 def mix(x):
     """Hash a number so that each bit depends on all (the last steps of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * _MULTIPLIERS[0]

@@ -4,7 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import GOLDEN, OUTSIDE, ROOT, all_arcs, arcs_of_heads, mix
+from sklearn_shag.encoding import (
+    GOLDEN,
+    OUTSIDE,
+    ROOT,
+    all_arcs,
+    arcs_of_heads,
+    find_bucket,
+    mix,
+)
 from sklearn_shag.features._templates import BETWEEN, HEAD, MODIFIER
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._arrays import check_shapes
@@ -108,17 +116,9 @@ def hash_tokens(codes, begin, n_tokens, atoms, hashes):
             hashes[side, position, t] ^= mix(seed + np.uint64(code) * GOLDEN)
 
 
-@inlined_kernel
-def _bucket(distance):
-    bucket = 0
-    for shortest in BUCKETS:
-        bucket += distance >= shortest
-    return bucket
-
-
 def bucket_of(distance):
     """Name the bucket of a distance."""
-    shortest = [1, *BUCKETS][_bucket.py_func(distance)]
+    shortest = [1, *BUCKETS][find_bucket.py_func(distance, BUCKETS)]
     end = next((each for each in BUCKETS if each > shortest), None)
     if end is None:
         return f"{shortest}+"
@@ -135,7 +135,8 @@ def _place(key, n_features):
 def list_features(space, n_of_arcs, head, modifier, n_features):
     """List the places of the features of an arc in `space`; return how many there are."""
     hashes, places, n = space.hashes, space.places, 0
-    direction, bucket = np.int64(modifier > head), _bucket(abs(modifier - head))
+    direction = np.int64(modifier > head)
+    bucket = find_bucket(abs(modifier - head), BUCKETS)
     alone = mix(np.uint64(direction + 1))
     near = mix(np.uint64(2 * bucket + direction + 3))
     for t in range(n_of_arcs):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import ROOT, UNKNOWN, Codes, Spellings, arc_begins
+from sklearn_shag.encoding import ROOT, UNKNOWN, Codes, Spellings, arc_begins, find_bucket
 from sklearn_shag.network._parameters import BUCKETS, N_BUCKETS
 from sklearn_shag.utils._kernel import inlined_kernel, table_kernel
 
@@ -336,10 +336,7 @@ def score_all_arcs_backward(weights, cache, d_scores, d_weights):
 
 @inlined_kernel
 def _bucket(head, modifier):
-    bucket, distance = 0, abs(head - modifier)
-    for shortest in BUCKETS:
-        bucket += distance >= shortest
-    return 2 * bucket + (head < modifier)
+    return 2 * find_bucket(abs(head - modifier), BUCKETS) + (head < modifier)
 
 
 @table_kernel

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.conditional import Examples
-from sklearn_shag.encoding import FIRST, UNKNOWN, Batch, check_sentences
+from sklearn_shag.encoding import UNKNOWN, Batch, check_sentences, number_values, place_codes
 from sklearn_shag.network._estimators import NetworkLearner, Start
 from sklearn_shag.network._network import make_network, read
 from sklearn_shag.network._parameters import N_ENDS, NO_MOMENTS, initial_parameters, list_sizes
@@ -420,23 +420,23 @@ def _check_trees(X):
 
 def _prepare(vocabulary, weights):
     sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, None, (N_ENDS,))
-    return _number(vocabulary), sizes, make_network(sizes, weights.values.astype(np.float32))
+    return (
+        _number(vocabulary),
+        sizes,
+        make_network(sizes, weights.values.astype(np.float32)),
+    )
 
 
 def _number(vocabulary):
-    return {
-        name: {value: k for k, value in enumerate(values, start=FIRST)}
-        for name, values in vocabulary.items()
-    }
+    return {name: number_values(values) for name, values in vocabulary.items()}
 
 
-def _encode(known, columns):
+def _encode(code_of, columns):
     """Encode characters by the known values, (n_characters, n_columns)."""
-    codes = []
-    for name, values, _, places in columns:
-        of_values = [known[name].get(value, UNKNOWN) for value in values]
-        codes.append(np.array(of_values, dtype=np.int32)[places])
-    return np.column_stack(codes)
+    return place_codes(
+        ([code_of[name].get(value, UNKNOWN) for value in values], places)
+        for name, values, _, places in columns
+    )
 
 
 def _read_columns(text, paragraphs):
