@@ -423,7 +423,7 @@ def encode_labels(labels, known):
 
 
 def check_trees(X, y=None, *, partial=True):
-    """Check sentences and their heads: the two functions above in one.
+    """Check sentences and their heads, as :func:`check_sentences` and :func:`check_heads` do.
 
     Parameters
     ----------

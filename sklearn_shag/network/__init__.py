@@ -1,6 +1,6 @@
-"""A network of one architecture that scores arcs, labels and tags, and how it is trained.
+"""Networks over the words of a sentence, and over the characters of a text, and their training.
 
-What the estimator uses of it is listed here; users see the weights alone.
+The estimators are public names of the package. Their weights, `weights_`, are public here.
 """
 
 from sklearn_shag.network._biaffine import BiaffineParser
