@@ -33,7 +33,7 @@ from sklearn_shag.parsing import (
     projectivize,
 )
 from sklearn_shag.sequences import count_labels
-from sklearn_shag.treebank import Heads, Sentences
+from sklearn_shag.treebank import PLACES, Heads, Sentences
 from sklearn_shag.utils._arrays import is_collection, object_array
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
@@ -397,8 +397,7 @@ def count_known_labels(trees, symbols):
 
 def _columns_of(sentence):
     """What parsers may read beside the symbols, in a form that can be sorted."""
-    names = ("forms", "lemmas", "upos", "xpos", "feats")
-    return [getattr(sentence, name, None) or () for name in names]
+    return [getattr(sentence, name, None) or () for name in PLACES if name != "deprels"]
 
 
 def mask_labels(heads, labels, before):

@@ -17,17 +17,18 @@ from sklearn_shag.treebank import (
     DependencyTree,
     check_column_name,
     check_share,
+    columns_of,
 )
 from sklearn_shag.utils._messages import shorten, warn
 
 # With the tags of neighbours fine ones are too rare to learn from: UPOS is worth more than XPOS,
 # by 0.3 points of attachment in English to 2 in Tamil, where there are words too.
-TAGS = ("symbol", "upos", "xpos")
-# Of these a value that was seen less than `min_count` times counts as one that never was.
-_OPEN = ("form", "lemma", "feats", "prefix", "suffix")
-_READ = ("upos", "xpos", "feats", "form", "lemma")  # from files, in the order of columns_
+TAGS = tuple(column.name for column in columns_of("symbol", "tag"))
+_READ = [column.name for column in columns_of("tag", "features", "word")]  # as in columns_
 # How many letters affixes have, if their names do not tell: beside tags, and without.
 AFFIXES = {"prefix": ((2,), (1, 2, 3)), "suffix": ((3,), (1, 2, 3, 4))}
+# Of these a value that was seen less than `min_count` times counts as one that never was.
+_OPEN = (*(column.name for column in columns_of("features", "word")), *AFFIXES)
 LONGEST_SHAPE = 12
 # Not read from files: which of the words a token is whose vectors were learned elsewhere.
 VECTOR = "vector"

@@ -3,11 +3,12 @@
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from sklearn_shag.encoding import read_column
 from sklearn_shag.metrics._labeled import CONTENT
-from sklearn_shag.treebank import MISSING, DependencyTree, list_tokens, require_trees
+from sklearn_shag.treebank import MISSING, DependencyTree, columns_of, list_tokens, require_trees
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import shorten
 
@@ -19,13 +20,12 @@ UNIVERSAL_FEATURES = frozenset({
     "Tense", "VerbForm", "Voice",
 })
 # fmt: on
+_TAGS = {column.score: (column.name,) for column in columns_of("tag", "features")}
 # Which columns of aligned words have to be equal; those of the last three are of content words.
 COLUMNS = {
     "Words": (),
-    "UPOS": ("upos",),
-    "XPOS": ("xpos",),
-    "UFeats": ("feats",),
-    "AllTags": ("upos", "xpos", "feats"),
+    **_TAGS,
+    "AllTags": tuple(chain(*_TAGS.values())),
     "Lemmas": ("lemma",),
     "UAS": ("head",),
     "LAS": ("head", "label"),

@@ -7,10 +7,10 @@ from functools import lru_cache
 import numpy as np
 
 from sklearn_shag.encoding import encode_labels, read_column
-from sklearn_shag.treebank import MISSING
+from sklearn_shag.treebank import MISSING, columns_of
 
 # Columns that can be learned.
-LEARNED = ("upos", "xpos", "feats", "lemma")
+LEARNED = tuple(each.name for each in columns_of("tag", "features", "word") if each.score)
 KEPT, LOWERED, WHOLE = "kept", "lower", "whole"
 
 

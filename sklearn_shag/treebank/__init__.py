@@ -14,9 +14,11 @@ and :func:`remove_punctuation` removes punctuation from them.
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
     MISSING,
+    PLACES,
     UnknownSymbolWarning,
     check_column_name,
     check_share,
+    columns_of,
     unspecified_relation,
 )
 from sklearn_shag.treebank._conllu import (

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from itertools import chain
+from typing import NamedTuple
 
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._heads import UNKNOWN, check_tree
@@ -12,17 +13,35 @@ MISSING = "_"  # CoNLL-U's sign for a column without a value
 # A smaller share of the tokens is what every text has: rare tags, and errors.
 LARGEST_SHARE = 0.05
 N_EXAMPLES = 3
-# The name of a column in `DependencyTree.column` and `TokenFeature` -> the attribute.
-ATTRIBUTES = {
-    "form": "forms",
-    "lemma": "lemmas",
-    "upos": "upos",
-    "xpos": "xpos",
-    "feats": "feats",
-    "deprel": "deprels",
-    "symbol": "symbols",
-}
 _SEPARATORS = re.compile(r"[\t\n\r]")
+
+
+class Column(NamedTuple):
+    """A column of sentences, with all that reads, learns, scores and writes columns knows of it."""
+
+    name: str  # in `DependencyTree.column` and in parameters of estimators
+    attribute: str  # of trees, and a parameter of their constructor
+    place: int | None  # in CoNLL-U; None for what no file has
+    kind: str  # of tags there are few, of features and words there are many and rare ones
+    score: str | None = None  # what the official evaluation calls it; None if it is not learned
+
+
+COLUMNS = (
+    Column("form", "forms", 1, "word"),
+    Column("lemma", "lemmas", 2, "word", "Lemmas"),
+    Column("upos", "upos", 3, "tag", "UPOS"),
+    Column("xpos", "xpos", 4, "tag", "XPOS"),
+    Column("feats", "feats", 5, "features", "UFeats"),
+    Column("deprel", "deprels", 7, "relation"),
+    Column("symbol", "symbols", None, "symbol"),
+)
+ATTRIBUTES = {column.name: column.attribute for column in COLUMNS}
+PLACES = {column.attribute: column.place for column in COLUMNS if column.place is not None}
+
+
+def columns_of(*kinds):
+    """List the columns of some kinds, kind by kind."""
+    return [column for kind in kinds for column in COLUMNS if column.kind == kind]
 
 
 def check_column_name(name):

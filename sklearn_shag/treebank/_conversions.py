@@ -15,6 +15,15 @@ from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import import_optional
 
+# What spaCy calls our columns: annotations of documents, attributes of tokens, parameters.
+_SPACY = {
+    "lemmas": ("LEMMA", "lemma_", "lemmas"),
+    "upos": ("POS", "pos_", "pos"),
+    "xpos": ("TAG", "tag_", "tags"),
+    "feats": ("MORPH", "morph", "morphs"),
+    "deprels": ("DEP", "dep_", "deps"),
+}
+
 
 def to_dataframe(trees: Iterable[DependencyTree]) -> Any:
     """Make a table of trees, with a row for each token.
@@ -176,15 +185,13 @@ def from_spacy(doc: Any) -> list[DependencyTree]:
 def _from_span(span):
     tokens = [token for token in span if not (token.is_space and not any(token.children))]
     position = {token.i: place for place, token in enumerate(tokens, start=1)}
-    has = span.doc.has_annotation
     columns = {
-        "lemmas": [t.lemma_ or MISSING for t in tokens] if has("LEMMA") else None,
-        "upos": [t.pos_ or MISSING for t in tokens] if has("POS") else None,
-        "xpos": [t.tag_ or MISSING for t in tokens] if has("TAG") else None,
-        "feats": [str(t.morph) or MISSING for t in tokens] if has("MORPH") else None,
+        attribute: [str(getattr(t, name)) or MISSING for t in tokens]
+        for attribute, (annotation, name, _) in _SPACY.items()
+        if span.doc.has_annotation(annotation)
     }
     heads = None
-    if has("DEP"):
+    if "deprels" in columns:
         heads = [0 if t.head.i == t.i else position[t.head.i] for t in tokens]
         names = ["root" if h == 0 else t.dep_ for t, h in zip(tokens, heads, strict=True)]
         columns["deprels"] = [name or MISSING for name in names]
@@ -232,15 +239,12 @@ def to_spacy(trees: Iterable[DependencyTree], vocab: Any = None) -> Any:
     spacy = import_optional("spacy", "spacy", "to_spacy")
     trees = as_list(trees, "trees", "a sequence of trees", " Wrap it in a list: [tree].")
     require_trees(trees, "trees", "columns are")
-    columns = {"words": "forms", "lemmas": "lemmas", "pos": "upos", "tags": "xpos"}
-    columns |= {"morphs": "feats", "deps": "deprels"}
-    given = {
-        name: [value for tree in trees for value in getattr(tree, attribute)]
-        for name, attribute in columns.items()
+    empty = {
+        name: ["" if v == MISSING else v for tree in trees for v in getattr(tree, attribute)]
+        for attribute, (_, _, name) in _SPACY.items()
         if all(getattr(tree, attribute) for tree in trees)
     }
-    empty = {name: ["" if v == MISSING else v for v in values] for name, values in given.items()}
-    empty["words"] = given["words"]
+    empty["words"] = [form for tree in trees for form in tree.forms]
     empty["spaces"] = ["SpaceAfter=No" not in misc for tree in trees for misc in tree.misc]
     begins, start = [], 0
     if all(tree.heads is not None for tree in trees):

@@ -10,7 +10,7 @@ import numpy as np
 from conllu.exceptions import ParseException
 from conllu.parser import DEFAULT_FIELDS, parse_id_value, parse_int_value
 
-from sklearn_shag.treebank._columns import MISSING, unspecified_relation
+from sklearn_shag.treebank._columns import MISSING, PLACES, unspecified_relation
 from sklearn_shag.treebank._pieces import NOT_UTF8
 from sklearn_shag.treebank._sources import ConlluError, guess_format
 from sklearn_shag.utils._heads import UNKNOWN, advise_on_convention, find_head_error
@@ -21,8 +21,6 @@ _TOKEN_RANGE = re.compile(r"(?<![^|])TokenRange=([0-9]{1,18}):([0-9]{1,18})(?![^
 _COMMENT = re.compile(r"\n(#.*)")
 _MULTIWORD_TOKEN = re.compile(r"\n(\d+)-(\d+)\t(.*?)\t.*\t(.*)")
 _EMPTY_NODE = re.compile(r"\n(\d+)\.\d+\t(.*)")
-# Attributes of a tree, and the columns that they come from.
-_KEPT = {"forms": 1, "lemmas": 2, "upos": 3, "xpos": 4, "feats": 5, "deprels": 7}
 _VISIBLE = re.compile(rb"[^ \n]")  # what a line holds that is not blank
 _BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # and the line end before it
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
@@ -136,7 +134,7 @@ def parse_sentence(path, first_line, block):
     columns = list(zip(*words, strict=True))
     heads = _parse_heads(path, columns[6], line_numbers)
     # Tags and most words repeat: one string for all that are equal halves the memory.
-    state = {name: tuple(map(sys.intern, columns[k])) for name, k in _KEPT.items()}
+    state = {name: tuple(map(sys.intern, columns[k])) for name, k in PLACES.items()}
     return state | {
         "heads": heads,
         "symbols": state["upos"],
@@ -298,10 +296,10 @@ def read_range(misc):
 
 def format_columns(tree):
     """Make the lines of a tree from its columns, without heads."""
-    missing = (MISSING,) * len(tree)
-    columns = [tree.forms, tree.lemmas, tree.upos, tree.xpos, tree.feats, *[None] * 4]
-    ids = map(str, range(1, len(tree) + 1))
-    rows = zip(ids, *(column or missing for column in columns), strict=True)
+    columns = [map(str, range(1, len(tree) + 1)), *[(MISSING,) * len(tree)] * 9]
+    for attribute, place in PLACES.items():
+        columns[place] = getattr(tree, attribute) or columns[place]
+    rows = zip(*columns, strict=True)
     return "\n".join(map("\t".join, rows))
 
 

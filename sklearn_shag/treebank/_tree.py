@@ -13,6 +13,7 @@ from conllu.parser import DEFAULT_FIELDS
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
     MISSING,
+    PLACES,
     as_tuple,
     check_column,
     check_column_name,
@@ -49,7 +50,6 @@ from sklearn_shag.utils._heads import UNKNOWN, is_projective
 from sklearn_shag.utils._messages import shorten
 from sklearn_shag.utils._typing import IndexArray, IntArrayLike, ObjectArray, StrArray
 
-_WRITTEN = [attribute for attribute in ATTRIBUTES.values() if attribute != "symbols"]  # in files
 _LINE_ENDS = re.compile(r"[\n\r]")
 _MAX_REPR_TEXT = 60
 _MAX_REPR_HEADS = 12
@@ -158,7 +158,7 @@ class DependencyTree:
         columns = forms, lemmas, upos, xpos, feats, deprels
         state = {
             name: check_column(name, values, n_tokens)
-            for name, values in zip(_WRITTEN, columns, strict=True)
+            for name, values in zip(PLACES, columns, strict=True)
         }
         if symbols is None:
             symbols = state["upos"] or state["forms"]
@@ -1018,7 +1018,7 @@ def with_tags(tree, tags):
         ATTRIBUTES[name]: check_column(ATTRIBUTES[name], values, len(tree))
         for name, values in tags.items()
     }
-    places = [1 + _WRITTEN.index(attribute) for attribute in changes]  # after the ID
+    places = [PLACES[attribute] for attribute in changes]
     n_cuts = max(places) + 1
     rows = zip(*changes.values(), strict=True)
     for name in filter(changes.get, ("xpos", "upos")):
