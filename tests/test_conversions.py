@@ -1,5 +1,6 @@
 """All that CoNLL-U has of a sentence: it is there, can be set, and survives other libraries."""
 
+import inspect
 import io
 import json
 import os
@@ -8,9 +9,13 @@ from pathlib import Path
 
 import conllu
 import pytest
+from conllu.parser import DEFAULT_FIELDS
 from numpy.testing import assert_array_equal
 
 from sklearn_shag import DeterministicSHAG
+from sklearn_shag.encoding import read_column
+from sklearn_shag.metrics import raw_text_scores
+from sklearn_shag.network import LEARNED
 from sklearn_shag.treebank import (
     DependencyTree,
     EmptyNode,
@@ -22,11 +27,14 @@ from sklearn_shag.treebank import (
     to_dataframe,
     to_spacy,
     to_token_list,
+    with_tags,
     write_conllu,
 )
+from sklearn_shag.treebank._columns import COLUMNS, PLACES, columns_of
 from sklearn_shag.treebank._lines import replace_tokens
 from tests.loops import over
 
+KINDS = ("symbol", "tag", "features", "word", "relation")
 TEXT = """# sent_id = weekly-1
 # global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC
 # a remark
@@ -297,3 +305,41 @@ def test_written_as_before(tree, english):
     write_conllu([tree, *english], file)
     assert file.getvalue() == "".join(each.to_conllu() for each in [tree, *english])
     assert read_conllu(io.StringIO(file.getvalue())) == [tree, *english]
+
+
+def test_the_table_of_columns_agrees_with_files_trees_and_scores():
+    """What it says once is what conllu, the constructor and the official evaluation say."""
+    for column in COLUMNS:
+        if column.place is not None:
+            assert DEFAULT_FIELDS[column.place] == column.name
+    assert [column.name for column in COLUMNS if column.place is None] == ["symbol"]
+    others = ["id", "head", "deps", "misc"]
+    assert sorted([*PLACES.values(), *map(DEFAULT_FIELDS.index, others)]) == list(range(10))
+    parameters = list(inspect.signature(DependencyTree).parameters)
+    assert set(parameters) == {column.attribute for column in COLUMNS} | {"heads"}
+    in_files = [name for name in parameters if name not in ("heads", "symbols")]
+    assert in_files == list(PLACES)  # the constructor takes them in this order
+    scores = raw_text_scores([DependencyTree(["Bark"], [0])], [DependencyTree(["Bark"], [0])])
+    assert {column.score for column in COLUMNS if column.score} <= scores.keys()
+    assert tuple(c.name for c in columns_of(*KINDS) if c.score) == LEARNED
+    assert {column.name for column in COLUMNS} == {column.name for column in columns_of(*KINDS)}
+
+
+def test_a_column_of_the_table_is_read_written_and_found():
+    """Each comes from its place in a file, goes to it, and has its name in `column` and dicts."""
+    cells = [f"{name}-1" for name in DEFAULT_FIELDS]
+    cells[0], cells[6] = "1", "0"
+    text = "\t".join(cells) + "\n\n"
+    read = DependencyTree.from_conllu(text)
+    given = {c.attribute: [cells[c.place]] for c in COLUMNS if c.place is not None}
+    built = DependencyTree(heads=[0], **given)
+    assert built == read
+    for column in COLUMNS:
+        value = cells[3 if column.place is None else column.place]
+        assert read.column(column.name) == getattr(read, column.attribute) == (value,)
+        assert read_column(read, column.name) == (value,)
+    assert built.with_deps([cells[8]]).to_conllu() == text.replace("misc-1", "_")
+    for column in columns_of("tag", "features", "word"):
+        if column.name != "form":
+            changed = with_tags(read, {column.name: ["new"]})
+            assert changed.to_conllu() == text.replace(cells[column.place], "new")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_shag.treebank import _drawing, _lines, _pieces, _tree
+from sklearn_shag.treebank import _drawing, _lines, _pieces
 from sklearn_shag.treebank import _sources as _text
 from tests.fuzz._run import try_input
 from tests.fuzz.treebanks import TARGETS
@@ -27,7 +27,7 @@ def test_readers(name):
         (_drawing, "printable", lambda text, max_length: text),
         (_pieces, "describe_binary", lambda data: 1 / 0 if b"\x1b" in data else None),
         (_lines, "ParseException", KeyError),
-        (_tree, "replace_heads", lambda text, heads, deprels: text),
+        (_lines, "replace_heads", lambda text, heads, deprels: text),
     ],
 )
 def test_it_finds_what_is_wrong(monkeypatch, module, name, replacement):

@@ -1,6 +1,7 @@
 """Text to sentences and words and back: what is learned of trees, and every character kept."""
 
 import io
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,9 @@ def test_every_text_comes_back_wherever_things_end(text, seed, max_tokens):
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, 4, len(text), dtype=np.int8) * rng.integers(0, 2, dtype=np.int8)
     correct_ends(ends, text, list_paragraphs(text), max_tokens)
-    trees = list(to_trees(text, ends, lambda form, several: ["x", form, "y"] if several else None))
+    trees = list(
+        to_trees(text, ends, lambda form, several: ["x", form, "y"] if several else None, count(1))
+    )
     assert_keeps(trees, text)
     if max_tokens is not None:
         assert max(tree.to_conllu().count("TokenRange") for tree in trees) <= max_tokens
@@ -112,7 +115,7 @@ def test_sentences_have_all_that_the_format_asks_for():
     ends[[3, 5, 8, 13, 14, 23, 25]] = 1, 1, 2, 1, 3, 1, 3
     correct_ends(ends, text, list_paragraphs(text))
     words = {"du": ["de", "le"]}
-    trees = list(to_trees(text, ends, lambda form, several: words.get(form), 5, 100))
+    trees = list(to_trees(text, ends, lambda form, several: words.get(form), count(5), 100))
     assert "".join(tree.to_conllu() for tree in trees) == (
         "# newpar\n# sent_id = 5\n# text = It's du café.\n"
         "1\tIt\t_\t_\t_\t_\t_\t_\t_\tTokenRange=102:104|SpacesBefore=\\s\\s|SpaceAfter=No\n"
@@ -153,7 +156,7 @@ def test_lines_end_tokens_and_paragraphs_sentences():
     text = "a b\nc\u2028d e\n\nf g"
     ends = np.zeros(len(text), dtype=np.int8)
     correct_ends(ends, text, list_paragraphs(text))
-    trees = list(to_trees(text, ends, lambda form, several: None))
+    trees = list(to_trees(text, ends, lambda form, several: None, count(1)))
     assert [tree.forms for tree in trees] == [("a b", "c", "d e"), ("f g",)]
 
 
@@ -162,10 +165,10 @@ def test_other_white_space_may_be_in_a_token():
     text = "10\u00a0000 F"
     ends = np.array([0, 1, 0, 0, 0, 1, 0, 3], dtype=np.int8)
     correct_ends(ends, text, list_paragraphs(text))
-    (tree,) = to_trees(text, ends, lambda form, several: None)
+    (tree,) = to_trees(text, ends, lambda form, several: None, count(1))
     assert tree.forms == ("10", "000", "F")
     ends[1] = 0
-    (tree,) = to_trees(text, ends, lambda form, several: None)
+    (tree,) = to_trees(text, ends, lambda form, several: None, count(1))
     assert tree.forms == ("10\u00a0000", "F")
 
 
@@ -197,7 +200,7 @@ def test_text_of_trees_that_were_made_of_it(splitter):
     text = "The cat sat on my mat.\n\nIt slept, I think. I do not know."
     trees = splitter.split(text)
     assert to_text(trees)[0] == text
-    again = to_trees(*to_text(trees), splitter._words_of)
+    again = to_trees(*to_text(trees), splitter._words_of, count(1))
     assert [tree.to_conllu() for tree in again] == [tree.to_conllu() for tree in trees]
 
 

@@ -257,12 +257,9 @@ def _make_reader(name):
     kind, _, detail = name.partition(".")
     if kind in ("form", LETTERS):
         return Reader("form", lambda forms: list(map(str.lower, forms)))
-    if kind == "prefix":
-        end = int(detail)
-        return Reader("form", lambda forms: [form.lower()[:end] for form in forms])
-    if kind == "suffix":
-        begin = -int(detail)
-        return Reader("form", lambda forms: [form.lower()[begin:] for form in forms])
+    if kind in AFFIXES:
+        part = slice(int(detail)) if kind == "prefix" else slice(-int(detail), None)
+        return Reader("form", lambda forms: [form.lower()[part] for form in forms])
     if kind == "shape":
         return Reader("form", _shapes)
     if kind == VECTOR:

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, count, pairwise
 from os.path import commonprefix
 from typing import Literal, NamedTuple, Self, TextIO
 from unicodedata import category
@@ -61,7 +61,7 @@ class RawText(NamedTuple):
     def sentences(self, piece):
         """Yield of each sentence of a piece the line that it begins in, no text, and its tree."""
         line, place = piece.n_lines + 1, 0
-        for tree in self.splitter._split(piece.text, 1, piece.n_characters):
+        for tree in self.splitter._split(piece.text, count(1), piece.n_characters):
             begin = tree.spans[0][0] - piece.n_characters
             line, place = line + piece.text.count("\n", place, begin), begin
             yield line, None, tree
@@ -279,7 +279,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         """
         check_is_fitted(self)
         check_text(text)
-        return list(self._split(text, 1, 0))
+        return list(self._split(text, count(1), 0))
 
     def split_iter(
         self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO]
@@ -308,22 +308,16 @@ class Splitter(TreeTransformer, NetworkLearner):
             If a file cannot be read, or no file is given.
         """
         check_is_fitted(self)
-        return self._split_pieces(iter_text(path_or_file))
+        numbers, pieces = count(1), iter_text(path_or_file)
+        return chain.from_iterable(self._split(p.text, numbers, p.n_characters) for p in pieces)
 
-    def _split_pieces(self, pieces):
-        number = 1
-        for piece in pieces:
-            for tree in self._split(piece.text, number, piece.n_characters):
-                yield tree
-                number += 1
-
-    def _split(self, text, number, n_before):
-        """Yield the sentences of a text, from a number on, with so many characters before it."""
+    def _split(self, text, numbers, n_before):
+        """Yield the sentences of a text, numbered, with so many characters before it."""
         if text.isspace():
             return
         paragraphs = list_paragraphs(text)
         ends = self._find_ends(text, paragraphs)
-        yield from to_trees(text, ends, self._words_of, number, n_before)
+        yield from to_trees(text, ends, self._words_of, numbers, n_before)
 
     def _find_ends(self, text, paragraphs):
         """What ends at each character."""

@@ -240,8 +240,8 @@ def list_words(text):
     return [line for line in text.split("\n") if line.partition("\t")[0].isdecimal()]
 
 
-def list_last_column(text, place):
-    """List the values of one of the last columns of the words of a sentence."""
+def list_column(text, place):
+    """List the values of a column of the words of a sentence, one of the last columns."""
     return tuple(line.rsplit("\t", 10 - place)[1] for line in list_words(text))
 
 

@@ -54,10 +54,8 @@ def list_sources(path_or_file, suffix=".conllu"):
     path = expand_user(path_or_file)
     if path == STANDARD:
         return [path]
-    if os.path.isdir(path):
-        return _list_folder(path, suffix)
     if os.path.exists(path):  # so that a name with brackets is no pattern
-        return [path]
+        return _list_files(path, suffix)
     if "\n" in path or "\t" in path:
         raise ValueError(
             f"The path given is text, which begins with {path[:40]!r}. Wrap the text in a file: "
@@ -66,14 +64,13 @@ def list_sources(path_or_file, suffix=".conllu"):
     matches = sorted(glob.glob(path))
     if not matches:
         raise FileNotFoundError(printable(_describe_missing(path)))
-    return [
-        source
-        for match in matches
-        for source in (_list_folder(match, suffix) if os.path.isdir(match) else [match])
-    ]
+    return [source for match in matches for source in _list_files(match, suffix)]
 
 
-def _list_folder(folder, suffix):
+def _list_files(folder, suffix):
+    """List the files of a folder, or what is no folder."""
+    if not os.path.isdir(folder):
+        return [folder]
     suffixes = suffix, f"{suffix}.gz"
     names = sorted(name for name in os.listdir(folder) if name.endswith(suffixes))
     if not names:

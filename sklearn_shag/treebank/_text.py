@@ -344,7 +344,7 @@ def correct_ends(ends, text, paragraphs, max_tokens=None):
             ends[places[first : stops[stop] : max_tokens]] = SENTENCE
 
 
-def to_trees(text, ends, words_of, first_number=1, first_character=0):
+def to_trees(text, ends, words_of, numbers, first_character=0):
     """Make trees of a text.
 
     Parameters
@@ -355,8 +355,8 @@ def to_trees(text, ends, words_of, first_number=1, first_character=0):
     words_of : callable
         Takes a token, and whether it seems to have several words, and returns these, or None if it
         is a word.
-    first_number : int, default=1
-        That of the first sentence.
+    numbers : iterator of int
+        Of the sentences.
     first_character : int, default=0
         That of the first character in the text that this is a part of.
 
@@ -367,7 +367,7 @@ def to_trees(text, ends, words_of, first_number=1, first_character=0):
         the white space around it.
     """
     places = np.flatnonzero(ends)
-    begin, number, misc = len(text) - len(text.lstrip()), first_number, ""
+    begin, misc = len(text) - len(text.lstrip()), ""
     if begin:
         misc = f"|SpacesBefore={_escape(text[:begin])}"
     begins_paragraph, rows, forms, shown = True, [], [], []
@@ -389,10 +389,10 @@ def to_trees(text, ends, words_of, first_number=1, first_character=0):
         begin, misc = behind, ""
         if kind == SENTENCE:
             comments = ["# newpar"] if begins_paragraph else []
-            comments += [f"# sent_id = {number}", f"# text = {''.join(shown).rstrip()}"]
+            comments += [f"# sent_id = {next(numbers)}", f"# text = {''.join(shown).rstrip()}"]
             yield _make_tree(tuple(forms), "\n".join([*comments, *rows]))
             begins_paragraph = _BLANK_LINES.search(space) is not None
-            rows, forms, shown, number = [], [], [], number + 1
+            rows, forms, shown = [], [], []
 
 
 def _skip_space(text, place):

@@ -175,13 +175,19 @@ class TokenFeature(TreeTransformer):
             raise ValueError("The 'rare_symbol' parameter of TokenFeature must not be empty.")
         _check_collection(X, "__iter__")
         counts = Counter()
-        silent = set(self._names())  # columns without values
+        silent = dict.fromkeys(self._names())  # columns without values
         for tree, symbols in self._join(X):
             counts.update(symbols)
-            silent -= {name for name in silent if {*tree.column(name)} != {MISSING}}
+            silent = [name for name in silent if {*tree.column(name)} == {MISSING}]
         if not counts:
             raise ValueError(EMPTY)
-        self._warn_of(silent)
+        if len(self._names()) > 1:  # one alone is refused where it is encoded
+            for name in silent:
+                message = (
+                    f"The column {name!r} is {MISSING!r} throughout and says nothing. Tag the text "
+                    f"first, or leave the column out."
+                )
+                warn(message, UnknownSymbolWarning)
         kept = sorted(symbol for symbol, count in counts.items() if count >= self.min_count)
         if not kept and self.rare_symbol is not None:
             raise ValueError(
@@ -233,17 +239,6 @@ class TokenFeature(TreeTransformer):
     def _names(self):
         others = self.joined_with or ()
         return (self.feature, *([others] if isinstance(others, str) else others))
-
-    def _warn_of(self, silent):
-        """Warn of joined columns without values; one alone is refused where it is encoded."""
-        names = self._names()
-        for name in names if len(names) > 1 else ():
-            if name in silent:
-                warn(
-                    f"The column {name!r} is {MISSING!r} throughout and says nothing. Tag the text "
-                    f"first, or leave the column out.",
-                    UnknownSymbolWarning,
-                )
 
     def _join(self, X):
         """Each tree, and its joined symbols."""

@@ -10,6 +10,7 @@ from typing import Any, Never, NoReturn, Self, TypeAlias
 import numpy as np
 from conllu.parser import DEFAULT_FIELDS
 
+import sklearn_shag.treebank._lines as lines
 from sklearn_shag.treebank._columns import (
     ATTRIBUTES,
     MISSING,
@@ -23,27 +24,7 @@ from sklearn_shag.treebank._columns import (
     get_feature,
 )
 from sklearn_shag.treebank._drawing import draw_svg, draw_text, make_displacy, new_graph
-from sklearn_shag.treebank._lines import (
-    EmptyNode,
-    MultiwordToken,
-    edit_words,
-    find_comment,
-    format_columns,
-    list_comments,
-    list_empty_nodes,
-    list_last_column,
-    list_multiword_tokens,
-    list_words,
-    parse_sentence,
-    read_range,
-    replace_comments,
-    replace_deps,
-    replace_heads,
-    replace_misc,
-    replace_tokens,
-    set_comment,
-    split_sentences,
-)
+from sklearn_shag.treebank._lines import EmptyNode, MultiwordToken
 from sklearn_shag.treebank._pieces import TextFormat, iter_trees
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._heads import UNKNOWN, is_projective
@@ -311,7 +292,7 @@ class DependencyTree:
         1   Bark  _  _  _  _  0  root  _  Checked=Yes
         """
         values = check_misc(name, values, len(self))
-        return self._with_stored(replace_misc(self._stored(), name, values))
+        return self._with_stored(lines.replace_misc(self._stored(), name, values))
 
     def to_conllu(self) -> str:
         """Write the sentence as CoNLL-U.
@@ -382,7 +363,7 @@ class DependencyTree:
         (['Dogs', 'bark'], [2, 0])
         """
         _, *names = DEFAULT_FIELDS
-        words = (line.split("\t") for line in list_words(self._written()))
+        words = (line.split("\t") for line in lines.list_words(self._written()))
         _, *columns = map(list, zip(*words, strict=True))
         content = dict(zip(names, columns, strict=True))
         content["head"] = [None if head == MISSING else int(head) for head in content["head"]]
@@ -399,7 +380,7 @@ class DependencyTree:
 
     def _stored(self) -> str:
         """The lines of the sentence, in which HEAD, DEPREL and DEPS may be of other heads."""
-        return self._source or format_columns(self)
+        return self._source or lines.format_columns(self)
 
     def _with_stored(self, source: str) -> "DependencyTree":
         return _change(self, _source=source, _reparsed=self._reparsed or self._source is None)
@@ -408,27 +389,27 @@ class DependencyTree:
         """The lines of the sentence as they are written."""
         if self._source is not None and not self._reparsed:
             return self._source
-        return replace_heads(self._stored(), self.heads, self.deprels)
+        return lines.replace_heads(self._stored(), self.heads, self.deprels)
 
     @property
     def comments(self) -> tuple[str, ...]:
         """The comments of the sentence, each with its "#"."""
-        return tuple(list_comments(self._source or ""))
+        return tuple(lines.list_comments(self._source or ""))
 
     @property
     def sent_id(self) -> str | None:
         """The value of the comment "# sent_id = ...", or None without it."""
-        return find_comment(self._source or "", "sent_id")
+        return lines.find_comment(self._source or "", "sent_id")
 
     @property
     def text(self) -> str | None:
         """The value of the comment "# text = ...", or None without it."""
-        return find_comment(self._source or "", "text")
+        return lines.find_comment(self._source or "", "text")
 
     @property
     def misc(self) -> tuple[str, ...]:
         """The column MISC, "_" where it is empty."""
-        return list_last_column(self._stored(), 9)
+        return lines.list_column(self._stored(), 9)
 
     @property
     def spans(self) -> tuple[tuple[int, int] | None, ...]:
@@ -437,25 +418,25 @@ class DependencyTree:
         They are read from TokenRange in MISC, which :class:`~sklearn_shag.Splitter` and UDPipe
         write. The words of a multiword token share the range of the token.
         """
-        found = list(map(read_range, self.misc))
+        found = list(map(lines.read_range, self.misc))
         for first, last, _, misc in self.multiword_tokens:
-            found[first - 1 : last] = [read_range(misc)] * (last - first + 1)
+            found[first - 1 : last] = [lines.read_range(misc)] * (last - first + 1)
         return tuple(found)
 
     @property
     def deps(self) -> tuple[str, ...]:
         """The column DEPS, the enhanced graph, "_" where it is empty."""
-        return (MISSING,) * len(self) if self._reparsed else list_last_column(self._stored(), 8)
+        return (MISSING,) * len(self) if self._reparsed else lines.list_column(self._stored(), 8)
 
     @property
     def multiword_tokens(self) -> tuple[MultiwordToken, ...]:
         """The tokens of the text that consist of several words."""
-        return tuple(list_multiword_tokens(self._stored()))
+        return tuple(lines.list_multiword_tokens(self._stored()))
 
     @property
     def empty_nodes(self) -> tuple[EmptyNode, ...]:
         """The words that the text leaves out."""
-        return () if self._reparsed else tuple(list_empty_nodes(self._stored()))
+        return () if self._reparsed else tuple(lines.list_empty_nodes(self._stored()))
 
     def with_comments(self, comments: Sequence[str]) -> "DependencyTree":
         """Copy the tree with other comments.
@@ -484,7 +465,7 @@ class DependencyTree:
         comments = list(as_list(comments, "comments", "a sequence of str"))
         for comment in comments:
             _check_comment(comment)
-        return self._with_stored(replace_comments(self._stored(), comments))
+        return self._with_stored(lines.replace_comments(self._stored(), comments))
 
     def with_sent_id(self, sent_id: str) -> "DependencyTree":
         """Copy the tree with another name, in the comment "# sent_id = ...".
@@ -540,7 +521,7 @@ class DependencyTree:
 
     def _with_comment(self, name: str, value: str) -> "DependencyTree":
         _check_comment(f"# {name} = {value}")
-        return self._with_stored(set_comment(self._stored(), name, value))
+        return self._with_stored(lines.set_comment(self._stored(), name, value))
 
     def with_deps(self, deps: Sequence[str]) -> "DependencyTree":
         """Copy the tree with another enhanced graph.
@@ -567,7 +548,7 @@ class DependencyTree:
         ('2:nsubj', '0:root')
         """
         deps = check_column("deps", deps, len(self))
-        return _change(self, _source=replace_deps(self._written(), deps), _reparsed=False)
+        return _change(self, _source=lines.replace_deps(self._written(), deps), _reparsed=False)
 
     def with_multiword_tokens(self, tokens: Sequence[MultiwordToken]) -> "DependencyTree":
         """Copy the tree with other multiword tokens.
@@ -602,7 +583,7 @@ class DependencyTree:
                 )
             check_column("form and misc", [token.form, token.misc], 2)
             end = token.last
-        source = replace_tokens(self._written(), tokens, self.empty_nodes)
+        source = lines.replace_tokens(self._written(), tokens, self.empty_nodes)
         return _change(self, _source=source, _reparsed=False)
 
     def with_empty_nodes(self, nodes: Sequence[EmptyNode]) -> "DependencyTree":
@@ -638,7 +619,7 @@ class DependencyTree:
             if not 0 <= node.after <= len(self):
                 raise ValueError(f"{node} must follow a word from 0 to {len(self)}.")
             check_column("columns", node.columns, 9)
-        source = replace_tokens(self._written(), self.multiword_tokens, nodes)
+        source = lines.replace_tokens(self._written(), self.multiword_tokens, nodes)
         return _change(self, _source=source, _reparsed=False)
 
     def children(self, token: int) -> tuple[int, ...]:
@@ -1033,7 +1014,7 @@ def with_tags(tree, tags):
                 cells[place] = value
             return "\t".join(cells)
 
-        changes["_source"] = edit_words(tree._source, rows, edit)
+        changes["_source"] = lines.edit_words(tree._source, rows, edit)
     return _change(tree, **changes)
 
 
@@ -1062,10 +1043,10 @@ def make_tree(state):
 
 def _read_tree(path, first_line, block):
     """Make a tree of the lines of a sentence in CoNLL-U."""
-    return make_tree(parse_sentence(path, first_line, block))
+    return make_tree(lines.parse_sentence(path, first_line, block))
 
 
-CONLLU = TextFormat(".conllu", b"\n\n", split_sentences, _read_tree)
+CONLLU = TextFormat(".conllu", b"\n\n", lines.split_sentences, _read_tree)
 
 
 def _set_state(tree, state):
