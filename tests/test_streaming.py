@@ -196,7 +196,22 @@ def shout(text):
     if text == "fail":
         raise MemoryError("too much")
     time.sleep(0.01 * (text == "a"))
-    return text.upper()
+    return Slow() if text == "slow" else text.upper()
+
+
+ARRIVED = threading.Event()
+
+
+class Slow:
+    """A result that its parent takes half a second to read."""
+
+    def __reduce__(self):
+        return _arrive, ()
+
+
+def _arrive():
+    ARRIVED.set()
+    time.sleep(0.5)
 
 
 def test_results_of_processes_come_in_order_and_few_at_once():
@@ -223,6 +238,28 @@ def test_failures_of_processes():
         list(map_in_processes(shout, ["a", "end", "b"], 2))
     with pytest.raises(MemoryError, match="too much"):
         list(map_in_processes(shout, ["a", "fail", "b"], 2))
+
+
+@over("ending", ["closed", "failed"])
+def test_processes_end_quietly_with_work_that_none_has_begun(monkeypatch, ending):
+    """The thread that hands it on is busy with a result when the workers are to end."""
+    ARRIVED.clear()
+    complaints = []
+    monkeypatch.setattr(threading, "excepthook", complaints.append)
+
+    def items():
+        yield from ["b" if ending == "closed" else "fail", "slow", "b", "b"]
+        assert ARRIVED.wait(60)
+        yield "b"
+
+    results = map_in_processes(shout, items(), 2)
+    if ending == "closed":
+        assert next(results) == "B"
+        results.close()
+    else:
+        with pytest.raises(MemoryError, match="too much"):
+            next(results)
+    assert complaints == []
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
 from threading import Lock
+from time import sleep
 
 import numpy as np
 from joblib import effective_n_jobs, parallel_config
-from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 from joblib.parallel import ThreadingBackend, get_active_backend
 from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
@@ -196,7 +197,8 @@ def map_in_processes(function, items, n_workers):
             except Exception as error:  # of the items; StopIteration is one
                 failure = error
             while pending and (failure is not None or len(pending) > 2 * n_workers):
-                yield pending.popleft().result()
+                yield pending[0].result()
+                pending.popleft()
         if not isinstance(failure, StopIteration):
             raise failure
     except BrokenProcessPool:
@@ -205,6 +207,9 @@ def map_in_processes(function, items, n_workers):
             "(n_jobs)"
         ) from None
     finally:
+        # Of work that loky has not yet handed on when its workers end, it prints a KeyError.
+        while not all(work.running() or work.done() for work in pending):
+            sleep(0.001)
         executor.shutdown(kill_workers=True)
 
 
