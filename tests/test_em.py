@@ -14,10 +14,7 @@ from sklearn_shag.automata import _expectation, em_automaton, moments_start, ran
 from sklearn_shag.automata._expectation import expected_uses
 from sklearn_shag.encoding import encode_trees
 from sklearn_shag.learning._deterministic import deterministic_automaton
-from sklearn_shag.learning._expectation import (
-    deterministic_start,
-    split_prefix_trees,
-)
+from sklearn_shag.learning._em import deterministic_start, split_prefix_trees
 from sklearn_shag.operators import Operators, exact_moments, operators_from_counts
 from sklearn_shag.sequences import (
     HeadModifierSequences,
