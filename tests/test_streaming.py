@@ -5,7 +5,6 @@ import gc
 import gzip
 import io
 import itertools
-import json
 import os
 import signal
 import subprocess
@@ -23,11 +22,10 @@ from sklearn_shag import (
     load_model,
     save_model,
 )
-from sklearn_shag.cli import _evaluate, _models, main
+from sklearn_shag.cli import _models, main
 from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import (
     ConlluError,
-    DependencyTree,
     _pieces,
     iter_conllu,
     iter_horizontal,
@@ -312,32 +310,6 @@ def test_a_bad_sentence_stops_or_is_passed_on(folder, english, command, monkeypa
     assert "3 of 60 sentences were passed on without a parse" in err
     expected = {k: bad[k] if k in (41, 50, long) else good[k] for k in range(60)}
     assert out.split("\n\n")[:-1] == list(expected.values())
-
-
-@over("options", [(), ("--ignore-punctuation",), ("--by", "modifier")])
-def test_scores_are_counted_in_chunks(folder, english, capsys, monkeypatch, options):
-    gold = list(english[:60])
-    for k in range(20, 30):  # chunks without tags or relations, and without heads
-        gold[k] = DependencyTree(gold[k].forms, gold[k].heads)
-    for k in range(40, 50):
-        gold[k] = gold[k].with_heads(None)
-    parsed = load_model(folder / "model.npz").parse(english[:60])
-    parsed[52] = parsed[52].with_heads(parsed[52].heads)  # its relations are not known
-    write_conllu(gold, folder / "gold.conllu")
-    write_conllu(parsed, folder / "parsed.conllu")
-
-    def scores(chunk):
-        monkeypatch.setattr(_evaluate, "CHUNK", chunk)
-        names = (str(folder / name) for name in ("gold.conllu", "parsed.conllu"))
-        assert main(["evaluate", *names, "--json", *options]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    expected = scores(1000)
-    assert expected["sentences"] == 60
-    assert expected["unknown_tokens"] == sum(map(len, gold[40:50]))
-    assert expected["las"]["score"] > 0.3
-    for chunk in (1, 10, 17):
-        assert scores(chunk) == expected
 
 
 MODEL = ("--model", "spectral")

@@ -96,6 +96,8 @@ from sklearn_shag.metrics import (
     AttachmentBreakdown,
     LabeledBreakdown,
     RawTextScore,
+    ScoreInterval,
+    ScoreReport,
     attachment_breakdown,
     content_labeled_attachment_score,
     exact_match_score,
@@ -107,6 +109,7 @@ from sklearn_shag.metrics import (
     las_scorer,
     neutral_edge_direction_score,
     raw_text_scores,
+    score_report,
     uas_scorer,
     undirected_attachment_score,
     unlabeled_attachment_score,
@@ -660,6 +663,10 @@ def use_scikit_learn(folder: Path) -> None:
     assert_type(label_accuracy_score(trees, parsed, sample_weight=np.ones(len(trees))), float)
     assert_type(las_scorer(search, trees), float)
     assert_type(raw_text_scores(trees, parsed)["LAS"], RawTextScore)
+    report = score_report(iter(trees), parsed, ignore=is_punctuation, n_resamples=10)
+    assert_type(report, ScoreReport)
+    assert_type(report.scores["las"], ScoreInterval)
+    assert_type(report.breakdown, AttachmentBreakdown)
     table = labeled_breakdown(trees, parsed, by="length", ignore=masks)
     assert_type(table, LabeledBreakdown)
     assert_type(table.right, NDArray[np.float64])

@@ -11,12 +11,7 @@ from itertools import chain
 from sklearn.base import clone
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.cli._evaluate import (
-    CHUNK,
-    iter_sentences,
-    print_json,
-    require_some,
-)
+from sklearn_shag.cli._evaluate import iter_sentences, print_json, require_some
 from sklearn_shag.cli._main import N_VECTORS
 from sklearn_shag.conditional import CRFParser
 from sklearn_shag.datasets import BUNDLED, load_parser
@@ -44,6 +39,7 @@ from sklearn_shag.utils._parallel import progress
 
 # Where counts of trees suffice, how many are counted at once, and how many stay in memory.
 PART, KEPT = 10_000, 20_000
+CHUNK = 1000  # sentences that are held at once to find those to annotate
 # Models of columns see more than symbols.
 OF_COLUMNS = ("crf", "biaffine", "ensemble")
 LEARNERS = {

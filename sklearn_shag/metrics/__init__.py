@@ -2,7 +2,6 @@
 
 from sklearn_shag.metrics._attachment import (
     AttachmentBreakdown,
-    align_heads,
     attachment_breakdown,
     exact_match_score,
     is_punctuation,
@@ -16,15 +15,17 @@ from sklearn_shag.metrics._labeled import (
     label_accuracy_score,
     labeled_attachment_score,
     labeled_breakdown,
-    labeled_counts,
 )
 from sklearn_shag.metrics._raw_text import RawTextScore, raw_text_scores
+from sklearn_shag.metrics._report import ScoreInterval, ScoreReport, score_report
 from sklearn_shag.metrics._scorers import exact_match_scorer, las_scorer, uas_scorer
 
 __all__ = [
     "AttachmentBreakdown",
     "LabeledBreakdown",
     "RawTextScore",
+    "ScoreInterval",
+    "ScoreReport",
     "attachment_breakdown",
     "content_labeled_attachment_score",
     "exact_match_score",
@@ -36,6 +37,7 @@ __all__ = [
     "las_scorer",
     "neutral_edge_direction_score",
     "raw_text_scores",
+    "score_report",
     "uas_scorer",
     "undirected_attachment_score",
     "unlabeled_attachment_score",

@@ -1,6 +1,7 @@
 """Scores of predicted heads."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from numbers import Integral
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -77,10 +78,14 @@ def align_heads(y_true, y_pred, sample_weight, ignore, max_length=None):
                 f"max_length must be None or a whole number from 1 on, got {max_length!r}."
             )
         counted &= np.repeat(lengths <= max_length, lengths)
+    heads = lay_out(true_heads, pred_heads, lengths)
+    return heads, counted, np.repeat(sample_weight, lengths)
+
+
+def lay_out(true, pred, lengths):
+    """Put true and predicted heads of the tokens of sentences of some lengths side by side."""
     begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    tokens = np.arange(lengths.sum()) - begins + 1
-    aligned = AlignedHeads(true_heads, pred_heads, tokens, begins)
-    return aligned, counted, np.repeat(sample_weight, lengths)
+    return AlignedHeads(true, pred, np.arange(lengths.sum()) - begins + 1, begins)
 
 
 def list_sentences(items, name):
@@ -119,7 +124,7 @@ def _ignored(y_true, lengths, ignore):
         return np.zeros(lengths.sum(), dtype=bool)
     if callable(ignore):
         require_trees(y_true, "y_true", "symbols are")
-        symbols = [symbol for tree in y_true for symbol in tree.symbols]
+        symbols = join(tree.symbols for tree in y_true)
         if set(symbols) == {MISSING}:
             raise ValueError(
                 f"All symbols of y_true are {MISSING!r}, so ignore cannot tell them apart. "
@@ -510,22 +515,44 @@ def attachment_breakdown(
            [0., 0.],
            [1., 0.]])
     """
-    if by not in ("head", "modifier"):
-        raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
     y_true = list_sentences(y_true, "y_true")
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
     require_trees(y_true, "y_true", "symbols are")
-    names = np.array([symbol for tree in y_true for symbol in tree.symbols], dtype=object)
+    return break_down(heads, counted, weights, join(tree.symbols for tree in y_true), by)
+
+
+def break_down(heads, counted, weights, symbols, by):
+    """Count right attachments of aligned heads by the symbols of their tokens.
+
+    Parameters
+    ----------
+    heads : AlignedHeads
+    counted : bool ndarray of shape (n_tokens,)
+    weights : float ndarray of shape (n_tokens,)
+    symbols : object ndarray of shape (n_tokens,)
+    by : {"head", "modifier"}
+
+    Returns
+    -------
+    breakdown : AttachmentBreakdown
+    """
     if by == "head":
         above = heads.begins + np.maximum(heads.true, 1) - 1
-        names = np.where(heads.true > 0, names[above], "<root>")
-    symbols, rows = np.unique(names[counted], return_inverse=True)
+        symbols = np.where(heads.true > 0, symbols[above], "<root>")
+    elif by != "modifier":
+        raise ValueError(f"by must be 'head' or 'modifier', got {by!r}.")
+    symbols, rows = np.unique(symbols[counted], return_inverse=True)
     cells = 2 * rows + (heads.tokens > heads.true)[counted]
     total, hits = (
         np.bincount(cells, weights=values, minlength=2 * symbols.size).astype(float).reshape(-1, 2)
         for values in (weights[counted], (weights * heads.right)[counted])
     )
     return AttachmentBreakdown(symbols, hits, total)
+
+
+def join(values):
+    """Join values of the tokens of sentences in one object array of shape (n_tokens,)."""
+    return np.array(list(chain.from_iterable(values)), dtype=object)
 
 
 def _average(values, weights):

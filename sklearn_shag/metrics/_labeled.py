@@ -1,12 +1,11 @@
 """Scores of predicted heads with the relations to them."""
 
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_shag.metrics._attachment import Ignored, align_heads, list_sentences
+from sklearn_shag.metrics._attachment import Ignored, align_heads, join, list_sentences
 from sklearn_shag.treebank import MISSING, DependencyTree, require_trees
 from sklearn_shag.utils._heads import UNKNOWN, follow_heads
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
@@ -322,7 +321,11 @@ def labeled_counts(y_true, y_pred, sample_weight=None, ignore=None, subtypes=Fal
     counts : dict of pairs of ndarrays of shape (n_tokens,)
         For "las", "clas" and "label_accuracy" what each token adds above and below.
     """
-    tokens = _compare(y_true, y_pred, sample_weight, ignore, subtypes)
+    return count_labels(_compare(y_true, y_pred, sample_weight, ignore, subtypes))
+
+
+def count_labels(tokens):
+    """Count what labelled scores are shares of, as :func:`labeled_counts`, in compared tokens."""
     weights, right = tokens.weights, tokens.right_heads & tokens.right_labels
     true, predicted = (
         np.array([_base(label) in CONTENT for label in labels], dtype=bool)
@@ -336,7 +339,7 @@ def labeled_counts(y_true, y_pred, sample_weight=None, ignore=None, subtypes=Fal
     }
 
 
-class _Tokens(NamedTuple):
+class ComparedTokens(NamedTuple):
     """The tokens of all sentences, compared."""
 
     right_heads: np.ndarray
@@ -358,30 +361,43 @@ def _compare(y_true, y_pred, sample_weight, ignore, subtypes):
             f"make trees from heads and labels, call tree.with_heads(heads, labels)."
         )
     heads, counted, weights = align_heads(y_true, y_pred, sample_weight, ignore)
-    true, predicted = (_list_labels(trees) for trees in (y_true, y_pred))
-    known = true != MISSING
-    if not known.any():
+    tokens = compare_labels(heads, weights * counted, y_true, y_pred, subtypes)
+    if (tokens.true == MISSING).all():
         raise ValueError(
-            f"No relation of y_true is known: all {known.size} are {MISSING!r}, or the trees have "
-            f"none (deprels). Pass trees that have some."
+            f"No relation of y_true is known: all {tokens.true.size} are {MISSING!r}, or the trees "
+            f"have none (deprels). Pass trees that have some."
         )
-    weights = weights * (counted & known)
-    if not weights.any():
+    if not tokens.weights.any():
         raise ValueError(
             "No token whose true head and relation are known is left to score. Change ignore or "
             "sample_weight so that some tokens count."
         )
-    if not subtypes:
-        true, predicted = (
-            np.array([_base(label) for label in labels], dtype=object)
-            for labels in (true, predicted)
-        )
-    return _Tokens(heads.right, true == predicted, weights, true, predicted)
+    return tokens
 
 
-def _list_labels(trees):
-    labels = (tree.deprels or (MISSING,) * len(tree) for tree in trees)
-    return np.array(list(chain.from_iterable(labels)), dtype=object)
+def compare_labels(heads, weights, y_true, y_pred, subtypes=False):
+    """Compare the relations of tokens of aligned heads, whether known or not.
+
+    Parameters
+    ----------
+    heads : AlignedHeads
+    weights : float ndarray of shape (n_tokens,)
+        0 where a token does not count.
+    y_true, y_pred : sequences of DependencyTree of length n_sentences
+    subtypes : bool, default=False
+
+    Returns
+    -------
+    tokens : ComparedTokens
+    """
+    true, predicted = (_list_labels(trees, subtypes) for trees in (y_true, y_pred))
+    weights = weights * (true != MISSING)
+    return ComparedTokens(heads.right, true == predicted, weights, true, predicted)
+
+
+def _list_labels(trees, subtypes):
+    labels = join(tree.deprels or (MISSING,) * len(tree) for tree in trees)
+    return labels if subtypes else np.array(list(map(_base, labels)), dtype=object)
 
 
 def _base(label):
