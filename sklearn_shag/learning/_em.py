@@ -26,7 +26,7 @@ from sklearn_shag.operators import (
     operators_from_counts,
     pair_automaton,
 )
-from sklearn_shag.sequences import build_prefix_trees, pair_moments, take_sequences
+from sklearn_shag.sequences import list_prefix_trees, pair_moments, take_sequences
 from sklearn_shag.utils._estimators import check_same_symbols
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import one_thread, progress, run_parallel
@@ -182,12 +182,12 @@ def split_prefix_trees(sequences, n_symbols, held_out, rng):
         Of every head and direction. The second is None, and the first has all sequences, where
         nothing is left to learn from or to watch.
     """
-    everything = build_prefix_trees(sequences, n_symbols)
+    everything = list_prefix_trees(sequences, n_symbols)
     if not held_out:
         return [(tree, None) for tree in everything]
     watched = rng.uniform(size=sequences.heads.size) < held_out
     parts = (
-        build_prefix_trees(take_sequences(sequences, np.flatnonzero(chosen)), n_symbols)
+        list_prefix_trees(take_sequences(sequences, np.flatnonzero(chosen)), n_symbols)
         for chosen in (~watched, watched)
     )
     return [

@@ -10,6 +10,7 @@ from sklearn_shag.sequences._extract import (
     check_sequences,
     collapse_sequences,
     extract_sequences,
+    list_prefix_trees,
     number_prefixes,
     take_sequences,
 )

@@ -278,6 +278,13 @@ def extract_sequences(
     (array([2, 1, 0]), array([0, 1, 2, 2, 3, 3, 3, 3]))
     """
     codes, heads, indptr = check_trees(codes, heads, indptr, n_symbols)
+    if weights is not None:
+        check_shape(weights, (indptr.size - 1,), "weights", "(n_sentences,) = ")
+    return take_trees_apart(codes, heads, indptr, n_symbols, weights)
+
+
+def take_trees_apart(codes, heads, indptr, n_symbols, weights):
+    """Extract the sequences of trees whose arrays are sound, as :func:`extract_sequences` does."""
     tokens, longest = np.empty(codes.size, dtype=np.int64), np.diff(indptr).max(initial=0) + 1
     sequence_indptr = np.zeros(2 * codes.size + indptr.size, dtype=np.int64)
     first, following = np.empty((longest, 2), np.int64), np.empty(longest, np.int64)
@@ -288,7 +295,6 @@ def extract_sequences(
     sequences = breadth_first_sequences(codes[tokens], sequence_indptr, indptr, n_symbols)
     if weights is None:
         return sequences
-    check_shape(weights, (indptr.size - 1,), "weights", "(n_sentences,) = ")
     return sequences._replace(weights=np.repeat(weights, 2 * np.diff(indptr) + 1))
 
 
@@ -494,8 +500,12 @@ def build_prefix_trees(sequences: HeadModifierSequences, n_symbols: int) -> list
     (array([-1,  0,  0]), array([0., 1., 1.]))
     """
     check_sequences(sequences, n_symbols)
-    collapsed = collapse_sequences(sequences)
-    alphabet = Alphabet(n_symbols)
+    return list_prefix_trees(sequences, n_symbols)
+
+
+def list_prefix_trees(sequences, n_symbols):
+    """Build the prefix trees of sound sequences, as :func:`build_prefix_trees` does."""
+    collapsed, alphabet = collapse_sequences(sequences), Alphabet(n_symbols)
     own = take_sequences(collapsed, np.flatnonzero(collapsed.heads != alphabet.root))
     # Every sequence once more, as one of the pool.
     twice = take_sequences(own, np.tile(np.arange(own.heads.size), 2))

@@ -11,8 +11,8 @@ from sklearn_shag.sequences._extract import (
     HeadModifierSequences,
     check_sequences,
     collapse_sequences,
-    extract_sequences,
     take_sequences,
+    take_trees_apart,
 )
 from sklearn_shag.sequences._labels import (
     LabelCounts,
@@ -223,8 +223,12 @@ def collect_statistics(sequences: HeadModifierSequences, n_symbols: int) -> Sequ
     _check_n_symbols(n_symbols)
     check_sequences(sequences, n_symbols)
     check_codes(sequences, "sequences", modifiers=n_symbols - 1)  # no trigram has an unknown one
-    alphabet = Alphabet(n_symbols)
-    collapsed = collapse_sequences(sequences)
+    return _count_trigrams(sequences, n_symbols)
+
+
+def _count_trigrams(sequences, n_symbols):
+    """Count the trigrams of sound sequences, as :func:`collect_statistics` does."""
+    collapsed, alphabet = collapse_sequences(sequences), Alphabet(n_symbols)
     of_root = collapsed.heads == alphabet.root
     root_sequences = take_sequences(collapsed, np.flatnonzero(of_root))
     roots = np.bincount(
@@ -319,7 +323,7 @@ def _check_n_symbols(n_symbols):
 def sequences_of(trees):
     """Take encoded trees apart."""
     arrays = trees.codes, trees.heads, trees.indptr
-    return extract_sequences(*arrays, trees.symbols.size, trees.weights)
+    return take_trees_apart(*arrays, trees.symbols.size, trees.weights)
 
 
 def count_trees(trees, sequences=None):
@@ -336,7 +340,8 @@ def count_trees(trees, sequences=None):
     statistics : TreebankStatistics
     """
     sequences = sequences_of(trees) if sequences is None else sequences
-    statistics = collect_statistics(sequences, trees.symbols.size)
+    _check_n_symbols(trees.symbols.size)
+    statistics = _count_trigrams(sequences, trees.symbols.size)
     return TreebankStatistics(trees.symbols, statistics, trees.labels, count_labels(trees))
 
 
