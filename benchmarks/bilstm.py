@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from sklearn_shag.encoding import encode_columns, make_columns
+from sklearn_shag.encoding import encode_columns
 from sklearn_shag.metrics import labeled_attachment_score
 from sklearn_shag.network._estimators import SCHEDULE
 from sklearn_shag.parsing import eisner
@@ -141,7 +141,7 @@ def compare(treebank_name, part):
     _, seconds = seconds_of(lambda: parser.fit(treebank.train))
     rows = [scores_of("BiaffineParser", seconds, parser.parse(treebank.test), treebank, part)]
 
-    columns, (_, sizes, _) = make_columns(parser.vocabulary_), parser._kept()
+    columns, sizes, *_ = parser._network()
     groups = [group.columns for group in sizes.groups]
     n_codes = [3 + len(values) for values in parser.vocabulary_.values()]
 

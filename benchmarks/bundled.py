@@ -28,7 +28,7 @@ STEP, BITS = 1 / 16, 5
 
 def round_network(learner):
     """Round the numbers of a network."""
-    _, sizes, _ = learner._kept()
+    _, sizes, *_ = learner._network()
     values = learner.weights_.values.astype(np.float32)
     tables = view_parameters(sizes, values).embeddings
     n_embeddings = sum(table.size for table in tables)

@@ -488,13 +488,9 @@ class Parser(BaseEstimator, ABC):
         if not self._has_labels:
             return ()
         table = keep(self, (self.label_counts_, self.symbols_), tabulate_labels)
-        parts = table, self._symbol_codes(batch), batch.indptr
+        parts = table, batch.codes, batch.indptr
         share = partial(_share_by_counts, self.labels_.size, *parts)
         return partial(_label_by_counts, *parts), share
-
-    def _symbol_codes(self, batch):
-        """The code of the symbol of each token."""
-        return batch.codes
 
     @property
     def _has_labels(self):

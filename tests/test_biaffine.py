@@ -96,7 +96,7 @@ def test_plain_symbols_are_enough(trees, test):
 
 def test_scores_are_those_of_the_network(fitted, test):
     """Marginals are those of a chart over the scores that the network gives."""
-    columns, _, network = fitted._kept()
+    columns, _, network, _ = fitted._network()
     assert columns.names == ("upos", "form")
     batch = fitted._batch(test[:3])
     scores = read(network, batch).arcs

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import AveragedSHAG, BiaffineParser, Tagger, load_model, save_model
+from sklearn_shag.encoding import Batch, check_sentences
 from sklearn_shag.network._tags import (
     apply_script,
     choose_lemmas,
@@ -204,7 +205,9 @@ def test_averages_fill_in_all_columns(parser, english):
     for name in ("upos", "xpos", "feats"):
         logs = {}
         for weight, tagger in ((1, parser.tagger_), (3, other.tagger_)):
-            found = tagger._tagging(tagger._batch(test)).proba(np.arange(len(test)))
+            sentences, words = check_sentences(test)
+            batch = Batch(None, np.cumsum([0, *map(len, words)]), sentences)
+            found = tagger._tagging(batch).proba(np.arange(len(test)))
             proba = found[list(tagger.tag_values_).index(name)]
             for value, of_value in zip(tagger.tag_values_[name], proba.T, strict=True):
                 logs.setdefault(value, {})[weight] = np.log(np.maximum(of_value, 1e-6))

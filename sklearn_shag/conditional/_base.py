@@ -72,8 +72,8 @@ class ArcParser(CalibratedMixin, ConditionalParser):
     """Conditional parser that knows no more than a score for each arc, and learns it in passes.
 
     A subclass has the parameters below, `min_count` and `random_state`. Its `_start` says where
-    training begins, with what sentences hold or with what was learned before; `_learn` goes on from
-    there, and `_score_learned` says what is then known of sentences.
+    training begins, with what sentences hold or with what was learned before; `_learn_weights` goes
+    on from there, and `_score_learned` says what is then known of sentences.
     """
 
     _parameter_constraints = {
@@ -110,14 +110,9 @@ class ArcParser(CalibratedMixin, ConditionalParser):
             fraction = SET_ASIDE
         chosen, held_out = set_aside(trees.kept.size, fraction, rng)
         start = self._start(trees, chosen, rng)
-        examples = Examples(
-            self._encode_trees(trees, start),
-            trees.indptr,
-            trees.heads,
-            encode_labels(trees.labels, start.labels),
-            self._encode_tags(trees, start),
-            trees.weights,
-        )
+        codes, tags = self._encode_examples(trees, start)
+        labels = encode_labels(trees.labels, start.labels)
+        examples = Examples(codes, trees.indptr, trees.heads, labels, tags, trees.weights)
         validate, given = None, trees.given
         if self.early_stopping:
             score = partial(self._score_learned, start)
@@ -134,7 +129,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
 
     def _learn_from(self, start, examples, chosen, validate, rng):
         """Learn from some examples; return attributes."""
-        weights, learned = self._learn(start, examples, chosen, validate, rng)
+        weights, learned = self._learn_weights(start, examples, chosen, validate, rng)
         known = take_sentences(examples, chosen)
         mask = mask_labels(known.heads, known.labels, weights.label_mask)
         return {
@@ -185,13 +180,9 @@ class ArcParser(CalibratedMixin, ConditionalParser):
                 f"{name}={getattr(self, name)!r}. Leave it as it was."
             )
 
-    def _encode_trees(self, trees, start):
-        """Encode what the parser reads of trees."""
-        return encode_columns(start.columns, trees.sentences, trees.indptr)
-
-    def _encode_tags(self, trees, start):
-        """Encode the tags that are learned along; None if there are none."""
-        return None
+    def _encode_examples(self, trees, start):
+        """Encode what the parser reads of trees, and tags that are learned along, or None."""
+        return encode_columns(start.columns, trees.sentences, trees.indptr), None
 
     def _label_by(self, score_labels):
         """Say how to label the arcs of a chunk, as `_labellers` does, given scores of labels."""

@@ -284,7 +284,7 @@ class CRFParser(ArcParser):
     def _start(self, trees, chosen, rng):
         if self.warm_start and hasattr(self, "weights_"):
             self._check_unchanged("n_features", self.weights_.arcs.shape[0], self.n_features)
-            columns, templates = self._kept()
+            columns, templates = self._compiled()
             return Start(columns, self.vocabulary_, templates, self.labels_, self.weights_)
         sentences = [trees.sentences[s] for s in chosen]
         names = choose_columns(self.columns, sentences)
@@ -303,7 +303,7 @@ class CRFParser(ArcParser):
     def _score_learned(self, start, weights, batch):
         return score_by_arcs(batch.indptr, _score_all(weights, start.templates, batch))
 
-    def _learn(self, start, examples, chosen, validate, rng):
+    def _learn_weights(self, start, examples, chosen, validate, rng):
         """Learn weights of arcs, and then those of labels."""
         (arcs, of_labels, mask), templates = start.weights, start.templates
         rate, alpha = float(self.learning_rate_init), float(self.alpha)
@@ -321,17 +321,17 @@ class CRFParser(ArcParser):
                 of_labels, _ = run(LinearTrainer(of_labels, templates, *settings))
         return LinearWeights(arcs, of_labels, mask), {"templates_": templates.texts, **history}
 
-    def _kept(self):
+    def _compiled(self):
         """What is known of columns, and templates for kernels."""
         return keep(self, (self.vocabulary_, self.templates_), _prepare)
 
     def _encode(self, sentences, symbols, indptr):
-        return encode_columns(self._kept()[0], sentences, indptr)
+        return encode_columns(self._compiled()[0], sentences, indptr)
 
     def _score(self, batch, rung=0):
         if rung:
             return None
-        arcs = _score_all(self.weights_.arcs, self._kept()[1], batch)
+        arcs = _score_all(self.weights_.arcs, self._compiled()[1], batch)
         labellers = self._label_by(partial(self._score_labels, batch))
         scored = score_by_arcs(batch.indptr, arcs, *labellers)
         return scored._replace(calibration=self._of_heads)
@@ -339,7 +339,7 @@ class CRFParser(ArcParser):
     def _score_labels(self, batch, heads):
         """Score the labels of the arcs of trees, (n_tokens, n_labels)."""
         arcs = arcs_of_heads(batch.indptr, heads)
-        scores = score_arcs(self.weights_.labels, self._kept()[1], batch, arcs)
+        scores = score_arcs(self.weights_.labels, self._compiled()[1], batch, arcs)
         return mask_scores(scores, heads, self.weights_.label_mask)
 
     def explain(
@@ -411,7 +411,7 @@ class CRFParser(ArcParser):
             rival = int(scores.argmax())
         if head == rival:
             raise ValueError(f"head and rival are both {head}: there is nothing to compare.")
-        columns, templates = self._kept()
+        columns, templates = self._compiled()
         features = compare_heads(
             self.weights_.arcs, templates, columns, batch.codes, modifier, head, rival
         )
@@ -472,7 +472,7 @@ class CRFParser(ArcParser):
         else:
             known = ", ".join(self.labels_) or "none, since the trees of training had none"
             raise ValueError(f"label={label!r} is none of the relations learned: {known}.")
-        columns, templates = self._kept()
+        columns, templates = self._compiled()
         arcs = arcs_of_heads(batch.indptr, heads)
         return top_features(weights, templates, columns, batch, arcs, n_features)
 

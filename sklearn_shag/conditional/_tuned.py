@@ -219,7 +219,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         encode_sentences(separate.symbols, sorted(set().union(*separate.symbols)))  # tells, once
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownSymbolWarning)
-            start = self._start(trees)
+            start = self._choose_start(trees)
         free, known = _potentials(trees, start.symbols)
         space = _space_of(start.first)
         begin = space.start if start.tuned is start.first else space.vector(start.tuned)
@@ -253,7 +253,7 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         )
         return self
 
-    def _start(self, trees):
+    def _choose_start(self, trees):
         """Where tuning begins: with a grammar that is fitted, or with what was learned before."""
         if self.warm_start and hasattr(self, "operators_"):
             return Start(

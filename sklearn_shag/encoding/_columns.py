@@ -336,7 +336,7 @@ def list_values(names, sentences, min_count):
     return vocabulary
 
 
-def encode_columns(columns, sentences, indptr):
+def encode_columns(columns, sentences, indptr, check=True):
     """Replace the values of columns by their codes.
 
     Parameters
@@ -344,6 +344,8 @@ def encode_columns(columns, sentences, indptr):
     columns : Columns
     sentences : list
     indptr : int ndarray of shape (n_sentences + 1,)
+    check : bool, default=True
+        Whether to look for columns that say nothing, and for text that was not split.
 
     Returns
     -------
@@ -377,16 +379,16 @@ def encode_columns(columns, sentences, indptr):
             pairs = zip(of_values, values, strict=True)
             of_values = [code or code_of.get(value.lower(), UNKNOWN) for code, value in pairs]
         may_be_silent = source in ("form", "feats", FEATURES) and n_tokens <= LONGEST_SILENCE
-        if not (says_something or may_be_silent):
+        if check and not (says_something or may_be_silent):
             raise ValueError(
                 f"All values of the column {name!r} of X ({n_tokens} tokens) are {MISSING!r}, "
                 f"but not in training: what was learned from it cannot be used. Fill the column, "
                 f"or train a parser without it."
             )
-        if name in TAGS:
+        if check and name in TAGS:
             silent = [code in (UNKNOWN, code_of.get(MISSING)) for code in of_values]
             tags.append((name, values, places, code_of, silent))
-        elif name == "form":
+        elif check and name == "form":
             _check_split(code_of, values, of_values, places, indptr)
         encoded.append((of_values, places))
     if tags and all(any(silent) for *_, silent in tags):  # one column with tags says enough

@@ -322,17 +322,15 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
             for s in range(batch.indptr.size - 1)
         ]
 
-    def _asked(self):
-        return np.flatnonzero(self._member_weights(len(self.estimators_)))
-
 
 def _average_tagging(members, batch):
     """Average what members, each with a weight, say of the columns of tokens of a chunk.
 
-    Taggers of several columns count more than what is learned along with trees. Those that have
-    learned the same columns as the first are averaged.
+    Taggers, of several columns or of lemmas, count more than what is learned along with trees.
+    Those that have learned the same columns as the first are averaged.
     """
-    members = [each for each in members if each[1].finish] or members
+    taggers = [each for each in members if len(each[1].values) > 1 or "lemma" in each[1].values]
+    members = taggers or members
     members = [each for each in members if list(each[1].values) == list(members[0][1].values)]
     if len(members) < 2:
         return next((tagging for _, tagging in members), None)

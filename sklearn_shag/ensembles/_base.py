@@ -212,9 +212,9 @@ class Ensemble(ComposedParser):
         return {"named_estimators_": named}
 
     def _encode(self, sentences, symbols, indptr):
-        """Encode sentences as each member does that is asked."""
+        """Encode sentences as each member does that has a weight."""
         members = self.estimators_
-        codes, asked = [None] * len(members), self._asked()
+        codes, asked = [None] * len(members), [k for k, *_ in self._list_weighted()]
         for source in self._list_sources():
             ask_vectors(source, sentences)
         tasks = [delayed(_encode)(members[k], sentences, indptr) for k in asked]
@@ -225,10 +225,6 @@ class Ensemble(ComposedParser):
     def _list_sources(self):
         fitted = getattr(self, "named_estimators_", None)
         return list_sources(dict(self.estimators).values() if fitted is None else fitted.values())
-
-    def _asked(self):
-        """The places of the members that say something."""
-        return range(len(self.estimators_))
 
     def _list_weighted(self):
         """Place, weight and fitted parser of each member that has a weight."""

@@ -255,27 +255,21 @@ class ProductSHAG(Ensemble):
 
     def _score(self, batch, rung=0):
         """First with what has states, then without, and last all by what members fall back to."""
-        parsers = [open_member(member).parser for member in self.estimators_]
-        weights = self._member_weights(len(parsers))
-        alone = [_has_memory_alone(parser) for parser in parsers]
+        places, weights, parsers = zip(*self._list_weighted(), strict=True)
+        batches = list(map(batch.of_member, places))
+        alone = list(map(_has_memory_alone, parsers))
         n_best = any(alone) + (not all(alone))
         if rung > n_best:
             return None
-        factors = [
-            (parser._score_jointly(batch.of_member(k)), weights[k])
-            for k, parser in enumerate(parsers)
-        ]
+        known = [p._score_jointly(own) for p, own in zip(parsers, batches, strict=True)]
         with_states = None
         if rung == n_best:
-            last = [
-                parser._score_jointly(batch.of_member(k), 1) for k, parser in enumerate(parsers)
-            ]
+            last = [p._score_jointly(own, 1) for p, own in zip(parsers, batches, strict=True)]
             if not any(last):
                 return None
-            factors = [
-                (of_last or best, w) for of_last, (best, w) in zip(last, factors, strict=True)
-            ]
-        else:
+            known = [of_last or best for of_last, best in zip(last, known, strict=True)]
+        factors = list(zip(known, weights, strict=True))
+        if rung < n_best:
             if rung == 0 and not all(alone):
                 with_states = factors[alone.index(False)]
             factors = list(compress(factors, alone))

@@ -354,7 +354,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
                 *((h.operators_, h.fallback_operators_) for h in helpers), strict=True
             )
         )
-        found = self._learn(grammars, text)
+        found = self._mix(grammars, text)
         if not found.converged:
             warn_of_limit(self.max_iter, "; scores need not improve")
         named = Bunch()  # its __init__ would refuse the name self
@@ -372,7 +372,7 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         )
         return self
 
-    def _learn(self, grammars, text):
+    def _mix(self, grammars, text):
         """Run EM from uniform weights (eq. 48); look what weights that are given are worth."""
         learns, start = self._is("em"), self._member_weights(len(grammars))
         start = np.broadcast_to(

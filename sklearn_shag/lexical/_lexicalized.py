@@ -206,12 +206,12 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
             If a sentence is not a DependencyTree.
         """
         self._check_parsing()
-        return self._learn(self._count(X, y, sample_weight))
+        return self._learn_counts(self._count(X, y, sample_weight))
 
     def _fit_parts(self, parts):
         """Learn from lists of trees, one after the other: but for counts they need not stay."""
         self._check_parsing()
-        return self._learn(add_in_pairs(map(self._count, parts), merge_words))
+        return self._learn_counts(add_in_pairs(map(self._count, parts), merge_words))
 
     def _count(self, X, y=None, sample_weight=None):
         """Count words in their contexts."""
@@ -224,7 +224,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         statistics = count_words(codes, trees, lexicon, self._classes(trees.symbols))
         return CountedWords(trees.symbols, trees.labels, count_labels(trees), known, statistics)
 
-    def _learn(self, counted):
+    def _learn_counts(self, counted):
         """Take over what was counted."""
         self._refuse_missing(counted.words)
         if (counted.words == counted.symbols[counted.statistics.tags]).all():
@@ -271,25 +271,26 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         words = list(chain.from_iterable(self._words_of(sentences)))
         self._refuse_missing(words)
         tags, _ = encode_sentences(symbols, self.symbols_)
-        code_of, _ = self._kept()
+        code_of, _ = self._tables()
         return self.statistics_.lexicon.encode(tags, words, code_of)
 
-    def _symbol_codes(self, batch):
-        return self.statistics_.lexicon.all_tags[batch.codes]
+    def _labellers(self, batch):
+        tags = self.statistics_.lexicon.all_tags[batch.codes]
+        return super()._labellers(batch._replace(codes=tags))
 
     def _score(self, batch, rung=0):
         if rung:
             return None
-        _, tables = self._kept()
+        _, tables = self._tables()
         potentials = lexical_potentials(tables, batch.codes, batch.indptr)
         return Scored(packed_unit_grammar(), potentials, *self._labellers(batch))
 
-    def _kept(self):
+    def _tables(self):
         """The code of each known word, and the tables of probabilities."""
         return keep(self, (self.words_, self.statistics_, self.backoff), _prepare)
 
     def _draw(self, n_samples, max_length, rng):
-        _, tables = self._kept()
+        _, tables = self._tables()
         codes, heads, indptr = sample_words(tables, n_samples, max_length, rng)
         words = np.append(self.words_, np.full(self.symbols_.size, RARE, dtype=object))[codes]
         parts = words, self.symbols_[tables.tags[codes]], heads

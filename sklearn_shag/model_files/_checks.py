@@ -225,7 +225,7 @@ def _check_network(model, key):
         is_known = name in LEARNED and values and values == sorted(set(values))
         if not (is_known and all(map(pattern.fullmatch, values))):
             raise ModelFileError(f"{key}/tag_values_ has no values for {name!r}, or wrong ones")
-    model._kept()  # what is made of these before the first sentence
+    model._network()  # what is made of these before the first sentence
     if isinstance(model, Tagger):
         lemmas = model.lemmas_
         if not (model.tag_values_ and all(map(_FORM_AND_TAG.fullmatch, lemmas))):
@@ -254,7 +254,7 @@ def _check_linear(model, key):
         columns = {atom.partition(".")[2] for atom in text.split()} - {""}
         if not columns <= set(model.columns_):
             raise ModelFileError(f"{key}/templates_ has {text!r}, with columns not in columns_")
-    _, templates = model._kept()
+    _, templates = model._compiled()
     if templates.texts != model.templates_:
         raise ModelFileError(f"{key}/templates_ are not in order, or one is repeated")
 

@@ -301,7 +301,7 @@ class BiaffineParser(TagLearner, ArcParser):
 
     def _start(self, trees, chosen, rng):
         if self.warm_start and hasattr(self, "weights_"):
-            columns, sizes, *_ = self._kept()
+            columns, sizes, *_ = self._network()
             layers = tuple(self.hidden_layer_sizes)
             self._check_unchanged("hidden_layer_sizes", sizes.hidden, layers)
             learner = self if self.tagger_ is None else self.tagger_
@@ -316,41 +316,31 @@ class BiaffineParser(TagLearner, ArcParser):
         tag_values = collect_tags(columns, tags, self.min_count)
         return self._new_start(sentences, collect_labels(labels), tag_values, rng)
 
-    def _encode_trees(self, trees, start):
-        n_dimensions = start.moments.shape[1]
-        return self._encode_columns(start.columns, n_dimensions, trees.sentences, trees.indptr)
-
-    def _encode_tags(self, trees, start):
+    def _encode_examples(self, trees, start):
+        text, n_dimensions = (trees.sentences, trees.indptr), start.moments.shape[1]
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]
-        return encode_tags(start.tag_values, tags, trees.heads.size)
+        codes = self._encode_columns(start.columns, n_dimensions, *text)
+        return codes, encode_tags(start.tag_values, tags, trees.heads.size)
 
     def _score_learned(self, start, values, batch):
         network = make_network(start.sizes, values, start.vectors, start.moments)
         return _score_reading(read(network, batch), batch)
 
-    def _learn(self, start, examples, chosen, validate, rng):
-        return self._train(start, examples, chosen, rng, validate, self.n_iter_no_change)
+    def _learn_weights(self, start, examples, chosen, validate, rng):
+        return self._train_with_tags(start, examples, chosen, rng, validate, self.n_iter_no_change)
 
     def _score(self, batch, rung=0):
         if rung:
             return None
-        network, mask = self._kept()[2], self.weights_.label_mask
+        network, mask = self._network()[2], self.weights_.label_mask
         reading, tagging = read(network, batch, with_scores=True), None
         labellers = self._label_by(partial(label_scores, network, mask, reading, batch.indptr))
         if self.tagger_ is not None:
-            tagging = self._tagging_learner()._tagging_of_text(batch)
+            tagging = self._own_tagger()._tagging(batch._replace(codes=None))
         elif self.tag_values_:
             tagging = self._tagging(batch, reading)
         scored = _score_reading(reading, batch, *labellers)
         return scored._replace(tagging=tagging, calibration=self._of_heads)
-
-    def _tagging_learner(self):
-        """The tagger that learned several columns, if any; it reads the vectors of the parser."""
-        if self.tagger_ is None:
-            return self
-        if self.tagger_.embeddings is self.embeddings:
-            return self.tagger_
-        return copy(self.tagger_).set_params(embeddings=self.embeddings)
 
 
 def _as_parameter(columns):

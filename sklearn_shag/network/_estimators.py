@@ -1,6 +1,7 @@
 """What learns a network: where training begins, how it goes on, and tags, which all may learn."""
 
-from functools import partial
+from copy import copy
+from functools import cache, partial
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -15,9 +16,11 @@ from sklearn_shag.encoding import (
     OF_WORDS,
     TAGS,
     VECTOR,
+    Batch,
     Codes,
     Columns,
     ask_vectors,
+    check_sentences,
     choose_columns,
     encode_columns,
     list_values,
@@ -38,7 +41,7 @@ from sklearn_shag.network._parameters import (
     standardize,
     tabulate_embeddings,
 )
-from sklearn_shag.network._tags import LEARNED
+from sklearn_shag.network._tags import LEARNED, finish_lemmas
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
 from sklearn_shag.treebank import Sentences
@@ -93,9 +96,6 @@ class NetworkLearner(BaseEstimator):
     # What to do with how many training tokens.
     _schedule = SCHEDULE
 
-    # Which of the losses of trees, labels and tags `loss_curve_` shows.
-    _loss_shown = 0
-
     vocabulary_: dict[str, list[str]]
     loss_curve_: list[float]
     n_iter_: int
@@ -111,8 +111,11 @@ class NetworkLearner(BaseEstimator):
                 f"one, got {shorten(sizes)}."
             )
 
-    def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
-        """Go over chosen examples; return weights, and the attributes that say how it went."""
+    def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1, loss_shown=0):
+        """Go over chosen examples; return weights, and the attributes that say how it went.
+
+        `loss_shown` is 0 if `loss_curve_` shows the loss of trees, 1 of labels, and 2 of tags.
+        """
         n_tokens = int(np.diff(examples.indptr)[chosen].sum())
         # Of all examples: a half that tells how sure the whole is must be trained as the whole is.
         schedule = self._choose_schedule(examples.indptr[-1])
@@ -126,7 +129,7 @@ class NetworkLearner(BaseEstimator):
             n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
             rng=np.random.default_rng(rng.randint(2**31)),
             given=(start.vectors, start.moments),
-            loss_shown=self._loss_shown,
+            loss_shown=loss_shown,
             n_jobs=self.n_jobs,
         )
         with (
@@ -161,7 +164,7 @@ class TagLearner(NetworkLearner):
     """Estimator with a network that reads columns of tokens, and may learn their tags.
 
     A subclass has the parameter `tags` too, and learns `tag_values_`, and if arcs are scored
-    `labels_`. Its `_batch` checks and encodes sentences.
+    `labels_`.
     """
 
     _parameter_constraints = {
@@ -174,6 +177,7 @@ class TagLearner(NetworkLearner):
     _unsaved_params = ("embeddings",)
 
     tag_values_: dict[str, list[str]]
+    lemmas_: dict[str, str] = {}  # of what learns none, and of models saved before any could
     embeddings_: str | None = None
 
     @property
@@ -230,23 +234,24 @@ class TagLearner(NetworkLearner):
                 )
         return choose_columns(columns, sentences, letters=True)
 
-    def _train(self, start, *args, **options):
-        weights, history = super()._train(start, *args, **options)
+    def _train_with_tags(self, start, *args, **options):
+        """Train as :meth:`_train` does; the attributes say what else was learned from."""
+        weights, history = self._train(start, *args, **options)
         name = name_source(self._source()) if start.moments.size else None
         return weights, {"tag_values_": start.tag_values, "embeddings_": name, **history}
 
-    def _kept(self):
+    def _network(self):
         """The columns that are read, sizes, the network, and arrays of the tags of each column."""
         labels = getattr(self, "labels_", None)
         return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _prepare)
 
-    def _encode(self, sentences, symbols, indptr):
-        columns, n_dimensions = self._kept()[0], self.weights_.moments.shape[1]
-        return self._encode_columns(columns, n_dimensions, sentences, indptr)
+    def _encode(self, sentences, symbols, indptr, check=True):
+        columns, n_dimensions = self._network()[0], self.weights_.moments.shape[1]
+        return self._encode_columns(columns, n_dimensions, sentences, indptr, check)
 
-    def _encode_columns(self, columns, n_dimensions, sentences, indptr):
+    def _encode_columns(self, columns, n_dimensions, sentences, indptr, check=True):
         """Encode sentences, with vectors in context if these have any dimensions."""
-        codes = encode_columns(columns, sentences, indptr)
+        codes = encode_columns(columns, sentences, indptr, check)
         if not n_dimensions:
             return codes
         vectors = ask_vectors(self._source(), sentences)
@@ -297,7 +302,7 @@ class TagLearner(NetworkLearner):
             If no tags were learned, or this column was not.
         """
         check_is_fitted(self)
-        tagger = self._tagging_learner()
+        tagger = self._own_tagger()
         if not tagger.tag_values_:
             raise ValueError(
                 f"This {type(self).__name__} has learned no tags. Fit it with tags="
@@ -311,25 +316,43 @@ class TagLearner(NetworkLearner):
             )
         return object_array([found[column] for found in tagger._predict_columns(X)])
 
-    def _tagging_learner(self):
-        """The learner of the columns that are predicted: by default this one."""
-        return self
+    def _own_tagger(self):
+        """The learner of the columns that are predicted; it reads the vectors of this one."""
+        tagger = getattr(self, "tagger_", None)
+        if tagger is None:
+            return self
+        if tagger.embeddings is self.embeddings:
+            return tagger
+        return copy(tagger).set_params(embeddings=self.embeddings)
 
     def _predict_columns(self, X):
         """List the values of all learned columns of each sentence, by name."""
-        make = partial(Forest, lambda batch: Scored(tagging=self._tagging(batch)))
-        return ask(self, list_columns, self._batch(X), make)
+        sentences, words = check_sentences(X)
+        indptr = np.cumsum([0, *map(len, words)])
+        batch = Batch(self._encode(sentences, words, indptr), indptr, sentences)
+        make = partial(Forest, lambda part: Scored(tagging=self._tagging(part)))
+        return ask(self, list_columns, batch, make)
 
     def _tagging(self, batch, reading=None):
-        """Say what is known of the columns of a chunk, which may have been read before."""
-        _, _, network, values = self._kept()
+        """Say what is known of the columns of a chunk, which may have been read before.
+
+        A chunk without codes was encoded and checked by a parser that reads the same columns.
+        """
+        _, _, network, values = self._network()
+
+        @cache
+        def encoded():
+            if batch.codes is not None:
+                return batch
+            codes = self._encode(batch.sentences, None, batch.indptr, check=False)
+            return batch._replace(codes=codes)
 
         def codes():
-            return (reading or read(network, batch)).tags
+            return (reading or read(network, encoded())).tags
 
         def proba(chosen=None):
             if reading is None:
-                part = batch if chosen is None else take_sentences(batch, chosen)
+                part = encoded() if chosen is None else take_sentences(encoded(), chosen)
                 scores = read(network, part, with_scores=True).tag_scores
             else:
                 scores = reading.tag_scores
@@ -337,7 +360,8 @@ class TagLearner(NetworkLearner):
             scores = np.nan_to_num(scores.astype(np.float64))
             return [softmax(scores[:, part], axis=1) for part in tag_slices(network.sizes)]
 
-        return Tagging(values, codes, proba)
+        finish = partial(finish_lemmas, self.lemmas_, batch.sentences)
+        return Tagging(values, codes, proba, finish if "lemma" in values else None)
 
 
 def _prepare(vocabulary, labels, tag_values, weights):

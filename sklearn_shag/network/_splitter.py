@@ -161,7 +161,6 @@ class Splitter(TreeTransformer, NetworkLearner):
     # To scikit-learn what has a method `split` splits samples into folds, and takes metadata.
     __metadata_request__split = {"text": UNUSED}
 
-    _loss_shown = 2
     # As of tokens; characters are more, and few of them are different.
     _schedule = (
         (100_000, 500, 20, 0.1),
@@ -248,7 +247,9 @@ class Splitter(TreeTransformer, NetworkLearner):
             np.where(is_own, ends[places], -1)[:, np.newaxis],
             np.ones(indptr.size - 1),
         )
-        weights, history = self._train(start, examples, np.arange(indptr.size - 1), rng)
+        weights, history = self._train(
+            start, examples, np.arange(indptr.size - 1), rng, loss_shown=2
+        )
         del history["validation_scores_"]  # no text was set aside
         learned = _learn_words(trees) | {"vocabulary_": vocabulary, "weights_": weights}
         vars(self).update(learned | history)
@@ -321,7 +322,7 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     def _find_ends(self, text, paragraphs):
         """What ends at each character."""
-        known, _, network = self._kept()
+        known, _, network = self._reader()
         codes = _encode(known, _read_columns(text, paragraphs))
         places, is_own, indptr = _cut(text, paragraphs)
         found = read(network, Batch(codes[places], indptr)).tags[:, 0]
@@ -330,7 +331,7 @@ class Splitter(TreeTransformer, NetworkLearner):
         correct_ends(ends, text, paragraphs, self.max_tokens)
         return ends
 
-    def _kept(self):
+    def _reader(self):
         """What is known of columns, and the network."""
         return keep(self, (self.vocabulary_, self.weights_), _prepare)
 

@@ -1,7 +1,6 @@
 """The network without arcs: a transformer that tags words, for parsers that see tags."""
 
 from collections.abc import Sequence
-from functools import cache, partial
 from itertools import chain
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -15,7 +14,6 @@ from sklearn_shag.conditional import Examples
 from sklearn_shag.encoding import (
     LETTERS,
     OF_WORDS,
-    Batch,
     ask_vectors,
     check_sentences,
     read_column,
@@ -23,13 +21,11 @@ from sklearn_shag.encoding import (
 from sklearn_shag.network._estimators import TagLearner
 from sklearn_shag.network._tags import (
     LEARNED,
-    choose_lemmas,
     collect_lemmas,
     collect_tags,
     encode_tags,
     read_tags,
 )
-from sklearn_shag.parsing import Tagging
 from sklearn_shag.treebank import (
     MISSING,
     DependencyTree,
@@ -147,11 +143,6 @@ class Tagger(TreeTransformer, TagLearner):
         "verbose": ["verbose"],
     }
 
-    _loss_shown = 2
-
-    # Of models that were saved before lemmas could be learned.
-    lemmas_: dict[str, str] = {}
-
     def __init__(
         self,
         tags: str | Sequence[str] = "upos",
@@ -244,7 +235,9 @@ class Tagger(TreeTransformer, TagLearner):
         lemmas = {}
         if "lemma" in columns:
             lemmas = collect_lemmas(columns, sentences, tags, weights)
-        weights, learned = self._train(start, examples, np.arange(len(sentences)), rng)
+        weights, learned = self._train_with_tags(
+            start, examples, np.arange(len(sentences)), rng, loss_shown=2
+        )
         del learned["validation_scores_"]  # no sentences were set aside
         learned |= {"vocabulary_": start.vocabulary, "lemmas_": lemmas}
         vars(self).update(weights_=weights, **learned)
@@ -394,36 +387,6 @@ class Tagger(TreeTransformer, TagLearner):
                 f"with, or its sentences have zero weight."
             )
         return float(weights @ is_right / weights.sum())
-
-    def _tagging(self, batch, reading=None):
-        found = super()._tagging(batch, reading)
-        return found._replace(finish=partial(self._make_lemmas, batch.sentences))
-
-    def _tagging_of_text(self, batch):
-        """Say what is known of the columns of a chunk that was encoded by something else."""
-
-        @cache
-        def own():
-            codes = self._encode(batch.sentences, None, batch.indptr)
-            return self._tagging(batch._replace(codes=codes))
-
-        values, finish = self._kept()[3], partial(self._make_lemmas, batch.sentences)
-        return Tagging(values, lambda: own().codes(), lambda part: own().proba(part), finish)
-
-    def _make_lemmas(self, sentences, found):
-        """Put lemmas in the place of edits, if these are among the columns of all tokens."""
-        if "lemma" in found:
-            forms = chain.from_iterable(getattr(each, "forms", each) for each in sentences)
-            first, scripts = next(iter(found.values())), found["lemma"]
-            lemmas = choose_lemmas(tuple(found), self.lemmas_, list(forms), first, scripts)
-            found["lemma"] = np.array(lemmas, dtype=object)
-        return found
-
-    def _batch(self, X):
-        check_is_fitted(self)
-        sentences, words = check_sentences(X)
-        indptr = np.cumsum([0, *map(len, words)])
-        return Batch(self._encode(sentences, words, indptr), indptr, sentences)
 
 
 def _tag_fold(tagger, train, weights, test, name):

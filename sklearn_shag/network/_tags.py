@@ -3,6 +3,7 @@
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -195,6 +196,28 @@ def choose_lemmas(columns, lemmas, forms, tags, scripts):
         lemmas.get(f"{form}\t{tag}") or apply_script(script, form) or form
         for form, tag, script in _rows(columns, forms, tags, scripts)
     ]
+
+
+def finish_lemmas(lemmas, sentences, found):
+    """Put lemmas in the place of edit scripts, in the values of the columns of all tokens.
+
+    Parameters
+    ----------
+    lemmas : dict of str to str
+        From :func:`collect_lemmas`.
+    sentences : list of DependencyTree or sequences of str
+    found : dict of str ndarrays of shape (n_tokens,)
+        The values of each column, changed.
+
+    Returns
+    -------
+    found : dict of str ndarrays of shape (n_tokens,)
+    """
+    forms = list(chain.from_iterable(getattr(each, "forms", each) for each in sentences))
+    first, scripts = next(iter(found.values())), found["lemma"]
+    chosen = choose_lemmas(tuple(found), lemmas, forms, first, scripts)
+    found["lemma"] = np.array(chosen, dtype=object)
+    return found
 
 
 def _rows(columns, forms, tags, others):
