@@ -434,6 +434,21 @@ def test_command_parses_text(text_model, model, tmp_path, capsys, monkeypatch):
     assert expected.count("# sent_id = 7\n") == 1
 
 
+def test_command_numbers_sentences_and_nothing_else(text_model, tmp_path, capsys, monkeypatch):
+    """Through pieces and files, each of the trees of a sentence; whatever the text looks like."""
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path in paths:
+        path.write_text("The cat sat.\n\n# sent_id = 7\n\nsent_id = 7 # sent_id = 7\n\n" * 5)
+    read_at_once(monkeypatch, 100)
+    command = ["parse", text_model, *map(str, paths), "--input", "text", "--sample", "2"]
+    assert main(command) == 0
+    trees = read_conllu(io.StringIO(capsys.readouterr().out))
+    assert len(trees) == 2 * 30
+    assert [tree.sent_id for tree in trees] == [str(k // 2 + 1) for k in range(len(trees))]
+    assert join_text(trees[::2]) == "".join(path.read_text() for path in paths)
+    assert all("\n# sent_id" not in tree.to_conllu().partition("# text")[2] for tree in trees)
+
+
 def test_command_names_the_line_of_a_sentence(text_model, tmp_path, capsys):
     source = tmp_path / "a.txt"
     source.write_text(
