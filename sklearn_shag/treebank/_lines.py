@@ -328,7 +328,20 @@ def replace_heads(text, heads, deprels):
         kept, _, _, _, misc = line.rsplit("\t", 4)
         return f"{kept}\t{row}\t{MISSING}\t{misc}"
 
-    return _EMPTY_NODE.sub("", f"\n{edit_words(text, rows, edit)}")[1:]
+    return _EMPTY_NODE.sub("", f"\n{_edit_words(text, rows, edit)}")[1:]
+
+
+def replace_columns(text, columns):
+    """Replace columns of the words of a sentence, by their places."""
+    n_cuts = max(columns) + 1
+
+    def edit(line, values):
+        cells = line.split("\t", n_cuts)
+        for place, value in zip(columns, values, strict=True):
+            cells[place] = value
+        return "\t".join(cells)
+
+    return _edit_words(text, zip(*columns.values(), strict=True), edit)
 
 
 def set_comment(text, name, value):
@@ -347,16 +360,6 @@ def replace_comments(text, comments):
     return "\n".join([*comments, *others])
 
 
-def replace_deps(text, deps):
-    """Replace DEPS of each word."""
-
-    def edit(line, own):
-        kept, _, misc = line.rsplit("\t", 2)
-        return f"{kept}\t{own}\t{misc}"
-
-    return edit_words(text, deps, edit)
-
-
 def replace_misc(text, name, values):
     """Give each word ``name=value`` in MISC, in place of what it has there of that name."""
 
@@ -367,10 +370,10 @@ def replace_misc(text, name, values):
         kept += [] if value is None else [f"{name}={value}"]
         return f"{others}\t{'|'.join(kept) or MISSING}"
 
-    return edit_words(text, values, replace)
+    return _edit_words(text, values, replace)
 
 
-def edit_words(text, values, edit):
+def _edit_words(text, values, edit):
     """Change the lines of the words of a sentence: each by its own value."""
     lines, values = text.split("\n"), iter(values)
     for k, line in enumerate(lines):

@@ -548,7 +548,8 @@ class DependencyTree:
         ('2:nsubj', '0:root')
         """
         deps = check_column("deps", deps, len(self))
-        return _change(self, _source=lines.replace_deps(self._written(), deps), _reparsed=False)
+        source = lines.replace_columns(self._written(), {8: deps})
+        return _change(self, _source=source, _reparsed=False)
 
     def with_multiword_tokens(self, tokens: Sequence[MultiwordToken]) -> "DependencyTree":
         """Copy the tree with other multiword tokens.
@@ -999,22 +1000,13 @@ def with_tags(tree, tags):
         ATTRIBUTES[name]: check_column(ATTRIBUTES[name], values, len(tree))
         for name, values in tags.items()
     }
-    places = [PLACES[attribute] for attribute in changes]
-    n_cuts = max(places) + 1
-    rows = zip(*changes.values(), strict=True)
+    columns = {PLACES[attribute]: values for attribute, values in changes.items()}
     for name in filter(changes.get, ("xpos", "upos")):
         old = getattr(tree, name)
         if tree.symbols == (tree.forms if old is None and name == "upos" else old):
             changes["symbols"] = changes[name]
     if tree._source is not None:
-
-        def edit(line, row):
-            cells = line.split("\t", n_cuts)
-            for place, value in zip(places, row, strict=True):
-                cells[place] = value
-            return "\t".join(cells)
-
-        changes["_source"] = lines.edit_words(tree._source, rows, edit)
+        changes["_source"] = lines.replace_columns(tree._source, columns)
     return _change(tree, **changes)
 
 
