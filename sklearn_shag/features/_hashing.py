@@ -4,15 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import (
-    GOLDEN,
-    OUTSIDE,
-    ROOT,
-    all_arcs,
-    arcs_of_heads,
-    find_bucket,
-    mix,
-)
+from sklearn_shag.encoding import GOLDEN, OUTSIDE, ROOT, all_arcs, arcs_of_heads, find_bucket, mix
 from sklearn_shag.features._templates import BETWEEN, HEAD, MODIFIER
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._arrays import check_shapes
