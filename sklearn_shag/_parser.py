@@ -481,7 +481,7 @@ class Parser(BaseEstimator, ABC):
         """
 
     def _labellers(self, batch):
-        """Say how to label the arcs of a chunk: `label` and `label_proba` of Scored, if any.
+        """Say how to label the arcs of a chunk: the fields of Scored for that, if any.
 
         By default an arc gets the most frequent label of arcs with the same symbols and direction.
         """
@@ -490,7 +490,7 @@ class Parser(BaseEstimator, ABC):
         table = keep(self, (self.label_counts_, self.symbols_), tabulate_labels)
         parts = table, batch.codes, batch.indptr
         share = partial(_share_by_counts, self.labels_.size, *parts)
-        return partial(_label_by_counts, *parts), share
+        return partial(_label_by_counts, *parts), share, self.labels_
 
     @property
     def _has_labels(self):
@@ -545,8 +545,7 @@ class Parser(BaseEstimator, ABC):
         self._check_labels()
         groups = self._group_labels(unique_relations)
         batch, decoder = self._labelled_batch(X, heads, allowed)
-        codes, labels = ask(self, partial(list_labels, decoder, groups), batch), self.labels_
-        return object_array([labels[of_sentence] for of_sentence in codes])
+        return object_array(ask(self, partial(list_labels, decoder, groups), batch))
 
     def _labelled_batch(self, X, heads, allowed=None):
         """Encode sentences whose arcs are to be labelled; no decoder is needed for given heads."""
@@ -760,9 +759,8 @@ class Parser(BaseEstimator, ABC):
         find, batch = self._choose_trees(batch, n_best, n_samples, random_state)
         want = partial(list_answers, find, groups, several or confidence, confidence)
         answers = ask(self, want, batch)
-        names = getattr(self, "labels_", None)
         rows = zip(batch.sentences, answers, strict=True)
-        trees = [make_trees(sentence, answer, names, keep_heads) for sentence, answer in rows]
+        trees = [make_trees(sentence, answer, keep_heads) for sentence, answer in rows]
         return trees if several else [tree for (tree,) in trees]
 
     def _choose_trees(self, batch, n_best, n_samples, random_state):

@@ -192,7 +192,7 @@ class ArcParser(CalibratedMixin, ConditionalParser):
         def label_proba(heads):
             return self._correct_labels(softmax(score_labels(heads).astype(np.float64), axis=1))
 
-        return lambda heads: score_labels(heads).argmax(axis=1), label_proba
+        return lambda heads: score_labels(heads).argmax(axis=1), label_proba, self.labels_
 
     def score_arcs(self, X: Sentences) -> ObjectArray:
         """Score all arcs of sentences.

@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_shag.encoding._context import ContextVectors
 from sklearn_shag.encoding._letters import Spellings, spell
+from sklearn_shag.encoding._sentences import CheckedSentences
 from sklearn_shag.treebank import (
     ATTRIBUTES,
     MISSING,
@@ -372,7 +373,7 @@ def encode_columns(columns, sentences, indptr, check=True):
         *columns, found, strict=True
     ):
         if name == LETTERS:
-            of_values, spellings = range(FIRST, FIRST + len(values)), spell(values, FIRST)
+            of_values, spellings = range(FIRST, FIRST + len(values)), _spell(sentences, values)
         else:
             of_values = [code_of.get(value, UNKNOWN) for value in values]
         if name == VECTOR:  # who has learned vectors may have kept capitals, or not
@@ -400,6 +401,16 @@ def encode_columns(columns, sentences, indptr, check=True):
         check_share(untagged.sum(), n_tokens, symbols, list(code_of), name)
     codes = place_codes(encoded)
     return codes if spellings is None else Codes(codes, spellings)
+
+
+def _spell(sentences, values):
+    """List the n-grams of the forms of sentences, which keep them if they were checked."""
+    if getattr(sentences, "spellings", None) is None:
+        spellings = spell(values, FIRST)
+        if not isinstance(sentences, CheckedSentences):
+            return spellings
+        sentences.spellings = spellings
+    return sentences.spellings
 
 
 def place_codes(columns):

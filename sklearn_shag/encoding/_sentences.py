@@ -159,6 +159,8 @@ class CheckedSentences(list):
     symbols : list of sequences of str, or None
     vectors : list of ContextVectors
         Of each source that was asked.
+    spellings : Spellings or None
+        Of their forms, if letters are read.
     file_columns, token_columns : dict
         Columns as files have them, and those that parsers make of them, by their names.
     """
@@ -166,7 +168,7 @@ class CheckedSentences(list):
     def __init__(self, sentences, symbols=None, vectors=()):
         super().__init__(sentences)
         self.symbols, self.vectors = symbols, list(vectors)
-        self.file_columns, self.token_columns = {}, {}
+        self.file_columns, self.token_columns, self.spellings = {}, {}, None
 
     def take(self, chosen):
         """Take some sentences, in the order given by an int array, with symbols and vectors."""

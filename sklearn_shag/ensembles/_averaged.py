@@ -217,14 +217,14 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     _score = None  # of members and not of the whole: see `_forest`
 
     def _forest(self, batch):
-        places, weights, parsers = zip(*self._list_weighted(), strict=True)
+        places, weights, members = zip(*self._list_weighted(), strict=True)
         # Members compute plain marginals; arcs forbidden by crossing are removed from the mean.
         batches = [batch.of_member(k)._replace(crossing=None) for k in places]
-        forests = [p._forest(own) for p, own in zip(parsers, batches, strict=True)]
-        known = [forest.scored for forest in forests]
-        rows = zip(weights, parsers, known, strict=True)
-        labels = [(w, parser.labels_, own.label_proba) for w, parser, own in rows if own.label]
-        tags = [(w, own.tagging) for w, own in zip(weights, known, strict=True) if own.tagging]
+        pairs = zip(members, batches, strict=True)
+        forests = [member.parser._forest(own) for member, own in pairs]
+        rows = [(w, forest.scored) for w, forest in zip(weights, forests, strict=True)]
+        labels = [(w, own.label_names, own.label_proba) for w, own in rows if own.label]
+        tags = [(w, own.tagging) for w, own in rows if own.tagging]
         labellers, tagging = self._label_by_average(labels), _average_tagging(tags, batch)
         scored = Scored(None, None, *labellers, tagging, self._of_heads)
         return Mixture(forests, np.divide(weights, np.sum(weights)), scored, batch)
@@ -232,7 +232,7 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
     def _label_by_average(self, members):
         """Say how to label arcs, given weights, names and probabilities of labels of members."""
         if not members:
-            return None, None
+            return None, None, None
         names = join_names(names for _, names, _ in members)
 
         def average(heads):
@@ -241,17 +241,19 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
         def label_proba(heads):
             return self._correct_labels(average(heads))
 
-        return lambda heads: average(heads).argmax(axis=1), label_proba
+        return lambda heads: average(heads).argmax(axis=1), label_proba, names
 
     def _list_tagging(self):
         """The parsers of the members that have learned the column of tags."""
-        parsers = [p for *_, p in self._list_weighted() if getattr(p, "tag_column_", None)]
+        parsers = [member.parser for *_, member in self._list_weighted()]
+        parsers = [parser for parser in parsers if getattr(parser, "tag_column_", None)]
         return [parser for parser in parsers if parser.tag_column_ == parsers[0].tag_column_]
 
     @property
     def labels_(self) -> ObjectArray:
         """The relations known to members with positive weight, sorted."""
-        return join_names(p.labels_ for *_, p in self._list_weighted() if p._has_labels)
+        parsers = (member.parser for *_, member in self._list_weighted())
+        return join_names(parser.labels_ for parser in parsers if parser._has_labels)
 
     @property
     def tag_column_(self) -> str | None:
@@ -310,11 +312,11 @@ class AveragedSHAG(CalibratedMixin, Ensemble):
 
     def _draw_seeds(self, batch, n_samples, rng):
         """Draw a member for each sample, by its weight, and the seeds of the trees of each."""
-        places, weights, parsers = zip(*self._list_weighted(), strict=True)
+        places, weights, members = zip(*self._list_weighted(), strict=True)
         shares = np.divide(weights, np.sum(weights))
         chosen = np.searchsorted(places, rng.choice(places, n_samples, p=shares))
         seeds = {
-            k: parsers[k]._draw_seeds(batch, np.count_nonzero(chosen == k), rng)
+            k: members[k].parser._draw_seeds(batch, np.count_nonzero(chosen == k), rng)
             for k in np.unique(chosen).tolist()
         }
         return [

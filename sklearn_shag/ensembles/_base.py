@@ -213,12 +213,11 @@ class Ensemble(ComposedParser):
 
     def _encode(self, sentences, symbols, indptr):
         """Encode sentences as each member does that has a weight."""
-        members = self.estimators_
-        codes, asked = [None] * len(members), [k for k, *_ in self._list_weighted()]
+        codes, asked = [None] * len(self.estimators_), self._list_weighted()
         for source in self._list_sources():
             ask_vectors(source, sentences)
-        tasks = [delayed(_encode)(members[k], sentences, indptr) for k in asked]
-        for k, found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
+        tasks = [delayed(_encode)(opened, sentences, indptr) for *_, opened in asked]
+        for (k, *_), found in zip(asked, run_parallel(tasks, self.n_jobs), strict=True):
             codes[k] = found
         return tuple(codes)
 
@@ -227,11 +226,11 @@ class Ensemble(ComposedParser):
         return list_sources(dict(self.estimators).values() if fitted is None else fitted.values())
 
     def _list_weighted(self):
-        """Place, weight and fitted parser of each member that has a weight."""
+        """Place, weight and OpenMember of each fitted member that has a weight."""
         members = self.estimators_
         weights = self._member_weights(len(members)).tolist()
         rows = enumerate(zip(weights, members, strict=True))
-        return [(k, weight, open_member(member).parser) for k, (weight, member) in rows if weight]
+        return [(k, weight, open_member(member)) for k, (weight, member) in rows if weight]
 
 
 def list_sources(members):
@@ -240,8 +239,8 @@ def list_sources(members):
     return [s for member in opened if isinstance(member, Parser) for s in member._list_sources()]
 
 
-def _encode(member, sentences, indptr):
-    transform, parser = open_member(member)
+def _encode(opened, sentences, indptr):
+    transform, parser = opened
     parser._check_ready()
     return parser._encode(*check_sentences(transform(sentences)), indptr)
 

@@ -250,12 +250,13 @@ class ProductSHAG(Ensemble):
 
     def _labelling_member(self):
         """Place and parser of the first member that has a weight and knows labels, or None."""
-        rows = ((k, parser) for k, _, parser in self._list_weighted() if parser._has_labels)
-        return next(rows, (None, None))
+        rows = ((k, member.parser) for k, _, member in self._list_weighted())
+        return next((row for row in rows if row[1]._has_labels), (None, None))
 
     def _score(self, batch, rung=0):
         """First with what has states, then without, and last all by what members fall back to."""
-        places, weights, parsers = zip(*self._list_weighted(), strict=True)
+        places, weights, members = zip(*self._list_weighted(), strict=True)
+        parsers = [member.parser for member in members]
         batches = list(map(batch.of_member, places))
         alone = list(map(_has_memory_alone, parsers))
         n_best = any(alone) + (not all(alone))

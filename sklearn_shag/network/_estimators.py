@@ -31,7 +31,7 @@ from sklearn_shag.encoding import (
     split_features,
     take_sentences,
 )
-from sklearn_shag.network._network import make_network, read, tag_slices
+from sklearn_shag.network._network import make_network, read
 from sklearn_shag.network._parameters import (
     NetworkWeights,
     Sizes,
@@ -358,7 +358,7 @@ class TagLearner(NetworkLearner):
                 scores = reading.tag_scores
                 scores = scores if chosen is None else scores[places_of(batch.indptr, chosen)[1]]
             scores = np.nan_to_num(scores.astype(np.float64))
-            return [softmax(scores[:, part], axis=1) for part in tag_slices(network.sizes)]
+            return [softmax(scores[:, part], axis=1) for part in network.tags]
 
         finish = partial(finish_lemmas, self.lemmas_, batch.sentences)
         return Tagging(values, codes, proba, finish if "lemma" in values else None)

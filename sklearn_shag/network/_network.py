@@ -35,6 +35,7 @@ class Network(NamedTuple):
     sizes: Sizes
     parameters: Parameters
     tables: list  # of each group the vectors of values, learned or given
+    tags: list  # the slice of each column of tags that is learned, among all tags
 
 
 class Scores(NamedTuple):
@@ -65,7 +66,9 @@ def make_network(sizes, flat, vectors=None, moments=None):
         moments if group.in_context else vectors if group.fixed else table
         for group, table in zip(sizes.groups, parameters.embeddings, strict=True)
     ]
-    return Network(sizes, parameters, tables)
+    ends = accumulate(sizes.n_tags)
+    tags = [slice(end - n, end) for end, n in zip(ends, sizes.n_tags, strict=True)]
+    return Network(sizes, parameters, tables, tags)
 
 
 def encode(network, tokens, noise, alone=None):
@@ -173,19 +176,13 @@ def read(network, batch, with_scores=False):
             arcs, _ = score_all_arcs(parameters.arcs, *both, begins, begins)
             tags, _ = linear(parameters.tags, vectors.encoded, begins)
             tags = tags[~tokens.are_roots()]
-            best = [tags[:, columns].argmax(axis=1) for columns in tag_slices(network.sizes)]
+            best = [tags[:, columns].argmax(axis=1) for columns in network.tags]
             best = np.array(best, dtype=np.int64).T.reshape(len(tags), n_columns)
             of_labels = vectors.label_modifiers, vectors.label_heads
             if not with_scores:
                 tags = tags[:, :0].copy()  # a view would keep all of them
             found.append(Reading(arcs, *of_labels, best, tags))
     return found[0] if len(found) == 1 else Reading(*map(np.concatenate, zip(*found, strict=True)))
-
-
-def tag_slices(sizes):
-    """Where the tags of each column are among all."""
-    ends = accumulate(sizes.n_tags)
-    return [slice(end - n, end) for end, n in zip(ends, sizes.n_tags, strict=True)]
 
 
 def label_scores(network, mask, reading, indptr, heads):

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_shag.conditional import cut_into_batches
 from sklearn_shag.encoding import take_sentences
 from sklearn_shag.network._layers import Noise, with_roots
-from sklearn_shag.network._network import Scores, backward, forward, make_network, tag_slices
+from sklearn_shag.network._network import Scores, backward, forward, make_network
 from sklearn_shag.parsing import arc_losses, cross_entropy
 from sklearn_shag.utils._kernel import table_kernel
 from sklearn_shag.utils._parallel import delayed, run_parallel
@@ -43,7 +43,7 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
         losses, d_arcs = arc_losses(batch.indptr, arcs, batch.heads, batch.weights)
     label_loss, d_labels = cross_entropy(scores.labels, batch.labels[labelled], of_tokens[labelled])
     tag_loss, d_tags = 0.0, np.zeros_like(scores.tags)
-    for columns, tags in zip(tag_slices(network.sizes), batch.tags.T, strict=True):
+    for columns, tags in zip(network.tags, batch.tags.T, strict=True):
         tagged = np.flatnonzero(tags >= 0)
         of_column = scores.tags[rows[tagged], columns]
         loss, d_tags[rows[tagged], columns] = cross_entropy(

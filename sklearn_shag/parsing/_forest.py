@@ -68,6 +68,7 @@ class Scored(NamedTuple):
     potentials: Potentials | None = None
     label: Callable | None = None  # takes flat heads, returns the codes of the labels of their arcs
     label_proba: Callable | None = None  # takes flat heads, returns (n_tokens, n_labels)
+    label_names: np.ndarray | None = None  # (n_labels,) str objects
     tagging: Tagging | None = None
     calibration: Calibration = EXACT  # of marginals, once trees are found
     prune: float = 0.0  # below which marginal without refinements an arc is left out
@@ -184,7 +185,7 @@ class Forest:
             else:
                 found[places_of(arc_begins(batch.indptr), rung.places)[1]] = results.arcs
         repair(found, of_first)
-        return forbid(found, batch.crossing)
+        return found if batch.crossing is None else forbid(found, batch.crossing)
 
     @cached_property
     def corrected(self):
@@ -261,11 +262,11 @@ class Forest:
         return samples
 
     def labels(self, heads, groups=None):
-        """Codes of the labels of the arcs of trees, (n_tokens,); those of a group kept apart."""
+        """Labels of the arcs of trees, (n_tokens,) str objects; those of a group kept apart."""
         labels = self.scored.label(heads)
         if groups is not None:
             keep_apart(self.batch.indptr, heads, labels, self.scored.label_proba(heads), groups)
-        return labels
+        return self.scored.label_names[labels]
 
     def columns(self):
         """Values of the learned columns of tokens, by name, each (n_tokens,)."""
@@ -302,7 +303,7 @@ class Mixture(Forest):
         for share, member in zip(self.shares, self.members, strict=True):
             means = means + share * member.corrected
             self.out_of_range |= member.out_of_range
-        return forbid(means, self.batch.crossing)
+        return means if self.batch.crossing is None else forbid(means, self.batch.crossing)
 
     def log_proba(self, trees):
         """Log probabilities of trees, as of :class:`Forest`; a member of -inf adds nothing."""
@@ -436,7 +437,7 @@ def list_log_proba(decoder, forest):
 
 
 def list_labels(decoder, groups, forest):
-    """List codes of the labels of the best trees, or with decoder=None of known ones."""
+    """List the labels of the best trees, or with decoder=None of known ones."""
     return list_heads(forest.batch, forest.labels(_find_heads(decoder, forest), groups))
 
 
@@ -460,10 +461,11 @@ def _find_heads(decoder, forest):
 
 def list_columns(forest):
     """List the values of learned columns of each sentence, by name."""
-    found = {name: list_heads(forest.batch, each) for name, each in forest.columns().items()}
+    found = forest.columns()
     if not found:
         return [{}] * (forest.batch.indptr.size - 1)
-    return [dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True)]
+    rows = list_heads(forest.batch, np.stack(list(found.values()), axis=1))
+    return [dict(zip(found, of_sentence.T, strict=True)) for of_sentence in rows]
 
 
 def list_samples(n_samples, forest):
@@ -504,7 +506,7 @@ class Answer(NamedTuple):
     """What is said of a sentence: one or several trees, and what else was asked for."""
 
     heads: list  # of each tree, (n_tokens,)
-    labels: list  # of each tree the codes of its labels, or None
+    labels: list  # of each tree, (n_tokens,), or None
     columns: dict  # the values of each learned column
     logs: list | None  # of each tree, its log probability
     marginals: np.ndarray | None  # (n_tokens, n_tokens + 1)
@@ -524,7 +526,7 @@ def list_answers(find, groups, with_logs, with_marginals, forest):
 
 
 def _label_rows(forest, rows, groups):
-    """List codes of the labels of the trees of each sentence; None for each if there are none."""
+    """List the labels of the trees of each sentence; None for each tree if there are none."""
     if forest.scored.label is None:
         return [[None] * len(heads) for heads in rows]
     found = [[] for _ in rows]
@@ -617,8 +619,8 @@ def forbid(marginals, allowed):
     ----------
     marginals : ndarray of shape (n_arcs,)
         Of what :func:`permit_projective` permits. Changed.
-    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1), or None
-        Some head of every token; None for all.
+    allowed : list of bool ndarrays of shape (n_tokens_i, n_tokens_i + 1)
+        Some head of every token.
 
     Returns
     -------
@@ -626,7 +628,7 @@ def forbid(marginals, allowed):
         The same array.
     """
     begin = 0
-    for arcs in allowed or ():
+    for arcs in allowed:
         of_sentence = marginals[begin : begin + arcs.size].reshape(arcs.shape)
         begin += arcs.size
         if of_sentence[~arcs].any():  # else they are what they should be, to the last bit

@@ -279,7 +279,7 @@ def kept_relations(sentence, heads, labels):
     return [deprel if is_kept else label for deprel, is_kept, label in rows]
 
 
-def make_trees(sentence, answer, names, keep_heads=False):
+def make_trees(sentence, answer, keep_heads=False):
     """Make the trees of a sentence of what is predicted.
 
     Parameters
@@ -287,8 +287,6 @@ def make_trees(sentence, answer, names, keep_heads=False):
     sentence : DependencyTree or sequence of symbols
         Symbols become the forms of trees.
     answer : Answer
-    names : ndarray of str
-        The labels by their codes.
     keep_heads : bool, default=False
         Whether a tree keeps the relations to heads that it has.
 
@@ -297,8 +295,7 @@ def make_trees(sentence, answer, names, keep_heads=False):
     trees : list of DependencyTree
     """
     first, trees = None, []
-    for heads, codes in zip(answer.heads, answer.labels, strict=True):
-        labels = None if codes is None else names[codes]
+    for heads, labels in zip(answer.heads, answer.labels, strict=True):
         if keep_heads:
             labels = kept_relations(sentence, heads, labels)
         if first is not None:

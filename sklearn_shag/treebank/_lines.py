@@ -23,6 +23,7 @@ _MULTIWORD_TOKEN = re.compile(r"\n(\d+)-(\d+)\t(.*?)\t.*\t(.*)")
 _EMPTY_NODE = re.compile(r"\n(\d+)\.\d+\t(.*)")
 _VISIBLE = re.compile(rb"[^ \n]")  # what a line holds that is not blank
 _BLANK_LINE = re.compile(rb"\n *+(?:\n|\Z)")  # and the line end before it
+_HEAD, _DEPREL, _DEPS = map(DEFAULT_FIELDS.index, ("head", "deprel", "deps"))
 _parse_head = lru_cache(maxsize=1024)(parse_int_value)  # the same few numbers at every word
 
 
@@ -318,30 +319,24 @@ def replace_heads(text, heads, deprels):
     text : str
     """
     if heads is None:
-        rows = repeat(f"{MISSING}\t{MISSING}")
+        names = relations = repeat(MISSING)
     else:
         heads = heads.tolist()
         names = [MISSING if head == UNKNOWN else str(head) for head in heads]
-        rows = map("\t".join, zip(names, deprels or map(unspecified_relation, heads), strict=True))
-
-    def edit(line, row):
-        kept, _, _, _, misc = line.rsplit("\t", 4)
-        return f"{kept}\t{row}\t{MISSING}\t{misc}"
-
-    return _EMPTY_NODE.sub("", f"\n{_edit_words(text, rows, edit)}")[1:]
+        relations = deprels or map(unspecified_relation, heads)
+    text = replace_columns(text, {_HEAD: names, _DEPREL: relations, _DEPS: repeat(MISSING)})
+    return _EMPTY_NODE.sub("", f"\n{text}")[1:]
 
 
 def replace_columns(text, columns):
-    """Replace columns of the words of a sentence, by their places."""
-    n_cuts = max(columns) + 1
-
-    def edit(line, values):
-        cells = line.split("\t", n_cuts)
-        for place, value in zip(columns, values, strict=True):
+    """Replace columns of the words of a sentence: by their places, a value for each word."""
+    lines, rows, n_cuts = text.split("\n"), zip(*columns.values(), strict=False), max(columns) + 1
+    for k in _find_words(lines):
+        cells = lines[k].split("\t", n_cuts)
+        for place, value in zip(columns, next(rows), strict=True):
             cells[place] = value
-        return "\t".join(cells)
-
-    return _edit_words(text, zip(*columns.values(), strict=True), edit)
+        lines[k] = "\t".join(cells)
+    return "\n".join(lines)
 
 
 def set_comment(text, name, value):
@@ -362,22 +357,16 @@ def replace_comments(text, comments):
 
 def replace_misc(text, name, values):
     """Give each word ``name=value`` in MISC, in place of what it has there of that name."""
-
-    def replace(line, value):
-        others, _, misc = line.rpartition("\t")
+    lines = text.split("\n")
+    for k, value in zip(_find_words(lines), values, strict=True):
+        others, _, misc = lines[k].rpartition("\t")
         items = [] if misc == MISSING else misc.split("|")
         kept = [item for item in items if not item.startswith(f"{name}=")]
         kept += [] if value is None else [f"{name}={value}"]
-        return f"{others}\t{'|'.join(kept) or MISSING}"
-
-    return _edit_words(text, values, replace)
-
-
-def _edit_words(text, values, edit):
-    """Change the lines of the words of a sentence: each by its own value."""
-    lines, values = text.split("\n"), iter(values)
-    for k, line in enumerate(lines):
-        # The ID of a comment, a range or an empty node is no number.
-        if line.partition("\t")[0].isdecimal():
-            lines[k] = edit(line, next(values))
+        lines[k] = f"{others}\t{'|'.join(kept) or MISSING}"
     return "\n".join(lines)
+
+
+def _find_words(lines):
+    """Find the lines of words: the ID of a comment, a range or an empty node is no number."""
+    return [k for k, line in enumerate(lines) if line.partition("\t")[0].isdecimal()]

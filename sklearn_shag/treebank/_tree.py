@@ -981,7 +981,7 @@ def require_tree(item, name, known):
 
 
 def with_tags(tree, tags):
-    """Make a tree of the same sentence with other tags, features or lemmas.
+    """Make a tree of the same sentence with other tags, features or lemmas, which are not checked.
 
     Parameters
     ----------
@@ -996,10 +996,7 @@ def with_tags(tree, tags):
         tree without UPOS, which stand for it, give way to that. All else stays, as with
         :meth:`DependencyTree.with_heads`.
     """
-    changes = {
-        ATTRIBUTES[name]: check_column(ATTRIBUTES[name], values, len(tree))
-        for name, values in tags.items()
-    }
+    changes = {ATTRIBUTES[name]: tuple(values) for name, values in tags.items()}
     columns = {PLACES[attribute]: values for attribute, values in changes.items()}
     for name in filter(changes.get, ("xpos", "upos")):
         old = getattr(tree, name)
