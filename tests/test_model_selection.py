@@ -37,6 +37,7 @@ from tests.estimators import (
     same,
     symbols_and_heads,
 )
+from tests.loops import over
 
 DECODERS = {"decoder": ["mbr", "max_marginal"]}
 ROUTED = {"enable_metadata_routing": True}
@@ -448,6 +449,19 @@ def test_weighted_spectral_search_can_be_nested(trees, weights):
         )
     )
     assert_array_equal(one, other)
+
+
+@over(
+    "options, message",
+    [
+        ({"n_states": [0, 2]}, "The 'n_states' parameter of SpectralSHAGCV must be .* Got 0"),
+        ({"smoothing": [0, -1]}, "The 'smoothing' parameter of SpectralSHAGCV must be .* Got -1"),
+        ({"mixing": 2.0}, "The 'mixing' parameter of SpectralSHAGCV must be .* Got 2.0"),
+    ],
+)
+def test_messages_about_candidates_name_the_search(trees, options, message):
+    with pytest.raises(ValueError, match=message):
+        SpectralSHAGCV(**options).fit(trees)
 
 
 def test_progress_of_the_search(trees, capsys):

@@ -17,7 +17,11 @@ from sklearn_shag.sequences import count_trees
 from sklearn_shag.treebank import Heads, Sentences, UnknownSymbolWarning
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
-from sklearn_shag.utils._param_validation import check_sample_weight, fit_context
+from sklearn_shag.utils._param_validation import (
+    check_sample_weight,
+    fit_context,
+    validate_parameter_constraints,
+)
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray
 
 # Parameters of the learner that all candidates have in common.
@@ -201,7 +205,9 @@ class SpectralSHAGCV(BaseSHAG):
         grid = ParameterGrid({"n_states": self.n_states, "smoothing": self.smoothing})
         models = [self._model(**params) for params in grid]
         for model in models:
-            model._validate_params()
+            validate_parameter_constraints(
+                model._parameter_constraints, model.get_params(), type(self).__name__
+            )
         sentences, _ = check_sentences(X)
         y = list(y) if is_collection(y) else y
         # Errors of the data come before any work, and number sentences as the caller does.
