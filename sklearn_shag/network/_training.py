@@ -121,18 +121,12 @@ class Trainer:
         norm = sqrt(float(self.gradient @ self.gradient))
         rate, decay = self._rate(), min(AVERAGED, (1 + self.n_taken) / (10 + self.n_taken))
         self.n_taken += 1
-        settings = np.array(
-            [
-                LARGEST_NORM / max(norm, LARGEST_NORM) if isfinite(norm) else nan,
-                rate / (1 - BETA_1**self.n_taken),
-                1 - BETA_2**self.n_taken,
-                decay,
-            ],
-            dtype=np.float32,
-        )
+        shorter = LARGEST_NORM / max(norm, LARGEST_NORM) if isfinite(norm) else nan
+        corrected = rate / (1 - BETA_1**self.n_taken), 1 - BETA_2**self.n_taken
+        settings = list(map(np.float32, (shorter, *corrected, decay)))
         moved = self.gradient, self.values, self.first, self.second, self.averaged
         pieces = zip(*(np.array_split(array, N_PARTS) for array in moved), strict=True)
-        self._run(delayed(_adam)(settings, *piece) for piece in pieces)
+        self._run(delayed(_adam)(*settings, *piece) for piece in pieces)
         return losses[self.loss_shown]
 
     def _run(self, tasks):
@@ -155,11 +149,10 @@ class Trainer:
 
 
 @table_kernel
-def _adam(settings, gradient, values, first, second, average):
+def _adam(shorter, rate, correction, decay, gradient, values, first, second, average):
     """Take a step of Adam (Kingma and Ba 2015), and average the parameters."""
     one, beta_1, beta_2 = np.float32(1), np.float32(BETA_1), np.float32(BETA_2)
     epsilon = np.float32(EPSILON)
-    shorter, rate, correction, decay = settings[0], settings[1], settings[2], settings[3]
     for k in range(values.size):
         slope = gradient[k] * shorter
         first[k] = beta_1 * first[k] + (one - beta_1) * slope
