@@ -263,7 +263,7 @@ def test_learned_from_its_own_samples_an_automaton_keeps_its_place():
     weights = [value(automaton, string) for string in strings]
     tree = build_prefix_trees(one_pair(strings, weights), 2)[0]
     run = em_automaton(tree, None, automaton, None, 20, 0.0, 5)
-    assert_allclose(run.automaton.A, automaton.A, rtol=0, atol=2e-3)
+    assert_allclose(run.parameters.A, automaton.A, rtol=0, atol=2e-3)
 
 
 def test_random_starts_are_those_of_the_paper():

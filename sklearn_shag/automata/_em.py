@@ -263,10 +263,10 @@ class EMAutomaton(SequenceModel):
                 ConvergenceWarning,
             )
         return {
-            "operators_": best.automaton,
+            "operators_": best.parameters,
             "log_likelihoods_": np.array(best.log_likelihoods),
             "n_iter_": len(best.log_likelihoods) - 1,
-            "converged_": bool(best.converged),
+            "converged_": best.converged,
         }
 
     def _list_starts(self, gaps, weights, outcomes, symbols):

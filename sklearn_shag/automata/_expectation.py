@@ -26,8 +26,21 @@ class Expected(NamedTuple):
     objective: float  # what iterations raise: with the logarithm of a prior, if there is one
 
 
-def climb(start, expect, maximise, max_iter, n_samples):
-    """Run EM, and see that no iteration lowers the objective.
+class Ended(NamedTuple):
+    """Where EM ended."""
+
+    parameters: Any
+    expected: Expected | None  # in the last iteration
+    objectives: list  # after 0, 1, ... iterations
+    log_likelihoods: list  # likewise
+    quality: float  # of the parameters: their objective, or what was watched
+    converged: bool
+
+
+def climb_to_the_end(
+    start, expect, maximise, *, max_iter, tol, n_samples, advance=None, watch=None, patience=0
+):
+    """Run EM until an iteration raises the objective by no more than `tol` a sample.
 
     Parameters
     ----------
@@ -38,69 +51,48 @@ def climb(start, expect, maximise, max_iter, n_samples):
     maximise : callable
         The M step: takes counts and returns parameters.
     max_iter : int
+    tol : float
     n_samples : float
         How many the log likelihood is a sum over: the scale of its rounding errors.
+    advance : None or callable, default=None
+        Is called after each E step.
+    watch : None or callable, default=None
+        Takes parameters and returns how good they are. If there is one, the best ones are kept.
+    patience : int, default=0
+        After so many iterations without better ones, EM ends then.
 
-    Yields
-    ------
-    parameters : object
-        Those of the start, and after each iteration.
-    expected : Expected
-        Under these.
-    gain : float
-        By how much the objective rose; inf for the start.
+    Returns
+    -------
+    ended : Ended
 
     Raises
     ------
     ArithmeticError
         If the objective falls or is not a number.
     """
-    parameters, previous = start, -np.inf
+    parameters, expected, previous, best, waited = start, None, -np.inf, -np.inf, 0
+    objectives, log_likelihoods = [], []
     for iteration in range(max_iter + 1):
+        if iteration:
+            parameters = maximise(expected.counts)
         expected = expect(parameters)
         objective = expected.objective
         if not objective >= previous - ROUNDING * (n_samples + abs(objective)) - SMALLEST:
             raise ArithmeticError(
                 f"EM iteration {iteration} changed the objective from {previous!r} to {objective!r}"
             )
-        yield parameters, expected, objective - previous
-        previous = objective
-        if iteration < max_iter:
-            parameters = maximise(expected.counts)
-
-
-class Ended(NamedTuple):
-    """Where EM ended."""
-
-    parameters: Any
-    expected: Expected
-    objectives: list  # after 0, 1, ... iterations
-    converged: bool
-
-
-def climb_to_the_end(start, expect, maximise, *, max_iter, tol, n_samples, advance=lambda: None):
-    """Run EM until an iteration raises the objective by no more than `tol` a sample.
-
-    Parameters
-    ----------
-    start, expect, maximise, max_iter, n_samples
-        As for :func:`climb`.
-    tol : float
-    advance : callable
-        Is called after each E step.
-
-    Returns
-    -------
-    ended : Ended
-    """
-    objectives = []
-    for parameters, expected, gain in climb(start, expect, maximise, max_iter, n_samples):
-        objectives.append(expected.objective)
-        advance()
-        ended = Ended(parameters, expected, objectives, bool(gain <= tol * n_samples))
-        if ended.converged:
+        objectives.append(objective)
+        log_likelihoods.append(expected.log_likelihood)
+        if advance is not None:
+            advance()
+        quality, waited = objective if watch is None else watch(parameters), waited + 1
+        if watch is None or not iteration or quality > best:
+            kept, best, waited = parameters, quality, 0
+        gain, previous = objective - previous, objective
+        converged = waited >= patience if watch else bool(gain <= tol * n_samples)
+        if converged:
             break
-    return ended
+    return Ended(kept, expected, objectives, log_likelihoods, best, converged)
 
 
 def random_start(bigrams, n_states, rng):
@@ -163,15 +155,6 @@ def proper_start(alpha_1, alpha_inf, A, bigrams):
     return operators_from_counts(start)
 
 
-class Run(NamedTuple):
-    """One run of EM: the automaton, how it got there, how good it is, and whether it converged."""
-
-    automaton: Operators
-    log_likelihoods: list
-    quality: float  # log likelihood held out, or else the objective
-    converged: bool
-
-
 def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
     """Improve an automaton by EM until the likelihood stops rising (theory, eqs. 11 and 30).
 
@@ -192,7 +175,8 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
 
     Returns
     -------
-    run : Run
+    ended : Ended
+        Without counts, which are as large as the automaton.
 
     Raises
     ------
@@ -201,29 +185,17 @@ def em_automaton(tree, held_out, start, prior, max_iter, tol, patience):
     ArithmeticError
         If the objective falls or is not a number.
     """
-    n_sequences = float(tree.weight.sum())
+
+    def watch(automaton):
+        return expected_uses(automaton, held_out, Operators(*map(np.zeros_like, automaton)))
+
     # Contiguous, so that the kernel compiles for one memory layout only.
     start = Operators(*map(np.ascontiguousarray, start))
-    expect = partial(_expect, tree, prior)
-    log_likelihoods, best_held_out, waited = [], -np.inf, 0
-    for automaton, expected, gain in climb(
-        start, expect, operators_from_counts, max_iter, n_sequences
-    ):
-        log_likelihoods.append(expected.log_likelihood)
-        if held_out is None:
-            kept = automaton
-            converged = gain <= tol * n_sequences
-        else:
-            unused = Operators(*map(np.zeros_like, automaton))
-            score = expected_uses(automaton, held_out, unused)
-            waited += 1
-            if score > best_held_out or len(log_likelihoods) == 1:
-                kept, best_held_out, waited = automaton, score, 0
-            converged = waited >= patience
-        if converged:
-            break
-    quality = expected.objective if held_out is None else best_held_out
-    return Run(kept, log_likelihoods, quality, converged)
+    limits = {"max_iter": max_iter, "tol": tol, "n_samples": float(tree.weight.sum())}
+    if held_out is not None:
+        limits |= {"watch": watch, "patience": patience}
+    ended = climb_to_the_end(start, partial(_expect, tree, prior), operators_from_counts, **limits)
+    return ended._replace(expected=None)
 
 
 def _expect(tree, prior, automaton):

@@ -108,36 +108,43 @@ def deterministic_start(moments, n_states):
     return proper_start(*deterministic_counts(uses / leaving, state_of), moments.bigrams)
 
 
-def learn_by_em(statistics, prefix_trees, start, improve, smoothing, n_jobs, verbose):
+def learn_by_em(settings, statistics, sequences, init):
     """Learn the automata of all heads and directions by EM, those of the pools first.
 
     Parameters
     ----------
+    settings : EMSHAG
+        Whose parameters count, all but `init`.
     statistics : TreebankStatistics
-    prefix_trees : sequence of pairs of PrefixTree, the second may be None
-        Of every head and direction, see :func:`split_prefix_trees`.
-    start : callable
-        Takes head, direction and moments and returns a list of automata.
-    improve : callable
-        :func:`em_automaton` but for its first four arguments.
-    smoothing : float
-        So many sequences of the pooled automaton are a prior of the others.
-    n_jobs : int or None
-    verbose : int
+    sequences : HeadModifierSequences
+        Of the trees that were counted.
+    init : {"random", "moments", "deterministic"} or Operators
 
     Returns
     -------
-    runs, pools : lists of Run
-        The best of every known head and direction, and of the pools of both directions.
+    operators : Operators
+        The grammar.
+    runs : list of Ended
+        The best of every known head and direction.
 
     Raises
     ------
     ValueError, ArithmeticError
-        As :func:`em_automaton`; the message names head and direction.
+        As :func:`check_start` and :func:`em_automaton`; the message names head and direction.
     """
-    alphabet = Alphabet(statistics.symbols.size)
+    alphabet, n_jobs = Alphabet(statistics.symbols.size), settings.n_jobs
+    n_states, smoothing = settings.n_states, settings.smoothing
+    if isinstance(init, Operators):
+        check_start(init, alphabet.n_symbols, n_states)
+    rng = check_random_state(settings.random_state)
+    seeds = rng.randint(np.iinfo(np.int32).max, size=alphabet.n_pairs)
+    held_out = settings.validation_fraction if settings.early_stopping else 0.0
+    prefix_trees = split_prefix_trees(sequences, alphabet.n_symbols, held_out, rng)
+    start = partial(make_starts, init=init, n_states=n_states, n_init=settings.n_init, seeds=seeds)
+    limits = {"max_iter": settings.max_iter, "tol": settings.tol}
+    improve = partial(em_automaton, **limits, patience=settings.n_iter_no_change)
     learn = partial(_best_run, statistics, prefix_trees, start, improve, smoothing)
-    with progress("EM", alphabet.n_pairs, "automata", verbose) as advance:
+    with progress("EM", alphabet.n_pairs, "automata", settings.verbose) as advance:
 
         def run(priors, heads):
             tasks = pair_tasks(partial(learn, priors), heads)
@@ -145,9 +152,11 @@ def learn_by_em(statistics, prefix_trees, start, improve, smoothing, n_jobs, ver
 
         pools = run([None, None], [alphabet.unknown_head])
         priors = [
-            prior_uses(pool.automaton, smoothing) if smoothing > 0 else None for pool in pools
+            prior_uses(pool.parameters, smoothing) if smoothing > 0 else None for pool in pools
         ]
-        return run(priors, range(alphabet.n_symbols)), pools
+        runs = run(priors, range(alphabet.n_symbols))
+    automata = [each.parameters for each in runs + pools]
+    return join_automata(automata, statistics.statistics.roots), runs
 
 
 def _best_run(statistics, prefix_trees, start, improve, smoothing, priors, head, direction):
@@ -355,38 +364,12 @@ class EMSHAG(TreeLearner):
         self.verbose = verbose
 
     def _learn_operators(self, statistics, trees, sequences):
-        operators, runs = self._run_em(statistics, sequences)
-        return Learned(operators, self._report(runs))
-
-    def _run_em(self, statistics, sequences):
-        """Learn the automata of all heads and directions; return the grammar, and how it went."""
-        symbols, counts = statistics.symbols, statistics.statistics
-        init = self._find_start(symbols)
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=Alphabet(symbols.size).n_pairs)
-        held_out = self.validation_fraction if self.early_stopping else 0.0
-        prefix_trees = split_prefix_trees(sequences, symbols.size, held_out, rng)
-        start = partial(
-            make_starts, init=init, n_states=self.n_states, n_init=self.n_init, seeds=seeds
-        )
-        improve = partial(
-            em_automaton, max_iter=self.max_iter, tol=self.tol, patience=self.n_iter_no_change
-        )
-        runs, pools = learn_by_em(
-            *(statistics, prefix_trees, start, improve),
-            *(self.smoothing, self.n_jobs, self.verbose),
-        )
-        return join_automata([run.automaton for run in runs + pools], counts.roots), runs
-
-    def _find_start(self, symbols):
-        """What stands in for `init`: with `warm_start` what was learned before."""
         init = self.init
         if self.warm_start and hasattr(self, "operators_"):
-            check_same_symbols(self, symbols, "automata")
+            check_same_symbols(self, statistics.symbols, "automata")
             init = self.operators_
-        if isinstance(init, Operators):
-            check_start(init, symbols.size, self.n_states)
-        return init
+        operators, runs = learn_by_em(self, statistics, sequences, init)
+        return Learned(operators, self._report(runs))
 
     def _report(self, runs):
         """The attributes that tell how EM went, over all heads and directions."""

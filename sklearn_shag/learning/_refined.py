@@ -28,7 +28,7 @@ from sklearn_shag.learning._derivations import (
     token_posteriors,
     tree_logs,
 )
-from sklearn_shag.learning._em import EMSHAG
+from sklearn_shag.learning._em import EMSHAG, learn_by_em
 from sklearn_shag.operators import (
     Operators,
     RefinedGrammar,
@@ -523,9 +523,8 @@ class RefinedSHAG(GenerativeMixin, Parser):
             unrefined, stages = self.operators_, self.stages_
             start = self._take_blocks(pairs)
         else:
-            em.set_params(init=self.init)
-            (unrefined, _), stages = em._run_em(statistics, sequences), []
-            start = start_unrefined(unrefined, pairs)
+            unrefined, _ = learn_by_em(em, statistics, sequences, self.init)
+            stages, start = [], start_unrefined(unrefined, pairs)
         found, curve = self._refine(treebank, start, unrefined, rng)
         vars(self).update(
             symbols_=statistics.symbols,
