@@ -130,8 +130,9 @@ def build_prefix_tree(sequences):
 class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base class of estimators that learn one automaton from sequences.
 
-    A subclass learns in the hook ``_learn`` and annotates what else it learns. Beside the automaton
-    stand n-grams over the contexts before each symbol; they have a share in all probabilities.
+    A subclass learns in the hook ``_learn_automaton`` and annotates what else it learns. Beside the
+    automaton stand n-grams over the contexts before each symbol; they have a share in all
+    probabilities.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
@@ -153,7 +154,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     mixing_: float
 
     @abstractmethod
-    def _learn(self, sequences, gaps, symbols):
+    def _learn_automaton(self, sequences, gaps, symbols):
         """Learn from EncodedSequences, but for those of weight 0; return fitted attributes."""
 
     @fit_context
@@ -199,7 +200,7 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         vars(self).update(
             mixing_=float(self._find_share(sequences, gaps, symbols)),
             ngrams_=count_ngrams(gaps, sequences.weights, self.smoothing),
-            **self._learn(sequences, gaps, symbols),
+            **self._learn_automaton(sequences, gaps, symbols),
             symbols_=symbols,
         )
         return self
@@ -211,7 +212,9 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         weights = sequences.weights
         is_held_out = np.arange(1, weights.size + 1) % HELD_OUT_EVERY == 0
         seen = np.where(is_held_out, 0.0, weights)
-        operators = self._learn(sequences._replace(weights=seen), gaps, symbols)["operators_"]
+        operators = self._learn_automaton(sequences._replace(weights=seen), gaps, symbols)[
+            "operators_"
+        ]
         predictor = make_predictor(operators, count_ngrams(gaps, seen, self.smoothing), 0.0)
         return find_share(predictor, sequences, is_held_out)
 

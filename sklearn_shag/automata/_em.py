@@ -235,7 +235,7 @@ class EMAutomaton(SequenceModel):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _learn(self, sequences, gaps, symbols):
+    def _learn_automaton(self, sequences, gaps, symbols):
         tree, prior = build_prefix_tree(sequences), None
         outcomes = np.bincount(gaps.behind, sequences.weights[gaps.sequences])
         outcomes /= outcomes.sum()

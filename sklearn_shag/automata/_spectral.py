@@ -114,7 +114,7 @@ class SpectralAutomaton(SequenceModel):
         self.alpha = alpha
         self.mixing = mixing
 
-    def _learn(self, sequences, gaps, symbols):
+    def _learn_automaton(self, sequences, gaps, symbols):
         bigrams, row_mass, column_mass, *seen = take_moments(gaps, sequences.weights)
         masses = row_mass, column_mass
         basis = decompose(bigrams, *masses, self.n_states, self.scaling, self.alpha)

@@ -351,7 +351,7 @@ class LogOperators:
         """Make operators; that of the unknown modifier is the sum of all others."""
         flat = np.zeros(sum(map(np.prod, self.shapes)))
         flat[self.places] = np.exp(vector)
-        operators = self._split(flat)
+        operators = self._unflatten(flat)
         operators.A[:, :, -1] = operators.A[:, :, :-1].sum(axis=2)
         return operators
 
@@ -365,7 +365,7 @@ class LogOperators:
         flat = np.concatenate([part.ravel() for part in (uses.alpha_1, uses.alpha_inf, of_A)])
         return flat[self.places]
 
-    def _split(self, flat):
+    def _unflatten(self, flat):
         parts = np.split(flat, np.cumsum([np.prod(shape) for shape in self.shapes])[:-1])
         return Operators(*map(np.reshape, parts, self.shapes))
 

@@ -329,10 +329,10 @@ class TreeLearner(BaseSHAG):
         self._check_parsing()
         trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
         sequences = sequences_of(trees)
-        self._learn_counts(count_trees(trees, sequences), trees, sequences)
+        self._learn_statistics(count_trees(trees, sequences), trees, sequences)
         return self
 
-    def _learn_counts(self, statistics, trees=None, sequences=None):
+    def _learn_statistics(self, statistics, trees=None, sequences=None):
         learned = self._learn_operators(statistics, trees, sequences)
         self._become_fitted(statistics, learned, fallback_grammar(statistics.statistics))
 
@@ -388,7 +388,7 @@ class IncrementalMixin:
         self._check_parsing()
         parts = [self.statistics_] if hasattr(self, "statistics_") else []
         trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
-        self._learn_counts(merge_statistics([*parts, count_trees(trees)]))
+        self._learn_statistics(merge_statistics([*parts, count_trees(trees)]))
         return self
 
     @fit_context
@@ -421,7 +421,7 @@ class IncrementalMixin:
         """
         self._check_parsing()
         check_statistics(statistics, "statistics")
-        self._learn_counts(statistics)
+        self._learn_statistics(statistics)
         return self
 
     def _fit_parts(self, parts):

@@ -215,7 +215,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
 
     def _count(self, X, y=None, sample_weight=None):
         """Count words in their contexts."""
-        words = self._words_of(X := check_sentences(X)[0])
+        words = self._list_words(X := check_sentences(X)[0])
         trees = encode_trees(X, y, sample_weight, learner=type(self).__name__)
         words = list(chain.from_iterable(compress(words, trees.kept)))
         pairs = set(zip(trees.codes.tolist(), words, strict=True))
@@ -244,7 +244,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
         class_of |= dict.fromkeys(self.punctuation, PUNCTUATION)
         return np.array([*(class_of.get(symbol, OTHER) for symbol in symbols), OTHER])
 
-    def _words_of(self, sentences):
+    def _list_words(self, sentences):
         """List the words of each sentence."""
         words = []
         for index, sentence in enumerate(sentences):
@@ -268,7 +268,7 @@ class LexicalizedSHAG(GenerativeMixin, Parser):
             )
 
     def _encode(self, sentences, symbols, indptr):
-        words = list(chain.from_iterable(self._words_of(sentences)))
+        words = list(chain.from_iterable(self._list_words(sentences)))
         self._refuse_missing(words)
         tags, _ = encode_sentences(symbols, self.symbols_)
         code_of, _ = self._tables()

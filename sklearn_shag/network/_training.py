@@ -112,7 +112,9 @@ class Trainer:
         chosen = cut_into_batches(lengths, np.arange(lengths.size), -(-n_tokens // N_PARTS))
         parts = [take_sentences(batch, of_part) for of_part in chosen]
         tasks = zip(parts, self.noises, self.views, strict=False)
-        found = self._run(delayed(learn_batch)(self.network, *task, n_tokens) for task in tasks)
+        found = self._run_parts(
+            delayed(learn_batch)(self.network, *task, n_tokens) for task in tasks
+        )
         losses = np.sum(found, axis=0)
         for other in self.others[: len(parts) - 1]:
             self.gradient += other
@@ -126,10 +128,10 @@ class Trainer:
         settings = list(map(np.float32, (shorter, *corrected, decay)))
         moved = self.gradient, self.values, self.first, self.second, self.averaged
         pieces = zip(*(np.array_split(array, N_PARTS) for array in moved), strict=True)
-        self._run(delayed(_adam)(*settings, *piece) for piece in pieces)
+        self._run_parts(delayed(_adam)(*settings, *piece) for piece in pieces)
         return losses[self.loss_shown]
 
-    def _run(self, tasks):
+    def _run_parts(self, tasks):
         return run_parallel(tasks, self.n_jobs, in_place=True)
 
     def average(self):
