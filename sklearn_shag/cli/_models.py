@@ -97,19 +97,17 @@ def _make_model(options):
     learner.set_params(**dict(options.set))
     learner._validate_params()  # before anything is read
     names = [name for name in model.get_params() if name.split("__")[-1] == "embeddings"]
-    wanted = {"--embeddings": options.embeddings, "--context": options.context}
-    wanted = [name for name, value in wanted.items() if value is not None]
+    wanted = [name for name in ("embeddings", "context") if getattr(options, name) is not None]
     if wanted and not names:
         raise ValueError(
-            f"{' and '.join(wanted)}: vectors are for networks, --model biaffine or ensemble, or "
-            f"with --tags for a tagger in front. --model {options.model} reads none."
+            f"--{' and --'.join(wanted)}: vectors are for networks, --model biaffine or ensemble, "
+            f"or with --tags for a tagger in front. --model {options.model} reads none."
         )
-    given = [open_context(options)]
+    given = [] if options.context is None else [open_context(options)]
     if options.embeddings is not None:
         given.append(read_vectors(options.embeddings, limit=N_VECTORS))
-    given = tuple(vectors for vectors in given if vectors is not None)
     if given:
-        model.set_params(**dict.fromkeys(names, given if len(given) > 1 else given[0]))
+        model.set_params(**dict.fromkeys(names, tuple(given) if len(given) > 1 else given[0]))
     if options.text:
         splitter = Splitter(random_state=options.seed, n_jobs=options.n_jobs)
         steps = model.steps if isinstance(model, ParserPipeline) else [("parser", model)]
@@ -303,11 +301,9 @@ class _Treebank:
 
     def __iter__(self):
         if self.kept:
-            return iter(self.kept)
-        return self._keep(self.read())
-
-    def _keep(self, trees):
-        for tree in trees:
+            yield from self.kept
+            return
+        for tree in self.read():
             self.kept.append(tree)
             if self.n_sentences > KEPT and self.is_file:
                 self.kept = []
@@ -435,41 +431,23 @@ def suggest(options):
 
 
 def _list_arcs(parser, trees, sentences, number):
-    arcs = least_certain_arcs(parser, trees, number)
-    return [
-        (
-            s,
-            {
-                **_place(sentences[s]),
-                "token": token,
-                "form": sentences[s].tree.forms[token - 1],
-                "head": head,
-                "head_form": sentences[s].tree.forms[head - 1] if head else None,
-                "probability": probability,
-                "margin": margin,
-                "entropy": entropy,
-            },
-        )
-        for s, token, head, probability, margin, entropy in rows_of(arcs)
-    ]
+    found = []
+    for s, token, head, *values in rows_of(least_certain_arcs(parser, trees, number)):
+        forms = sentences[s].tree.forms
+        row = {"token": token, "form": forms[token - 1], "head": head}
+        row["head_form"] = forms[head - 1] if head else None
+        row |= zip(("probability", "margin", "entropy"), values, strict=True)
+        found.append((s, _place(sentences[s]) | row))
+    return found
 
 
 def _list_sentences(parser, trees, sentences, number, by="errors"):
-    found = least_certain_sentences(parser, trees, number, by=by)
-    return [
-        (
-            s,
-            {
-                **_place(sentences[s]),
-                "unknown_heads": n_unknown,
-                "expected_errors": errors,
-                "error_rate": rate,
-                "tree_probability": of_tree,
-                "text": " ".join(sentences[s].tree.forms),
-            },
-        )
-        for s, n_unknown, errors, rate, of_tree in rows_of(found)
-    ]
+    names = ("unknown_heads", "expected_errors", "error_rate", "tree_probability")
+    found = []
+    for s, *values in rows_of(least_certain_sentences(parser, trees, number, by=by)):
+        row = dict(zip(names, values, strict=True), text=" ".join(sentences[s].tree.forms))
+        found.append((s, _place(sentences[s]) | row))
+    return found
 
 
 def _place(sentence):
