@@ -25,13 +25,7 @@ from sklearn_shag.utils._param_validation import (
     check_sample_weight,
     fit_context,
 )
-from sklearn_shag.utils._typing import (
-    ArrayLike,
-    FloatArray,
-    IntArray,
-    ObjectArray,
-    RandomSeed,
-)
+from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArray, ObjectArray, RandomSeed
 
 HELD_OUT_EVERY = 10  # sequences, to find how far n-grams are to be trusted
 
@@ -212,9 +206,8 @@ class SequenceModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         weights = sequences.weights
         is_held_out = np.arange(1, weights.size + 1) % HELD_OUT_EVERY == 0
         seen = np.where(is_held_out, 0.0, weights)
-        operators = self._learn_automaton(sequences._replace(weights=seen), gaps, symbols)[
-            "operators_"
-        ]
+        learned = self._learn_automaton(sequences._replace(weights=seen), gaps, symbols)
+        operators = learned["operators_"]
         predictor = make_predictor(operators, count_ngrams(gaps, seen, self.smoothing), 0.0)
         return find_share(predictor, sequences, is_held_out)
 

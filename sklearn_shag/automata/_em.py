@@ -241,14 +241,8 @@ class EMAutomaton(SequenceModel):
         outcomes /= outcomes.sum()
         if self.smoothing:
             prior = prior_uses(memoryless(outcomes, self.n_states), self.smoothing)
-        improve = partial(
-            em_automaton,
-            *(tree, None),
-            prior=prior,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            patience=0,
-        )
+        limits = {"max_iter": self.max_iter, "tol": self.tol, "patience": 0}
+        improve = partial(em_automaton, tree, None, prior=prior, **limits)
         with progress("EM", self.n_init, "runs", self.verbose) as advance:
             tasks = (
                 delayed(improve)(start)
@@ -330,14 +324,8 @@ class EMAutomaton(SequenceModel):
         >>> coin.predict_proba([[0, 1]])
         array([[0.375, 0.375, 0.25 ]])
         """
-        start, moves, emissions = (
-            as_floats(part, name)
-            for part, name in (
-                (startprob, "startprob"),
-                (transmat, "transmat"),
-                (emissionprob, "emissionprob"),
-            )
-        )
+        start, moves = as_floats(startprob, "startprob"), as_floats(transmat, "transmat")
+        emissions = as_floats(emissionprob, "emissionprob")
         n = start.size
         if endprob is not None:
             moves = moves * (1.0 - np.broadcast_to(as_floats(endprob, "endprob"), n)[:, None])

@@ -206,11 +206,8 @@ def _print(report, options):
         score, low, high = (100 * value for value in interval)
         print(f"{SHOWN[name]:<15}{score:>7.2f}   {low:.2f} to {high:.2f}")
     print(f"(intervals: {report.n_resamples} resamples of the sentences)\n")
-    print(
-        "Right heads by the symbol of the true head, for words left and right of it:\n"
-        if options.by == "head"
-        else "Right heads by the symbol of the word, for words left and right of their heads:\n"
-    )
+    named, place = ("true head", "it") if options.by == "head" else ("word", "their heads")
+    print(f"Right heads by the symbol of the {named}, for words left and right of {place}:\n")
     rows = [
         (printable(symbol), *np.transpose([[*right, sum(right)], [*total, sum(total)]]))
         for symbol, right, total in zip(*report.breakdown, strict=True)

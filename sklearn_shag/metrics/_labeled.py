@@ -295,15 +295,11 @@ def labeled_breakdown(
     )
     true, predicted = np.split(rows, 2)
     right_heads, right_labels = tokens.right_heads[counted], tokens.right_labels[counted]
+    cells = true, predicted, true, true, true
+    chosen = 1.0, 1.0, right_heads, right_labels, right_heads & right_labels
     columns = [
-        np.bincount(cells, weights=weights[counted] * chosen, minlength=values.size)
-        for cells, chosen in (
-            (true, 1.0),
-            (predicted, 1.0),
-            (true, right_heads),
-            (true, right_labels),
-            (true, right_heads & right_labels),
-        )
+        np.bincount(of_rows, weights=weights[counted] * share, minlength=values.size)
+        for of_rows, share in zip(cells, chosen, strict=True)
     ]
     return LabeledBreakdown(values, *columns)
 

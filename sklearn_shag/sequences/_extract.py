@@ -278,8 +278,8 @@ def extract_sequences(
     (array([2, 1, 0]), array([0, 1, 2, 2, 3, 3, 3, 3]))
     """
     codes, heads, indptr = check_trees(codes, heads, indptr, n_symbols)
-    if weights is not None:
-        check_shape(weights, (indptr.size - 1,), "weights", "(n_sentences,) = ")
+    weights = np.ones(indptr.size - 1) if weights is None else weights
+    check_shape(weights, (indptr.size - 1,), "weights", "(n_sentences,) = ")
     return take_trees_apart(codes, heads, indptr, n_symbols, weights)
 
 
@@ -293,8 +293,6 @@ def take_trees_apart(codes, heads, indptr, n_symbols, weights):
         of_sentence = heads[indptr[cyclic] : indptr[cyclic + 1]]
         raise ValueError(f"The heads of sentence {cyclic} are not a tree: {shorten(of_sentence)}.")
     sequences = breadth_first_sequences(codes[tokens], sequence_indptr, indptr, n_symbols)
-    if weights is None:
-        return sequences
     return sequences._replace(weights=np.repeat(weights, 2 * np.diff(indptr) + 1))
 
 
