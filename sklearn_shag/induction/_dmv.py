@@ -334,7 +334,7 @@ class DMV(BaseSHAG):
         with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
             limits = {"max_iter": self.max_iter, "tol": self.tol}
             run = partial(improve, raw.text, **limits, n_jobs=self.n_jobs, advance=advance)
-            start, first_converged = self._choose_start(raw, run)
+            start, first_converged = self._find_start(raw, run)
             found = self._run(run, start)
         roots = found.expected.counts.A[-1, RIGHT, :-1, 0, 0]
         return {
@@ -362,7 +362,7 @@ class DMV(BaseSHAG):
         by_all_first = viterbi and is_uniform and not self._is_warm
         return run(start, self._form(split), viterbi=viterbi, by_all_first=by_all_first)
 
-    def _choose_start(self, raw, run):
+    def _find_start(self, raw, run):
         """Make the start; for hidden states EM runs before them. Say whether that converged."""
         if self._is_warm:
             return self._start_again(raw), True
