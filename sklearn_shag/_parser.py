@@ -420,9 +420,9 @@ class Parser(BaseEstimator, ABC):
         heads, logs = map(object_array, zip(*ask(self, want, batch), strict=True))
         return heads, logs
 
-    def _rank_trees(self, batch, k, n_samples, random_state):
+    def _rank_trees(self, batch, k, n_samples, random_state, name="k"):
         """Say what lists the k best trees of each sentence of a forest, and of which batch."""
-        check_whole_number(k, "k")
+        check_whole_number(k, name)
         check_whole_number(n_samples, "n_samples")
         if self._deterministic:
             return partial(list_derivations, k), batch
@@ -712,7 +712,8 @@ class Parser(BaseEstimator, ABC):
         confidence : bool, default=False
             Whether to write into each tree how probable it is: as the comment "score" its log
             probability given the sentence, in nats, and for each token, in MISC, the probability of
-            its head as ``Confidence``, as from :meth:`predict_marginals`.
+            its head as ``Confidence``, as from :meth:`predict_marginals`. The score is -inf if the
+            parser has no mass for the sentence.
         n_best : None or int, default=None
             List so many trees of each sentence, the most probable ones, as :meth:`k_best` finds
             them. Each has the comment "score".
@@ -747,8 +748,8 @@ class Parser(BaseEstimator, ABC):
         DependencyTree('N V N ADV', heads=[2, 0, 2, 2])
         >>> for tree in model.parse(X[:1], n_best=2, confidence=True)[0]:
         ...     print(tree.heads, tree.comments, tree.misc[3])
-        [2 0 2 2] ('score = -0.7297',) Confidence=0.4964
-        [2 0 2 3] ('score = -0.7297',) Confidence=0.4964
+        [2 0 2 2] ('# score = -0.6853',) Confidence=0.5041
+        [2 0 2 3] ('# score = -0.7013',) Confidence=0.4959
         """
         if hasattr(X, "__len__") and not len(X):  # of nothing
             self._check_ready()
@@ -768,7 +769,7 @@ class Parser(BaseEstimator, ABC):
         if n_best is not None and n_samples is not None:
             raise ValueError("Give n_best, for the best trees, or n_samples, but not both.")
         if n_best is not None:
-            want, batch = self._rank_trees(batch, n_best, N_DRAWN, random_state)
+            want, batch = self._rank_trees(batch, n_best, N_DRAWN, random_state, "n_best")
             return partial(list_rows, want), batch
         if n_samples is not None:
             check_whole_number(n_samples, "n_samples")
@@ -826,7 +827,10 @@ class Parser(BaseEstimator, ABC):
         """
         check_whole_number(chunk_size, "chunk_size")
         refuse_set(X, "X")
-        signature(self.parse).bind(X, **options)
+        try:
+            signature(self.parse).bind(X, **options)
+        except TypeError as error:
+            raise TypeError(f"parse_iter {error}.") from None
         rng = check_random_state(random_state)
         chunks = ((part, rng.randint(2**31)) for part in in_chunks(X, chunk_size))
         parse, n_workers = partial(_parse_chunk, self, options), count_workers(n_jobs or 1)

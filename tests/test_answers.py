@@ -1,5 +1,7 @@
 """Several answers: trees that are drawn, the k best, how probable trees are, relations that fit."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,13 +10,16 @@ from sklearn.base import clone
 
 from sklearn_shag import (
     AveragedSHAG,
+    BiaffineParser,
     CRFParser,
     DeterministicSHAG,
     SpectralSHAG,
     make_parser_pipeline,
 )
-from sklearn_shag.inspection import ArcCalibrationDisplay
+from sklearn_shag.inspection import ArcCalibrationDisplay, least_certain_sentences
+from sklearn_shag.network import _biaffine, _estimators
 from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import _forest
 from sklearn_shag.parsing._forest import keep_apart
 from sklearn_shag.treebank import (
     DependencyTree,
@@ -296,6 +301,144 @@ def test_a_pipeline_has_several_answers(english):
     assert all(map(np.array_equal, drawn, parser.sample_trees(text, 3, random_state=0)))
     probabilities = model.predict_tree_proba(english[300:303])
     assert_array_equal(probabilities, parser.predict_tree_proba(text))
+
+
+class TestTrees:
+    """What `parse` writes into trees is what the other methods say."""
+
+    @pytest.fixture
+    def text(self, parser, english):
+        """Sentences that a parser has mass for."""
+        found = english[300:320]
+        has_mass = parser.predict_tree_proba(found, [np.full(len(tree), -1) for tree in found]) > 0
+        return [tree for tree, has in zip(found, has_mass, strict=True) if has][:6]
+
+    def test_are_the_best_ones(self, parser, text):
+        trees = parser.parse(text, n_best=3, random_state=0)
+        heads, logs = parser.k_best(text, 3, random_state=0)
+        assert [[tree.heads.tolist() for tree in found] for found in trees] == [
+            rows.tolist() for rows in heads
+        ]
+        for found, of_sentence, original in zip(trees, logs, text, strict=True):
+            for tree, log in zip(found, of_sentence, strict=True):
+                assert f"# score = {min(log, 0):.4f}" in tree.comments
+                assert tree.forms == original.forms
+                if len(parser.labels_):
+                    (labels,) = parser.predict_labels([original], [tree.heads])
+                    assert list(tree.deprels) == labels.tolist()
+
+    def test_are_random_ones(self, parser, text):
+        trees = parser.parse(text, n_samples=4, random_state=7)
+        samples = parser.sample_trees(text, 4, random_state=7)
+        assert all(len(found) == 4 for found in trees)
+        for found, rows, original in zip(trees, samples, text, strict=True):
+            assert_array_equal([tree.heads for tree in found], rows)
+            logs = parser.conditional_log_likelihood([original] * 4, list(rows))
+            written = [float(tree.comments[-1].partition(" = ")[2]) for tree in found]
+            assert_allclose(written, np.minimum(logs, 0), atol=6e-5)
+
+    def test_have_their_probabilities(self, parser, text):
+        trees, plain = parser.parse(text, confidence=True), parser.parse(text)
+        assert trees == plain  # comments and MISC do not count
+        logs, marginals = np.log(parser.predict_tree_proba(text)), parser.predict_marginals(text)
+        for tree, log, of_sentence in zip(trees, logs, marginals, strict=True):
+            assert f"# score = {log:.4f}" in tree.comments
+            found = [float(cell.partition("Confidence=")[2][:6]) for cell in tree.misc]
+            expected = of_sentence[np.arange(len(tree)), tree.heads]
+            assert_allclose(found, expected, atol=6e-5)
+        both = parser.parse(text, n_best=2, confidence=True, random_state=0)
+        assert all("Confidence=" in tree.misc[0] for found in both for tree in found)
+
+    def test_keep_the_heads_that_are_known(self, crf, english):
+        known = [tree.with_heads([tree.heads[0], *[-1] * (len(tree) - 1)]) for tree in english[:9]]
+        known = [tree.with_heads(tree.heads, ["kept"] * len(tree)) for tree in known]
+        for answers in (crf.parse(known, keep_heads=True, n_best=4), [[t] for t in known]):
+            for found, tree in zip(answers, known, strict=True):
+                assert {each.heads[0] for each in found} == {tree.heads[0]}
+                assert {each.deprels[0] for each in found} == {"kept"}
+
+    def test_may_cross_only_alone(self, crf, english):
+        crossing = clone(crf).set_params(decoder="mst")
+        vars(crossing).update({k: v for k, v in vars(crf).items() if k.endswith("_")})
+        allowed = allowed_arcs([[3, 4, 0, 3]])
+        assert crossing.parse(english[:1])
+        words = [english[0].forms[:4]]
+        trees = [DependencyTree(words[0], upos=english[0].upos[:4])]
+        assert crossing.parse(trees, allowed=allowed)[0].heads.tolist() == [3, 4, 0, 3]
+        with pytest.raises(ValueError, match="no projective tree"):
+            crossing.parse(trees, allowed=allowed, n_best=2)
+
+    def test_come_from_iterators_and_processes(self, english):
+        parser = ESTIMATORS["EM from moments"]
+        parser = clone(parser).fit(english[:60])
+        text = english[100:130]
+        options = {"n_samples": 2, "confidence": True}
+        with pytest.warns(UserWarning, match="drawn from the fallback grammar of this EMSHAG"):
+            alone = list(parser.parse_iter(iter(text), chunk_size=7, random_state=3, **options))
+        assert [len(found) for found in alone] == [2] * 30
+        processes = parser.parse_iter(text, chunk_size=7, n_jobs=2, random_state=3, **options)
+        with pytest.warns(UserWarning, match="drawn from the fallback grammar of this EMSHAG"):
+            processes = list(processes)
+        shown = [[[t.to_conllu() for t in found] for found in each] for each in (alone, processes)]
+        assert shown[0] == shown[1]
+        plain = list(parser.parse_iter(text, chunk_size=7, n_jobs=2))
+        assert plain == parser.parse(text)
+
+    def test_arguments(self, crf, english):
+        for given, error, message in (
+            ({"n_best": 2, "n_samples": 2}, ValueError, "but not both"),
+            ({"n_best": 0}, ValueError, "n_best == 0"),
+            ({"n_best": True}, TypeError, "n_best must be a whole number, got True"),
+            ({"n_samples": 1.5}, TypeError, "n_samples must be an instance of int"),
+            ({"n_samples": False}, TypeError, "n_samples must be a whole number, got False"),
+        ):
+            with pytest.raises(error, match=message):
+                crf.parse(english[:2], **given)
+        with pytest.raises(TypeError, match="parse_iter got an unexpected keyword argument 'best'"):
+            crf.parse_iter(english[:2], best=3)
+        with pytest.raises(TypeError, match="n_samples must be a whole number, got True"):
+            crf.sample_trees(english[:2], True)
+        assert crf.parse([], n_best=3) == []
+
+
+class TestForest:
+    """A chunk is scored once, whatever is asked."""
+
+    def test_networks_read_once(self, english, monkeypatch):
+        settings = {"hidden_layer_sizes": [4], "max_iter": 1, "random_state": 0}
+        model = BiaffineParser(tags=("upos", "xpos", "lemma"), **settings).fit(english[:40])
+        read = []
+        for module in (_biaffine, _estimators):
+            monkeypatch.setattr(module, "read", partial(self.watch, module.read, read))
+        model.parse(english[40:50])
+        assert read == [model._network()[2].sizes, model.tagger_._network()[2].sizes]
+        model.parse(english[40:50], n_best=5, confidence=True)
+        assert len(read) == 4
+        model.predict(english[40:50])
+        assert len(read) == 5  # columns are not read where nobody asks for them
+        least_certain_sentences(model, [tree.with_heads(None) for tree in english[40:50]])
+        assert len(read) == 6
+
+    def watch(self, function, calls, network, batch, **options):
+        calls.append(network.sizes)
+        return function(network, batch, **options)
+
+    def test_charts_run_once(self, crf, english, monkeypatch):
+        runs, run_charts = [], _forest.run_charts
+        monkeypatch.setattr(
+            _forest,
+            "run_charts",
+            lambda *args, **named: runs.append(1) or run_charts(*args, **named),
+        )
+        forest = crf._forest(crf._batch(english[:5]))
+        assert not runs
+        best, again = forest.best("mbr"), forest.best("max_marginal")
+        assert forest.corrected.sum() > 0
+        assert (best.shape, len(runs)) == (again.shape, 1)
+        rows = [heads[None] for heads in _forest.list_heads(forest.batch, best)]
+        logs = forest.log_proba(rows), forest.log_proba(rows)
+        assert_array_equal(*logs)
+        assert len(runs) == 4  # Z once, and the given trees twice
 
 
 class TestUniqueRelations:

@@ -1,9 +1,12 @@
 """Pipelines that parse: their methods are those of the parser, of what the steps before it make."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_union
 
@@ -55,6 +58,28 @@ def test_methods_are_those_of_the_parser(model, test):
     kept = model.parse(known, keep_heads=True)
     assert [tree.heads[0] for tree in kept] == [tree.heads[0] for tree in test]
     assert len(least_certain_arcs(model, known, 3).margins) == 3
+
+
+def test_it_has_what_its_parser_has(model, test, english):
+    feature, parser = model
+    assert same(model.log_likelihood(test), parser.log_likelihood(feature.transform(test)))
+    assert model.sample(3, random_state=0) == parser.sample(3, random_state=0)
+    for method in ("predict_tags", "score_arcs", "explain"):
+        assert not hasattr(model, method)
+        with pytest.raises(AttributeError, match=method):
+            getattr(model, method)
+    linear = make_parser_pipeline(TokenFeature("upos"), CRFParser(["symbol"], max_iter=2))
+    linear.fit(english[:40])
+    text = linear[0].transform(test)
+    assert same(linear.score_arcs(X=test), linear[-1].score_arcs(text))
+    expected = linear[-1].explain(text[0], 1, n_features=3)
+    assert linear.explain(test[0], 1, n_features=3) == expected
+    assert linear.explain(sentence=test[0], modifier=1, n_features=3) == expected
+    assert not hasattr(linear, "sample")
+    with pytest.raises(NotFittedError):
+        clone(linear).score_arcs(test)
+    assert signature(ParserPipeline.parse) == signature(CRFParser.parse)
+    assert ParserPipeline.k_best.__doc__ == CRFParser.k_best.__doc__
 
 
 def test_of_nothing_there_are_no_trees(model):

@@ -180,6 +180,4 @@ def _parse_pieces(work, pieces):
     """Parse by as many processes as the parser may have workers, if there are several pieces."""
     first = list(islice(pieces, 2))
     n_workers = count_workers(work.opened.parser.n_jobs) if len(first) > 1 else 1
-    if n_workers > 1:
-        work.opened.parser.set_params(n_jobs=1)
     return map_in_processes(work, chain(first, pieces), n_workers)

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import warnings
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from joblib.parallel import ThreadingBackend, get_active_backend
 from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
+
+from sklearn_shag.utils._messages import warn
 
 # Work that is over sooner needs no bar, unless one asks for more than verbose=1.
 DELAY = 2.0  # seconds
@@ -164,6 +167,8 @@ def run_parallel(tasks, n_jobs, on_done=None, *, in_place=False):
 def map_in_processes(function, items, n_workers):
     """Call a function on items, in processes, and yield what it returns in their order.
 
+    Warnings of the function are issued in this process, each with the result that it belongs to.
+
     No more than a few items are under way at once, however many there are, and however slowly what
     is yielded is taken.
 
@@ -197,7 +202,10 @@ def map_in_processes(function, items, n_workers):
             except Exception as error:  # of the items; StopIteration is one
                 failure = error
             while pending and (failure is not None or len(pending) > 2 * n_workers):
-                yield pending[0].result()
+                result, warned = pending[0].result()
+                for category, message in warned:
+                    warn(message, category)
+                yield result
                 pending.popleft()
         if not isinstance(failure, StopIteration):
             raise failure
@@ -216,11 +224,16 @@ def map_in_processes(function, items, n_workers):
 def _prepare(function):
     """Begin a worker of :func:`map_in_processes`, which leaves interruptions to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parallel_config(backend=ThreadingBackend(nesting_level=1))  # tasks within have one worker
     _PREPARED[:] = [function]
 
 
 def _call_prepared(item):
-    return _PREPARED[0](item)
+    """Call the function of a worker; return what it returns, and the warnings that it issued."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        result = _PREPARED[0](item)
+    return result, [(each.category, str(each.message)) for each in warned]
 
 
 def _call(task):
