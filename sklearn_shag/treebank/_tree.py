@@ -363,8 +363,8 @@ class DependencyTree:
         (['Dogs', 'bark'], [2, 0])
         """
         _, *names = DEFAULT_FIELDS
-        words = (line.split("\t") for line in lines.list_words(self._written()))
-        _, *columns = map(list, zip(*words, strict=True))
+        rows = (line.split("\t") for line in self._written().split("\n"))
+        _, *columns = map(list, zip(*(row for row in rows if row[0].isdecimal()), strict=True))
         content = dict(zip(names, columns, strict=True))
         content["head"] = [None if head == MISSING else int(head) for head in content["head"]]
         keys = ["after", *names]
