@@ -13,13 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.encoding import (
-    Batch,
-    check_allowed,
-    check_heads,
-    check_sentences,
-    check_trees,
-)
+from sklearn_shag.encoding import Batch, check_allowed, check_heads, check_sentences, check_trees
 from sklearn_shag.metrics import unlabeled_attachment_score
 from sklearn_shag.parsing import (
     Answers,

@@ -15,13 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
 import sklearn_shag
-from sklearn_shag import (
-    DeterministicSHAG,
-    EMAutomaton,
-    MixtureSHAG,
-    SpectralAutomaton,
-    save_model,
-)
+from sklearn_shag import DeterministicSHAG, EMAutomaton, MixtureSHAG, SpectralAutomaton, save_model
 from sklearn_shag.datasets import load_english
 from sklearn_shag.treebank import TokenFeature, read_conllu, write_conllu
 from tests.estimators import ESTIMATORS, TRANSFORMERS

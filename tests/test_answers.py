@@ -21,11 +21,7 @@ from sklearn_shag.network import _biaffine, _estimators
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import _forest
 from sklearn_shag.parsing._forest import keep_apart
-from sklearn_shag.treebank import (
-    DependencyTree,
-    TokenFeature,
-    allowed_arcs,
-)
+from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs
 from tests import oracles
 from tests.estimators import ESTIMATORS
 from tests.loops import over

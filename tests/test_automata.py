@@ -13,13 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sklearn_shag import (
-    EMAutomaton,
-    ModelFileError,
-    SpectralAutomaton,
-    load_model,
-    save_model,
-)
+from sklearn_shag import EMAutomaton, ModelFileError, SpectralAutomaton, load_model, save_model
 from sklearn_shag.automata._contexts import EncodedSequences, count_ngrams, list_gaps, take_moments
 from sklearn_shag.datasets import make_sequences
 from sklearn_shag.operators import Operators, operators_from_counts, total_mass

@@ -10,14 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import (
-    DMV,
-    AveragedSHAG,
-    DeterministicSHAG,
-    DummyParser,
-    load_model,
-    save_model,
-)
+from sklearn_shag import DMV, AveragedSHAG, DeterministicSHAG, DummyParser, load_model, save_model
 from sklearn_shag.induction._valence import Distributions, Form, estimate, to_grammar
 from sklearn_shag.metrics import uas_scorer, unlabeled_attachment_score
 from sklearn_shag.parsing import Potentials, best_trees, chart

@@ -11,13 +11,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 
-from sklearn_shag import (
-    AveragedSHAG,
-    DeterministicSHAG,
-    LexicalizedSHAG,
-    ProductSHAG,
-    SpectralSHAG,
-)
+from sklearn_shag import AveragedSHAG, DeterministicSHAG, LexicalizedSHAG, ProductSHAG, SpectralSHAG
 from sklearn_shag.sequences import count_treebank, merge_statistics
 from sklearn_shag.treebank import DependencyTree, TokenFeature, UnknownSymbolWarning
 from tests.estimators import same, without_relations

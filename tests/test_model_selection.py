@@ -30,13 +30,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn_shag import SpectralSHAG, SpectralSHAGCV
 from sklearn_shag.metrics import exact_match_score, is_punctuation, unlabeled_attachment_score
 from sklearn_shag.treebank import DependencyTree, TokenFeature
-from tests.estimators import (
-    ESTIMATORS,
-    assert_same_model,
-    repeat,
-    same,
-    symbols_and_heads,
-)
+from tests.estimators import ESTIMATORS, assert_same_model, repeat, same, symbols_and_heads
 from tests.loops import over
 
 DECODERS = {"decoder": ["mbr", "max_marginal"]}

@@ -30,14 +30,7 @@ from sklearn_shag.parsing import (
 from sklearn_shag.sequences import count_treebank
 from sklearn_shag.treebank import DependencyTree, TokenFeature, allowed_arcs, heads
 from tests import oracles
-from tests.estimators import (
-    BLIND,
-    COUNTING,
-    ESTIMATORS,
-    REPRESENTATIVES,
-    learned,
-    with_labels,
-)
+from tests.estimators import BLIND, COUNTING, ESTIMATORS, REPRESENTATIVES, learned, with_labels
 from tests.loops import over
 
 NAMES = ["NOUN", "VERB", "ADP", "NOUN"]

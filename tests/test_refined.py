@@ -27,13 +27,7 @@ from sklearn_shag.operators import (
 from sklearn_shag.parsing import Potentials, chart
 from sklearn_shag.treebank import DependencyTree, arcs_left_by
 from tests.loops import over
-from tests.oracles import (
-    enumerate_uses,
-    of_sentence,
-    projective_trees,
-    random_factors,
-    tree_value,
-)
+from tests.oracles import enumerate_uses, of_sentence, projective_trees, random_factors, tree_value
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -11,12 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_scalar
 
 from sklearn_shag._parser import CalibratedMixin
-from sklearn_shag.encoding import (
-    check_sentences,
-    check_trees,
-    encode_labels,
-    list_labels,
-)
+from sklearn_shag.encoding import check_sentences, check_trees, encode_labels, list_labels
 from sklearn_shag.ensembles._base import Ensemble
 from sklearn_shag.parsing import (
     MIN_SENTENCES,

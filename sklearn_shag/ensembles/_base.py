@@ -10,12 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.encoding import (
-    ask_vectors,
-    check_sentences,
-    check_trees,
-    require_whole,
-)
+from sklearn_shag.encoding import ask_vectors, check_sentences, check_trees, require_whole
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import is_collection
 from sklearn_shag.utils._estimators import open_member

@@ -6,13 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_shag.encoding import name_of
-from sklearn_shag.features._hashing import (
-    bucket_of,
-    hash_tokens,
-    list_features,
-    longest,
-    new_space,
-)
+from sklearn_shag.features._hashing import bucket_of, hash_tokens, list_features, longest, new_space
 from sklearn_shag.features._templates import BETWEEN, BIAS, HEAD
 
 _ALL_PLACES = 2**32  # of so many each feature has its own, as good as always

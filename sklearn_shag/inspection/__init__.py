@@ -9,12 +9,7 @@ from sklearn_shag.inspection._confidence import (
     least_certain_arcs,
     least_certain_sentences,
 )
-from sklearn_shag.inspection._dfa import (
-    ApproximateDFA,
-    DFAStates,
-    DFATransitions,
-    approximate_dfa,
-)
+from sklearn_shag.inspection._dfa import ApproximateDFA, DFAStates, DFATransitions, approximate_dfa
 from sklearn_shag.inspection._dfa_display import AutomatonDisplay
 from sklearn_shag.inspection._distances import AttachmentByDistanceDisplay, AttachmentCounts
 from sklearn_shag.inspection._grammars import (

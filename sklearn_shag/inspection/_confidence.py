@@ -13,13 +13,7 @@ from sklearn_shag.encoding import check_heads, check_sentences, check_trees, des
 from sklearn_shag.inspection._display import make_axes
 from sklearn_shag.inspection._grammars import known_tokens
 from sklearn_shag.inspection._tables import largest_first, table_html, table_text, to_dataframe
-from sklearn_shag.parsing import (
-    ask,
-    find_impossible,
-    head_probabilities,
-    list_best,
-    list_corrected,
-)
+from sklearn_shag.parsing import ask, find_impossible, head_probabilities, list_best, list_corrected
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences, allowed_arcs, list_known_heads
 from sklearn_shag.utils._arrays import as_list
 from sklearn_shag.utils._estimators import open_parser

@@ -7,12 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import arcs_of_heads, encode_sentences, encode_trees
-from sklearn_shag.inspection._grammars import (
-    DIRECTIONS,
-    ROOT_NAME,
-    head_code,
-    open_grammar,
-)
+from sklearn_shag.inspection._grammars import DIRECTIONS, ROOT_NAME, head_code, open_grammar
 from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
 from sklearn_shag.operators import RefinedGrammar, count_refinements, extend, refined_automaton
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences

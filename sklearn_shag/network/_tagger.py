@@ -11,28 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
 from sklearn_shag.conditional import Examples
-from sklearn_shag.encoding import (
-    LETTERS,
-    OF_WORDS,
-    ask_vectors,
-    check_sentences,
-    read_column,
-)
+from sklearn_shag.encoding import LETTERS, OF_WORDS, ask_vectors, check_sentences, read_column
 from sklearn_shag.network._estimators import TagLearner
-from sklearn_shag.network._tags import (
-    LEARNED,
-    collect_lemmas,
-    collect_tags,
-    encode_tags,
-    read_tags,
-)
-from sklearn_shag.treebank import (
-    MISSING,
-    DependencyTree,
-    Sentences,
-    TreeTransformer,
-    with_tags,
-)
+from sklearn_shag.network._tags import LEARNED, collect_lemmas, collect_tags, encode_tags, read_tags
+from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
 from sklearn_shag.utils._typing import ArrayLike, RandomSeed

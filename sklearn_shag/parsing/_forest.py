@@ -14,13 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sklearn_shag.encoding import (
-    Batch,
-    arc_begins,
-    places_of,
-    places_of_heads,
-    take_sentences,
-)
+from sklearn_shag.encoding import Batch, arc_begins, places_of, places_of_heads, take_sentences
 from sklearn_shag.parsing._calibration import EXACT, Calibration, calibrate
 from sklearn_shag.parsing._chart import (
     CHUNK_COST,
