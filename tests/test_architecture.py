@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tokenize
 import typing
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import numba
 import pytest
 from numpydoc.docscrape import NumpyDocString
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
 import sklearn_shag
 
@@ -41,15 +43,16 @@ for _folder, _others in {
     "lexical": "utils treebank encoding sequences operators parsing _parser learning",
     "features": "utils treebank encoding parsing",
     "conditional": "utils treebank encoding sequences operators parsing _parser learning features",
-    "network": "utils treebank encoding parsing _parser features conditional",
-    "ensembles": "utils treebank encoding operators parsing _parser learning sequences",
-    "induction": "utils treebank encoding sequences operators automata parsing _parser learning "
+    "network": "utils treebank encoding parsing _parser conditional",
+    "ensembles": "utils treebank encoding operators parsing _parser learning sequences conditional "
+    "network",
+    "induction": "utils treebank encoding sequences operators automata parsing learning "
     "conditional ensembles",
     # What stands on all of them.
-    "model_files": "utils treebank encoding sequences operators automata parsing _dummy learning "
-    "lexical features conditional network ensembles induction",
-    "cli": "utils treebank encoding sequences parsing datasets metrics inspection _parser _dummy "
-    "learning lexical features conditional network ensembles induction model_files",
+    "model_files": "utils treebank encoding sequences operators automata parsing learning lexical "
+    "features conditional network ensembles",
+    "cli": "utils treebank parsing datasets metrics inspection _parser learning lexical features "
+    "conditional network ensembles model_files",
 }.items():
     ALLOWED[_folder] = set(_others.split())
 FOLDERS = sorted(ALLOWED)
@@ -70,6 +73,7 @@ def imported_modules(path):
 
 
 def test_imports_go_one_way():
+    found = {folder: set() for folder in FOLDERS}
     for folder, path in ((each, path) for each in FOLDERS for path in (ROOT / each).rglob("*.py")):
         for module in imported_modules(path):
             parts = module.split(".")
@@ -78,6 +82,9 @@ def test_imports_go_one_way():
                     continue  # they stand on all of it
                 assert len(parts) > 1, f"{path} imports the package itself"
                 assert parts[1] in ALLOWED[folder] | {folder}, f"{path} imports {module}"
+                found[folder].add(parts[1])
+    for folder, others in found.items():
+        assert others - {folder} == ALLOWED[folder], f"{folder} may import what it does not"
 
 
 def own_imports():
@@ -169,17 +176,14 @@ COLUMNS = ["upos", "xpos", "feats", "form", "lemma", "prefix", "suffix", "shape"
 @pytest.mark.parametrize(
     ("model", "n_frames", "n_calls"),
     [
-        (sklearn_shag.SpectralSHAG(2), 5, 50),
-        (sklearn_shag.CRFParser(max_iter=1), 6, 100),
-        (sklearn_shag.BiaffineParser(COLUMNS, max_iter=1), 9, 150),
+        (sklearn_shag.SpectralSHAG(2), 7, 55),
+        (sklearn_shag.CRFParser(max_iter=1), 7, 90),
+        (sklearn_shag.BiaffineParser(COLUMNS, max_iter=1), 9, 135),
     ],
     ids=["grammar", "linear", "network"],
 )
 def test_few_calls_lead_from_predict_to_the_kernel(english, model, n_frames, n_calls):
-    path = repository_file("benchmarks", "call_chain.py")
-    spec = importlib.util.spec_from_file_location("call_chain", path)
-    call_chain = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(call_chain)
+    call_chain = load_call_chain()
     sentence = [next(tree for tree in english if len(tree) == call_chain.N_TOKENS)]
     model = clone(model).fit(english[: call_chain.N_TRAINING])
     model.predict(sentence)  # compiles, and packs what was learned
@@ -187,6 +191,91 @@ def test_few_calls_lead_from_predict_to_the_kernel(english, model, n_frames, n_c
         model.predict(sentence)
     assert 0 < len(recorder.deepest) <= n_frames, recorder.deepest
     assert recorder.n_calls <= n_calls
+
+
+def test_parse_asks_each_member_and_each_network_once(english):
+    """Of four columns, a parser and its tagger; of an average, two of these and a linear one."""
+    call_chain = load_call_chain()
+    settings = {"hidden_layer_sizes": [8], "max_iter": 1, "calibrate": False}
+    networks = [
+        sklearn_shag.BiaffineParser(
+            tags=("upos", "xpos", "feats", "lemma"), random_state=seed, **settings
+        ).fit(english[:100])
+        for seed in range(2)
+    ]
+    linear = sklearn_shag.CRFParser(max_iter=1, calibrate=False).fit(english[:100])
+    members = [(f"{k}", FrozenEstimator(parser)) for k, parser in enumerate([*networks, linear])]
+    average = sklearn_shag.AveragedSHAG(members).fit(english[:20])
+    sentence = [next(tree for tree in english[100:] if len(tree) == 12)]
+    for model, n_calls in ((networks[0], 190), (average, 450)):
+        model.parse(sentence)  # compiles, and packs what was learned
+        with call_chain.Recorder() as recorder:
+            model.parse(sentence)
+        assert recorder.n_calls <= n_calls
+
+
+def load_call_chain():
+    path = repository_file("benchmarks", "call_chain.py")
+    spec = importlib.util.spec_from_file_location("call_chain", path)
+    call_chain = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(call_chain)
+    return call_chain
+
+
+# Names of others that classes define: of scikit-learn, and of IPython.
+OF_OTHERS = {"_abc_impl", "_parameter_constraints", "_repr_html_", "_sklearn_auto_wrap_output_keys"}
+
+
+def list_hooks():
+    """Private names that several classes of the package define, records aside."""
+    modules = map(importlib.import_module, MODULES)
+    classes = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and value.__module__.startswith("sklearn_shag.")
+        and not issubclass(value, tuple)
+    }
+    counts = Counter(name for each in classes for name in vars(each) if re.match(r"_[a-z]", name))
+    return {name for name, count in counts.items() if count > 1} - OF_OTHERS
+
+
+def test_the_page_on_the_architecture_lists_the_hooks():
+    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
+    block = text.split("Hooks are the private names")[1].split(".. code-block:: text\n\n")[1]
+    lines = block.split("\n\n")[0].splitlines()
+    listed = [line.split()[0] for line in lines if line[4] == "_"]
+    assert listed == sorted(listed)
+    assert set(listed) == list_hooks()
+    assert len(listed) <= 24
+
+
+def test_the_page_on_the_architecture_shows_the_way_to_the_kernel(english):
+    """The functions of its figure are those of the stack, in their order."""
+    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
+    block = text.split("The flow\n")[1].split(".. code-block:: text\n\n")[1].split("\n\n")[0]
+    shown = [line.split()[0] for line in block.splitlines()]
+    model, call_chain = sklearn_shag.SpectralSHAG(2).fit(english[:50]), load_call_chain()
+    sentence = [next(tree for tree in english if len(tree) == call_chain.N_TOKENS)]
+    model.predict(sentence)
+    with call_chain.Recorder() as recorder:
+        model.predict(sentence)
+    stack = [name.rpartition(": ")[2] for name in recorder.deepest]
+    assert [name for name in shown if name in stack] == stack
+
+
+def test_the_page_on_the_architecture_lists_the_modules_of_the_charts():
+    text = repository_file("doc", "architecture.rst").read_text(encoding="utf-8")
+    block = text.split("    parsing/\n")[1].split("\n\n")[0]
+    listed = re.findall(r"^ {6}(\w+\.py)", block, flags=re.M)
+    assert sorted(listed) == sorted(path.name for path in (ROOT / "parsing").glob("_[a-z]*.py"))
+    places = {name: place for place, name in enumerate(listed)}
+    for path, module, _ in imported_names():
+        if path.parent.name == "parsing" and path.name in places:
+            other = f"{module.rpartition('.')[2]}.py"
+            if module.startswith("sklearn_shag.parsing."):
+                assert places[path.name] < places[other], f"{path.name} imports {other}"
 
 
 def test_the_page_on_the_architecture_names_files_that_exist():

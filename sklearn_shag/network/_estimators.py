@@ -237,7 +237,7 @@ class TagLearner(NetworkLearner):
     def _train_with_tags(self, start, *args, **options):
         """Train as :meth:`_train` does; the attributes say what else was learned from."""
         weights, history = self._train(start, *args, **options)
-        name = name_source(self._source()) if start.moments.size else None
+        name = name_source(self._context_source()) if start.moments.size else None
         return weights, {"tag_values_": start.tag_values, "embeddings_": name, **history}
 
     def _network(self):
@@ -254,7 +254,7 @@ class TagLearner(NetworkLearner):
         codes = encode_columns(columns, sentences, indptr, check)
         if not n_dimensions:
             return codes
-        vectors = ask_vectors(self._source(), sentences)
+        vectors = ask_vectors(self._context_source(), sentences)
         if vectors.n_dimensions != n_dimensions:
             raise ValueError(
                 f"embeddings, {name_source(vectors.source)}, gives vectors of "
@@ -268,7 +268,7 @@ class TagLearner(NetworkLearner):
         _, in_context = split_embeddings(self.embeddings)
         return [] if in_context is None else [in_context]
 
-    def _source(self):
+    def _context_source(self):
         """What gives vectors in context, which have been learned from."""
         source = next(iter(self._list_sources()), None)
         if source is None:
