@@ -263,6 +263,70 @@ def test_long_sentences_agree_with_the_scaled_chart(any_grammar, n_states, n_tok
     assert_allclose(fast.arcs, scaled.arcs, rtol=0, atol=1e-9)
 
 
+def assert_in_range(operators, given, atol=1e-9):
+    """What the fast chart takes is what the scaled one finds."""
+    fast, scaled = (chart_by(route, operators, given, counts=True) for route in ("fast", "scaled"))
+    assert_array_equal(fast.route, 0)
+    assert_allclose(fast.log_abs_z, scaled.log_abs_z, rtol=1e-11)
+    assert_allclose(fast.arcs, scaled.arcs, rtol=0, atol=atol)
+    for one, other in zip(fast.counts, scaled.counts, strict=True):
+        assert_allclose(one, other, rtol=1e-8, atol=atol)
+    without = chart_by("fast", operators, given, marginals=False)
+    assert_array_equal(without.log_abs_z, fast.log_abs_z)
+
+
+@compiled
+@over("n_states", [1, 2])
+@over("spread", [40.0, 60.0])
+@over("n_classes", [1, 2])
+def test_halves_that_are_too_small_but_of_no_use(any_grammar, n_states, spread, n_classes):
+    """Beside the best heads of some tokens the others are worth nothing, but not exactly."""
+    given = drawn(13, [20, 30, 8], n_classes)
+    given["arcs"] = spread * np.random.default_rng(13).normal(size=given["arcs"].size)
+    assert_in_range(any_grammar(13, n_states), given)
+
+
+@compiled
+@over("n_states", [2, 4])
+def test_states_of_next_to_no_weight(any_grammar, n_states):
+    """As rounding leaves them in operators that were learned from moments."""
+    operators = any_grammar(14, n_states, signed=True)
+    operators.alpha_1[:, :, 1:] *= 1e-40
+    operators.A[..., 1:, :] *= 1e-55
+    given = drawn(14, [24, 9])
+    given["arcs"] = None
+    operators.alpha_inf[:-1, :, 0] *= np.array([1e-60, 1.0, 1.0, 1.0])[:, None]
+    operators.A[:, :, 0] *= 1e60
+    assert_in_range(operators, given)
+
+
+@compiled
+@over("n_states", [1, 2])
+@over("n_tokens", [30, 61, 130])
+@over("share", [0.8, 1.0])
+def test_known_heads_of_long_sentences(any_grammar, n_states, n_tokens, share):
+    """The first tokens, or a window of them, have no tree of their own that tells the scale."""
+    operators = any_grammar(15, n_states)
+    operators = operators._replace(A=0.02 * operators.A)
+    rng, heads = np.random.default_rng(15), np.empty(n_tokens, dtype=int)
+    nest_heads(heads, 0, n_tokens, 0, rng)
+    arcs = np.zeros((n_tokens, n_tokens + 1))
+    for m in np.flatnonzero(rng.uniform(size=n_tokens) < share):
+        arcs[m, np.arange(n_tokens + 1) != heads[m]] = -np.inf
+    codes = rng.integers(N_SYMBOLS, size=n_tokens)
+    given = {"indptr": np.array([0, n_tokens]), "codes": codes, "arcs": arcs.ravel()}
+    assert_in_range(operators, given)
+
+
+def nest_heads(heads, begin, end, above, rng):
+    """Draw a projective tree of begin <= m < end, whose root is far from where others are."""
+    if begin < end:
+        root = rng.choice([begin, end - 1])
+        heads[root] = above
+        nest_heads(heads, begin, root, root + 1, rng)
+        nest_heads(heads, root + 1, end, root + 1, rng)
+
+
 @compiled
 @over("n_states", [1, 3])
 def test_neither_workers_nor_neighbours_decide_over_a_bit(any_grammar, n_states, monkeypatch):

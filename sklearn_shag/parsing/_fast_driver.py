@@ -30,6 +30,7 @@ from sklearn_shag.parsing._fast_sums import (
     Tables,
     all_in_range,
     choose_longer,
+    recount_by_derivatives,
     scale_by_first_tokens,
     scale_by_window,
 )
@@ -218,10 +219,11 @@ def _solve(sentence, tables, marginals, group, with_uses, tile):
     near 1. That rounds nothing: results are the same to the last bit for any powers. They come
     from the first tokens of the sentence and, where that turns out not to do, from all of them,
     window by window. So a sentence decides by itself whether it is in range, not those beside it.
+    Where entries are too small all the same, derivatives tell whether that matters.
     """
     n = group.roots.shape[0]
     window = N_PROBED if choose_longer(group, LONGEST_UNSCALED) else np.int64(0)
-    first, retried = np.int64(1), False
+    first, retried, in_range = np.int64(1), False, False
     while True:  # one call of `inside`, since each is compiled
         end = min(first + window, n) if window else n
         inside(sentence, first, end, tile, tables)
@@ -236,11 +238,14 @@ def _solve(sentence, tables, marginals, group, with_uses, tile):
                 window = window if SMALLEST_SHARE * window < n - 1 else np.int64(0)
         else:
             _attach_roots(group)
-            if all_in_range(group, n - 1) or retried:
+            in_range = all_in_range(group, n - 1)
+            if in_range or retried:
                 break
             window, retried = WINDOW, True
-    if with_uses:
+    if with_uses or not in_range:
         outside(sentence, n - 1, tile, tables, marginals)
+    if not in_range:
+        recount_by_derivatives(group)
 
 
 @inner_table_kernel

@@ -186,6 +186,9 @@ def add_inner_products(tables, sums, memory, lefts, x, rights, y, low, high):
 # A chart is in range if no entry is larger, and no closed half, nor Z, is smaller unless it is 0:
 # then whatever vanished in a product is negligible. Operators may be small, but not larger.
 SMALLEST_IN_RANGE, LARGEST_IN_RANGE = 1e-90, 1e90
+# Smaller halves are no matter either, where no derivative of log Z is larger than this: what
+# vanished was below 1e-300, and so changes neither log Z nor an expected use.
+LARGEST_DERIVATIVE = 1e100
 # Of the scale of a token, as a power of two.
 LARGEST_EXPONENT = 100
 # Sentences up to this length seldom need a scale.
@@ -250,12 +253,26 @@ def scale_by_window(group, first, n, window):
 
 @inlined_kernel
 def _log2_value(group, member, first, end):
-    """Logarithm of the largest value that a tree of the tokens first <= m < end contributes."""
+    """Logarithm of the largest value that a tree of the tokens first <= m < end contributes.
+
+    Where there is none, as when heads are known that lie elsewhere, or a value is too large, it is
+    about that of as many arcs of smaller halves.
+    """
     largest = 0.0
     for m in range(first, end):
         left = group.numbers[CLOSED, m, first, member]
-        largest = max(largest, abs(left * group.numbers[CLOSED, m, end, member]))
-    return np.log2(largest) if 0.0 < largest < np.inf else 0.0
+        size = abs(left * group.numbers[CLOSED, m, end, member])
+        largest = max(largest, size) if size < np.inf else np.inf
+    if 0.0 < largest < np.inf:
+        return np.log2(largest)
+    total, n_arcs = 0.0, 0
+    for h in range(first, end):
+        for b in range(first, end + 1):
+            width, size = max(h - b, b - h - 1), abs(group.numbers[CLOSED, h, b, member])
+            if width > 0 and 0.0 < size < np.inf:
+                total += np.log2(size)
+                n_arcs += width
+    return total / n_arcs * (end - first) if n_arcs else 0.0
 
 
 @inner_table_kernel
@@ -281,6 +298,34 @@ def all_in_range(group, n_tokens):
     for member in range(n_members):
         n_wrong += group.n_wrong[member]
     return n_wrong == 0
+
+
+@inner_table_kernel
+def recount_by_derivatives(group):
+    """Count anew, of sentences that have entries out of range, those that say something is lost."""
+    for member in range(group.lengths.size):
+        if group.n_wrong[member]:
+            group.n_wrong[member] = _count_losses(group, member)
+
+
+@inlined_kernel
+def _count_losses(group, member):
+    vectors, numbers, z = group.vectors, group.numbers, abs(group.z[member])
+    n, size, n_members = group.lengths[member], vectors.shape[3], group.lengths.size
+    of_class = size if n_members > 1 else size // group.arc_scores.shape[2]
+    n_wrong = 0 if z == 0.0 or 1 / LARGEST_DERIVATIVE <= z <= LARGEST_IN_RANGE else 1
+    for h in range(1, n + 1):
+        for b in range(1, n + 2):
+            n_wrong += not abs(numbers[CLOSED, h, b, member]) <= LARGEST_IN_RANGE
+            n_wrong += not abs(numbers[D_CLOSED, h, b, member]) <= LARGEST_DERIVATIVE
+            for q in range(member, size, n_members):
+                n_wrong += not abs(vectors[COMPLETE, h, b, q]) <= LARGEST_IN_RANGE
+                n_wrong += not abs(vectors[D_COMPLETE, h, b, q]) <= LARGEST_DERIVATIVE
+                if b <= n:
+                    n_wrong += not abs(vectors[INCOMPLETE, h, b, q]) <= LARGEST_IN_RANGE
+                if b <= n and q < of_class:
+                    n_wrong += not abs(vectors[D_INCOMPLETE, h, b, q]) <= LARGEST_DERIVATIVE
+    return n_wrong
 
 
 @inlined_kernel
