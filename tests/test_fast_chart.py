@@ -18,6 +18,8 @@ from sklearn_shag.parsing import (
     Scored,
     _fast_chart,
     _fast_driver,
+    _fast_group,
+    _fast_sums,
     _scaled_chart,
     ask,
     eisner,
@@ -616,6 +618,33 @@ class TestLadder:
         ]
         assert_array_equal(signs, expected)
         assert set(signs.tolist()) == {-1, 1}
+
+
+@over("n_members", [1, LANES])
+@over("z", [1.0, 0.0, 1e-99, 1e89, 1e-101, 1e91, np.nan])
+@over("table", ["COMPLETE", "INCOMPLETE", "D_COMPLETE", "D_INCOMPLETE", "CLOSED", "D_CLOSED"])
+@over("value", [1e-300, 1e89, 1e91, 1e99, 1e101, np.inf, np.nan])
+def test_entries_and_derivatives_tell_what_is_lost(n_members, z, table, value):
+    """Of each sentence its own: those beside it, and what lies behind its end, say nothing."""
+    n, last, nothing = 3, n_members - 1, np.empty(0)
+    group = dict.fromkeys(_fast_group.SentenceGroup._fields, nothing)
+    group["lengths"], group["n_wrong"] = np.full((2, n_members), [[n], [0]])
+    group["z"], group["arc_scores"] = np.full(n_members, np.nan), np.ones((1, 1, 1, n_members))
+    group["vectors"] = np.full((6, n + 3, n + 4, LANES), np.nan)
+    group["numbers"] = np.full((3, n + 4, n + 4, n_members), np.nan)
+    group = _fast_group.SentenceGroup(**group)
+    group.vectors[:, 1 : n + 1, 1 : n + 2, last::n_members] = 1.0
+    group.numbers[:, 1 : n + 1, 1 : n + 2, last] = 1.0
+    group.n_wrong[last], group.z[last] = 7, z
+    is_vector = "COMPLETE" in table
+    place = 2, n if table.endswith("INCOMPLETE") else n + 1, last
+    (group.vectors if is_vector else group.numbers)[(getattr(_fast_sums, table), *place)] = value
+    counted = _fast_sums._count_losses.py_func  # Python can call no kernel that is within others
+    with patch.object(_fast_sums, "_count_losses", counted):
+        _fast_sums.recount_by_derivatives.py_func(group)
+    is_right = z == 0 or 1e-100 <= z <= 1e90, value <= (1e100 if table.startswith("D_") else 1e90)
+    assert group.n_wrong[last] == is_right.count(False)
+    assert not group.n_wrong[:last].any()
 
 
 def results_of(operators, fallback, sentences, n_jobs):
