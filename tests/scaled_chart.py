@@ -1,10 +1,9 @@
 """The scaled chart: inside-outside with an exponent for every vector (theory, eqs. 14-26).
 
-It serves sentences that leave the range of the fast chart, and :func:`inside_outside`: sentences of
-any length and value, as long as the entries of each vector, matrix and set of factors are within
-1e+-100 of each other. What is smaller beside others may vanish. Where expected uses then leave the
-range of doubles, the sentence is refused. All is NumPy, since compiling would take longer than the
-few sentences that get here.
+An oracle for the chart of the package, which is in plain doubles. It takes sentences of any length
+and value, as long as the entries of each vector, matrix and set of factors are within 1e+-100 of
+each other. What is smaller beside others may vanish. Where expected uses then leave the range of
+doubles, the sentence is refused.
 
 A sentence has positions 0..N; position 0 is the root symbol. Both directions share all tables and
 sums: a token has a *place* in each, N - position to the left and its position to the right, so that
@@ -32,10 +31,13 @@ import numpy as np
 
 from sklearn_shag.encoding import LEFT, RIGHT
 from sklearn_shag.operators import Operators
+from sklearn_shag.parsing import InsideOutside
+from sklearn_shag.parsing._chart import PackedGrammar
+from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS
 from sklearn_shag.parsing._potentials import as_codes, check_operators, classes_of
 from sklearn_shag.utils._arrays import check_finite, check_shape
 from sklearn_shag.utils._param_validation import as_floats
-from sklearn_shag.utils._typing import ArrayLike, FloatArray, IntArrayLike
+from sklearn_shag.utils._typing import ArrayLike, IntArrayLike
 
 # The exponent of an empty sum: below that of every other entry.
 ZERO_EXPONENT = -(2**60)
@@ -390,48 +392,6 @@ def _sentence_of(factors, s, root):
     return sentence, offset
 
 
-class InsideOutside(NamedTuple):
-    """The results of a chart for one sentence.
-
-    They are the sum over all its projective trees, and the share of each arc in the sum.
-
-    Attributes
-    ----------
-    sign : float
-        Sign of Z, the total value of all trees; 0 if Z vanishes.
-    log_abs_z : float
-        Logarithm of the absolute value of Z, in nats.
-    marginals : ndarray of shape (n_tokens, n_tokens + 1)
-        ``marginals[m - 1, h]`` is the share of Z that belongs to trees in which h is the head of m;
-        column 0 is the root symbol. Rows sum to 1. Signed operators can give values outside [0, 1].
-        NaN if Z vanishes.
-    counts : Operators
-        The expected uses of every start, stop and transition in a tree of the sentence.
-
-    See Also
-    --------
-    inside_outside : Computes these results.
-    ChartResults : Holds the results for many sentences.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_shag.operators import Operators
-    >>> from sklearn_shag.parsing import inside_outside
-    >>> ones = np.ones((3, 2, 1))
-    >>> result = inside_outside(Operators(ones, ones, np.ones((3, 2, 2, 1, 1))), [0, 0])
-    >>> round(np.exp(result.log_abs_z)), result.sign         # two trees, of the value 1
-    (2, 1.0)
-    >>> result.counts.A[2, 1, 0].item()                      # each has one root
-    1.0
-    """
-
-    sign: float
-    log_abs_z: float
-    marginals: FloatArray
-    counts: Operators
-
-
 def inside_outside(
     operators: Operators,
     codes: IntArrayLike,
@@ -440,66 +400,10 @@ def inside_outside(
     stop_scores: ArrayLike | None = None,
     single_root: bool = True,
 ) -> InsideOutside:
-    """Sum over all projective trees of a sentence (eqs. 14-26 of the theory page).
+    """Sum over all projective trees of a sentence, as the function of the package does.
 
-    Parameters
-    ----------
-    operators : Operators
-        The operators of a grammar, with entries of any sign. See the Notes of
-        :class:`~sklearn_shag.operators.Operators` for their axes.
-    codes : int array-like of shape (n_tokens,)
-        Symbol codes of the sentence.
-    arc_scores : None or array-like of shape (n_tokens + 1, n_tokens + 1), default=None
-        A factor for the arc from every head position (row, 0 the root symbol) to every modifier
-        position (column).
-    stop_scores : None or array-like of shape (n_tokens + 1, 2), default=None
-        A factor for the end of the left (column 0) and right (column 1) sequence of every
-        position.
-    single_root : bool, default=True
-        Whether only trees with one root count. If False, the automaton of the root symbol decides
-        how many roots there are.
-
-    Returns
-    -------
-    result : InsideOutside
-        The sum, the share of each arc in it, and the expected uses of the operators.
-
-    Raises
-    ------
-    ValueError
-        If the sentence is empty, the grammar does not have a code, scores have the wrong shape, or
-        a number is not finite; or if expected uses are not finite because large values cancel.
-    TypeError
-        If `operators` has the wrong type.
-
-    See Also
-    --------
-    chart : Takes many sentences at once and is faster, but factors must not be negative.
-
-    Notes
-    -----
-    Takes O(n N^3 + n^2 N^2) time for N tokens and n states, and about 50 n N^2 bytes.
-
-    References
-    ----------
-    Luque, Quattoni, Balle and Carreras (2012), eqs. 15-20.
-
-    Examples
-    --------
-    If all operators are 1, the chart counts trees. Three words have 7 trees with one root:
-
-    >>> import numpy as np
-    >>> from sklearn_shag.operators import Operators
-    >>> from sklearn_shag.parsing import inside_outside
-    >>> ones = np.ones((3, 2, 1))
-    >>> counting = Operators(ones, ones, np.ones((3, 2, 2, 1, 1)))
-    >>> result = inside_outside(counting, [0, 0, 0])
-    >>> round(np.exp(result.log_abs_z))
-    7
-    >>> result.marginals.round(2)
-    array([[0.43, 0.  , 0.29, 0.29],
-           [0.14, 0.43, 0.  , 0.43],
-           [0.43, 0.29, 0.29, 0.  ]])
+    Scores may have any sign. With ``single_root=False`` the automaton of the root symbol says how
+    many roots there are.
     """
     check_operators(operators)
     operators = Operators(*(np.asarray(part, dtype=float) for part in operators))
@@ -538,3 +442,20 @@ def _check_scores(scores, shape, name):
     check_shape(scores, shape, name)
     check_finite(scores, name)
     return scores[..., None]
+
+
+@dataclass(frozen=True)
+class ScaledGrammar(PackedGrammar):
+    """A grammar whose sentences are summed by this chart."""
+
+    no_counts = Operators(np.empty((0, 2, 1)), np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1)))
+
+    def run(self, factors, which, results, weights, counts):
+        done = run_scaled(self.operators, factors, which, results, weights, counts)
+        return np.where(done, DONE, WITHOUT_MASS)
+
+    def new_counts(self):
+        return Operators(*map(np.zeros_like, self.operators))
+
+    def finish_counts(self, parts):
+        return Operators(*map(sum, zip(*parts, strict=True)))

@@ -12,7 +12,6 @@ from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing import (
     Potentials,
-    _chart,
     _fast_driver,
     best_trees,
     chart,
@@ -25,10 +24,11 @@ from sklearn_shag.parsing._fast_group import NO_COUNTS
 from sklearn_shag.parsing._potentials import as_factors, check_potentials, longest_counted
 from tests import oracles
 from tests.loops import over
+from tests.scaled_chart import ScaledGrammar
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 N_SYMBOLS = 4  # one of them unknown
-ROUTES = {"fast": 0, "scaled": 1}
+ROUTES = ("fast", "scaled")
 
 
 @pytest.fixture
@@ -40,9 +40,8 @@ def any_grammar(random_grammar):
 
 
 def chart_by(route, operators, given, **options):
-    """By a grammar as parsers keep it; without its layout for the fast chart, the other is left."""
-    packed = pack_grammar(operators)
-    packed = packed if route == "fast" else replace(packed, fast=None)
+    """By the chart, with a grammar as parsers keep it, or by the oracle."""
+    packed = pack_grammar(operators) if route == "fast" else ScaledGrammar(operators, None)
     potentials = check_potentials(Potentials(**given), N_SYMBOLS)
     return sum_up_sentences(packed, potentials, **options)
 
@@ -80,7 +79,7 @@ def test_every_factor_comes_out_as_its_expected_use(
             assert results.log_abs_z[s] == -np.inf
             assert all(np.isnan(part).all() for part in uses.values())
             continue
-        assert results.route[s] == ROUTES[route]
+        assert results.route[s] == 0
         assert_allclose(results.log_abs_z[s], np.log(abs(expected.z)), rtol=1e-9, atol=1e-9)
         for name, part in uses.items():
             assert_allclose(part, getattr(expected, name), rtol=1e-8, atol=1e-9)
@@ -373,20 +372,6 @@ def test_sentences_without_mass_are_left_alone(any_grammar):
         assert_allclose(part, expected, rtol=1e-12)
 
 
-@pytest.fixture
-def scaled_calls(monkeypatch):
-    """The sentences that the scaled chart is given, a number for each call."""
-    calls = []
-
-    def run_scaled(operators, factors, which, *arguments):
-        calls.append(which.size)
-        return original(operators, factors, which, *arguments)
-
-    original = _chart.run_scaled
-    monkeypatch.setattr(_chart, "run_scaled", run_scaled)
-    return calls
-
-
 @pytest.mark.filterwarnings("ignore::sklearn_shag.treebank.UnknownSymbolWarning")
 @over(
     "model",
@@ -396,8 +381,8 @@ def scaled_calls(monkeypatch):
         EMSHAG(2, init="moments", max_iter=3, tol=0.1),
     ],
 )
-def test_parsers_ask_no_scaled_chart_where_there_is_no_tree(english, scaled_calls, model):
-    """Of symbols that are new, and of sequences that were never seen."""
+def test_nothing_is_out_of_range_where_there_is_no_tree(english, model):
+    """Of symbols that are new, and of sequences that were never seen: nobody is warned."""
     model.fit(english[:10])
     short = [tree for tree in english[10:] if len(tree) < 10][:20]
     X = [["<new>"], ["<new>", "NOUN"], *(list(tree.symbols) for tree in short)]
@@ -408,7 +393,6 @@ def test_parsers_ask_no_scaled_chart_where_there_is_no_tree(english, scaled_call
     model.predict_marginals(X)
     model.score_samples(X, y)
     model.conditional_log_likelihood(X, y)
-    assert scaled_calls == []
 
 
 TO_EACH_OTHER = np.array([-np.inf, -np.inf, 0, -np.inf, 0, -np.inf])
@@ -417,33 +401,33 @@ TO_EACH_OTHER = np.array([-np.inf, -np.inf, 0, -np.inf, 0, -np.inf])
 @over("n_states", [1, 2])
 @over("counts", [False, True])
 @over("arcs", [np.full(6, -np.inf), TO_EACH_OTHER])
-def test_forbidden_arcs_ask_no_scaled_chart(any_grammar, scaled_calls, n_states, counts, arcs):
+def test_forbidden_arcs_leave_no_tree(any_grammar, n_states, counts, arcs):
     operators = any_grammar(0, n_states, signed=n_states > 1)
     arcs = np.concatenate([np.zeros(6), arcs])
     potentials = Potentials(np.array([0, 2, 4]), np.zeros(4, dtype=int), arcs)
     result = chart(operators, potentials, counts=counts)
     assert result.route.tolist() == [0, 3]
-    assert scaled_calls == []
     if counts:
         alone = chart(operators, Potentials(np.array([0, 2]), [0, 0], np.zeros(6)), counts=True)
         for part, expected in zip(result.counts, alone.counts, strict=True):
             assert_array_equal(part, expected)
 
 
-def test_what_cancels_or_vanishes_asks_the_scaled_chart(any_grammar, scaled_calls, monkeypatch):
+def test_what_cancels_or_vanishes_is_out_of_range(any_grammar, monkeypatch):
     ones = Operators(*(np.ones_like(part) for part in any_grammar(0, 2)))
     cancels = ones._replace(alpha_inf=ones.alpha_inf * [1.0, -1.0])
     vanishes = ones._replace(alpha_1=ones.alpha_1 * 1e-170, alpha_inf=ones.alpha_inf * 1e-170)
     potentials = Potentials(np.array([0, 1]), [0])
-    for operators, sign in ((cancels, 0), (vanishes, 1)):
-        assert chart(operators, potentials).sign == sign
-        assert scaled_calls.pop() == 1
+    for operators in (cancels, vanishes):
+        result = chart(operators, potentials)
+        assert (result.sign, result.route) == (0, 1)
+        assert np.isnan(result.arcs).all()
     # Whether the derivations of a long sentence would all be counted is not certain.
     impossible = ones._replace(A=0 * ones.A)
-    for longest, calls in ((1, []), (0, [1])):
+    for longest, route in ((1, 3), (0, 1)):
         monkeypatch.setattr(_fast_driver, "longest_counted", lambda grammar, n=longest: n)
-        assert chart(impossible, potentials).sign == 0
-        assert scaled_calls == calls
+        result = chart(impossible, potentials)
+        assert (result.sign, result.route) == (0, route)
 
 
 @compiled

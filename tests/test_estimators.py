@@ -11,11 +11,12 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from sklearn_shag import EMSHAG, DeterministicSHAG, SpectralSHAG
-from sklearn_shag.parsing import eisner, inside_outside
+from sklearn_shag.parsing import eisner
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning
 from tests import oracles
 from tests.estimators import ESTIMATORS, learned, symbols_of
 from tests.loops import over
+from tests.scaled_chart import inside_outside
 
 MODELS = {
     "single": DeterministicSHAG("single"),

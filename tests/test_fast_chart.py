@@ -1,5 +1,7 @@
 """The fast chart against enumeration and the scaled chart."""
 
+import re
+import warnings
 from functools import cache, partial
 from itertools import pairwise
 from types import SimpleNamespace
@@ -20,10 +22,8 @@ from sklearn_shag.parsing import (
     _fast_driver,
     _fast_group,
     _fast_sums,
-    _scaled_chart,
     ask,
     eisner,
-    inside_outside,
     list_best,
     list_marginals,
     list_totals,
@@ -41,6 +41,7 @@ from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from sklearn_shag.utils._simd import LANES, aligned
 from tests import oracles
 from tests.loops import over
+from tests.scaled_chart import inside, inside_outside, new_sentence
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="takes minutes if interpreted")
 
@@ -256,8 +257,8 @@ def tables_of_the_scaled_chart(operators, codes):
     """C[h, b], I[h, m] and closed[h, b] of tokens, out of tables by direction, width and place."""
     n = len(codes) + 1
     ones = np.ones((n, n, 1)), np.ones((n, 2, 1))
-    sentence = _scaled_chart.new_sentence(with_root(codes), np.zeros(n, dtype=np.int64), *ones)
-    scaled = _scaled_chart.inside(operators, sentence, True)
+    sentence = new_sentence(with_root(codes), np.zeros(n, dtype=np.int64), *ones)
+    scaled = inside(operators, sentence, True)
     values = [part.values.T * 2.0**part.exponents.T for part in scaled]
     values = [part.T for part in values]
     complete, incomplete, ending = values[0][..., 0, :], values[4][..., 0, :], values[2]
@@ -420,38 +421,56 @@ def test_packed_grammars_have_one_memory_layout(n_states, order):
 
 
 class TestLadder:
-    """What the fast chart refuses the scaled one computes, and impossible sentences nobody."""
+    """Who is out of range, or has no mass, goes to the next grammar, and the former are counted."""
 
     @staticmethod
     def assert_bulk_agrees(operators, fallback, sentences):
+        """Parsers find what the oracle finds; returns the signs of Z that this finds."""
         codes, indptr = encoded(sentences)
         given = operators, fallback, codes, indptr
-        logs = parse(list_totals, *given)
-        report = parse(report_marginals, *given)
-        signs, share, mass, _ = map(np.array, zip(*report, strict=True))
-        marginals = parse(list_raw, *given)
-        mbr = parse(partial(list_best, "mbr"), *given)
-        largest = parse(partial(list_best, "max_marginal"), *given)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            logs = parse(list_totals, *given)
+            report = parse(report_marginals, *given)
+            marginals = parse(list_raw, *given)
+            mbr = parse(partial(list_best, "mbr"), *given)
+            largest = parse(partial(list_best, "max_marginal"), *given)
+        signs, share, mass, routes = map(np.array, zip(*report, strict=True))
+        in_range, expected_signs, n_out, n_out_of_either = (
+            _run(operators, sentences, True, fewest_in_lockstep=np.inf)[0],
+            [],
+            np.count_nonzero(routes == "out of range"),
+            0,
+        )
         for k, sentence in enumerate(sentences):
             scaled = inside_outside(operators, sentence)
-            assert signs[k] == scaled.sign
-            assert logs[k][0] == scaled.sign
-            assert_allclose(logs[k][1], scaled.log_abs_z, rtol=1e-9)
-            negative = np.where(scaled.marginals < -1e-12, scaled.marginals, 0.0)
+            expected_signs.append(scaled.sign)
+            sign, is_out = (scaled.sign, False) if in_range[k] else (0, scaled.sign != 0)
+            assert signs[k] == logs[k][0] == sign
+            assert routes[k] == ("fast" if sign else "out of range" if is_out else routes[k])
+            assert_allclose(logs[k][1], scaled.log_abs_z if sign else -np.inf, rtol=1e-9)
+            negative = np.zeros(1)
+            if sign:
+                negative = np.where(scaled.marginals < -1e-12, scaled.marginals, 0.0)
             assert_allclose(share[k], np.count_nonzero(negative) / len(sentence) ** 2)
             assert_allclose(mass[k], -negative.sum() / len(sentence), rtol=1e-7, atol=1e-12)
-            if scaled.sign == 0:
+            is_out = routes[k] == "out of range"
+            if not sign:
                 scaled = inside_outside(fallback, sentence)
+                sign = scaled.sign
+                if not _run(fallback, [sentence], True, fewest_in_lockstep=np.inf)[0][0]:
+                    is_out, sign = is_out or sign != 0, 0
+            n_out_of_either += is_out
             expected = np.ones((len(sentence), len(sentence) + 1))
-            if scaled.sign != 0:
-                expected = scaled.marginals
-            expected = repaired(expected)
+            expected = repaired(scaled.marginals if sign else expected)
             assert_allclose(marginals[k], expected, rtol=1e-7, atol=1e-11)
             assert_allclose(marginals[k].sum(axis=1), 1.0, rtol=1e-12)
             for heads, scores in ((mbr[k], np.log), (largest[k], np.asarray)):
                 with np.errstate(divide="ignore"):
                     assert_array_equal(heads, eisner(scores(marginals[k]))[0])
-        return signs
+        counts = [int(re.match(r"Values of (\d+) of", str(each.message))[1]) for each in warned]
+        assert counts == [n for n in (n_out, *[n_out_of_either] * 3) if n]
+        return expected_signs
 
     @over("magnitude", [1e-200, 1e200, -1e200])
     @over("part", ["alpha_1", "alpha_inf", "A"])
@@ -542,9 +561,10 @@ class TestLadder:
         assert done.all()
         done, _, _, _ = run(operators, sentences)
         assert not done.any()
-        marginals = parse(list_raw, operators, fallback, *encoded(sentences))[0]
-        # The one tree that is possible: the scaled chart finds it.
-        assert_allclose(marginals, repaired(np.eye(2, 3)), rtol=1e-9)
+        with pytest.warns(UserWarning, match="Values of 1 of 1 sentences leave the range"):
+            marginals = parse(list_raw, operators, fallback, *encoded(sentences))[0]
+        expected = inside_outside(fallback, sentences[0]).marginals
+        assert_allclose(marginals, repaired(expected), rtol=1e-9)
 
     @over("n_states", [1, 2])
     def test_products_that_vanish(self, n_states):

@@ -20,9 +20,7 @@ import numpy as np
 import pytest
 
 import sklearn_shag
-from sklearn_shag import DeterministicSHAG, SpectralSHAG
 from sklearn_shag.automata._expectation import expected_uses
-from sklearn_shag.parsing import _chart as _ladder
 from sklearn_shag.utils import _kernel, _kernel_cache
 from sklearn_shag.utils._kernel import kernel
 
@@ -205,26 +203,6 @@ def _add_up(values):
     for value in values:
         total += value
     return total
-
-
-def test_fallbacks_are_called_only_where_a_sentence_needs_them(english, monkeypatch):
-    """They are slow."""
-    calls = []
-
-    def run_scaled(*arguments):
-        calls.append(arguments)
-        return original(*arguments)
-
-    original = _ladder.run_scaled
-    monkeypatch.setattr(_ladder, "run_scaled", run_scaled)
-    for model in (DeterministicSHAG("single"), DeterministicSHAG("first"), SpectralSHAG()):
-        model.fit(english)
-        model.predict(english[:100]), model.predict_marginals(english[:100])
-        model.log_likelihood(english[:100])
-        assert not calls
-    assert "DET" not in {tree.symbols[tree.heads.argmin()] for tree in english}
-    DeterministicSHAG().fit(english).predict([["DET"]])  # no mass: was never a root
-    assert not calls
 
 
 class Pair(NamedTuple):

@@ -20,10 +20,11 @@ from sklearn_shag import (
 )
 from sklearn_shag.ensembles._product import as_memory
 from sklearn_shag.operators import Operators, product
-from sklearn_shag.parsing import chart, inside_outside
+from sklearn_shag.parsing import chart
 from sklearn_shag.treebank import DependencyTree, TokenFeature
 from tests.loops import over
 from tests.oracles import projective_trees
+from tests.scaled_chart import inside_outside
 
 N_SYMBOLS = 3
 SYMBOLS = np.array(["A", "B", "C"], dtype=object)

@@ -9,12 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.operators import Operators, change_basis
-from sklearn_shag.parsing import Potentials, inside_outside
+from sklearn_shag.parsing import Potentials
 from sklearn_shag.parsing._chart import new_results, unit_grammar
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
-from sklearn_shag.parsing._scaled_chart import run_scaled
 from tests import oracles
 from tests.loops import over
+from tests.scaled_chart import inside_outside, run_scaled
 
 
 def with_root(operators, codes):

@@ -710,7 +710,7 @@ def count_and_learn() -> None:
     for array in (codes, heads, indptr):
         assert_type(array, NDArray[np.int64])
 
-    result = inside_outside(grammar, [0, 1, 1], arc_scores=np.ones((4, 4)), single_root=False)
+    result = inside_outside(grammar, [0, 1, 1], arc_scores=np.ones((4, 4)))
     assert_type(result, InsideOutside)
     assert_type(result.sign, float)
     assert_type(result.log_abs_z, float)

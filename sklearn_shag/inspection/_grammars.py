@@ -427,8 +427,9 @@ class MarginalReport(NamedTuple):
     negative_mass : ndarray of shape (n_sentences,)
         Sum of these marginals, without the sign, per token. The true marginals of a token sum to 1.
     routes : str ndarray of shape (n_sentences,)
-        Which chart parses each sentence: "fast"; "scaled", many times slower, if numbers leave the
-        range of the fast one; or "none" if ``fallback_operators_`` are used.
+        Where the sums of each sentence come from: "fast", the chart; "out of range" if values leave
+        the range of doubles, or may do so; or "none" if no tree has mass. In the last two cases,
+        ``fallback_operators_`` are used.
 
     See Also
     --------

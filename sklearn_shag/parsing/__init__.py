@@ -46,6 +46,7 @@ from sklearn_shag.parsing._forest import (
     report_marginals,
     score_by_arcs,
 )
+from sklearn_shag.parsing._inside_outside import InsideOutside, inside_outside
 from sklearn_shag.parsing._losses import (
     arc_losses,
     cross_entropy,
@@ -55,7 +56,6 @@ from sklearn_shag.parsing._losses import (
     value_trees,
 )
 from sklearn_shag.parsing._potentials import Potentials, keep_known
-from sklearn_shag.parsing._scaled_chart import InsideOutside, inside_outside
 from sklearn_shag.parsing._trees import (
     ProjectiveHeads,
     advise_on_crossing,

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_shag.encoding import arc_begins, places_of, take_sentences
 from sklearn_shag.operators import Operators, RefinedGrammar, RefinedOperators, check_refined
-from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE, run_fast
+from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
 from sklearn_shag.parsing._potentials import (
     FastGrammar,
@@ -29,14 +29,13 @@ from sklearn_shag.parsing._refined_sums import (
     refined_tables,
     unrefined_tables,
 )
-from sklearn_shag.parsing._scaled_chart import run_scaled
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 from sklearn_shag.utils._param_validation import LARGEST_TOTAL, as_floats
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RouteArray, SignArray
 
-# Where the results of a sentence come from: the fast chart or, where it is out of range, the scaled
-# one; a parser's fallback grammar, in either chart, where its first has no mass; or none has.
-ROUTES = ("fast", "scaled", "fallback", "none")
+# Where the results of a sentence come from: the chart; a parser's fallback grammar, where its first
+# has no mass; or nowhere, since values leave the range of doubles, or no tree has mass.
+ROUTES = ("fast", "out of range", "fallback", "none")
 
 
 class ChartResults(NamedTuple):
@@ -51,8 +50,8 @@ class ChartResults(NamedTuple):
     log_abs_z : ndarray of shape (n_sentences,)
         Logarithm of the absolute value of Z, in nats; -inf where Z vanishes.
     route : uint8 ndarray of shape (n_sentences,)
-        0 if the fast chart was used; 1 if numbers left its range and the scaled chart was used; 3
-        if Z vanishes, or Z or an expected use is not finite.
+        0 if Z was computed; 1 if values left the range of doubles, or may have, so that nothing is
+        known; 3 if no tree has mass.
     arcs : None or ndarray of shape (n_arcs,)
         Expected uses of arcs, in the layout of ``Potentials.arcs``. These are the raw marginals,
         which may lie outside [0, 1] for signed operators.
@@ -167,8 +166,6 @@ def run_charts(
 ):
     """Sum over the trees of the sentences of a chunk.
 
-    What leaves the range of doubles is tried again, in the way that the grammar has for it.
-
     Parameters
     ----------
     grammar : PackedGrammar or PackedRefined
@@ -187,20 +184,15 @@ def run_charts(
     Returns
     -------
     results : Results
-        Uses are NaN for sentences without mass.
+        Uses are NaN for sentences that are out of range or without mass.
     """
     lengths = factors.indptr[1:] - factors.indptr[:-1]
     results = new_results(factors, with_uses, of_memory)
     weights = np.ones(lengths.size) if weights is None else weights
     pending = lengths.argsort(kind="stable") if which is None else which
     counts = grammar.no_counts if counts is None else counts
-    states = grammar.run(factors, pending, results, weights, counts)
-    results.route[pending[states == DONE]] = ROUTES.index("fast")
-    pending = pending[states == OUT_OF_RANGE]
-    if pending.size:
-        done = grammar.run_again(factors, pending, results, weights, counts)
-        results.route[pending[done]] = grammar.second_route
-    for s in np.flatnonzero(results.route == ROUTES.index("none")):
+    results.route[pending] = grammar.run(factors, pending, results, weights, counts)
+    for s in np.flatnonzero(results.route != DONE):
         of_arcs = slice(factors.begins[s], factors.begins[s + 1])
         results.arcs[of_arcs] = results.arc_memory[of_arcs] = np.nan
         results.stop_memory[factors.indptr[s] : factors.indptr[s + 1]] = np.nan
@@ -209,18 +201,13 @@ def run_charts(
 
 @dataclass(frozen=True)
 class PackedGrammar:
-    """Operators in the layouts of all charts, and the calls of the charts that take them."""
+    """Operators, also in the layout of the chart, and the calls of the chart that take them."""
 
-    operators: Operators  # for the scaled chart
-    fast: FastGrammar | None  # None where entries are so large that the fast chart cannot take them
+    operators: Operators
+    fast: FastGrammar | None  # None where entries are so large that the chart cannot take them
     no_counts = NO_COUNTS
     chunk_cost = CHUNK_COST  # where uses are counted
-    second_route = ROUTES.index("scaled")
     run = run_fast
-
-    def run_again(self, factors, which, results, weights, counts):
-        """Parse by the scaled chart; return which sentences are done."""
-        return run_scaled(self.operators, factors, which, results, weights, counts.scaled)
 
     def new_counts(self):
         """Allocate counts for a chunk."""
@@ -259,23 +246,24 @@ class PackedRefined:
     unrefined: PackedGrammar
     no_counts = NO_REFINED_COUNTS
     chunk_cost = FEWER_WITH_REFINEMENTS * CHUNK_COST
-    second_route = ROUTES.index("fast")
     is_signed = False
-    run = run_refined
 
-    def run_again(self, factors, which, results, weights, counts):
-        """Parse with scales, from totals without refinements; return which sentences are done.
+    def run(self, factors, which, results, weights, counts):
+        """Parse sentences as :func:`run_fast` does.
 
-        These totals are of about the same size, and their chart has more range.
+        Those out of range are parsed again, by scales that follow from their totals without
+        refinements: these are of about the same size, and their chart has more range.
         """
-        totals = run_charts(self.unrefined, factors, with_uses=False, which=which)
-        done = totals.sign[which] > 0
-        chosen = which[done]
-        states = run_refined(
-            self, factors, chosen, results, weights, counts, totals.log_abs_z[chosen]
-        )
-        done[done] = states == DONE
-        return done
+        states = run_refined(self, factors, which, results, weights, counts)
+        lost = np.flatnonzero(states != DONE)
+        if lost.size:
+            totals = run_charts(self.unrefined, factors, with_uses=False, which=which[lost])
+            states[lost] = totals.route[which[lost]]
+            lost = lost[totals.sign[which[lost]] > 0]
+            log_totals = totals.log_abs_z[which[lost]]
+            again = run_refined(self, factors, which[lost], results, weights, counts, log_totals)
+            states[lost] = np.where(again == DONE, DONE, WITHOUT_MASS)
+        return states
 
     def new_counts(self):
         """Allocate counts for a chunk."""

@@ -1,6 +1,6 @@
 """The fast chart: plain doubles, for sentences whose values neither under- nor overflow.
 
-Recurrences and names are those of :mod:`_scaled_chart`, for trees with one root. The outside pass
+Recurrences and names are those of the theory page, for trees with one root. The outside pass
 gathers: each derivative is one sum over the larger spans that use its entry, and so takes the same
 form as the inside sums, factors along a row of one table times vectors along a row of another.
 

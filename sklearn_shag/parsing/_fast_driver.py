@@ -53,8 +53,8 @@ TILE = np.int64(4)
 FEWEST_ARCS_IN_LOCKSTEP = 50_000
 
 
-# What becomes of a sentence.
-OUT_OF_RANGE, DONE, WITHOUT_MASS = map(np.uint8, range(3))
+# What becomes of a sentence, as the places of these in ROUTES.
+DONE, OUT_OF_RANGE, WITHOUT_MASS = map(np.uint8, (0, 1, 3))
 
 
 def run_fast(grammar, factors, which, results, weights, counts):
@@ -69,19 +69,19 @@ def run_fast(grammar, factors, which, results, weights, counts):
     results : Results
         Of sentences that are done they are set; uses only if there is room for them.
     weights : ndarray of shape (n_sentences,)
-    counts : Counts
+    counts : FastGrammar
         What sentences that are done use of operators is added to it, times their weights, as
         :func:`finish_counts` expects it; of no size if no counts are wanted.
 
     Returns
     -------
     states : uint8 ndarray of the shape of `which`
-        DONE; WITHOUT_MASS where no tree is possible; or OUT_OF_RANGE, where the scaled chart must
-        tell.
+        DONE; WITHOUT_MASS where no tree is possible; or OUT_OF_RANGE where values are too large or
+        too small, or cancel.
     """
     if grammar.fast is None:
         return np.full(which.size, OUT_OF_RANGE)
-    fast, counts = writable(grammar.fast), counts.fast
+    fast = writable(grammar.fast)
     n_classes, n_states = classes_of.py_func(factors), fast.alpha_1.shape[2]
     n_tokens = int(factors.indptr[which[-1] + 1] - factors.indptr[which[-1]])
     in_lockstep = False
@@ -108,7 +108,7 @@ def run_fast(grammar, factors, which, results, weights, counts):
         # Also where values vanish, or cancel. The same kernels tell, since none are compiled then.
         spare, support = type(results)(*map(np.empty_like, results)), writable(grammar.support)
         found, factors = np.empty_like(states), support_of(factors)
-        lost_ones, no_counts = which[lost], NO_COUNTS.fast
+        lost_ones, no_counts = which[lost], NO_COUNTS
         run(support, factors, lost_ones, spare, memory, weights, no_counts, space, found)
         lengths = factors.indptr[lost_ones + 1] - factors.indptr[lost_ones]
         is_certain = (found[: lost.size] == WITHOUT_MASS) & (lengths <= longest_counted(grammar))

@@ -385,48 +385,38 @@ def add_counts_of_arcs(factors, s, weights, results, counts):
         place += n_tokens + 1
 
 
-class Counts(NamedTuple):
-    """Room for expected uses of operators, summed over the sentences of a chunk."""
-
-    fast: FastGrammar  # what the fast chart counts, in the layout of its grammar
-    scaled: Operators  # what the scaled one does
-
-
-# Of no size: none are wanted.
+# Of no size: no counts are wanted.
 _of_states, _of_moves = np.empty((0, 2, 1)), np.empty((0, 2, 0, 1, 1))
-NO_COUNTS = Counts(
-    FastGrammar(_of_states, _of_states, _of_moves, _of_moves, np.empty((0, 2, 0)), np.empty(0)),
-    Operators(_of_states, _of_states, _of_moves),
+NO_COUNTS = FastGrammar(
+    _of_states, _of_states, _of_moves, _of_moves, np.empty((0, 2, 0)), np.empty(0)
 )
 
 
 def new_counts(operators, fast):
-    """Allocate counts of operators, of which `fast` is the layout for the fast chart, or None."""
+    """Allocate counts of operators, of which `fast` is the layout for the chart, or None."""
     padded = fast is not None and operators.alpha_1.shape[2] > 1
     alpha_1, alpha_inf, A = map(np.zeros_like, (fast if padded else operators)[:3])
-    fast = FastGrammar(alpha_1, alpha_inf, A, A, np.empty((0, 2, 0)), np.zeros(A.shape[2]))
-    return Counts(fast, Operators(*map(np.zeros_like, operators)))
+    return FastGrammar(alpha_1, alpha_inf, A, A, np.empty((0, 2, 0)), np.zeros(A.shape[2]))
 
 
 def finish_counts(parts, operators):
-    """Add up the counts of chunks, and of both charts, to uses of the operators of a grammar."""
+    """Add up the counts of chunks to uses of the operators of a grammar."""
     finished = [_finish(counts, operators) for counts in parts]
     return Operators(*map(sum, zip(*finished, strict=True)))
 
 
 def _finish(counts, operators):
-    """Add up the counts of both charts; see :func:`add_counts` for those of the fast one."""
+    """Make uses of operators of what :func:`add_counts` has counted."""
     n_states = operators.alpha_1.shape[2]
-    alpha_1, alpha_inf = (part[..., :n_states] for part in counts.fast[:2])
-    A = counts.fast.A[..., :n_states, :n_states]
+    alpha_1, alpha_inf = (part[..., :n_states] for part in counts[:2])
+    A = counts.A[..., :n_states, :n_states]
     if n_states > 1:
         alpha_1, A = alpha_1 * operators.alpha_1, A * operators.A
     # The root: its one modifier tells the states before and after.
     root = -1, RIGHT
     moves = operators.alpha_inf[root][:, None] * operators.A[root] * operators.alpha_1[root]
     values = moves.sum(axis=(1, 2))
-    shares = np.divide(counts.fast.roots, values, out=np.zeros_like(values), where=values != 0)
+    shares = np.divide(counts.roots, values, out=np.zeros_like(values), where=values != 0)
     A[root] = moves * shares[:, None, None]
     alpha_1[root], alpha_inf[root] = A[root].sum(axis=(0, 1)), A[root].sum(axis=(0, 2))
-    parts = zip((alpha_1, alpha_inf, A), counts.scaled, strict=True)
-    return Operators(*(fast + scaled for fast, scaled in parts))
+    return Operators(alpha_1, alpha_inf, A)

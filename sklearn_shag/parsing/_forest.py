@@ -32,6 +32,7 @@ from sklearn_shag.parsing._decoders import (
     new_space,
     repair,
 )
+from sklearn_shag.parsing._fast_driver import OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import Potentials, as_factors, potentials_of_arcs
 from sklearn_shag.parsing._samples import draw
 from sklearn_shag.parsing._viterbi import best_derivations, log_factors
@@ -42,7 +43,6 @@ from sklearn_shag.utils._parallel import count_workers, delayed, progress, run_p
 
 # The logarithm of the probability of what has none, where something has to be chosen.
 LARGEST_COST = -1e6
-OUT_OF_RANGE = ROUTES.index("scaled")
 
 
 class Tagging(NamedTuple):
@@ -370,9 +370,9 @@ def ask(parser, want, batch, make=None):
         n_out, n_drawn = map(sum, zip(*(counts for _, counts in parts), strict=True))
     if n_out:
         warn(
-            f"Values of {n_out} of {lengths.size} sentences leave the range of doubles in the "
-            f"grammar of this {type(parser).__name__}. They are parsed by its fallback grammar, or "
-            f"as if all trees were equally probable where there is none.",
+            f"Values of {n_out} of {lengths.size} sentences leave the range of doubles, or may do "
+            f"so, in this {type(parser).__name__}. These sentences are parsed by its fallback "
+            f"grammar, or if it has none as if all their trees were equally probable.",
             UserWarning,
         )
     if n_drawn:

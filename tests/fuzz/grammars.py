@@ -11,10 +11,12 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_shag import AveragedSHAG, BaseSHAG, DeterministicSHAG, MixtureSHAG, ProductSHAG
 from sklearn_shag.operators import Operators, change_basis
-from sklearn_shag.parsing import Potentials, best_trees, chart, inside_outside, tree_values
+from sklearn_shag.parsing import Potentials, best_trees, chart, tree_values
+from sklearn_shag.parsing._chart import ROUTES
 from sklearn_shag.treebank import UnknownSymbolWarning
 from tests import oracles
 from tests.fuzz._run import Target
+from tests.scaled_chart import inside_outside
 
 LONGEST, VERY_LONG, SHARE_VERY_LONG = 200, 1000, 0.002
 MAGNITUDES = -60, 60  # powers of ten; badly conditioned bases of states come to them
@@ -274,10 +276,10 @@ def _assert_at_least(larger, smaller):
 
 
 def _compare(operators, codes):
-    """The two charts agree, where terms do not cancel."""
+    """The chart agrees with the oracle, where terms do not cancel."""
     potentials = Potentials(np.array([0, codes.size]), codes)
     found = chart(operators, potentials)
-    route = ("fast", "scaled", "fallback", "none")[found.route[0]]
+    route = ROUTES[found.route[0]]
     if route == "fast":
         absolute = Operators(*map(np.abs, operators))
         of_absolute = chart(absolute, potentials, marginals=False).log_abs_z[0]
@@ -351,5 +353,5 @@ def sequences(n_symbols=3, longest=12):
     )
 
 
-# A sentence of a thousand tokens takes a minute in the scaled chart.
+# A sentence of a thousand tokens takes the oracle a minute.
 TARGETS = {"grammars": Target(_make, _run, seconds=600.0)}
