@@ -13,7 +13,7 @@ from pathlib import Path
 from sklearn.utils import Bunch
 
 from sklearn_shag.treebank import MAX_BYTES, DependencyTree, read_conllu
-from sklearn_shag.utils._messages import printable, shorten
+from sklearn_shag.utils._messages import import_optional, printable, shorten
 from sklearn_shag.utils._param_validation import Interval, validate_params
 from sklearn_shag.utils._typing import FilePath
 
@@ -233,12 +233,7 @@ def _check_target(folder):
 
 def _download(name, version, folder, known_hash, progressbar, *, timeout, max_bytes):
     """Download a release of a treebank and move its files into place in one step."""
-    try:
-        import pooch
-    except ImportError:
-        raise ImportError(
-            "Downloading a treebank needs pooch: pip install 'sklearn-shag[fetch]'."
-        ) from None
+    pooch = import_optional("pooch", "fetch", "Downloading a treebank")
     url = ARCHIVE_URL.format(name=name, version=version)
     home = folder.parent.parent
     home.mkdir(parents=True, exist_ok=True)

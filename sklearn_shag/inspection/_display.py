@@ -1,15 +1,11 @@
 """What displays share: matplotlib, imported when something is drawn, and axes in inches."""
 
+from sklearn_shag.utils._messages import import_optional
+
 
 def import_pyplot(display):
     """Import matplotlib.pyplot, or say who needs it and how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError(
-            f"{type(display).__name__}.plot needs matplotlib: pip install 'sklearn-shag[plot]'."
-        ) from None
-    return plt
+    return import_optional("matplotlib.pyplot", "plot", f"{type(display).__name__}.plot")
 
 
 def make_axes(display, ax, *n_axes, figsize):

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_shag.encoding import check_heads, check_sentences, encode_trees
+from sklearn_shag.encoding import arcs_of_heads, check_heads, check_sentences, encode_trees
 from sklearn_shag.inspection._display import cut, make_axes
-from sklearn_shag.inspection._grammars import ROOT_NAME, known_tokens, positions, predict_heads
+from sklearn_shag.inspection._grammars import ROOT_NAME, known_tokens, predict_heads
 from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
 from sklearn_shag.utils._typing import FloatArray, IntArray, ObjectArray
@@ -253,8 +253,7 @@ def _labels(counts):
 def _count(trees, predicted):
     """Count arcs by length and by the symbol of the modifier."""
     known = known_tokens(trees.heads)
-    _, places = positions(trees)
-    places = places[known]
+    places = arcs_of_heads(trees.indptr, trees.heads).modifiers[known]
     true, predicted, codes = trees.heads[known], predicted[known], trees.codes[known]
     is_right = true == predicted
     true, found = (

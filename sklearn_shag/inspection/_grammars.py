@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_shag.encoding import (
     RIGHT,
     Alphabet,
+    arcs_of_heads,
     check_heads,
     check_sentences,
     encode_trees,
@@ -82,12 +83,6 @@ def known_tokens(heads):
     if not known.any():
         raise ValueError("No true head is known: all are -1. Give the heads of some tokens.")
     return known
-
-
-def positions(trees):
-    """List of each token of EncodedTrees where its sentence starts, and its position there."""
-    starts = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))
-    return starts, np.arange(trees.heads.size) - starts + 1
 
 
 def predict_heads(estimator, sentences, name="estimator"):
@@ -616,8 +611,9 @@ def automaton_gains(
         (predict_heads(parser, sentences, name) == trees.heads)[known]
         for parser, name in ((estimator, "estimator"), (baseline, "baseline"))
     )
-    pairs = _true_pairs(trees)[known]
-    found, rows = np.unique(pairs, return_inverse=True)
+    arcs, root = arcs_of_heads(trees.indptr, trees.heads), Alphabet(trees.symbols.size).root
+    head, direction, _ = arcs.symbols(trees.codes, trees.indptr, root)
+    found, rows = np.unique(pair_of(head, direction)[known], return_inverse=True)
     counts, hits, baseline_hits = (
         np.bincount(rows[tokens], minlength=found.size)
         for tokens in (slice(None), right, right_baseline)
@@ -627,12 +623,3 @@ def automaton_gains(
     labels = names_of_heads(trees.symbols)[head], np.array(DIRECTIONS)[direction]
     table = AutomatonGains(*labels, counts, baseline_hits / counts, hits / counts, gains)
     return largest_first(table, gains)
-
-
-def _true_pairs(trees):
-    """The automaton that each token belongs to, any where that is not known."""
-    starts, places = positions(trees)
-    # Any code stands in for that of a head where there is none.
-    head = trees.codes[np.where(trees.heads <= 0, 0, starts + trees.heads - 1)]
-    head[trees.heads == 0] = Alphabet(trees.symbols.size).root
-    return pair_of(head, (places > trees.heads).astype(np.int64))

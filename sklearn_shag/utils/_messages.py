@@ -97,6 +97,7 @@ def import_optional(name, extra, purpose):
     Parameters
     ----------
     name : str
+        Of the library, or of a module in it.
     extra : str
         The extra of this package that installs it.
     purpose : str
@@ -114,6 +115,7 @@ def import_optional(name, extra, purpose):
     try:
         return importlib.import_module(name)
     except ImportError:
+        name, _, _ = name.partition(".")
         raise ImportError(f"{purpose} needs {name}: pip install 'sklearn-shag[{extra}]'.") from None
 
 
