@@ -688,12 +688,8 @@ def _predict_rest(estimator, X):
     """
     transform, parser = open_parser(estimator, "predict_marginals")
     sentences, _ = check_sentences(X)
-    known = list_known_heads(
-        [
-            sentence if isinstance(sentence, DependencyTree) else np.full(len(sentence), UNKNOWN)
-            for sentence in sentences
-        ]
-    )
+    trees = [s if isinstance(s, DependencyTree) else np.full(len(s), UNKNOWN) for s in sentences]
+    known = list_known_heads(trees)
     chosen = np.array([s for s, heads in enumerate(known) if UNKNOWN in heads], dtype=np.int64)
     if not chosen.size:
         raise ValueError(

@@ -462,15 +462,9 @@ def approximate_dfa(
     targets = np.full((states.max() + 1, symbols.size + 1), -1)
     targets[states[parent], symbol] = states[1:]
     by_count = np.argsort(-passing[nodes], kind="stable")
-    names = _names_of_prefixes(tree, symbols)
-    prefixes = _group([names[nodes[k]] for k in by_count], states[by_count])
-    return ApproximateDFA(
-        head,
-        direction,
-        int(clusters.max() + 1),
-        n_sequences,
-        *_count_uses(tree, passing, targets, symbols, prefixes),
-    )
+    prefixes = _list_prefixes(tree, symbols, nodes[by_count], states[by_count])
+    uses = _count_uses(tree, passing, targets, symbols, prefixes)
+    return ApproximateDFA(head, direction, int(clusters.max() + 1), n_sequences, *uses)
 
 
 def _open_head(estimator, head, direction, X, y, refinement):
@@ -578,19 +572,16 @@ def _in_order(states):
     return np.argsort(np.argsort(first))[inverse]
 
 
-def _names_of_prefixes(tree, symbols):
+def _list_prefixes(tree, symbols, nodes, states):
+    """The prefixes of each state, tuples of symbols, in the order in which nodes are given."""
     known = [*symbols, None]  # no name of a prefix with an unknown symbol is asked for
     names = [()]
     for parent, symbol in zip(tree.parent[1:], tree.symbol[1:], strict=True):
         names.append((*names[parent], known[symbol]))
-    return names
-
-
-def _group(names, states):
-    groups = np.empty(states.max() + 1, dtype=object)
-    for state in range(groups.size):
-        groups[state] = tuple(name for name, own in zip(names, states, strict=True) if own == state)
-    return groups
+    prefixes = [[] for _ in range(states.max() + 1)]
+    for node, state in zip(nodes, states, strict=True):
+        prefixes[state].append(names[node])
+    return np.fromiter(map(tuple, prefixes), dtype=object)
 
 
 def _count_uses(tree, passing, targets, symbols, prefixes):
@@ -612,9 +603,5 @@ def _count_uses(tree, passing, targets, symbols, prefixes):
     order = np.lexsort((symbol, -uses[source, symbol], source))
     source, symbol = source[order], symbol[order]
     counts = uses[source, symbol].astype(np.int64)
-    return (
-        DFAStates(visits, stops, stops / visits, prefixes),
-        DFATransitions(
-            source, symbols[symbol], targets[source, symbol], counts, counts / visits[source]
-        ),
-    )
+    moves = source, symbols[symbol], targets[source, symbol], counts, counts / visits[source]
+    return DFAStates(visits, stops, stops / visits, prefixes), DFATransitions(*moves)

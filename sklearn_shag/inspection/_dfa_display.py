@@ -168,14 +168,11 @@ class AutomatonDisplay:
         self.ax_, scale = make_canvas(plt, ax, width, height + below + 0.15)
         self.figure_ = self.ax_.figure
         left = (width - space * (len(layers) - 1)) / 2
-        centres = {
-            state: np.array(
-                [left + space * k, below + height / 2 + row_space * (len(layer) - 1) / 2]
-            )
-            - [0.0, row_space * row]
-            for k, layer in enumerate(layers)
-            for row, state in enumerate(layer)
-        }
+        centres = {}
+        for k, layer in enumerate(layers):
+            top = below + height / 2 + row_space * (len(layer) - 1) / 2
+            for row, state in enumerate(layer):
+                centres[state] = np.array([left + space * k, top - row_space * row])
         self._draw_states(plt, centres, scale)
         lowest = {layer[-1] for layer in layers if len(layer) > 1}
         self._draw_arrows(labels, centres, lowest, scale)
@@ -259,10 +256,8 @@ def _layers(arrows):
     layers, last, seen = [], [0], {0}
     while last:
         layers += [last[k : k + _MAX_ROWS] for k in range(0, len(last), _MAX_ROWS)]
-        reached = dict.fromkeys(
-            target for state in last for source, target in arrows if source == state
-        )
-        last = [state for state in reached if state not in seen]
+        reached = [target for state in last for source, target in arrows if source == state]
+        last = [state for state in dict.fromkeys(reached) if state not in seen]
         seen.update(last)
     return layers
 

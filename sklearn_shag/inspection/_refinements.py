@@ -179,19 +179,11 @@ def top_refinements(
         for row in [*order[~is_word][:n], *order[is_word][:n_words]]:
             numbers = counts[row, refinement], ratios[row, refinement]
             table.append((*name, relations[row], others[row], *numbers))
-        for posterior, text in _find_examples(
-            trees, code, posteriors[:, refinement], words, n_examples
-        ):
+        examples = _find_examples(trees, code, posteriors[:, refinement], words, n_examples)
+        for posterior, text in examples:
             table.append((*name, "example", text, posterior, posterior / shares[refinement]))
-    names, shares, relations, others, counts, ratios = zip(*table, strict=True)
-    return RefinementTable(
-        np.array(names, dtype=object),
-        np.array(shares),
-        np.array(relations),
-        np.array(others, dtype=object),
-        np.array(counts),
-        np.array(ratios),
-    )
+    types, columns = (object, float, str, object, float, float), zip(*table, strict=True)
+    return RefinementTable(*map(np.array, columns, types))
 
 
 def _require_refinements(parser):
