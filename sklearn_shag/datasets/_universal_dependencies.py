@@ -44,12 +44,8 @@ def unpack(archive, folder, max_bytes):
     try:
         with zipfile.ZipFile(archive) as content:
             # By the last part of its name alone, so that nothing is written elsewhere.
-            members = {
-                name: member
-                for member in content.infolist()
-                for _, _, name in [member.filename.partition("/")]
-                if _WANTED.fullmatch(name)
-            }
+            named = {member.filename.partition("/")[2]: member for member in content.infolist()}
+            members = {name: member for name, member in named.items() if _WANTED.fullmatch(name)}
             n_bytes = sum(member.file_size for member in members.values())
             if max_bytes is not None and n_bytes > max_bytes:
                 raise OSError(
@@ -193,9 +189,8 @@ def fetch_treebank(
     if folder is None:
         if not download_if_missing:
             looked_in = " and ".join(map(str, folders))
-            raise OSError(
-                printable(f"The treebank {name} is not in {looked_in}; allow its download.")
-            )
+            message = f"The treebank {name} is not in {looked_in}; allow its download."
+            raise OSError(printable(message))
         folder = released
         _check_target(folder)
         limits = {"timeout": timeout, "max_bytes": max_bytes}
@@ -249,12 +244,11 @@ def _download(name, version, folder, known_hash, progressbar, *, timeout, max_by
                 downloader=pooch.HTTPDownloader(progressbar=progressbar, timeout=timeout),
             )
         except OSError as error:
-            message = (
+            raise OSError(
                 f"Could not download {name}, release {version}, from {url}: "
                 f"{printable(error, 200)}. Check the name, the version and the network, or put the "
                 f"treebank's folder into {printable(folder.parent, 200)}."
-            )
-            raise OSError(message) from error
+            ) from error
         unpacked = Path(scratch, name)
         unpacked.mkdir()
         try:

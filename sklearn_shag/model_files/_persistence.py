@@ -35,7 +35,7 @@ KINDS = {
     TreebankStatistics: "statistics",
     list[RefinedOperators]: "stages",
     ObjectArray: "strings",
-    ObjectArray | IntArray: "symbols",
+    ObjectArray | IntArray: "strings",
     StrArray: "strings",
     FloatArray: "array",
     Bunch: "members",
@@ -300,7 +300,7 @@ def _describe_attribute(kind, value, key, contents):
         return None
     if kind == "results":
         value = value["params"]
-    elif kind in ("strings", "symbols"):
+    elif kind == "strings":
         value = value.tolist()  # in the header no fixed width cuts them
     return _describe(value, key, contents, True)
 
@@ -361,13 +361,11 @@ def _restore_model(description, key, source, fitted):
             source.frozen[key] = FrozenEstimator(estimator)
         return source.frozen[_take(description, "key", str, key)]
     of_steps = fitted and issubclass(cls, Pipeline)
+    renamed = getattr(cls, "_renamed_params", {})
     params = {
-        name: _restore(value, f"{key}/{name}", source, of_steps)
+        renamed.get(name, name): _restore(value, f"{key}/{name}", source, of_steps)
         for name, value in _take(description, "params", dict, key).items()
     }
-    for old, new in getattr(cls, "_renamed_params", {}).items():
-        if old in params:
-            params[new] = params.pop(old)
     for unsaved in ("memory", *getattr(cls, "_unsaved_params", ())):
         if params.get(unsaved) is not None:
             raise ModelFileError(f"{key} has the parameter {unsaved!r}, which is never saved")
@@ -413,10 +411,6 @@ def _restore_attribute(kind, annotation, value, key, source, others):
         return named
     if kind == "results":
         return _restore_results(value, key, others)
-    if kind == "symbols" and value and type(value[0]) is int:
-        return _restore_integers(value, key)
-    if kind == "symbols":
-        return _restore_strings(value, ObjectArray, key, source.max_bytes)
     if kind == "strings":
         return _restore_strings(value, annotation, key, source.max_bytes)
     check_value(value, annotation, key)
@@ -454,12 +448,14 @@ def _restore_integers(values, key):
 
 
 def _restore_strings(values, annotation, key, max_bytes):
+    if annotation == ObjectArray | IntArray and values and type(values[0]) is int:
+        return _restore_integers(values, key)
     check_value(values, list[str], key)
     # Words are sorted with their tags, which their record checks.
     is_sorted = key.endswith("/words_") or values == sorted(set(values))
     if not is_sorted or "" in values:
         raise ModelFileError(f"{key} holds strings that are empty, not sorted, or repeated")
-    if annotation == ObjectArray:
+    if annotation != StrArray:
         return np.array(values, dtype=object)
     # All of them get the room of the longest.
     n_bytes = 4 * len(values) * max(map(len, values), default=0)

@@ -87,6 +87,30 @@ def iter_chunks(stream):
         yield chunk
 
 
+def _describe(error, path):
+    """Why the system refuses, without number and path."""
+    is_denied = isinstance(error, PermissionError)
+    return "permission is denied" if is_denied else error.strerror or str(error)
+
+
+@contextlib.contextmanager
+def _naming(path, *others, done="written", describe=_describe):
+    """Let what the system says of a file name the path that the user knows, and what was not done.
+
+    Errors that name a file which is none of these, or that have been put in words, pass.
+    """
+    try:
+        yield
+    except OSError as error:
+        is_other = isinstance(error.filename, str) and error.filename not in (path, *others)
+        if error.strerror is None or is_other:
+            raise
+        reason = describe(error, path)
+        named = type(error)(f"{printable(path, _SHOWN)} cannot be {done}: {reason}.")
+        named.errno = error.errno
+        raise named from None
+
+
 @contextlib.contextmanager
 def open_bytes(path):
     """Open a file for reading, and say of errors in words what is wrong.
@@ -106,23 +130,21 @@ def open_bytes(path):
         If the file cannot be read, here or in the block.
     """
     path = expand_user(path)
-    try:
-        if path == STANDARD:
+    if path == STANDARD:
+        with _naming("<stdin>", done="read"):
             yield _standard_input()
-        else:
-            with open(path, "rb") as file:
-                yield file
-    except OSError as error:
-        if error.errno is None:  # not the system's
-            raise
-        reason = _describe(error)
-        if os.path.isdir(path):
-            reason = "it is a folder, and not a file"
-        elif isinstance(error, FileNotFoundError):
-            reason = "there is no such file"
-            if not os.path.isabs(path):
-                reason += f" in {os.getcwd()}"
-        raise _name(error, "<stdin>" if path == STANDARD else path, "read", reason) from None
+    else:
+        with _naming(path, done="read", describe=_describe_unread), open(path, "rb") as file:
+            yield file
+
+
+def _describe_unread(error, path):
+    """Why the system refuses to read a file, also where there is none of this path."""
+    if os.path.isdir(path):
+        return "it is a folder, and not a file"
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file" + ("" if os.path.isabs(path) else f" in {os.getcwd()}")
+    return _describe(error, path)
 
 
 def _standard_input():
@@ -235,21 +257,6 @@ def atomic_write(path, mode="w"):
 
 
 @contextlib.contextmanager
-def _naming(path, *others):
-    """Let what the system says of a file that is written name the path that the user knows.
-
-    Errors that name a file which is none of these, or that have been put in words, pass.
-    """
-    try:
-        yield
-    except OSError as error:
-        is_other = isinstance(error.filename, str) and error.filename not in (path, *others)
-        if error.strerror is None or is_other:
-            raise
-        raise _name(error, path, "written", _describe(error)) from None
-
-
-@contextlib.contextmanager
 def write_text(path, streamed=False):
     """Open a file for text in UTF-8, of which one that ends in ".gz" is compressed.
 
@@ -311,17 +318,3 @@ def _write_standard_output(data):
         while left:  # where output is not buffered (python -u), signals end a write before its end
             left = left[binary.write(left) :]
         binary.flush()
-
-
-def _name(error, path, done, reason):
-    """The same error with a message that names the file as the user knows it."""
-    named = type(error)(f"{printable(path, _SHOWN)} cannot be {done}: {reason}.")
-    named.errno = error.errno
-    return named
-
-
-def _describe(error):
-    """Why the system refuses, without number and path."""
-    if isinstance(error, PermissionError):
-        return "permission is denied"
-    return error.strerror or str(error)

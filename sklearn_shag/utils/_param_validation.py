@@ -5,7 +5,6 @@ as in scikit-learn itself; should scikit-learn move them, this is the one module
 """
 
 from collections.abc import Callable
-from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -54,21 +53,12 @@ def fit_context(method: Function) -> Function:
 
     Sums of several threads depend, in their last bits, on how many there are.
     """
-    return _fit_context(prefer_skip_nested_validation=True)(_in_one_blas_thread(method))
+    return _fit_context(prefer_skip_nested_validation=True)(one_thread()(method))
 
 
 def fit_members_context(method: Function) -> Function:
     """Decorate a method that fits other estimators, which check their own parameters too."""
-    return _fit_context(prefer_skip_nested_validation=False)(_in_one_blas_thread(method))
-
-
-def _in_one_blas_thread(method):
-    @wraps(method)
-    def limited(*args, **kwargs):
-        with one_thread():
-            return method(*args, **kwargs)
-
-    return limited
+    return _fit_context(prefer_skip_nested_validation=False)(one_thread()(method))
 
 
 def validate_params(constraints: dict[str, list[Any]]) -> Callable[[Function], Function]:
