@@ -173,9 +173,8 @@ def look_up_confidence(y_true, marginals, y_pred=None):
             f"{', '.join(sizes)} must hold the same number of sentences, at least one; got "
             f"{', '.join(map(str, sizes.values()))}."
         )
-    y_true, marginals = given["y_true"], given["marginals"]
-    marginals = [_check(part, f"marginals[{s}]") for s, part in enumerate(marginals)]
-    true = check_heads(marginals, y_true, "y_true", partial=True)
+    marginals = [_check(part, f"marginals[{s}]") for s, part in enumerate(given["marginals"])]
+    true = check_heads(marginals, given["y_true"], "y_true", partial=True)
     known = known_tokens(true)
     if y_pred is None:
         found = np.concatenate([part.argmax(axis=1) for part in marginals])

@@ -32,29 +32,22 @@ def table_text(table):
         two-dimensional column the first five.
     """
     columns = []
-    for name, values in zip(table._fields, table, strict=True):
-        cells = [name, *map(_cell, values)]
-        width = max(map(len, cells))
-        pad = str.rjust if _is_number(values) else str.ljust
+    for cells, is_number in _columns(table):
+        width, pad = max(map(len, cells)), str.rjust if is_number else str.ljust
         columns.append([pad(cell, width) for cell in cells])
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
 def table_html(table):
     """Draw the first rows of a table for notebooks."""
-    sides = ["right" if _is_number(values) else "left" for values in table]
-    n_rows = len(table[0])
-    rows = [[("th", name) for name in table._fields]]
-    rows += [[("td", _cell(values[k])) for values in table] for k in range(min(n_rows, _N_ROWS))]
-    lines = []
-    for row in rows:
-        cells = (
-            f'<{kind} style="text-align: {side}">{escape(text)}</{kind}>'
-            for (kind, text), side in zip(row, sides, strict=True)
-        )
-        lines.append(f"<tr>{''.join(cells)}</tr>")
+    columns, n_rows = [], len(table[0])
+    for (name, *cells), is_number in _columns(table, _N_ROWS):
+        style = f'style="text-align: {"right" if is_number else "left"}"'
+        column = [f"<th {style}>{escape(name)}</th>"]
+        columns.append(column + [f"<td {style}>{escape(cell)}</td>" for cell in cells])
+    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*columns, strict=True))
     rest = f"<p>The first {_N_ROWS:,} of {n_rows:,} rows.</p>" if n_rows > _N_ROWS else ""
-    return f"<table>{''.join(lines)}</table>{rest}"
+    return f"<table>{rows}</table>{rest}"
 
 
 def to_dataframe(self) -> Any:
@@ -75,8 +68,10 @@ def to_dataframe(self) -> Any:
     return pd.DataFrame({name: v if v.ndim == 1 else list(v) for name, v in columns})
 
 
-def _is_number(values):
-    return values.dtype.kind in "iuf"
+def _columns(table, n_rows=None):
+    """The name and the first cells of each column, and whether it holds numbers."""
+    for name, values in zip(table._fields, table, strict=True):
+        yield [name, *map(_cell, values[:n_rows])], values.dtype.kind in "iuf"
 
 
 def _cell(value):
