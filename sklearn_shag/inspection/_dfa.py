@@ -211,13 +211,10 @@ class ApproximateDFA(NamedTuple):
                 f"prefix must be a sequence of symbols (str), got {type(prefix).__name__} "
                 f"{shorten(prefix)}. Put a single symbol in a list: ['DET']."
             )
-        state = 0
+        rows, state = rows_of(self.transitions), 0
+        targets = {(source, symbol): target for source, symbol, target, *_ in rows}
         for symbol in prefix:
-            leaving = self.transitions.sources == state
-            taken = np.flatnonzero(leaving & (self.transitions.symbols == symbol))
-            if not taken.size:
-                return None
-            state = int(self.transitions.targets[taken[0]])
+            state = targets.get((state, symbol))
         return state
 
     def accepts(self, sequence: Sequence[str]) -> bool:
