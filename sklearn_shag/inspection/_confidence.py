@@ -10,7 +10,7 @@ from scipy.special import entr
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads, check_sentences, check_trees, describe_sentence
-from sklearn_shag.inspection._display import make_axes
+from sklearn_shag.inspection._display import Display
 from sklearn_shag.inspection._grammars import known_tokens
 from sklearn_shag.inspection._tables import largest_first, table_html, table_text, to_dataframe
 from sklearn_shag.parsing import ask, find_impossible, head_probabilities, list_best, list_corrected
@@ -226,7 +226,7 @@ def _check(part, where):
     return values
 
 
-class ArcCalibrationDisplay:
+class ArcCalibrationDisplay(Display):
     """Reliability diagram: the share of right heads against their predicted probability.
 
     Create it with :meth:`from_estimator` or :meth:`from_predictions`.
@@ -270,8 +270,6 @@ class ArcCalibrationDisplay:
     0.03
     """
 
-    ax_: Any
-    figure_: Any
     line_: Any
     points_: Any
 
@@ -417,7 +415,7 @@ class ArcCalibrationDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        ax = make_axes(self, ax, figsize=(4.5, 4.5))
+        ax = self._make_axes(ax, figsize=(4.5, 4.5))
         self.ax_, self.figure_ = ax, ax.figure
         if _REFERENCE not in ax.get_legend_handles_labels()[1]:
             ax.plot([0, 1], [0, 1], ":", color="black", label=_REFERENCE)

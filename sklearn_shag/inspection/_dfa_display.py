@@ -13,7 +13,7 @@ from sklearn_shag.inspection._dfa import (
     name_automaton,
     name_prefixes,
 )
-from sklearn_shag.inspection._display import cut, import_pyplot, make_canvas, text_width
+from sklearn_shag.inspection._display import Display, cut, text_width
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._arrays import rows_of
 from sklearn_shag.utils._param_validation import Interval, validate_params
@@ -31,7 +31,7 @@ _DISTANCES = (0.85, 1.0, 0.7, 1.15)  # inches, of the label of a loop
 _SHOWN = 3  # symbols at an arrow
 
 
-class AutomatonDisplay:
+class AutomatonDisplay(Display):
     """Picture of a deterministic approximation of a learned automaton.
 
     Create it with :meth:`from_estimator`.
@@ -68,8 +68,6 @@ class AutomatonDisplay:
     'ADP 0.31'
     """
 
-    ax_: Any
-    figure_: Any
     states_: dict[int, Any]
     labels_: dict[tuple[int, int], Any]
 
@@ -156,7 +154,7 @@ class AutomatonDisplay:
         ValueError
             If `min_probability` is out of range.
         """
-        plt = import_pyplot(self)
+        plt = self._import_pyplot()
         labels = self._labels(min_probability)
         layers = _layers(labels)
         n_rows = max(map(len, layers))
@@ -165,8 +163,7 @@ class AutomatonDisplay:
         width = max(space * (len(layers) - 1) + 2 * _BORDER, 4.8)
         height = row_space * (n_rows - 1) + 2 * _BORDER
         below = _LINE * 1.3 * (n_states + 1)
-        self.ax_, scale = make_canvas(plt, ax, width, height + below + 0.15)
-        self.figure_ = self.ax_.figure
+        scale = self._make_canvas(plt, ax, width, height + below + 0.15)
         left = (width - space * (len(layers) - 1)) / 2
         centres = {}
         for k, layer in enumerate(layers):

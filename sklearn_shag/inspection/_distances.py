@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import arcs_of_heads, check_heads, check_sentences, encode_trees
-from sklearn_shag.inspection._display import cut, make_axes
+from sklearn_shag.inspection._display import Display, cut
 from sklearn_shag.inspection._grammars import ROOT_NAME, known_tokens, predict_heads
 from sklearn_shag.inspection._tables import table_html, table_text, to_dataframe
 from sklearn_shag.treebank import DependencyTree, Heads, Sentences
@@ -79,7 +79,7 @@ class AttachmentCounts(NamedTuple):
         return _share(self.right, self.true)
 
 
-class AttachmentByDistanceDisplay:
+class AttachmentByDistanceDisplay(Display):
     """Precision and recall by length of arc, and accuracy by symbol of the modifier.
 
     Create it with :meth:`from_estimator` or :meth:`from_predictions`.
@@ -120,8 +120,6 @@ class AttachmentByDistanceDisplay:
     array([0.85, 0.91, 0.86])
     """
 
-    ax_: Any
-    figure_: Any
     lines_: list[Any]
 
     def __init__(self, by_distance: AttachmentCounts, by_symbol: AttachmentCounts) -> None:
@@ -211,7 +209,7 @@ class AttachmentByDistanceDisplay:
             If `ax` is not two axes.
         """
         height = max(4.0, 1.0 + _ROW * len(self.by_symbol.names))
-        self.ax_ = np.ravel(make_axes(self, ax, 1, 2, figsize=(10, height)))
+        self.ax_ = np.ravel(self._make_axes(ax, 1, 2, figsize=(10, height)))
         if self.ax_.size != 2:
             raise ValueError(
                 f"ax must be two axes, for lengths and for symbols, got {self.ax_.size}. Make them "

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_shag.encoding import check_heads
-from sklearn_shag.inspection._display import cut, import_pyplot, make_axes, make_canvas, text_width
+from sklearn_shag.inspection._display import Display, cut, text_width
 from sklearn_shag.inspection._grammars import ROOT_NAME, predict_heads
 from sklearn_shag.treebank import DependencyTree, Sentence, arc_levels
 from sklearn_shag.utils._estimators import open_parser
@@ -28,7 +28,7 @@ _STYLES = {
 }
 
 
-class DependencyTreeDisplay:
+class DependencyTreeDisplay(Display):
     """Dependency tree drawn as arcs above the sentence, with true and predicted arcs together.
 
     Create it with :meth:`from_estimator` or :meth:`from_predictions`.
@@ -72,8 +72,6 @@ class DependencyTreeDisplay:
     """
 
     arcs: dict[str, list[tuple[int, int]]]
-    ax_: Any
-    figure_: Any
     arcs_: dict[tuple[int, int], Any]
 
     def __init__(self, tree: DependencyTree, heads: IntArray | None = None) -> None:
@@ -173,7 +171,7 @@ class DependencyTreeDisplay:
         ImportError
             If matplotlib is not installed.
         """
-        plt = import_pyplot(self)
+        plt = self._import_pyplot()
         rows = self._rows()
         centres, heights, width = _place(rows)
         levels = arc_levels([arc for arcs in self.arcs.values() for arc in arcs if arc[0]])
@@ -182,8 +180,7 @@ class DependencyTreeDisplay:
         is_compared = self.heads is not None and self.tree.heads is not None
         baseline = _MARGIN + (sum(heights) + 0.06) + (_LEGEND if is_compared else 0.0)
         height = baseline + step * highest + _MARGIN
-        self.ax_, scale = make_canvas(plt, ax, width, height)
-        self.figure_ = self.ax_.figure
+        scale = self._make_canvas(plt, ax, width, height)
         self._write(rows, centres, heights, baseline, scale)
         self.arcs_ = {}
         for kind, arcs in self.arcs.items():
@@ -276,7 +273,7 @@ def _draw_arc(ax, arc, centres, baseline, top, kind, scale):
     return ax.add_patch(FancyArrowPatch(path=path, arrowstyle="-|>", fill=True, **style))
 
 
-class ArcMarginalsDisplay:
+class ArcMarginalsDisplay(Display):
     """Heat map of the probabilities of heads.
 
     Create it with :meth:`from_estimator`.
@@ -318,8 +315,6 @@ class ArcMarginalsDisplay:
     (10, 11)
     """
 
-    ax_: Any
-    figure_: Any
     im_: Any
     marks_: Any
 
@@ -389,7 +384,7 @@ class ArcMarginalsDisplay:
         """
         words = [cut(word, _LETTERS) for word in self.words]
         side = max(_CELL * len(words), _SMALLEST)
-        ax = make_axes(self, ax, figsize=(side + 2.4, side + 1.8))
+        ax = self._make_axes(ax, figsize=(side + 2.4, side + 1.8))
         self.ax_, self.figure_ = ax, ax.figure
         self.im_ = ax.imshow(self.marginals, vmin=0.0, vmax=1.0, cmap=cmap)
         self.marks_ = None
