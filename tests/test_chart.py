@@ -15,14 +15,18 @@ from sklearn_shag.parsing import (
     _fast_driver,
     best_trees,
     chart,
+    inside_outside,
+    keep_known,
     pack_grammar,
+    packed_unit_grammar,
     tree_values,
 )
 from sklearn_shag.parsing._chart import cut, new_results, sum_up_sentences
 from sklearn_shag.parsing._fast_driver import WITHOUT_MASS, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS
+from sklearn_shag.parsing._losses import grammar_loss, sum_up_losses
 from sklearn_shag.parsing._potentials import as_factors, check_potentials, longest_counted
-from tests import oracles
+from tests import oracles, scaled_chart
 from tests.loops import over
 from tests.scaled_chart import ScaledGrammar
 
@@ -561,3 +565,66 @@ def test_what_is_not_wanted_is_not_there(any_grammar):
     assert full.counts is None
     assert without[3:] == (None, None, None, None)
     assert_array_equal(without.log_abs_z, full.log_abs_z)
+
+
+class TestInsideOutside:
+    """Of one sentence, what the oracle and the enumeration find; and what is refused."""
+
+    @over("n_states", [1, 2, 3])
+    @over("signed", [True, False])
+    @over("with_scores", [False, True])
+    def test_agrees_with_the_enumeration_and_the_oracle(
+        self, random_grammar, signed, n_states, with_scores
+    ):
+        for n_tokens in range(1, 6):
+            operators = random_grammar(n_tokens, n_states=n_states, signed=signed)
+            rng, scores = np.random.default_rng(n_tokens), {}
+            codes = rng.integers(4, size=n_tokens)
+            if with_scores:
+                scores["arc_scores"] = rng.uniform(0.1, 2, size=(n_tokens + 1, n_tokens + 1))
+                scores["arc_scores"][0, 1] = 0.0 if n_tokens > 1 else 1.0
+                scores["stop_scores"] = rng.uniform(0.1, 2, size=(n_tokens + 1, 2))
+            result = inside_outside(operators, codes, **scores)
+            positions = np.append(operators.A.shape[0] - 1, codes)
+            z, marginals = oracles.partition_and_marginals(operators, positions, True, **scores)
+            assert_allclose(result.sign * np.exp(result.log_abs_z), z, rtol=1e-9)
+            assert_allclose(result.marginals, marginals, rtol=1e-8, atol=1e-9)
+            expected = scaled_chart.inside_outside(operators, codes, **scores)
+            assert_allclose(result.log_abs_z, expected.log_abs_z, rtol=1e-9, atol=1e-9)
+            for found, part in zip(result.counts, expected.counts, strict=True):
+                assert_allclose(found, part, rtol=1e-8, atol=1e-9)
+
+    def test_without_a_tree_nothing_is_known(self, random_grammar):
+        operators = random_grammar(0, n_states=2)
+        stops = np.ones((3, 2))
+        stops[0, 1] = 0.0
+        for scores in ({"arc_scores": np.zeros((3, 3))}, {"stop_scores": stops}):
+            result = inside_outside(operators, [0, 1], **scores)
+            assert (result.sign, result.log_abs_z) == (0.0, -np.inf)
+            assert all(np.isnan(part).all() for part in (result.marginals, *result.counts))
+
+    def test_what_is_refused(self, random_grammar):
+        operators = random_grammar(0, n_states=2)
+        tiny = operators._replace(A=operators.A * 1e-200)
+        for grammar, codes, scores, message in (
+            (operators, [], {}, "at least one symbol code"),
+            (operators, [0, 9], {}, "codes"),
+            (operators, [0], {"arc_scores": -np.ones((2, 2))}, "arc_scores must not be negative"),
+            (operators, [0], {"stop_scores": np.ones((2, 3))}, "stop_scores"),
+            (operators, [0], {"stop_scores": np.full((2, 2), np.nan)}, "stop_scores"),
+            (tiny, [0, 1], {}, "leave the range of doubles.*Rescale"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                inside_outside(grammar, codes, **scores)
+
+
+def test_losses_out_of_range_are_infinite():
+    """And no excellent step for who minimises them."""
+    weights, known = np.ones(1), np.array([2, 0, 2])
+    potentials = check_potentials(Potentials(np.array([0, 3]), arcs=np.zeros(12)), None)
+    packed = replace(packed_unit_grammar(), fast=None)  # of which all is out of range
+    losses, _ = sum_up_losses(packed, potentials, known, weights)
+    assert losses.tolist() == [np.inf]
+    free = keep_known(potentials, np.full(3, -1))
+    losses, _ = grammar_loss(packed, free, keep_known(potentials, known), weights)
+    assert losses.tolist() == [np.inf]

@@ -1182,11 +1182,6 @@ class TestDemo:
         assert re.search(r"^[|` ]*,-- \S.*,-- ", out, flags=re.MULTILINE)
         assert out.endswith("\n  python -m sklearn_shag train your-treebank.conllu -o model.npz\n")
 
-    def test_no_chart_but_the_fast_one(self, run, monkeypatch):
-        """Nobody should wait for a compilation that the demo can do without."""
-        monkeypatch.setattr("sklearn_shag.parsing._chart.run_scaled", None)
-        run("demo")
-
     def test_treebank(self, run, files):
         out = run("demo", "--treebank", files)
         train = read_conllu(files / "xx_small-ud-train.conllu")

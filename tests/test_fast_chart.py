@@ -31,7 +31,7 @@ from sklearn_shag.parsing import (
     pack_grammar,
     report_marginals,
 )
-from sklearn_shag.parsing import _chart as _chunks
+from sklearn_shag.parsing import _forest as _chunks
 from sklearn_shag.parsing._chart import new_results
 from sklearn_shag.parsing._fast_chart import Sentence
 from sklearn_shag.parsing._fast_driver import DONE, LONGEST_UNCUT, run_fast
@@ -470,7 +470,7 @@ class TestLadder:
                     assert_array_equal(heads, eisner(scores(marginals[k]))[0])
         counts = [int(re.match(r"Values of (\d+) of", str(each.message))[1]) for each in warned]
         assert counts == [n for n in (n_out, *[n_out_of_either] * 3) if n]
-        return expected_signs
+        return np.array(expected_signs)
 
     @over("magnitude", [1e-200, 1e200, -1e200])
     @over("part", ["alpha_1", "alpha_inf", "A"])

@@ -9,12 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_shag import DeterministicSHAG
 from sklearn_shag.operators import Operators, change_basis
-from sklearn_shag.parsing import Potentials
-from sklearn_shag.parsing._chart import new_results, unit_grammar
+from sklearn_shag.parsing import Potentials, eisner
+from sklearn_shag.parsing._chart import new_results, sum_up_sentences, unit_grammar
 from sklearn_shag.parsing._potentials import as_factors, check_potentials
 from tests import oracles
 from tests.loops import over
-from tests.scaled_chart import inside_outside, run_scaled
+from tests.scaled_chart import ScaledGrammar, inside_outside, run_scaled
 
 
 def with_root(operators, codes):
@@ -175,10 +175,18 @@ def test_the_one_possible_tree_of_a_long_sentence_is_found(n_tokens):
     y = [[0, 1, 2]] * 400 + [[0, 1, 2, 2]] + [[0, 1, *[1] * 60]] * 20
     model = DeterministicSHAG("single").fit(X, y)
     sentence, heads = ["R", "c", *["a"] * n_tokens, "b"], [0, 1, *[2] * (n_tokens + 1)]
-    assert model.predict([sentence])[0].tolist() == heads
-    assert_allclose(
-        model.log_likelihood([sentence]), model.score_samples([sentence], [heads]), rtol=1e-9
-    )
+    scaled = ScaledGrammar(model.operators_, None)
+    codes = np.searchsorted(model.symbols_, sentence)
+    potentials = Potentials(np.array([0, codes.size]), codes)
+    found = sum_up_sentences(scaled, potentials)
+    assert eisner(found.arcs.reshape(codes.size, -1))[0].tolist() == heads
+    assert_allclose(found.log_abs_z, model.score_samples([sentence], [heads]), rtol=1e-9)
+    if n_tokens == 20:
+        assert model.predict([sentence])[0].tolist() == heads
+        assert_allclose(model.log_likelihood([sentence]), found.log_abs_z, rtol=1e-9)
+    else:  # out of the range of doubles
+        with pytest.warns(UserWarning, match="Values of 1 of 1 sentences leave the range"):
+            assert model.predict([sentence])[0].min() == 0
 
 
 def test_what_is_not_finite_is_refused(random_grammar):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_shag.encoding import RIGHT
 from sklearn_shag.operators import Operators
 from sklearn_shag.parsing._chart import chart
 from sklearn_shag.parsing._fast_driver import OUT_OF_RANGE
@@ -77,7 +78,7 @@ def inside_outside(
         every modifier position (column).
     stop_scores : None or array-like of shape (n_tokens + 1, 2), default=None
         A factor, not negative, for the end of the left (column 0) and right (column 1) sequence of
-        every position.
+        every position. The root symbol has no left sequence.
 
     Returns
     -------
@@ -140,11 +141,11 @@ def inside_outside(
             "Rescale the operators or the scores. Parsers use another grammar in this case."
         )
     marginals = results.arcs.reshape(n, n + 1)
-    if results.sign[0] == 0 or not stops[0].all():
+    if results.sign[0] == 0 or stops[0, RIGHT] == 0:
         missing = (np.full_like(part, np.nan, dtype=float) for part in operators)
         return InsideOutside(0.0, -np.inf, np.full_like(marginals, np.nan), Operators(*missing))
-    # Each tree has one end of each sequence of the root symbol.
-    log_abs_z = results.log_abs_z[0] + np.log(stops[0]).sum()
+    # Each tree has one end of the sequence of the root symbol, which has none to its left.
+    log_abs_z = results.log_abs_z[0] + np.log(stops[0, RIGHT])
     return InsideOutside(float(results.sign[0]), float(log_abs_z), marginals, results.counts)
 
 

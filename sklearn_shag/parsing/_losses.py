@@ -41,7 +41,7 @@ def grammar_loss(grammar, free, known, weights, n_jobs=None):
     Returns
     -------
     losses : ndarray of shape (n_sentences,)
-        log Z - log Z(known) in nats, not weighted; inf where either is 0.
+        log Z - log Z(known) in nats, not weighted; inf where either is 0 or out of range.
     gradient : Operators
         The derivative of the weighted sum by the logarithm of each entry: expected uses in all
         trees, less those in the trees with the known heads (eq. 26).
@@ -50,9 +50,9 @@ def grammar_loss(grammar, free, known, weights, n_jobs=None):
         sum_up_sentences(grammar, part, weights, counts=True, n_jobs=n_jobs)
         for part in (free, known)
     ]
-    log_z, log_known = (np.where(each.sign > 0, each.log_abs_z, -np.inf) for each in results)
-    losses = np.full(weights.size, np.inf)
-    np.subtract(log_z, log_known, out=losses, where=log_known > -np.inf)
+    log_z, log_known = (each.log_abs_z for each in results)
+    losses, possible = np.full(weights.size, np.inf), (results[0].sign > 0) & (results[1].sign > 0)
+    np.subtract(log_z, log_known, out=losses, where=possible)
     of_free, of_known = (each.counts for each in results)
     return losses, Operators(*(one - other for one, other in zip(of_free, of_known, strict=True)))
 
@@ -248,7 +248,8 @@ def tree_loss(
         s = int(np.argmin(np.isfinite(losses)))
         raise ValueError(
             f"heads[{s}] is impossible: no projective tree with one root has these heads without "
-            f"an arc of score -inf. Leave the sentence out, or use -1 for heads that may differ."
+            f"an arc of score -inf, or scores differ by so much that the sum over trees leaves the "
+            f"range of doubles. Leave the sentence out, or use -1 for heads that may differ."
         )
     single = getattr(arcs, "dtype", None) == np.float32
     return losses, gradient.astype(np.float32 if single else np.float64)
@@ -270,7 +271,7 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
     Returns
     -------
     losses : ndarray of shape (n_sentences,)
-        inf where no tree has the known heads.
+        inf where no tree has the known heads, or values leave the range of doubles.
     gradient : ndarray of shape (n_arcs,)
     """
     results = sum_up_sentences(packed, potentials, n_jobs=n_jobs)
@@ -285,10 +286,9 @@ def sum_up_losses(packed, potentials, known, weights, n_jobs=None):
         log_known[partial] = np.where(of_those.sign > 0, of_those.log_abs_z, -np.inf)
         used[places_of(begins, partial)[1]] = of_those.arcs
     nothing = kinds == NOTHING
-    log_z = np.where(results.sign > 0, results.log_abs_z, -np.inf)
-    log_known[nothing] = log_z[nothing]
-    losses = np.full(weights.size, np.inf)
-    np.subtract(log_z, log_known, out=losses, where=log_known > -np.inf)
+    log_known[nothing] = results.log_abs_z[nothing]
+    losses, possible = np.full(weights.size, np.inf), (results.sign > 0) & (log_known > -np.inf)
+    np.subtract(results.log_abs_z, log_known, out=losses, where=possible)
     counted = np.repeat(np.where(nothing, 0.0, weights), np.diff(begins))
     return losses, counted * (results.arcs - used)
 
