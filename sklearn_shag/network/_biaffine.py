@@ -307,8 +307,8 @@ class BiaffineParser(TagLearner, ArcParser):
             learner = self if self.tagger_ is None else self.tagger_
             both = map(_as_parameter, (learner.tag_values_, self._list_tag_columns()))
             self._check_unchanged("tags", *both)
-            parts = self.vocabulary_, self.labels_, self.tag_values_, sizes
-            return Start(columns, *parts, *self.weights_[1:])
+            learned = self.vocabulary_, self.labels_, self.tag_values_
+            return Start(columns, *learned, sizes, self.weights_)
         sentences = trees.sentences.take(chosen)
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         columns = self._learned_along()
@@ -317,17 +317,18 @@ class BiaffineParser(TagLearner, ArcParser):
         return self._new_start(sentences, collect_labels(labels), tag_values, rng)
 
     def _encode_examples(self, trees, start):
-        text, n_dimensions = (trees.sentences, trees.indptr), start.moments.shape[1]
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]
-        codes = self._encode_columns(start.columns, n_dimensions, *text)
+        text = trees.sentences, trees.indptr
+        codes = self._encode_columns(start.columns, start.weights, *text)
         return codes, encode_tags(start.tag_values, tags, trees.heads.size)
 
     def _score_learned(self, start, values, batch):
-        network = make_network(start.sizes, values, start.vectors, start.moments)
+        given = start.weights.vectors, start.weights.moments
+        network = make_network(start.sizes, values, *given)
         return _score_reading(read(network, batch), batch)
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
-        return self._train_with_tags(start, examples, chosen, rng, validate, self.n_iter_no_change)
+        return self._train(start, examples, chosen, rng, validate, self.n_iter_no_change)
 
     def _score(self, batch, rung=0):
         if rung:

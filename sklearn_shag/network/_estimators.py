@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag.conditional import run_passes
+from sklearn_shag.conditional import Examples, run_passes
 from sklearn_shag.encoding import (
     LETTERS,
     OF_WORDS,
@@ -31,13 +31,14 @@ from sklearn_shag.encoding import (
     split_features,
     take_sentences,
 )
-from sklearn_shag.network._network import make_network, read
+from sklearn_shag.network._network import open_network, read
 from sklearn_shag.network._parameters import (
+    NO_MOMENTS,
+    NO_VECTORS,
     NetworkWeights,
     Sizes,
-    count_dimensions,
     initial_parameters,
-    list_sizes,
+    sizes_of,
     standardize,
     tabulate_embeddings,
 )
@@ -64,15 +65,12 @@ SCHEDULE = (
 class Start(NamedTuple):
     """Where training begins."""
 
-    columns: Columns
+    columns: Columns | None  # None for splitters
     vocabulary: dict
     labels: np.ndarray | None  # None if arcs are not scored
-    tag_values: dict  # of each column that is learned
+    tag_values: dict | None  # of each column that is learned; None for splitters
     sizes: Sizes
-    values: np.ndarray
-    label_mask: np.ndarray
-    vectors: np.ndarray
-    moments: np.ndarray
+    weights: NetworkWeights
 
 
 class NetworkLearner(BaseEstimator):
@@ -111,10 +109,30 @@ class NetworkLearner(BaseEstimator):
                 f"one, got {shorten(sizes)}."
             )
 
-    def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1, loss_shown=0):
+    def _begin(self, vocabulary, rng, labels=None, tag_values=None, given=(NO_VECTORS, NO_MOMENTS)):
+        """Draw the parameters that training starts from, beside given vectors and moments."""
+        mask = np.zeros((2, 0 if labels is None else labels.size), dtype=bool)
+        hidden = np.array(self.hidden_layer_sizes, dtype=np.int64)
+        weights = NetworkWeights(hidden, None, mask, *given)
+        sizes = sizes_of(weights, vocabulary, labels, tag_values)
+        values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
+        columns = None if tag_values is None else make_columns(vocabulary)
+        return Start(
+            columns, vocabulary, labels, tag_values, sizes, weights._replace(values=values)
+        )
+
+    def _learn_tags(self, start, codes, indptr, tags, weights, rng):
+        """Learn tags of sentences whose heads do not matter; return attributes."""
+        unknown = np.full(indptr[-1], -1)
+        examples = Examples(codes, indptr, unknown, unknown, tags, weights)
+        learned, history = self._train(start, examples, np.arange(indptr.size - 1), rng)
+        del history["validation_scores_"]  # no sentences were set aside
+        return {"vocabulary_": start.vocabulary, "weights_": learned, **history}
+
+    def _train(self, start, examples, chosen, rng, validate=None, n_iter_no_change=1):
         """Go over chosen examples; return weights, and the attributes that say how it went.
 
-        `loss_shown` is 0 if `loss_curve_` shows the loss of trees, 1 of labels, and 2 of tags.
+        `loss_curve_` shows the loss of trees, or that of tags where no arcs are scored.
         """
         n_tokens = int(np.diff(examples.indptr)[chosen].sum())
         # Of all examples: a half that tells how sure the whole is must be trained as the whole is.
@@ -122,14 +140,14 @@ class NetworkLearner(BaseEstimator):
         batch_size, max_iter = schedule["batch_size"], schedule["max_iter"]
         trainer = Trainer(
             start.sizes,
-            start.values,
+            start.weights.values,
             learning_rate=self.learning_rate_init,
             alpha=self.alpha,
             dropout=schedule["dropout"],
             n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
             rng=np.random.default_rng(rng.randint(2**31)),
-            given=(start.vectors, start.moments),
-            loss_shown=loss_shown,
+            given=(start.weights.vectors, start.weights.moments),
+            loss_shown=0 if start.sizes.arc else 2,
             n_jobs=self.n_jobs,
         )
         with (
@@ -139,25 +157,18 @@ class NetworkLearner(BaseEstimator):
         ):
             passes = {"max_iter": max_iter, "batch_size": batch_size, "rng": rng, "roots": 1}
             advice = f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}"
-            passes |= {"advice": advice, "advance": advance}
-            passes |= {"validate": validate, "patience": n_iter_no_change}
-            values, history = run_passes(trainer, examples, chosen, **passes)
+            passes |= {"validate": validate, "patience": n_iter_no_change, "advice": advice}
+            values, history = run_passes(trainer, examples, chosen, advance=advance, **passes)
         largest = np.finfo(np.float16).max
         values = np.clip(values, -largest, largest).astype(np.float16)
-        weights = NetworkWeights(
-            np.array(start.sizes.hidden), values, start.label_mask, start.vectors, start.moments
-        )
-        return weights, history
+        return start.weights._replace(values=values), history
 
     def _choose_schedule(self, n_tokens):
         """The parameters of training, those that are left open by a number of training tokens."""
         _, *row = next(row for row in self._schedule if n_tokens < row[0])
-        names = "batch_size", "max_iter", "dropout"
-        given = {name: getattr(self, name) for name in names}
-        return {
-            name: value if given[name] in ("auto", None) else given[name]
-            for name, value in zip(names, row, strict=True)
-        }
+        schedule = dict(zip(("batch_size", "max_iter", "dropout"), row, strict=True))
+        given = {name: getattr(self, name) for name in schedule}
+        return schedule | {name: v for name, v in given.items() if v not in ("auto", None)}
 
 
 class TagLearner(NetworkLearner):
@@ -205,18 +216,12 @@ class TagLearner(NetworkLearner):
         """Begin with what sentences hold, with relations, None without arcs, and tags to learn."""
         names = split_features(self._choose_columns(sentences), sentences)
         vocabulary = list_values(names, sentences, self.min_count)
-        vectors = np.zeros((0, 0), dtype=np.float32)
+        vectors = NO_VECTORS
         of_words, in_context = split_embeddings(self.embeddings)
         if of_words is not None:
             vocabulary[VECTOR], vectors = tabulate_embeddings(of_words)
         moments = standardize(in_context and ask_vectors(in_context, sentences))
-        n_labels = None if labels is None else labels.size
-        n_tags, dimensions = map(len, tag_values.values()), (vectors.shape[1], moments.shape[1])
-        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, n_labels, n_tags, *dimensions)
-        values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
-        mask = np.zeros((2, n_labels or 0), dtype=bool)
-        parts = labels, tag_values, sizes, values, mask, vectors, moments
-        return Start(make_columns(vocabulary), vocabulary, *parts)
+        return self._begin(vocabulary, rng, labels, tag_values, (vectors, moments))
 
     def _choose_columns(self, sentences):
         """Say which columns are read."""
@@ -234,10 +239,10 @@ class TagLearner(NetworkLearner):
                 )
         return choose_columns(columns, sentences, letters=True)
 
-    def _train_with_tags(self, start, *args, **options):
-        """Train as :meth:`_train` does; the attributes say what else was learned from."""
-        weights, history = self._train(start, *args, **options)
-        name = name_source(self._context_source()) if start.moments.size else None
+    def _train(self, start, *args, **options):
+        """Train, and say in the attributes what else was learned from."""
+        weights, history = super()._train(start, *args, **options)
+        name = name_source(self._context_source()) if start.weights.moments.size else None
         return weights, {"tag_values_": start.tag_values, "embeddings_": name, **history}
 
     def _network(self):
@@ -246,12 +251,13 @@ class TagLearner(NetworkLearner):
         return keep(self, (self.vocabulary_, labels, self.tag_values_, self.weights_), _prepare)
 
     def _encode(self, sentences, symbols, indptr, check=True):
-        columns, n_dimensions = self._network()[0], self.weights_.moments.shape[1]
-        return self._encode_columns(columns, n_dimensions, sentences, indptr, check)
+        columns, *_ = self._network()
+        return self._encode_columns(columns, self.weights_, sentences, indptr, check)
 
-    def _encode_columns(self, columns, n_dimensions, sentences, indptr, check=True):
-        """Encode sentences, with vectors in context if these have any dimensions."""
+    def _encode_columns(self, columns, weights, sentences, indptr, check=True):
+        """Encode sentences, with vectors in context if a network of these weights reads any."""
         codes = encode_columns(columns, sentences, indptr, check)
+        n_dimensions = weights.moments.shape[1]
         if not n_dimensions:
             return codes
         vectors = ask_vectors(self._context_source(), sentences)
@@ -366,9 +372,5 @@ class TagLearner(NetworkLearner):
 
 def _prepare(vocabulary, labels, tag_values, weights):
     tags = {name: np.array(values, dtype=object) for name, values in tag_values.items()}
-    n_labels = None if labels is None else labels.size
-    hidden, n_tags = weights.hidden_layer_sizes, map(len, tag_values.values())
-    sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, *count_dimensions(weights))
-    values = weights.values.astype(np.float32)
-    network = make_network(sizes, values, weights.vectors, weights.moments)
-    return make_columns(vocabulary), sizes, network, tags
+    network = open_network(weights, vocabulary, labels, tag_values)
+    return make_columns(vocabulary), network.sizes, network, tags

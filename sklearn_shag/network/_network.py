@@ -22,7 +22,13 @@ from sklearn_shag.network._layers import (
     score_labels_backward,
     with_roots,
 )
-from sklearn_shag.network._parameters import Parameters, Sizes, vector_sizes, view_parameters
+from sklearn_shag.network._parameters import (
+    Parameters,
+    Sizes,
+    sizes_of,
+    vector_sizes,
+    view_parameters,
+)
 from sklearn_shag.utils._parallel import one_thread
 
 # Rows of tokens that prediction looks at together: what they need fits into the cache.
@@ -69,6 +75,12 @@ def make_network(sizes, flat, vectors=None, moments=None):
     ends = accumulate(sizes.n_tags)
     tags = [slice(end - n, end) for end, n in zip(ends, sizes.n_tags, strict=True)]
     return Network(sizes, parameters, tables, tags)
+
+
+def open_network(weights, vocabulary, labels=None, tag_values=None):
+    """Make a network of weights that were learned, as `sizes_of` takes them."""
+    sizes = sizes_of(weights, vocabulary, labels, tag_values)
+    return make_network(sizes, weights.values.astype(np.float32), weights.vectors, weights.moments)
 
 
 def encode(network, tokens, noise, alone=None):

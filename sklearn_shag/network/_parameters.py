@@ -45,7 +45,9 @@ class Sizes(NamedTuple):
 
 
 N_ENDS = 4  # what may end at a character, for splitters
-# Of networks that read no vectors in context, as all did that were saved before these were read.
+# Of networks that read no vectors of words, or none in context, as all did that were saved before
+# these were read.
+NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 NO_MOMENTS = np.zeros((2, 0), dtype=np.float32)
 
 
@@ -257,9 +259,27 @@ def list_sizes(vocabulary, hidden, n_labels, n_tags, n_dimensions=0, n_in_contex
     return Sizes(tuple(groups), tuple(map(int, hidden)), n_labels or 0, tuple(n_tags), arc=arc)
 
 
-def count_dimensions(weights):
-    """Of the vectors of words that were given, and of those in context."""
-    return weights.vectors.shape[1], weights.moments.shape[1]
+def sizes_of(weights, vocabulary, labels=None, tag_values=None):
+    """Say how large everything is in the network of some weights, whose values may be missing.
+
+    Parameters
+    ----------
+    weights : NetworkWeights
+    vocabulary : dict
+        The known values of each column that is read.
+    labels : None or ndarray
+        Known relations; None if arcs are not scored.
+    tag_values : None or dict
+        The values of each column that is learned; None for splitters.
+
+    Returns
+    -------
+    sizes : Sizes
+    """
+    n_labels = None if labels is None else labels.size
+    n_tags = (N_ENDS,) if tag_values is None else map(len, tag_values.values())
+    dimensions = weights.vectors.shape[1], weights.moments.shape[1]
+    return list_sizes(vocabulary, weights.hidden_layer_sizes, n_labels, n_tags, *dimensions)
 
 
 def _group_of(name, tagged):
@@ -283,19 +303,17 @@ def check_network_weights(weights, name, vocabulary, tag_values=None, labels=Non
 
     `embeddings` names what vectors in context come from, if they are read.
     """
-    n_labels = None if labels is None else labels.size
     n_codes = FIRST + len(vocabulary[VECTOR]) if VECTOR in vocabulary else 0
     check_shape(weights.vectors, (n_codes, None if n_codes else 0), f"{name}.vectors")
     check_shape(weights.moments, (2, 0 if embeddings is None else None), f"{name}.moments")
-    hidden, dimensions = weights.hidden_layer_sizes, count_dimensions(weights)
+    hidden = weights.hidden_layer_sizes
     check_shape(hidden, (None,), f"{name}.hidden_layer_sizes")
     check_range(hidden, 1, np.inf, f"{name}.hidden_layer_sizes")
     if not hidden.size:
         raise ValueError(f"{name}.hidden_layer_sizes holds no layers.")
-    n_tags = (N_ENDS,) if tag_values is None else map(len, tag_values.values())
-    sizes = list_sizes(vocabulary, hidden, n_labels, n_tags, *dimensions)
+    sizes = sizes_of(weights, vocabulary, labels, tag_values)
     check_shape(weights.values, (count_parameters(sizes),), f"{name}.values")
-    check_shape(weights.label_mask, (2, n_labels or 0), f"{name}.label_mask")
+    check_shape(weights.label_mask, (2, sizes.n_labels), f"{name}.label_mask")
 
 
 def tabulate_embeddings(embeddings):

@@ -13,11 +13,9 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.conditional import Examples
 from sklearn_shag.encoding import UNKNOWN, Batch, check_sentences, number_values, place_codes
-from sklearn_shag.network._estimators import NetworkLearner, Start
-from sklearn_shag.network._network import make_network, read
-from sklearn_shag.network._parameters import N_ENDS, NO_MOMENTS, initial_parameters, list_sizes
+from sklearn_shag.network._estimators import NetworkLearner
+from sklearn_shag.network._network import open_network, read
 from sklearn_shag.treebank import (
     INSIDE,
     SENTENCE,
@@ -233,26 +231,12 @@ class Splitter(TreeTransformer, NetworkLearner):
             name: [values[k] for k in np.flatnonzero(counts >= self.min_count)]
             for name, values, counts, _ in columns
         }
-        sizes = list_sizes(vocabulary, self.hidden_layer_sizes, None, (N_ENDS,))
-        values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
-        nothing = np.zeros((2, 0), dtype=bool), np.zeros((0, 0), dtype=np.float32), NO_MOMENTS
-        start = Start(None, vocabulary, None, {}, sizes, values, *nothing)
+        start = self._begin(vocabulary, rng)
         places, is_own, indptr = _cut(text, paragraphs)
-        unknown = np.full(places.size, -1)
-        examples = Examples(
-            _encode(_number(vocabulary), columns)[places],
-            indptr,
-            unknown,
-            unknown,
-            np.where(is_own, ends[places], -1)[:, np.newaxis],
-            np.ones(indptr.size - 1),
-        )
-        weights, history = self._train(
-            start, examples, np.arange(indptr.size - 1), rng, loss_shown=2
-        )
-        del history["validation_scores_"]  # no text was set aside
-        learned = _learn_words(trees) | {"vocabulary_": vocabulary, "weights_": weights}
-        vars(self).update(learned | history)
+        codes = _encode(_number(vocabulary), columns)[places]
+        tags = np.where(is_own, ends[places], -1)[:, np.newaxis]
+        learned = self._learn_tags(start, codes, indptr, tags, np.ones(indptr.size - 1), rng)
+        vars(self).update(_learn_words(trees) | learned)
         return self
 
     def split(self, text: str) -> list[DependencyTree]:
@@ -322,7 +306,7 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     def _find_ends(self, text, paragraphs):
         """What ends at each character."""
-        known, _, network = self._reader()
+        known, network = keep(self, (self.vocabulary_, self.weights_), _prepare)
         codes = _encode(known, _read_columns(text, paragraphs))
         places, is_own, indptr = _cut(text, paragraphs)
         found = read(network, Batch(codes[places], indptr)).tags[:, 0]
@@ -330,10 +314,6 @@ class Splitter(TreeTransformer, NetworkLearner):
         ends[places[is_own]] = found[is_own]
         correct_ends(ends, text, paragraphs, self.max_tokens)
         return ends
-
-    def _reader(self):
-        """What is known of columns, and the network."""
-        return keep(self, (self.vocabulary_, self.weights_), _prepare)
 
     def _words_of(self, form, seems_several):
         """The words of a token, None if it is one."""
@@ -414,12 +394,8 @@ def _check_trees(X):
 
 
 def _prepare(vocabulary, weights):
-    sizes = list_sizes(vocabulary, weights.hidden_layer_sizes, None, (N_ENDS,))
-    return (
-        _number(vocabulary),
-        sizes,
-        make_network(sizes, weights.values.astype(np.float32)),
-    )
+    """What is known of columns, and the network."""
+    return _number(vocabulary), open_network(weights, vocabulary)
 
 
 def _number(vocabulary):

@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag._parser import Parser
-from sklearn_shag.conditional import Examples
 from sklearn_shag.encoding import LETTERS, OF_WORDS, ask_vectors, check_sentences, read_column
 from sklearn_shag.network._estimators import TagLearner
 from sklearn_shag.network._tags import LEARNED, collect_lemmas, collect_tags, encode_tags, read_tags
@@ -205,24 +204,11 @@ class Tagger(TreeTransformer, TagLearner):
         tag_values = collect_tags(columns, tags, self.min_count)
         start = self._new_start(sentences, None, tag_values, rng)
         indptr = np.cumsum([0, *map(len, sentences)])
-        unknown = np.full(indptr[-1], -1)
-        examples = Examples(
-            self._encode_columns(start.columns, start.moments.shape[1], sentences, indptr),
-            indptr,
-            unknown,
-            unknown,
-            encode_tags(tag_values, tags, indptr[-1]),
-            weights,
-        )
-        lemmas = {}
-        if "lemma" in columns:
-            lemmas = collect_lemmas(columns, sentences, tags, weights)
-        weights, learned = self._train_with_tags(
-            start, examples, np.arange(len(sentences)), rng, loss_shown=2
-        )
-        del learned["validation_scores_"]  # no sentences were set aside
-        learned |= {"vocabulary_": start.vocabulary, "lemmas_": lemmas}
-        vars(self).update(weights_=weights, **learned)
+        codes = self._encode_columns(start.columns, start.weights, sentences, indptr)
+        coded = encode_tags(tag_values, tags, indptr[-1])
+        learned = self._learn_tags(start, codes, indptr, coded, weights, rng)
+        lemmas = collect_lemmas(columns, sentences, tags, weights) if "lemma" in columns else {}
+        vars(self).update(lemmas_=lemmas, **learned)
         return self
 
     @fit_context
