@@ -5,7 +5,6 @@ import re
 import sys
 import warnings
 from collections import Counter
-from functools import partial
 from itertools import chain
 
 from sklearn.base import clone
@@ -73,9 +72,7 @@ def _choose_model(options):
 
 def _make_model(options):
     """Make what is to be fitted on trees, not fitted, and name the learner in it."""
-    of_columns = options.model in OF_COLUMNS
-    in_front = options.tags is not None and options.model not in ("biaffine", "ensemble")
-    if options.symbols is not None and (of_columns or in_front):
+    if options.symbols is not None and (options.tags is not None or options.model in OF_COLUMNS):
         raise ValueError(
             f"--symbols {options.symbols} is for models that read tags as symbols; leave it out "
             f"with --tags, and use --columns for {' and '.join(OF_COLUMNS)}."
@@ -97,7 +94,7 @@ def _make_model(options):
     learner.set_params(**dict(options.set))
     learner._validate_params()  # before anything is read
     names = [name for name in model.get_params() if name.split("__")[-1] == "embeddings"]
-    wanted = [name for name in ("embeddings", "context") if getattr(options, name) is not None]
+    wanted = _given(options, "embeddings", "context")
     if wanted and not names:
         raise ValueError(
             f"--{' and --'.join(wanted)}: vectors are for networks, --model biaffine or ensemble, "
@@ -115,6 +112,11 @@ def _make_model(options):
     return model, learner
 
 
+def _given(options, *names):
+    """The options of these names that are given."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+
+
 def open_context(options):
     """Open the transformer that gives vectors in context, if one is named."""
     if options.context is None:
@@ -124,19 +126,17 @@ def open_context(options):
 
 def _make_part(name, options, seed):
     """Make a model of one kind, and name the learner in it."""
-    counts = {} if options.min_count is None else {"min_count": options.min_count}
+    counts = _given(options, "min_count")
     n_jobs = None if options.model == "ensemble" else options.n_jobs  # it has members to share out
     learner = clone(LEARNERS[name]).set_params(n_jobs=n_jobs)
     tags = options.tags and (options.tags.split(",") if "," in options.tags else options.tags)
-    given = dict(counts) if name in OF_COLUMNS else {}
+    given = _given(options, "max_iter") | (counts if name in OF_COLUMNS else {})
     if "random_state" in learner.get_params():
         given["random_state"] = seed
     if options.columns not in (None, "auto"):
         given["columns"] = options.columns.split(",")
     elif options.tags is not None and name == "crf":  # what text without tags has then
         given["columns"] = [options.tags.partition(",")[0], "form", "suffix"]
-    if options.max_iter is not None:
-        given["max_iter"] = options.max_iter
     learner.set_params(**given)
     if options.tags is not None and name == "biaffine":
         return learner.set_params(tags=tags), learner
@@ -151,23 +151,20 @@ def _make_part(name, options, seed):
 
 def _load_model(options):
     """Load a model that is to learn more, and name the learner in it."""
-    given = {name: getattr(options, name) for name in OF_NEW_MODELS}
-    wrong = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
+    wrong = [f"--{name.replace('_', '-')}" for name in _given(options, *OF_NEW_MODELS)]
     if wrong:
         raise ValueError(
             f"--continue goes on with a model as it is; leave out {' and '.join(wrong)}."
         )
     model = load_model(options.continue_, embeddings=open_context(options))
     learner = open_member(model).parser
-    names = learner.get_params(deep=False)
-    if "warm_start" not in names:
+    if "warm_start" not in learner.get_params(deep=False):
         raise ValueError(
             f"{options.continue_} holds {type(learner).__name__}, which cannot go on learning; "
             f"em, crf and biaffine can."
         )
     settings = {"warm_start": True, "n_jobs": options.n_jobs, "random_state": options.seed}
-    if options.max_iter is not None:
-        settings["max_iter"] = options.max_iter
+    settings |= _given(options, "max_iter")
     learner.set_params(**settings, **dict(options.set))
     learner._validate_params()
     return model, learner
@@ -398,28 +395,22 @@ def suggest(options):
         if options.by == "arcs":
             raise ValueError("-o is for whole sentences with their trees; add --by sentences.")
         check_output(options.output, [options.model, *files])
-    transform, parser = open_member(open_model(options, files))
-    list_rows, doubt = {
-        "arcs": (_list_arcs, lambda row: row[0]["margin"]),
-        "sentences": (_list_sentences, lambda row: -row[0]["error_rate"]),
-        "trees": (partial(_list_sentences, by="trees"), lambda row: row[0]["tree_probability"]),
+    opened = open_member(open_model(options, files))
+    doubt = {
+        "arcs": lambda row: row[0]["margin"],
+        "sentences": lambda row: -row[0]["error_rate"],
+        "trees": lambda row: row[0]["tree_probability"],
     }[options.by]
-
-    def list_part(part):
-        """Rows, each with its sentence as the parser sees it."""
-        trees = transform([sentence.tree for sentence in part])
-        return [(row, trees[s]) for s, row in list_rows(parser, trees, part, options.number)]
-
     rows, part = [], []
     for part in in_chunks(iter_sentences(files), CHUNK):
         if any(_lacks(sentence.tree) for sentence in part):
-            rows = sorted([*rows, *list_part(part)], key=doubt)[: options.number]
+            rows = sorted([*rows, *_list_rows(options, opened, part)], key=doubt)[: options.number]
     require_some(part, files)
-    rows = rows or list_part(part)  # which says that nothing is in question
+    rows = rows or _list_rows(options, opened, part)  # which says that nothing is in question
     rows, trees = zip(*rows, strict=True)
     if options.output is not None:
         with write_text(options.output) as write:
-            write("".join(format_trees(parser.parse(trees, keep_heads=True))).encode())
+            write("".join(format_trees(opened.parser.parse(trees, keep_heads=True))).encode())
     if options.output == STANDARD:  # which has the trees
         return
     if options.json:
@@ -430,29 +421,31 @@ def suggest(options):
         print("\t".join(map(_cell, row.values())))
 
 
-def _list_arcs(parser, trees, sentences, number):
-    found = []
-    for s, token, head, *values in rows_of(least_certain_arcs(parser, trees, number)):
-        forms = sentences[s].tree.forms
-        row = {"token": token, "form": forms[token - 1], "head": head}
-        row["head_form"] = forms[head - 1] if head else None
-        row |= zip(("probability", "margin", "entropy"), values, strict=True)
-        found.append((s, _place(sentences[s]) | row))
-    return found
+def _list_rows(options, opened, part):
+    """Yield rows of what is least certain, each with its sentence as the parser sees it."""
+    transform, parser = opened
+    trees = transform([sentence.tree for sentence in part])
+    if options.by == "arcs":
+        found, describe = least_certain_arcs(parser, trees, options.number), _describe_arc
+    else:
+        by = "trees" if options.by == "trees" else "errors"
+        found = least_certain_sentences(parser, trees, options.number, by=by)
+        describe = _describe_sentence
+    for s, *values in rows_of(found):
+        path, number, tree = part[s]
+        place = {"file": path, "sentence": number, "sent_id": tree.sent_id}
+        yield place | describe(tree.forms, *values), trees[s]
 
 
-def _list_sentences(parser, trees, sentences, number, by="errors"):
+def _describe_arc(forms, token, head, *values):
+    head_form = forms[head - 1] if head else None
+    row = {"token": token, "form": forms[token - 1], "head": head, "head_form": head_form}
+    return row | dict(zip(("probability", "margin", "entropy"), values, strict=True))
+
+
+def _describe_sentence(forms, *values):
     names = ("unknown_heads", "expected_errors", "error_rate", "tree_probability")
-    found = []
-    for s, *values in rows_of(least_certain_sentences(parser, trees, number, by=by)):
-        row = dict(zip(names, values, strict=True), text=" ".join(sentences[s].tree.forms))
-        found.append((s, _place(sentences[s]) | row))
-    return found
-
-
-def _place(sentence):
-    sent_id = sentence.tree.sent_id
-    return {"file": sentence.path, "sentence": sentence.number, "sent_id": sent_id}
+    return dict(zip(names, values, strict=True), text=" ".join(forms))
 
 
 def _cell(value):

@@ -129,11 +129,11 @@ def parse(options):
     if options.decoder is not None:
         opened.parser.set_params(decoder=options.decoder)
     opened.parser._check_ready()  # what is wrong with options is no fault of a sentence
-    skips = options.on_error == "skip"
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
     answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
     answers |= {"confidence": options.confidence, "unique_relations": groups}
-    work = PieceParser(opened, form, answers | {"keep_heads": options.keep_heads}, skips)
+    answers["keep_heads"] = options.keep_heads
+    work = PieceParser(opened, form, answers, skips=options.on_error == "skip")
     pieces = form.pieces(files)
     sizes = [os.path.getsize(path) for path in files if path != STANDARD]
     n_bytes = sum(sizes) if len(sizes) == len(files) else None
