@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Literal, Self
 
 import numpy as np
 
 from sklearn_shag.automata import Expected, climb_to_the_end
-from sklearn_shag.conditional import ConditionalParser, count_known_labels
+from sklearn_shag.conditional import ConditionalParser
 from sklearn_shag.encoding import RIGHT, Alphabet, all_arcs, observed_arcs
-from sklearn_shag.induction._text import check_root_symbols, prepare_text, warn_of_limit
+from sklearn_shag.induction._text import RawTextMixin, check_root_symbols, warn_of_limit
 from sklearn_shag.induction._valence import normalise
 from sklearn_shag.learning import OperatorMixin, fallback_from_uses
 from sklearn_shag.operators import Operators, complete_grammar
 from sklearn_shag.treebank import Heads, Sentences
-from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
+from sklearn_shag.utils._param_validation import Interval, fit_context
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 
@@ -54,8 +54,9 @@ def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, st
     weights = np.repeat(text.weights, np.diff(text.indptr))
     expect = partial(_expect, places, tokens[chosen], weights)
     start = np.full(shape, 1.0 / n_symbols) if start is None else start
+    maximise, n_samples = partial(normalise, n_axes=1), text.weights.sum()
     return climb_to_the_end(
-        start, expect, _maximise, max_iter=max_iter, tol=tol, n_samples=text.weights.sum()
+        start, expect, maximise, max_iter=max_iter, tol=tol, n_samples=n_samples
     )
 
 
@@ -82,10 +83,6 @@ def _expect(places, tokens, weights, probabilities):
     return Expected(counts, log_likelihood, log_likelihood)
 
 
-def _maximise(counts):
-    return normalise(counts, 1)
-
-
 def as_grammar(probabilities):
     """Make the operators of a grammar of one state, which never stops at a cost."""
     ones = np.ones((probabilities.shape[0] - 1, 2, 1))
@@ -93,7 +90,7 @@ def as_grammar(probabilities):
     return complete_grammar(automata, probabilities[-1, RIGHT])
 
 
-class ConcaveParser(OperatorMixin, ConditionalParser):
+class ConcaveParser(RawTextMixin, OperatorMixin, ConditionalParser):
     """Parser learned from raw text by a concave model, with the same result for any start of EM.
 
     Each token chooses its head independently, as words choose their source words in IBM Model 1, by
@@ -182,19 +179,14 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
 
     _parameter_constraints = {
         **ConditionalParser._parameter_constraints,
+        **RawTextMixin._parameter_constraints,
         "root_symbols": [None, list, tuple],
-        "max_length": [None, Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, LARGEST, closed="both")],
-        "nonprojective": [StrOptions({"lift", "drop"})],
     }
 
     _deterministic = True
-    _takes_heads_of_trees = False
 
     log_likelihoods_: FloatArray
-    n_iter_: int
-    converged_: bool
 
     def __init__(
         self,
@@ -258,7 +250,7 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
             If `tol` is positive and EM has not converged.
         """
         self._check_parsing()
-        raw = prepare_text(X, y, sample_weight, self.max_length, self.nonprojective)
+        raw = self._prepare_text(X, y, sample_weight)
         roots = check_root_symbols(self.root_symbols, raw.symbols)
         limits = {"max_iter": self.max_iter, "tol": self.tol}
         found = learn_concave(raw.text, raw.symbols, roots, **limits)
@@ -266,13 +258,6 @@ class ConcaveParser(OperatorMixin, ConditionalParser):
             warn_of_limit(self.max_iter)
         uses = found.expected.counts[:-1]  # nobody stops
         uses = np.concatenate([uses, np.zeros_like(uses[:, :, :1])], axis=2)
-        vars(self).update(
-            symbols_=raw.symbols,
-            **count_known_labels(raw.separate, raw.symbols),
-            operators_=as_grammar(found.parameters),
-            fallback_operators_=fallback_from_uses(uses, found.expected.counts[-1].sum(axis=0)),
-            log_likelihoods_=np.array(found.objectives),
-            n_iter_=len(found.objectives) - 1,
-            converged_=found.converged,
-        )
-        return self
+        fallback = fallback_from_uses(uses, found.expected.counts[-1].sum(axis=0))
+        grammars = as_grammar(found.parameters), fallback
+        return self._take_over(raw, grammars, found, log_likelihoods_=np.array(found.objectives))

@@ -8,12 +8,11 @@ from typing import Literal, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_shag.conditional import count_known_labels
 from sklearn_shag.encoding import RIGHT, all_arcs, name_sentence
 from sklearn_shag.induction._starts import from_operators, make_start, split_states
 from sklearn_shag.induction._text import (
+    RawTextMixin,
     check_root_symbols,
-    prepare_text,
     score_by_rules,
     score_rules,
     warn_of_limit,
@@ -36,7 +35,7 @@ from sklearn_shag.utils._param_validation import (
 from sklearn_shag.utils._typing import ArrayLike, FloatArray, RandomSeed
 
 
-class DMV(BaseSHAG):
+class DMV(RawTextMixin, BaseSHAG):
     """Dependency model with valence, learned from raw text by expectation maximisation.
 
     On each side, a head either stops or takes another modifier, drawn from one distribution. The
@@ -184,6 +183,7 @@ class DMV(BaseSHAG):
 
     _parameter_constraints = {
         **BaseSHAG._parameter_constraints,
+        **RawTextMixin._parameter_constraints,
         "init": [StrOptions({"harmonic", "uniform", "random", "concave"}), Operators],
         "algorithm": [StrOptions({"em", "viterbi"})],
         "tied": ["boolean"],
@@ -195,11 +195,8 @@ class DMV(BaseSHAG):
         # Of smaller ones there is no digamma function.
         "prior": [Options(Real, {0}), Interval(Real, 1e-300, LARGEST, closed="both")],
         "prior_inference": [StrOptions({"map", "variational"})],
-        "max_length": [None, Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, LARGEST_COUNT, closed="both")],
-        "tol": [Interval(Real, 0, LARGEST, closed="both")],
         "warm_start": ["boolean"],
-        "nonprojective": [StrOptions({"lift", "drop"})],
         "random_state": ["random_state"],
     }
     _parsing_parameters = (
@@ -207,12 +204,7 @@ class DMV(BaseSHAG):
         *("rules", "rule_strength", "predict_with_rules"),
     )
 
-    _needs_whole_trees = None  # what is not known is summed over
-    _takes_heads_of_trees = False
-
     objectives_: FloatArray
-    n_iter_: int
-    converged_: bool
 
     def __init__(
         self,
@@ -305,16 +297,15 @@ class DMV(BaseSHAG):
         """
         self._check_parsing()
         self._check_combination()
-        raw = prepare_text(
-            *(X, y, sample_weight, self.max_length, self.nonprojective),
-            *(self.rules, self.rule_strength),
-        )
-        learned = self._climb(raw)
-        if not learned["converged_"]:
+        rules = {"rules": self.rules, "rule_strength": self.rule_strength}
+        raw = self._prepare_text(X, y, sample_weight, **rules)
+        found = self._climb(raw)
+        if not found.converged:
             warn_of_limit(self.max_iter, "; scores need not improve")
-        known = count_known_labels(raw.separate, raw.symbols)
-        vars(self).update(symbols_=raw.symbols, **known, **learned)
-        return self
+        counts = found.expected.counts
+        fallback = fallback_from_uses(count_uses(counts), counts.A[-1, RIGHT, :-1, 0, 0])
+        grammars = to_grammar(found.parameters, self._form()), fallback
+        return self._take_over(raw, grammars, found, objectives_=np.array(found.objectives))
 
     def _check_combination(self):
         """Check what parameters have to do with each other."""
@@ -329,21 +320,14 @@ class DMV(BaseSHAG):
             )
 
     def _climb(self, raw):
-        """Run EM, and return what was learned."""
+        """Run EM."""
         n_runs = 1 if self.n_states is None else 2
         with progress("EM", n_runs * (self.max_iter + 1), "iterations", self.verbose) as advance:
             limits = {"max_iter": self.max_iter, "tol": self.tol}
             run = partial(improve, raw.text, **limits, n_jobs=self.n_jobs, advance=advance)
             start, first_converged = self._find_start(raw, run)
             found = self._run(run, start)
-        roots = found.expected.counts.A[-1, RIGHT, :-1, 0, 0]
-        return {
-            "operators_": to_grammar(found.parameters, self._form()),
-            "fallback_operators_": fallback_from_uses(count_uses(found.expected.counts), roots),
-            "objectives_": np.array(found.objectives),
-            "n_iter_": len(found.objectives) - 1,
-            "converged_": first_converged and found.converged,
-        }
+        return found._replace(converged=first_converged and found.converged)
 
     @property
     def _is_warm(self):
@@ -364,23 +348,18 @@ class DMV(BaseSHAG):
 
     def _find_start(self, raw, run):
         """Make the start; for hidden states EM runs before them. Say whether that converged."""
+        rng, form = check_random_state(self.random_state), self._form(split=self._is_warm)
         if self._is_warm:
-            return self._start_again(raw), True
-        rng, form = check_random_state(self.random_state), self._form(split=False)
-        roots = check_root_symbols(self.root_symbols, raw.symbols)
-        start = make_start(self.init, raw.text, raw.symbols, form, root_symbols=roots, rng=rng)
+            check_same_symbols(self, raw.symbols, "grammar")
+            start = from_operators(self.operators_, raw.symbols.size, form)
+        else:
+            roots = check_root_symbols(self.root_symbols, raw.symbols)
+            start = make_start(self.init, raw.text, raw.symbols, form, root_symbols=roots, rng=rng)
         self._check_possible(raw, to_grammar(start, form))
-        if self.n_states is None:
+        if self._is_warm or self.n_states is None:
             return start, True
         found = self._run(run, start, split=False)
         return split_states(found.parameters, self._form(), rng), found.converged
-
-    def _start_again(self, raw):
-        """Start from the operators of the last fit."""
-        check_same_symbols(self, raw.symbols, "grammar")
-        start = from_operators(self.operators_, raw.symbols.size, self._form())
-        self._check_possible(raw, to_grammar(start, self._form()))
-        return start
 
     def _check_possible(self, raw, grammar):
         """Refuse sentences that have no tree under the start."""

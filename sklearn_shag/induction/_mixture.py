@@ -1,7 +1,7 @@
 """Mixtures of grammars of other languages, weighted by raw text."""
 
 from functools import partial, reduce
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn_shag.automata import Expected, climb_to_the_end
 from sklearn_shag.conditional import count_known_labels
 from sklearn_shag.encoding import LEFT, RIGHT, encode_sentences
 from sklearn_shag.ensembles import ComposedParser
-from sklearn_shag.induction._text import prepare_text, warn_of_limit
+from sklearn_shag.induction._text import RawTextMixin, warn_of_limit
 from sklearn_shag.learning import BaseSHAG
 from sklearn_shag.operators import Operators, complete_grammar, direct_sum, root_masses
 from sklearn_shag.parsing import chart
@@ -21,7 +21,7 @@ from sklearn_shag.sequences import TreebankStatistics, merge_labels
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._messages import warn
 from sklearn_shag.utils._parallel import progress
-from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions, fit_context
+from sklearn_shag.utils._param_validation import Interval, StrOptions, fit_context
 from sklearn_shag.utils._typing import ArrayLike, FloatArray
 
 
@@ -89,14 +89,8 @@ def _roots_of(grammars):
 
 def _expect(grammars, text, n_jobs, weights):
     """The E step (theory, eq. 48): how many sequences of each head and side a grammar generated."""
-    found = chart(
-        mix_grammars(grammars, weights),
-        text.potentials,
-        marginals=False,
-        counts=True,
-        weights=text.weights,
-        n_jobs=n_jobs,
-    )
+    grammar, options = mix_grammars(grammars, weights), {"weights": text.weights, "n_jobs": n_jobs}
+    found = chart(grammar, text.potentials, marginals=False, counts=True, **options)
     ends = np.cumsum([grammar.alpha_1.shape[-1] for grammar in grammars])
     starts = np.split(found.counts.alpha_1, ends[:-1], axis=-1)
     uses = np.stack([each.sum(axis=-1) for each in starts])
@@ -127,7 +121,7 @@ def _divide(uses):
     return np.divide(uses, total, out=np.full(uses.shape, 1.0 / len(uses)), where=total > 0)
 
 
-class MixtureSHAG(ComposedParser, BaseSHAG):
+class MixtureSHAG(RawTextMixin, ComposedParser, BaseSHAG):
     r"""Mixture of fitted grammars of helper languages, weighted by raw text.
 
     A language without trees is parsed by the grammars of other languages. On each side, each head
@@ -249,23 +243,16 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
     _parameter_constraints = {
         **BaseSHAG._parameter_constraints,
         **ComposedParser._parameter_constraints,
+        **RawTextMixin._parameter_constraints,
         "weights": [StrOptions({"em", "uniform"}), "array-like"],
         "tied": ["boolean"],
-        "max_length": [None, Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, LARGEST, closed="both")],
-        "nonprojective": [StrOptions({"lift", "drop"})],
         "decoder": [StrOptions({"mbr", "max_marginal", "mst"})],
     }
-
-    _needs_whole_trees = None  # what is not known is summed over
-    _takes_heads_of_trees = False
 
     weights: Any
     weights_: FloatArray
     log_likelihoods_: FloatArray
-    n_iter_: int
-    converged_: bool
 
     def __init__(
         self,
@@ -342,35 +329,25 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         self._check_parsing()
         helpers = [parser for _, parser in self._check_members()]
         symbols = sorted(set().union(*(helper.symbols_ for helper in helpers)))
-        raw = prepare_text(
-            *(X, y, sample_weight, self.max_length, self.nonprojective), symbols=symbols
-        )
-        text, symbols = raw.text, raw.symbols
-        shares = _share_symbols(text, symbols.size)
-        codes = [encode_sentences([symbols], h.symbols_, check=False)[0] for h in helpers]
-        grammars, fallbacks = (
-            [align_grammar(*each, shares) for each in zip(learned, codes, strict=True)]
-            for learned in zip(
-                *((h.operators_, h.fallback_operators_) for h in helpers), strict=True
-            )
-        )
-        found = self._mix(grammars, text)
+        raw = self._prepare_text(X, y, sample_weight, symbols=symbols)
+        symbols, shares = raw.symbols, _share_symbols(raw.text, raw.symbols.size)
+        coded = [(h, encode_sentences([symbols], h.symbols_, check=False)[0]) for h in helpers]
+        grammars = [align_grammar(h.operators_, codes, shares) for h, codes in coded]
+        fallbacks = [align_grammar(h.fallback_operators_, codes, shares) for h, codes in coded]
+        found = self._mix(grammars, raw.text)
         if not found.converged:
             warn_of_limit(self.max_iter, "; scores need not improve")
         named = Bunch()  # its __init__ would refuse the name self
         named.update(self.estimators)
-        vars(self).update(
+        return self._take_over(
+            raw,
+            [mix_grammars(each, found.parameters) for each in (grammars, fallbacks)],
+            found,
+            labels=_learn_labels(raw.separate, symbols, helpers),
             named_estimators_=named,
-            symbols_=symbols,
-            **_learn_labels(raw.separate, symbols, helpers),
             weights_=np.array(found.parameters),
-            operators_=mix_grammars(grammars, found.parameters),
-            fallback_operators_=mix_grammars(fallbacks, found.parameters),
             log_likelihoods_=np.array(found.objectives),
-            n_iter_=len(found.objectives) - 1,
-            converged_=found.converged,
         )
-        return self
 
     def _mix(self, grammars, text):
         """Run EM from uniform weights (eq. 48); look what weights that are given are worth."""
@@ -381,16 +358,10 @@ class MixtureSHAG(ComposedParser, BaseSHAG):
         max_iter = self.max_iter if learns else 0
         if learns:
             text = self._drop_impossible(grammars, text, start)
+        steps = partial(_expect, grammars, text, self.n_jobs), partial(_share_out, tied=self.tied)
+        limits = {"max_iter": max_iter, "tol": self.tol, "n_samples": float(text.weights.sum())}
         with progress("EM", max_iter + 1, "iterations", self.verbose) as advance:
-            found = climb_to_the_end(
-                start,
-                partial(_expect, grammars, text, self.n_jobs),
-                partial(_share_out, tied=self.tied),
-                max_iter=max_iter,
-                tol=self.tol,
-                n_samples=float(text.weights.sum()),
-                advance=advance,
-            )
+            found = climb_to_the_end(start, *steps, advance=advance, **limits)
         return found._replace(converged=found.converged or not learns)
 
     def _drop_impossible(self, grammars, text, weights):

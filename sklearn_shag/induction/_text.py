@@ -1,15 +1,24 @@
 """Text to learn grammars from: what is known of its heads, its arcs, and rules for them."""
 
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_shag.conditional import KnownTrees, prepare_trees
-from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, encode_sentences, observed_arcs
+from sklearn_shag.conditional import KnownTrees, count_known_labels, prepare_trees
+from sklearn_shag.encoding import (
+    LEFT,
+    RIGHT,
+    Alphabet,
+    all_arcs,
+    encode_sentences,
+    observed_arcs,
+)
 from sklearn_shag.induction._valence import Text
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn
+from sklearn_shag.utils._param_validation import LARGEST, Interval, StrOptions
 
 ROOT = "<root>"
 _OF_NOUNS = ("NOUN", "ADJ", "DET", "NUM", "ADP")
@@ -141,6 +150,39 @@ def prepare_text(
             arcs += score_by_rules(score_rules(rules, rule_strength, known), every, codes, indptr)
     text = Text(codes, merged.heads, indptr, merged.weights, arcs)
     return RawText(np.array(known, dtype=object), text, merged, separate)
+
+
+class RawTextMixin:
+    """What learners from raw text have in common."""
+
+    _parameter_constraints = {
+        "max_length": [None, Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, LARGEST, closed="both")],
+        "nonprojective": [StrOptions({"lift", "drop"})],
+    }
+
+    _needs_whole_trees = None  # what is not known is summed over
+    _takes_heads_of_trees = False
+
+    n_iter_: int
+    converged_: bool
+
+    def _prepare_text(self, X, y, sample_weight, **options):
+        limits = self.max_length, self.nonprojective
+        return prepare_text(X, y, sample_weight, *limits, **options)
+
+    def _take_over(self, raw, grammars, found, labels=None, **learned):
+        """Set what was learned: a grammar, another that stands in for it, and more attributes."""
+        vars(self).update(
+            symbols_=raw.symbols,
+            **labels or count_known_labels(raw.separate, raw.symbols),
+            operators_=grammars[0],
+            fallback_operators_=grammars[1],
+            **learned,
+            n_iter_=len(found.objectives) - 1,
+            converged_=found.converged,
+        )
+        return self
 
 
 def check_root_symbols(root_symbols, symbols):
