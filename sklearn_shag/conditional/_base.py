@@ -274,9 +274,8 @@ class KnownTrees(NamedTuple):
             (tuple(symbols), heads.tobytes())
             for symbols, heads in zip(self.symbols, tokens, strict=True)
         ]
-        first_of, groups = {}, []
-        for s, key in enumerate(keys):
-            groups.append(first_of.setdefault(key, s))
+        first_of = {}
+        groups = [first_of.setdefault(key, s) for s, key in enumerate(keys)]
         chosen, group = np.unique(groups, return_inverse=True)
         return take_sentences(self, chosen)._replace(weights=np.bincount(group, self.weights))
 
@@ -329,14 +328,15 @@ def prepare_trees(X, y, sample_weight, nonprojective, *, raw=False, max_length=N
     n_left_out = len(known) - len(heads)
     if raw:
         heads.update((s, given[s]) for s in np.flatnonzero(weights) if given[s].max() == UNKNOWN)
+
+    def sort_key(s):
+        """All that parsers may read or learn of a sentence."""
+        names = (name for name in PLACES if name != "deprels")
+        columns = [getattr(sentences[s], name, None) or () for name in names]
+        return list(symbols[s]), given[s].tolist(), weights[s], columns, list(labels[s])
+
     # What is learned must not depend on how the sentences were ordered, to the last bit.
-    kept = sorted(
-        heads,
-        key=lambda s: (
-            *(list(symbols[s]), given[s].tolist(), weights[s]),
-            *(_columns_of(sentences[s]), list(labels[s])),
-        ),
-    )
+    kept = sorted(heads, key=sort_key)
     if not kept:
         raise ValueError(
             f"X holds no sentence to learn from: of {len(sentences)}, {n_left_out} have known "
@@ -384,11 +384,6 @@ def count_known_labels(trees, symbols):
         symbols, codes, trees.given, indptr, labels, of_tokens, trees.weights, trees.kept
     )
     return {"labels_": labels, "label_counts_": count_labels(encoded)}
-
-
-def _columns_of(sentence):
-    """What parsers may read beside the symbols, in a form that can be sorted."""
-    return [getattr(sentence, name, None) or () for name in PLACES if name != "deprels"]
 
 
 def mask_labels(heads, labels, before):

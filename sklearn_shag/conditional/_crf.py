@@ -296,8 +296,7 @@ class CRFParser(ArcParser):
             np.zeros((self.n_features // FEWER, labels.size), dtype=np.float32),
             np.zeros((2, labels.size), dtype=bool),
         )
-        columns = make_columns(vocabulary)
-        templates = compile_templates(templates, columns.names)
+        columns, templates = _prepare(vocabulary, templates)
         return Start(columns, vocabulary, templates, labels, weights)
 
     def _score_learned(self, start, weights, batch):
@@ -309,11 +308,8 @@ class CRFParser(ArcParser):
         rate, alpha = float(self.learning_rate_init), float(self.alpha)
         with progress("Training", 2 * self.max_iter, "iterations", self.verbose) as advance:
             passes = {"max_iter": self.max_iter, "batch_size": self.batch_size, "rng": rng}
-            passes |= {
-                "advice": f"learning_rate_init={self.learning_rate_init}",
-                "advance": advance,
-            }
-            run = partial(run_passes, examples=examples, chosen=chosen, **passes)
+            passes["advice"] = f"learning_rate_init={self.learning_rate_init}"
+            run = partial(run_passes, examples=examples, chosen=chosen, advance=advance, **passes)
             trainer = LinearTrainer(arcs, templates, rate, SMALLEST_OF_ARCS, trees_to_learn, alpha)
             arcs, history = run(trainer, validate=validate, patience=self.n_iter_no_change)
             if of_labels.size:

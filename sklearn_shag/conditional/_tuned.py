@@ -220,7 +220,9 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnknownSymbolWarning)
             start = self._choose_start(trees)
-        free, known = _potentials(trees, start.symbols)
+        codes, indptr = encode_sentences(trees.symbols, start.symbols, check=False)
+        free = Potentials(indptr, codes)
+        known = keep_known(free, trees.heads)
         space = _space_of(start.first)
         begin = space.start if start.tuned is start.first else space.vector(start.tuned)
         grammar = pack_grammar(space.operators(begin))
@@ -255,13 +257,10 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
 
     def _choose_start(self, trees):
         """Where tuning begins: with a grammar that is fitted, or with what was learned before."""
-        if self.warm_start and hasattr(self, "operators_"):
-            return Start(
-                *(self.symbols_, self.fallback_operators_, self.start_operators_, self.operators_)
-            )
-        fitted = self._fit_start(trees)
-        parts = fitted.symbols_, fitted.fallback_operators_, fitted.operators_, fitted.operators_
-        return Start(*parts)
+        is_warm = self.warm_start and hasattr(self, "operators_")
+        fitted = self if is_warm else self._fit_start(trees)
+        first = self.start_operators_ if is_warm else fitted.operators_
+        return Start(fitted.symbols_, fitted.fallback_operators_, first, fitted.operators_)
 
     def _fit_start(self, trees):
         """Fit the grammar to begin with."""
@@ -289,11 +288,9 @@ class ConditionalSHAG(OperatorMixin, ConditionalParser):
         unit = 2.0 ** (math.frexp(weights.max())[1] - 1)
         unit = max(unit, 1.0) if self.alpha > 0 else unit
         alpha, weights = self.alpha / unit, weights / unit
-        objective = partial(
-            _objective, space, free, known, weights, alpha, n_jobs=self.n_jobs, losses=[]
-        )
-        losses = objective.keywords["losses"]
-        curve = []
+        losses, curve = [], []
+        settings = {"n_jobs": self.n_jobs, "losses": losses}
+        objective = partial(_objective, space, free, known, weights, alpha, **settings)
         with progress("Tuning", self.max_iter, "iterations", self.verbose) as advance:
 
             def note(_):
@@ -351,7 +348,8 @@ class LogOperators:
         """Make operators; that of the unknown modifier is the sum of all others."""
         flat = np.zeros(sum(map(np.prod, self.shapes)))
         flat[self.places] = np.exp(vector)
-        operators = self._unflatten(flat)
+        parts = np.split(flat, np.cumsum([np.prod(shape) for shape in self.shapes])[:-1])
+        operators = Operators(*map(np.reshape, parts, self.shapes))
         operators.A[:, :, -1] = operators.A[:, :, :-1].sum(axis=2)
         return operators
 
@@ -365,10 +363,6 @@ class LogOperators:
         flat = np.concatenate([part.ravel() for part in (uses.alpha_1, uses.alpha_inf, of_A)])
         return flat[self.places]
 
-    def _unflatten(self, flat):
-        parts = np.split(flat, np.cumsum([np.prod(shape) for shape in self.shapes])[:-1])
-        return Operators(*map(np.reshape, parts, self.shapes))
-
 
 def _objective(space, free, known, weights, alpha, vector, *, n_jobs, losses):
     """The penalised loss of logarithms of operators, and its gradient; the mean loss is noted."""
@@ -379,13 +373,6 @@ def _objective(space, free, known, weights, alpha, vector, *, n_jobs, losses):
     losses.append(float(loss / weights.sum()))
     value = loss + alpha / 2 * (moved @ moved)
     return value, space.gradient(operators, uses) + alpha * moved
-
-
-def _potentials(trees, symbols):
-    """The sentences for the chart, with all arcs, and with those of known heads alone."""
-    codes, indptr = encode_sentences(trees.symbols, symbols, check=False)
-    free = Potentials(indptr, codes)
-    return free, keep_known(free, trees.heads)
 
 
 def _check_operators(operators, name):

@@ -170,25 +170,11 @@ def compare_heads(weights, templates, columns, codes, modifier, head, rival):
     features : list of FeatureWeight
         Those that tell the arcs apart most come first.
     """
-    sides = [
-        (
-            _describe(templates, columns, codes, modifier, h),
-            _weigh(weights[:, 0], templates, codes, modifier, h),
-        )
-        for h in (head, rival)
-    ]
-    (values, of_arc), (rival_values, of_rival) = sides
-    features = [
-        FeatureWeight(*each)
-        for each in zip(
-            _name_rows(templates),
-            values,
-            of_arc.tolist(),
-            rival_values,
-            of_rival.tolist(),
-            strict=True,
-        )
-    ]
+    parts = [_name_rows(templates)]
+    for h in (head, rival):
+        parts.append(_describe(templates, columns, codes, modifier, h))
+        parts.append(_weigh(weights[:, 0], templates, codes, modifier, h).tolist())
+    features = map(FeatureWeight._make, zip(*parts, strict=True))
     return sorted(features, key=lambda each: -abs(each.weight - each.rival_weight))
 
 
@@ -210,10 +196,8 @@ def _describe(templates, columns, codes, modifier, head, between=None):
     texts = []
     for t, template in enumerate(templates.texts):
         parts = [] if template == BIAS else template.split()
-        values = []
-        for part, (_, side, offset, column) in zip(
-            parts, templates.atoms[templates.atoms[:, 0] == t], strict=True
-        ):
+        values, atoms = [], templates.atoms[templates.atoms[:, 0] == t]
+        for part, (_, side, offset, column) in zip(parts, atoms, strict=True):
             places = [(head if side == HEAD else modifier) + offset]
             if side == BETWEEN:
                 places = range(min(head, modifier) + 1, max(head, modifier))

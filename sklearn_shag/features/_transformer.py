@@ -219,9 +219,8 @@ def _cut(encoder, forms):
         By the length of windows, where those begin that have it.
     """
     pieces, words, groups, n_words, n_pieces = [], [], defaultdict(list), 0, 0
-    for encoding, sentence in zip(
-        encoder.tokenizer.encode_batch(forms, is_pretokenized=True), forms, strict=True
-    ):
+    encodings = encoder.tokenizer.encode_batch(forms, is_pretokenized=True)
+    for encoding, sentence in zip(encodings, forms, strict=True):
         own = np.array([-1 if word is None else n_words + word for word in encoding.word_ids])
         n_words += len(sentence)
         for window in _windows(own, len(encoder.positions)):

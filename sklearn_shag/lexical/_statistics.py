@@ -229,14 +229,9 @@ def merge_words(parts):
     classes, recoded = np.empty(symbols.size + 1, dtype=np.int64), []
     for tags, pairs, part in zip(own_tags, own_words, parts, strict=True):
         classes[np.append(tags, symbols.size)] = part.statistics.classes
-        codes = np.concatenate(
-            [
-                [code_of[pair] for pair in pairs],
-                lexicon.n_words + tags,
-                [lexicon.stop, lexicon.root],
-            ]
-        )
-        recoded.append(_recode(part.statistics, codes.astype(np.int64)))
+        of_words, others = [code_of[pair] for pair in pairs], [lexicon.stop, lexicon.root]
+        codes = np.concatenate([of_words, lexicon.n_words + tags, others]).astype(np.int64)
+        recoded.append(_recode(part.statistics, codes))
     statistics = _add_up(lexicon, classes, *map(np.concatenate, zip(*recoded, strict=True)))
     return CountedWords(symbols, *merge_labels(parts, own_tags, symbols.size), words, statistics)
 
