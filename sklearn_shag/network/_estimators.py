@@ -10,6 +10,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_shag._parser import Parser
 from sklearn_shag.conditional import Examples, run_passes
 from sklearn_shag.encoding import (
     LETTERS,
@@ -89,6 +90,8 @@ class NetworkLearner(BaseEstimator):
         "alpha": [Interval(Real, 0, LARGEST, closed="both")],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
+        "n_jobs": Parser._parameter_constraints["n_jobs"],
+        "verbose": ["verbose"],
     }
 
     # What to do with how many training tokens.

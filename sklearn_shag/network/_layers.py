@@ -112,9 +112,8 @@ def embed(tables, groups, tokens):
 def embed_backward(rows, d_x, d_tables):
     """Take the derivative by the tables, but for those without rows, which are not learned."""
     ends = np.cumsum([table.shape[1] for table in d_tables])
-    for of_group, d_part, d_table in zip(
-        rows, np.split(d_x, ends[:-1], axis=1), d_tables, strict=True
-    ):
+    d_parts = np.split(d_x, ends[:-1], axis=1)
+    for of_group, d_part, d_table in zip(rows, d_parts, d_tables, strict=True):
         if d_table.size:
             d_table.fill(0)
             if isinstance(of_group, tuple):

@@ -123,12 +123,10 @@ def forward(network, tokens, arcs, noise):
     """Score arcs, labels of given ones (rows of modifiers, none twice, and of heads), and tags."""
     parameters = network.parameters
     vectors, encoder = encode(network, tokens, noise)
-    of_arcs, arc_cache = score_all_arcs(
-        parameters.arcs, vectors.heads, vectors.modifiers, tokens.begins
-    )
-    of_labels, label_cache = score_labels(
-        parameters.labels, vectors.label_modifiers, vectors.label_heads, arcs
-    )
+    both = vectors.heads, vectors.modifiers
+    of_arcs, arc_cache = score_all_arcs(parameters.arcs, *both, tokens.begins)
+    both = vectors.label_modifiers, vectors.label_heads
+    of_labels, label_cache = score_labels(parameters.labels, *both, arcs)
     of_tags, tag_cache = linear(parameters.tags, vectors.encoded)
     return Scores(of_arcs, of_labels, of_tags), (encoder, arc_cache, label_cache, tag_cache)
 
@@ -206,11 +204,8 @@ def label_scores(network, mask, reading, indptr, heads):
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
         for s, (begin, end) in enumerate(pairwise(indptr.tolist())):
             rows = slice(begin + s, end + s + 1)
-            scores[begin:end], _ = score_labels(
-                network.parameters.labels,
-                reading.label_modifiers[rows],
-                reading.label_heads[rows],
-                (np.arange(1, end - begin + 1), heads[begin:end]),
-            )
+            both = reading.label_modifiers[rows], reading.label_heads[rows]
+            arcs = np.arange(1, end - begin + 1), heads[begin:end]
+            scores[begin:end], _ = score_labels(network.parameters.labels, *both, arcs)
     scores = scores if np.isfinite(scores).all() else np.nan_to_num(scores)
     return mask_scores(scores, heads, mask)

@@ -152,8 +152,7 @@ class Splitter(TreeTransformer, NetworkLearner):
 
     _parameter_constraints = {
         **NetworkLearner._parameter_constraints,
-        **{name: Parser._parameter_constraints[name] for name in ("max_tokens", "n_jobs")},
-        "verbose": ["verbose"],
+        "max_tokens": Parser._parameter_constraints["max_tokens"],
     }
 
     # To scikit-learn what has a method `split` splits samples into folds, and takes metadata.

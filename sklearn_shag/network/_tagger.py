@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_shag._parser import Parser
 from sklearn_shag.encoding import LETTERS, OF_WORDS, ask_vectors, check_sentences, read_column
 from sklearn_shag.network._estimators import TagLearner
 from sklearn_shag.network._tags import LEARNED, collect_lemmas, collect_tags, encode_tags, read_tags
@@ -120,8 +119,6 @@ class Tagger(TreeTransformer, TagLearner):
         **TagLearner._parameter_constraints,
         "tags": [StrOptions(set(LEARNED)), list, tuple],
         "cv": ["cv_object"],
-        "n_jobs": Parser._parameter_constraints["n_jobs"],
-        "verbose": ["verbose"],
     }
 
     def __init__(

@@ -45,16 +45,12 @@ def learn_batch(network, batch, noise, gradient, n_tokens):
     tag_loss, d_tags = 0.0, np.zeros_like(scores.tags)
     for columns, tags in zip(network.tags, batch.tags.T, strict=True):
         tagged = np.flatnonzero(tags >= 0)
-        of_column = scores.tags[rows[tagged], columns]
-        loss, d_tags[rows[tagged], columns] = cross_entropy(
-            of_column, tags[tagged], of_tokens[tagged]
-        )
+        places, known = (rows[tagged], columns), (tags[tagged], of_tokens[tagged])
+        loss, d_tags[places] = cross_entropy(scores.tags[places], *known)
         tag_loss += loss
     dtype = scores.arcs.dtype
-    d_scores = Scores(
-        (d_arcs / n_tokens).astype(dtype), (d_labels / n_tokens).astype(dtype), d_tags / n_tokens
-    )
-    backward(network, cache, d_scores, gradient)
+    d_both = ((of_scores / n_tokens).astype(dtype) for of_scores in (d_arcs, d_labels))
+    backward(network, cache, Scores(*d_both, d_tags / n_tokens), gradient)
     return float(losses @ batch.weights), label_loss, tag_loss
 
 
