@@ -94,7 +94,7 @@ def _make_model(options):
     learner.set_params(**dict(options.set))
     learner._validate_params()  # before anything is read
     names = [name for name in model.get_params() if name.split("__")[-1] == "embeddings"]
-    wanted = _given(options, "embeddings", "context")
+    wanted = list_given(options, "embeddings", "context")
     if wanted and not names:
         raise ValueError(
             f"--{' and --'.join(wanted)}: vectors are for networks, --model biaffine or ensemble, "
@@ -112,8 +112,8 @@ def _make_model(options):
     return model, learner
 
 
-def _given(options, *names):
-    """The options of these names that are given."""
+def list_given(options, *names):
+    """List the options of these names that are given, with their values."""
     return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
@@ -126,11 +126,11 @@ def open_context(options):
 
 def _make_part(name, options, seed):
     """Make a model of one kind, and name the learner in it."""
-    counts = _given(options, "min_count")
+    counts = list_given(options, "min_count")
     n_jobs = None if options.model == "ensemble" else options.n_jobs  # it has members to share out
     learner = clone(LEARNERS[name]).set_params(n_jobs=n_jobs)
     tags = options.tags and (options.tags.split(",") if "," in options.tags else options.tags)
-    given = _given(options, "max_iter") | (counts if name in OF_COLUMNS else {})
+    given = list_given(options, "max_iter") | (counts if name in OF_COLUMNS else {})
     if "random_state" in learner.get_params():
         given["random_state"] = seed
     if options.columns not in (None, "auto"):
@@ -151,7 +151,7 @@ def _make_part(name, options, seed):
 
 def _load_model(options):
     """Load a model that is to learn more, and name the learner in it."""
-    wrong = [f"--{name.replace('_', '-')}" for name in _given(options, *OF_NEW_MODELS)]
+    wrong = [f"--{name.replace('_', '-')}" for name in list_given(options, *OF_NEW_MODELS)]
     if wrong:
         raise ValueError(
             f"--continue goes on with a model as it is; leave out {' and '.join(wrong)}."
@@ -164,7 +164,7 @@ def _load_model(options):
             f"em, crf and biaffine can."
         )
     settings = {"warm_start": True, "n_jobs": options.n_jobs, "random_state": options.seed}
-    settings |= _given(options, "max_iter")
+    settings |= list_given(options, "max_iter")
     learner.set_params(**settings, **dict(options.set))
     learner._validate_params()
     return model, learner
@@ -217,10 +217,9 @@ def train(options):
     model.set_params(**dict.fromkeys(watched, 0))  # that of this terminal, and no part of the model
     save_model(model, options.output)
     several = f" in {len(files)} files" if len(files) > 1 else ""
-    output = printable(options.output)
     print(
         f"Learned {printable(' '.join(str(learner).split()), 200)} from {treebank.n_sentences} "
-        f"sentences{several}; saved to {output}",
+        f"sentences{several}; saved to {printable(options.output)}",
         file=told,
     )
 
@@ -274,9 +273,7 @@ def open_model(options, files):
             f"{options.model} holds a {type(parser).__name__}, which cannot parse; give a model of "
             f"the command train."
         )
-    if options.n_jobs is not None:
-        parser.set_params(n_jobs=options.n_jobs)
-    parser.set_params(verbose=verbosity())
+    parser.set_params(verbose=verbosity(), **list_given(options, "n_jobs"))
     return model
 
 

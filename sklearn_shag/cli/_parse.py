@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from sklearn_shag.cli._evaluate import require_some
-from sklearn_shag.cli._models import check_output, open_model, verbosity
+from sklearn_shag.cli._models import check_output, list_given, open_model, verbosity
 from sklearn_shag.network import RawText
 from sklearn_shag.treebank import (
     CONLLU,
@@ -125,9 +125,7 @@ def parse(options):
             )
         form = RawText(splitter)
     # The bar below is that of all pieces.
-    opened.parser.set_params(verbose=0, max_tokens=options.max_tokens)
-    if options.decoder is not None:
-        opened.parser.set_params(decoder=options.decoder)
+    opened.parser.set_params(verbose=0, **list_given(options, "max_tokens", "decoder"))
     opened.parser._check_ready()  # what is wrong with options is no fault of a sentence
     groups = [tuple(group.split("+")) for group in options.unique_relations.split(",") if group]
     answers = {"n_best": options.k_best, "n_samples": options.sample, "random_state": options.seed}
@@ -135,8 +133,7 @@ def parse(options):
     answers["keep_heads"] = options.keep_heads
     work = PieceParser(opened, form, answers, skips=options.on_error == "skip")
     pieces = form.pieces(files)
-    sizes = [os.path.getsize(path) for path in files if path != STANDARD]
-    n_bytes = sum(sizes) if len(sizes) == len(files) else None
+    n_bytes = None if STANDARD in files else sum(map(os.path.getsize, files))
     n_sentences, n_skipped, shown, began = 0, 0, set(), perf_counter()
     with (
         write_text(options.output, streamed=True) as write,
@@ -159,8 +156,7 @@ def parse(options):
                 raise parsed.errors[0]
             if parsed.errors and n_skipped == len(parsed.errors):
                 warn(f"{parsed.errors[0]}; the sentence is passed on as it is", UserWarning)
-        if not n_sentences:
-            require_some([], files)
+        require_some(n_sentences, files)
     if n_skipped:
         warn(f"{n_skipped} of {n_sentences} sentences were passed on without a parse", UserWarning)
 
