@@ -7,14 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_shag.conditional import KnownTrees, count_known_labels, prepare_trees
-from sklearn_shag.encoding import (
-    LEFT,
-    RIGHT,
-    Alphabet,
-    all_arcs,
-    encode_sentences,
-    observed_arcs,
-)
+from sklearn_shag.encoding import LEFT, RIGHT, Alphabet, all_arcs, encode_sentences, observed_arcs
 from sklearn_shag.induction._valence import Text
 from sklearn_shag.utils._heads import UNKNOWN
 from sklearn_shag.utils._messages import warn

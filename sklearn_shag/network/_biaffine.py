@@ -13,7 +13,7 @@ from sklearn_shag.encoding import ask_vectors, check_sentences, collect_labels
 from sklearn_shag.network._estimators import Start, TagLearner
 from sklearn_shag.network._network import label_scores, make_network, read
 from sklearn_shag.network._tagger import Tagger
-from sklearn_shag.network._tags import LEARNED, collect_tags, encode_tags, read_tags
+from sklearn_shag.network._tags import LEARNED, encode_tags, read_tags
 from sklearn_shag.parsing import score_by_arcs
 from sklearn_shag.treebank import Heads, Sentences
 from sklearn_shag.utils._param_validation import StrOptions, fit_context
@@ -313,8 +313,7 @@ class BiaffineParser(TagLearner, ArcParser):
         labels = [trees.labels[s] for s in chosen] if self.labels else []
         columns = self._learned_along()
         tags = [read_tags(columns, sentence) for sentence in sentences]
-        tag_values = collect_tags(columns, tags, self.min_count)
-        return self._new_start(sentences, collect_labels(labels), tag_values, rng)
+        return self._new_start(sentences, collect_labels(labels), columns, tags, rng)
 
     def _encode_examples(self, trees, start):
         tags = [read_tags(start.tag_values, sentence) for sentence in trees.sentences]

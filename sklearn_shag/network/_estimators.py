@@ -43,7 +43,7 @@ from sklearn_shag.network._parameters import (
     standardize,
     tabulate_embeddings,
 )
-from sklearn_shag.network._tags import LEARNED, finish_lemmas
+from sklearn_shag.network._tags import LEARNED, collect_tags, finish_lemmas
 from sklearn_shag.network._training import Trainer
 from sklearn_shag.parsing import Forest, Scored, Tagging, ask, list_columns
 from sklearn_shag.treebank import Sentences
@@ -215,8 +215,9 @@ class TagLearner(NetworkLearner):
             )
         return columns
 
-    def _new_start(self, sentences, labels, tag_values, rng):
+    def _new_start(self, sentences, labels, tag_columns, tags, rng):
         """Begin with what sentences hold, with relations, None without arcs, and tags to learn."""
+        tag_values = collect_tags(tag_columns, tags, self.min_count)
         names = split_features(self._choose_columns(sentences), sentences)
         vocabulary = list_values(names, sentences, self.min_count)
         vectors = NO_VECTORS

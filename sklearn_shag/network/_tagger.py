@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.encoding import LETTERS, OF_WORDS, ask_vectors, check_sentences, read_column
 from sklearn_shag.network._estimators import TagLearner
-from sklearn_shag.network._tags import LEARNED, collect_lemmas, collect_tags, encode_tags, read_tags
+from sklearn_shag.network._tags import LEARNED, collect_lemmas, encode_tags, read_tags
 from sklearn_shag.treebank import MISSING, DependencyTree, Sentences, TreeTransformer, with_tags
 from sklearn_shag.utils._parallel import delayed, progress, run_parallel
 from sklearn_shag.utils._param_validation import StrOptions, check_sample_weight, fit_context
@@ -198,11 +198,10 @@ class Tagger(TreeTransformer, TagLearner):
         sentences, tags = sentences.take(chosen), [known[s][2] for s in chosen]
         weights = weights[chosen]
         rng = check_random_state(self.random_state)
-        tag_values = collect_tags(columns, tags, self.min_count)
-        start = self._new_start(sentences, None, tag_values, rng)
+        start = self._new_start(sentences, None, columns, tags, rng)
         indptr = np.cumsum([0, *map(len, sentences)])
         codes = self._encode_columns(start.columns, start.weights, sentences, indptr)
-        coded = encode_tags(tag_values, tags, indptr[-1])
+        coded = encode_tags(start.tag_values, tags, indptr[-1])
         learned = self._learn_tags(start, codes, indptr, coded, weights, rng)
         lemmas = collect_lemmas(columns, sentences, tags, weights) if "lemma" in columns else {}
         vars(self).update(lemmas_=lemmas, **learned)
