@@ -41,7 +41,6 @@ from sklearn_shag.encoding._columns import (
 from sklearn_shag.encoding._context import ask_vectors, name_source, split_embeddings
 from sklearn_shag.encoding._letters import GOLDEN, N_ROWS, Spellings, find_bucket, mix
 from sklearn_shag.encoding._sentences import (
-    CheckedSentences,
     EncodedTrees,
     check_allowed,
     check_heads,
