@@ -191,7 +191,7 @@ class TagLearner(NetworkLearner):
     _unsaved_params = ("embeddings",)
 
     tag_values_: dict[str, list[str]]
-    lemmas_: dict[str, str] = {}  # of what learns none, and of models saved before any could
+    lemmas_ = {}  # of what learns none, and of models saved before any could
     embeddings_: str | None = None
 
     @property

@@ -121,6 +121,8 @@ class Tagger(TreeTransformer, TagLearner):
         "cv": ["cv_object"],
     }
 
+    lemmas_: dict[str, str]
+
     def __init__(
         self,
         tags: str | Sequence[str] = "upos",
