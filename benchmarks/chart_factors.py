@@ -23,7 +23,7 @@ from sklearn_shag.parsing import Potentials, chart, tree_loss
 N_STATES = 6  # and the two of the mixture
 N_CLASSES = (2, 4)
 LONG = (600, 1000)
-ROUTES = {0: "fast", 1: "scaled", 3: "none"}  # as ChartResults counts them
+ROUTES = {0: "fast", 1: "out of range", 3: "none"}  # as ChartResults counts them
 # With a mixture they have two states more than they are asked for.
 MODELS = {
     "SpectralSHAG(n_states=6)": SpectralSHAG(6),
@@ -189,7 +189,7 @@ def compare_models(report, train, test):
 
 
 def count_routes(grammar, model, trees):
-    """How many sentences the fast chart does, the scaled one, and none, by their arc scores."""
+    """How many sentences are in range, out of it, or have no tree with mass, by their scores."""
     projective = [tree for tree in trees if tree.is_projective]
     codes = encode(model, projective)
     rows = []
