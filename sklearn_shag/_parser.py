@@ -10,7 +10,7 @@ from typing import Any, Self, overload
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state, check_scalar
+from sklearn.utils import InputTags, Tags, check_random_state, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.encoding import Batch, check_allowed, check_heads, check_sentences, check_trees
@@ -897,8 +897,7 @@ class Parser(BaseEstimator, ABC):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
+        tags.input_tags = InputTags(two_d_array=False, string=True)
         return tags
 
 

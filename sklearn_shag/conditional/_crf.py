@@ -329,8 +329,7 @@ class CRFParser(ArcParser):
             return None
         arcs = _score_all(self.weights_.arcs, self._compiled()[1], batch)
         labellers = self._label_by(partial(self._score_labels, batch))
-        scored = score_by_arcs(batch.indptr, arcs, *labellers)
-        return scored._replace(calibration=self._of_heads)
+        return score_by_arcs(batch.indptr, arcs, *labellers, calibration=self._of_heads)
 
     def _score_labels(self, batch, heads):
         """Score the labels of the arcs of trees, (n_tokens, n_labels)."""

@@ -368,10 +368,8 @@ def encode_columns(columns, sentences, indptr, check=True):
         If most sentences have tokens that look like text that was not split.
     """
     n_tokens, encoded, tags, spellings = int(indptr[-1]), [], [], None
-    found = _read_columns(columns.names, columns.readers, sentences)
-    for name, code_of, (source, _), (values, places, says_something) in zip(
-        *columns, found, strict=True
-    ):
+    rows = zip(*columns, _read_columns(columns.names, columns.readers, sentences), strict=True)
+    for name, code_of, (source, _), (values, places, says_something) in rows:
         if name == LETTERS:
             of_values, spellings = range(FIRST, FIRST + len(values)), _spell(sentences, values)
         else:
@@ -393,9 +391,7 @@ def encode_columns(columns, sentences, indptr, check=True):
             _check_split(code_of, values, of_values, places, indptr)
         encoded.append((of_values, places))
     if tags and all(any(silent) for *_, silent in tags):  # one column with tags says enough
-        untagged = np.logical_and.reduce(
-            [np.array(silent)[places] for *_, places, _, silent in tags]
-        )
+        untagged = np.all([np.array(silent)[places] for *_, places, _, silent in tags], axis=0)
         name, values, places, code_of, _ = tags[0]
         name, symbols = None if name == "symbol" else name, [map(values.__getitem__, places)]
         check_share(untagged.sum(), n_tokens, symbols, list(code_of), name)

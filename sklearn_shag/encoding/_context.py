@@ -52,7 +52,9 @@ class ContextVectors:
                 found = list(map(self._check, self._ask(part, first), part, count(first)))
                 vectors = _as_halves(np.concatenate(found))
                 if not np.isfinite(vectors).all():
-                    wrong = next(k for k, each in enumerate(found) if not _are_small(each))
+                    wrong = [np.isfinite(each).all() for each in map(_as_halves, found)].index(
+                        False
+                    )
                     raise self._refuse(part[wrong], first + wrong, _NOT_SMALL)
                 if self.rows is None:
                     self.rows = _make_room((ends[-1], vectors.shape[1]))
@@ -191,10 +193,6 @@ def name_source(source):
 def _as_halves(vectors):
     with np.errstate(over="ignore"):
         return vectors.astype(np.float16)
-
-
-def _are_small(vectors):
-    return np.isfinite(_as_halves(vectors)).all()
 
 
 def _make_room(shape):

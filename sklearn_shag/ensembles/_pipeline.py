@@ -185,9 +185,7 @@ class ParserPipeline(Pipeline):
         return self.parse(self._splitter().split(text), **options)
 
     def parse_text_iter(
-        self,
-        path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO],
-        **options: Any,
+        self, path_or_file: FilePath | TextIO | Sequence[FilePath | TextIO], **options: Any
     ) -> Iterator[Any]:
         """Split and parse the text of files of any size.
 

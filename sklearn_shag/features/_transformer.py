@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import erf
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.utils import InputTags, Tags
 
 from sklearn_shag.encoding import check_sentences
 from sklearn_shag.treebank import Sentences
@@ -202,8 +202,7 @@ class TransformerVectors(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
+        tags.input_tags = InputTags(two_d_array=False, string=True)
         return tags
 
 

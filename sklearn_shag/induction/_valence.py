@@ -228,19 +228,16 @@ def improve(
         Its parameters are Distributions, its counts those of operators.
     """
     expect = partial(_expect, text, form, viterbi, n_jobs)
-    maximise = partial(_maximise, form)
+
+    def maximise(counts):
+        return estimate(gather(counts, form), form)
+
     first = Estimate(start, log_prior(start, form), start)
     if by_all_first or form.inference == "variational":  # whose bound needs counts
         first = maximise(_expect(text, form, viterbi and not by_all_first, n_jobs, first).counts)
-    n_samples, limits = float(text.weights.sum()), {"max_iter": max_iter, "tol": tol}
-    found = climb_to_the_end(
-        first, expect, maximise, n_samples=n_samples, advance=advance, **limits
-    )
+    limits = {"n_samples": float(text.weights.sum()), "max_iter": max_iter, "tol": tol}
+    found = climb_to_the_end(first, expect, maximise, advance=advance, **limits)
     return found._replace(parameters=found.parameters.means)
-
-
-def _maximise(form, counts):
-    return estimate(gather(counts, form), form)
 
 
 def _expect(text, form, viterbi, n_jobs, estimated):

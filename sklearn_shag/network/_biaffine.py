@@ -327,7 +327,9 @@ class BiaffineParser(TagLearner, ArcParser):
         return _score_reading(read(network, batch), batch)
 
     def _learn_weights(self, start, examples, chosen, validate, rng):
-        return self._train(start, examples, chosen, rng, validate, self.n_iter_no_change)
+        patience = self.n_iter_no_change
+        weights, history = self._train(start, examples, chosen, rng, validate, patience)
+        return weights, self._list_learned(start) | history
 
     def _score(self, batch, rung=0):
         if rung:
@@ -339,14 +341,14 @@ class BiaffineParser(TagLearner, ArcParser):
             tagging = self._own_tagger()._tagging(batch._replace(codes=None))
         elif self.tag_values_:
             tagging = self._tagging(batch, reading)
-        scored = _score_reading(reading, batch, *labellers)
-        return scored._replace(tagging=tagging, calibration=self._of_heads)
+        others = {"tagging": tagging, "calibration": self._of_heads}
+        return _score_reading(reading, batch, *labellers, **others)
 
 
 def _as_parameter(columns):
     return tuple(columns) if len(columns) > 1 else next(iter(columns), None)
 
 
-def _score_reading(reading, batch, *labellers):
+def _score_reading(reading, batch, *labellers, **others):
     arcs = reading.arcs if np.isfinite(reading.arcs).all() else np.nan_to_num(reading.arcs)
-    return score_by_arcs(batch.indptr, arcs.astype(np.float64), *labellers)
+    return score_by_arcs(batch.indptr, arcs.astype(np.float64), *labellers, **others)

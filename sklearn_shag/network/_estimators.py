@@ -104,9 +104,8 @@ class NetworkLearner(BaseEstimator):
 
     def _check_sizes(self):
         sizes = self.hidden_layer_sizes
-        if not sizes or not all(
-            isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in sizes
-        ):
+        are_sizes = [isinstance(n, Integral) and not isinstance(n, bool) and n > 0 for n in sizes]
+        if not sizes or not all(are_sizes):
             raise ValueError(
                 f"hidden_layer_sizes must hold a positive whole number for each layer, at least "
                 f"one, got {shorten(sizes)}."
@@ -140,14 +139,14 @@ class NetworkLearner(BaseEstimator):
         n_tokens = int(np.diff(examples.indptr)[chosen].sum())
         # Of all examples: a half that tells how sure the whole is must be trained as the whole is.
         schedule = self._choose_schedule(examples.indptr[-1])
-        batch_size, max_iter = schedule["batch_size"], schedule["max_iter"]
+        dropout, max_iter = schedule.pop("dropout"), schedule["max_iter"]
         trainer = Trainer(
             start.sizes,
             start.weights.values,
             learning_rate=self.learning_rate_init,
             alpha=self.alpha,
-            dropout=schedule["dropout"],
-            n_steps=max_iter * -(-(n_tokens + chosen.size) // batch_size),
+            dropout=dropout,
+            n_steps=max_iter * -(-(n_tokens + chosen.size) // schedule["batch_size"]),
             rng=np.random.default_rng(rng.randint(2**31)),
             given=(start.weights.vectors, start.weights.moments),
             loss_shown=0 if start.sizes.arc else 2,
@@ -158,10 +157,10 @@ class NetworkLearner(BaseEstimator):
             np.errstate(over="ignore", invalid="ignore"),  # each pass looks whether all is finite
             progress("Training", max_iter, "iterations", self.verbose) as advance,
         ):
-            passes = {"max_iter": max_iter, "batch_size": batch_size, "rng": rng, "roots": 1}
-            advice = f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}"
-            passes |= {"validate": validate, "patience": n_iter_no_change, "advice": advice}
-            values, history = run_passes(trainer, examples, chosen, advance=advance, **passes)
+            passes = {"rng": rng, "roots": 1, "validate": validate, "patience": n_iter_no_change}
+            passes["advice"] = f"learning_rate_init={self.learning_rate_init}, alpha={self.alpha}"
+            passes |= schedule | {"advance": advance}
+            values, history = run_passes(trainer, examples, chosen, **passes)
         largest = np.finfo(np.float16).max
         values = np.clip(values, -largest, largest).astype(np.float16)
         return start.weights._replace(values=values), history
@@ -243,11 +242,10 @@ class TagLearner(NetworkLearner):
                 )
         return choose_columns(columns, sentences, letters=True)
 
-    def _train(self, start, *args, **options):
-        """Train, and say in the attributes what else was learned from."""
-        weights, history = super()._train(start, *args, **options)
+    def _list_learned(self, start):
+        """The attributes that say what else was learned from."""
         name = name_source(self._context_source()) if start.weights.moments.size else None
-        return weights, {"tag_values_": start.tag_values, "embeddings_": name, **history}
+        return {"tag_values_": start.tag_values, "embeddings_": name}
 
     def _network(self):
         """The columns that are read, sizes, the network, and arrays of the tags of each column."""

@@ -206,7 +206,7 @@ class Tagger(TreeTransformer, TagLearner):
         coded = encode_tags(start.tag_values, tags, indptr[-1])
         learned = self._learn_tags(start, codes, indptr, coded, weights, rng)
         lemmas = collect_lemmas(columns, sentences, tags, weights) if "lemma" in columns else {}
-        vars(self).update(lemmas_=lemmas, **learned)
+        vars(self).update(lemmas_=lemmas, **self._list_learned(start), **learned)
         return self
 
     @fit_context

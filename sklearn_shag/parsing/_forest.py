@@ -68,9 +68,9 @@ class Scored(NamedTuple):
     prune: float = 0.0  # below which marginal without refinements an arc is left out
 
 
-def score_by_arcs(indptr, arcs, *others):
+def score_by_arcs(indptr, arcs, *labellers, **others):
     """What a parser knows that scores arcs, each by itself; `others` are further fields."""
-    return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), *others)
+    return Scored(packed_unit_grammar(), potentials_of_arcs(indptr, arcs), *labellers, **others)
 
 
 def allow(potentials, allowed):

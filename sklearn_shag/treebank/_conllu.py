@@ -15,10 +15,7 @@ from sklearn_shag.utils._messages import printable, shorten
 from sklearn_shag.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn_shag.utils._typing import FilePath
 
-_CHECKED = {
-    "symbols": [str, list, tuple],
-    "on_error": [StrOptions({"raise", "skip", "warn"})],
-}
+_CHECKED = {"symbols": [str, list, tuple], "on_error": [StrOptions({"raise", "skip", "warn"})]}
 _SIZE = [Interval(Integral, 1, None, closed="left"), None]
 
 

@@ -135,12 +135,7 @@ def parse_sentence(path, first_line, block):
     heads = _parse_heads(path, columns[6], line_numbers)
     # Tags and most words repeat: one string for all that are equal halves the memory.
     state = {name: tuple(map(sys.intern, columns[k])) for name, k in PLACES.items()}
-    return state | {
-        "heads": heads,
-        "symbols": state["upos"],
-        "_source": source,
-        "_reparsed": False,
-    }
+    return state | {"heads": heads, "symbols": state["upos"], "_source": source, "_reparsed": False}
 
 
 def _parse_words(path, first_line, lines):

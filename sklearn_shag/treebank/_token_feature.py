@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.utils import InputTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_shag.treebank._columns import (
@@ -56,8 +56,7 @@ class TreeTransformer(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
+        tags.input_tags = InputTags(two_d_array=False, string=True)
         return tags
 
 

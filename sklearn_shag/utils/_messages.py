@@ -133,10 +133,6 @@ def warn(message, category):
         A subclass of Warning.
     """
     level, frame = 1, sys._getframe()
-    while frame is not None and _package(frame) in _PASSED_OVER:
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED_OVER:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
-
-
-def _package(frame):
-    return frame.f_globals.get("__name__", "").partition(".")[0]
