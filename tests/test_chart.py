@@ -290,6 +290,15 @@ def test_halves_that_are_too_small_but_of_no_use(any_grammar, n_states, spread, 
 
 
 @compiled
+def test_a_head_that_all_tokens_want():
+    """Parts of the sentence without it are worth nothing, and the first tokens say nothing."""
+    given = drawn(15, [150, 9])
+    given["codes"] = [0] * 159
+    given["arcs"][: 150 * 151].reshape(150, 151)[:, 90] += 20.0
+    assert_in_range(packed_unit_grammar().operators, given)
+
+
+@compiled
 @over("n_states", [2, 4])
 def test_states_of_next_to_no_weight(any_grammar, n_states):
     """As rounding leaves them in operators that were learned from moments."""

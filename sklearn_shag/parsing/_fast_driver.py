@@ -174,7 +174,8 @@ def _parse_one(grammar, factors, s, results, memory, space):
     elif n_tokens > LONGEST_UNCUT:
         tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
-    _solve(sentence, tables, marginals, group, results.arcs.size > 0, tile)
+    with_uses, is_scaled = results.arcs.size > 0, factors.arc_scales.size > 0
+    _solve(sentence, tables, marginals, group, with_uses, is_scaled, tile)
     state = _put_result(factors, group, 0, s, results)
     if memory is None:
         return state
@@ -202,9 +203,10 @@ def _parse_several(grammar, factors, which, results, space, states):
         None,
         group.in_class,
     )
-    tables, with_uses = Tables(group.vectors, group.numbers), results.arcs.size > 0
+    tables = Tables(group.vectors, group.numbers)
+    with_uses, is_scaled = results.arcs.size > 0, factors.arc_scales.size > 0
     # Always in tiles: the order of sums must not depend on how long the others are.
-    _solve(sentence, tables, group.marginals, group, with_uses, TILE)
+    _solve(sentence, tables, group.marginals, group, with_uses, is_scaled, TILE)
     for k in range(which.size):
         states[k] = _put_result(factors, group, k, which[k], results)
         if states[k] == DONE and n_classes > 1 and results.arcs.size:
@@ -212,18 +214,19 @@ def _parse_several(grammar, factors, which, results, space, states):
 
 
 @merged_kernel
-def _solve(sentence, tables, marginals, group, with_uses, tile):
+def _solve(sentence, tables, marginals, group, with_uses, is_scaled, tile):
     """Fill Z and, if they are wanted, marginals, and tell what is out of range.
 
     Arcs to a token are divided by a power of two, so that the value of any part of a sentence is
     near 1. That rounds nothing: results are the same to the last bit for any powers. They come
     from the first tokens of the sentence and, where that turns out not to do, from all of them,
     window by window. So a sentence decides by itself whether it is in range, not those beside it.
-    Where entries are too small all the same, derivatives tell whether that matters.
+    Where entries are too small all the same, derivatives tell whether that matters. Arcs that were
+    given scales keep them.
     """
     n = group.roots.shape[0]
-    window = N_PROBED if choose_longer(group, LONGEST_UNSCALED) else np.int64(0)
-    first, retried, in_range = np.int64(1), False, False
+    window = np.int64(0) if is_scaled else N_PROBED * choose_longer(group, LONGEST_UNSCALED)
+    first, retried, in_range = np.int64(1), is_scaled, False
     while True:  # one call of `inside`, since each is compiled
         end = min(first + window, n) if window else n
         inside(sentence, first, end, tile, tables)

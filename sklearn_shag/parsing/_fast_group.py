@@ -143,7 +143,7 @@ def put_sentence(grammar, factors, s, group, member):
     for m in range(1, n_tokens + 1):
         first = factors.begins[s] + (m - 1) * (n_tokens + 1)
         if factors.arcs.size:
-            _put_arcs(factors, first, n_tokens, group, m, member)
+            _put_arcs(factors, begin, first, n_tokens, group, m, member)
         if factors.arc_memory.shape[0]:
             _put_arc_memory(factors, first, n_tokens, group, m, member)
 
@@ -190,19 +190,22 @@ def _put_stop_factors(factors, begin, n_tokens, group, n_states, member):
 
 
 @merged_kernel
-def _put_arcs(factors, first, n_tokens, group, m, member):
-    """Multiply by the scores of all arcs to a token, divided by the largest."""
-    log_largest = -np.inf
-    for h in range(n_tokens + 1):
-        if h != m:
-            log_largest = max(log_largest, factors.arcs[first + h])
+def _put_arcs(factors, begin, first, n_tokens, group, m, member):
+    """Multiply by the scores of all arcs to a token, divided by a scale: by default the largest."""
+    log_scale = -np.inf
+    if factors.arc_scales.size:
+        log_scale = factors.arc_scales[begin + m - 1]
+    else:
+        for h in range(n_tokens + 1):
+            if h != m:
+                log_scale = max(log_scale, factors.arcs[first + h])
     # Where there is none, no arc will be possible, and nothing be NaN.
-    log_largest = log_largest if log_largest > -np.inf else 0.0
-    group.log_shifts[member] += log_largest
-    group.roots[m, member] *= np.exp(factors.arcs[first] - log_largest)
+    log_scale = log_scale if log_scale > -np.inf else 0.0
+    group.log_shifts[member] += log_scale
+    group.roots[m, member] *= np.exp(factors.arcs[first] - log_scale)
     for h in range(1, n_tokens + 1):
         if h != m:
-            score = np.exp(factors.arcs[first + h] - log_largest)
+            score = np.exp(factors.arcs[first + h] - log_scale)
             for c in range(group.arc_scores.shape[2]):
                 group.arc_scores[m, h, c, member] *= score
 

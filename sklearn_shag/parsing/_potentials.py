@@ -266,6 +266,7 @@ class Factors(NamedTuple):
     begins: np.ndarray  # (n_sentences + 1,), where the arcs of each sentence begin
     codes: np.ndarray  # (n_tokens,)
     arcs: np.ndarray  # (n_arcs,) or (0,)
+    arc_scales: np.ndarray  # (n_tokens,), logs that arcs are divided by; or (0,): the largest
     memory: np.ndarray  # (n_tokens,) or (0,): class 0
     arc_memory: np.ndarray  # (n_arcs, n_classes) or (0, 1)
     stop_memory: np.ndarray  # (n_tokens, 2, n_classes) or (0, 2, 1)
@@ -285,6 +286,7 @@ def as_factors(potentials):
         arc_begins(indptr),
         codes,
         np.empty(0) if arcs is None else arcs,
+        np.empty(0),
         np.empty(0, dtype=np.int64) if memory is None else memory,
         np.empty((0, 1)) if arc_memory is None else arc_memory,
         np.empty((0, 2, 1)) if stop_memory is None else stop_memory,
@@ -295,6 +297,7 @@ def support_of(factors):
     """Which factors are not 0, as factors of 1."""
     return factors._replace(
         arcs=np.where(factors.arcs > -np.inf, 0.0, -np.inf),
+        arc_scales=np.empty(0),
         arc_memory=np.sign(factors.arc_memory),
         stop_memory=np.sign(factors.stop_memory),
     )
