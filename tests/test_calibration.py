@@ -146,8 +146,8 @@ def test_trees_that_are_set_aside_serve(trees, monkeypatch):
         fits.append(self)
         return original(self, *args)
 
-    original = CRFParser._learn
-    monkeypatch.setattr(CRFParser, "_learn", learn)
+    original = CRFParser._learn_from
+    monkeypatch.setattr(CRFParser, "_learn_from", learn)
     model = make_linear(early_stopping=True, validation_fraction=0.5).fit(trees)
     assert model.temperatures_[0] != 1
     assert len(fits) == 1

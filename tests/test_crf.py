@@ -620,12 +620,17 @@ def test_top_features(trees, test):
         parser.top_features([tree.with_heads(None) for tree in trees])
 
 
-@pytest.mark.parametrize("rate", [1e-99, 1e6])
+@pytest.mark.parametrize("rate", [1e-99, 1.0])
 def test_other_steps_are_learned_with(trees, test, rate):
     parser = Small(learning_rate_init=rate).fit(trees)
     assert np.isfinite(parser.loss_curve_).all()
     marginals = parser.predict_marginals(test)
     assert all(np.allclose(part.sum(axis=1), 1.0) for part in marginals)
+
+
+def test_steps_that_leave_the_range_of_doubles_are_refused(trees):
+    with pytest.raises(ValueError, match="Lower learning_rate_init=1000000"):
+        Small(learning_rate_init=1e6).fit(trees)
 
 
 def test_tiny_and_long_sentences(trees):

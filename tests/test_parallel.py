@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sklearn_shag import SpectralSHAG
 from sklearn_shag.parsing import _chart as _chunks
+from sklearn_shag.parsing import _forest
 from sklearn_shag.utils._parallel import count_workers, delayed, run_parallel
 from tests.estimators import ESTIMATORS
 
@@ -57,6 +58,7 @@ def count_started_threads(model, trees):
     with (
         mock.patch.object(threading.Thread, "start", watched_start),
         mock.patch.object(_chunks, "CHUNK_COST", 1e5),
+        mock.patch.object(_forest, "CHUNK_COST", 1e5),
     ):
         model.fit(trees).predict(trees)
     return len(started)
@@ -216,7 +218,7 @@ def test_who_watches_sees_parsing_go_on(monkeypatch, english, n_jobs):
         assert (n_steps, verbose) == (len(many), 1)
         yield steps.append
 
-    monkeypatch.setattr(_chunks, "progress", progress)
+    monkeypatch.setattr(_forest, "progress", progress)
     SpectralSHAG(2, n_jobs=n_jobs).fit(english).set_params(verbose=1).predict(many)
     assert sum(steps) == len(many)
     assert len(steps) > 2

@@ -332,9 +332,7 @@ def _average_tagging(members, batch):
     if len(members) < 2:
         return next((tagging for _, tagging in members), None)
     first = members[0][1]
-    values = {
-        name: join_names(tagging.values[name] for _, tagging in members) for name in first.values
-    }
+    values = {name: join_names(each.values[name] for _, each in members) for name in first.values}
 
     def proba(chosen):
         rows = [(weight, tagging.values, tagging.proba(chosen)) for weight, tagging in members]

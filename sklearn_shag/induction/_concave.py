@@ -54,10 +54,8 @@ def learn_concave(text, symbols, root_symbols=None, *, max_iter=100, tol=0.0, st
     weights = np.repeat(text.weights, np.diff(text.indptr))
     expect = partial(_expect, places, tokens[chosen], weights)
     start = np.full(shape, 1.0 / n_symbols) if start is None else start
-    maximise, n_samples = partial(normalise, n_axes=1), text.weights.sum()
-    return climb_to_the_end(
-        start, expect, maximise, max_iter=max_iter, tol=tol, n_samples=n_samples
-    )
+    limits = {"max_iter": max_iter, "tol": tol, "n_samples": text.weights.sum()}
+    return climb_to_the_end(start, expect, partial(normalise, n_axes=1), **limits)
 
 
 def _roots_left(text, symbols, root_symbols, heads, tokens):

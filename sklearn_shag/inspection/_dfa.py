@@ -254,10 +254,8 @@ class ApproximateDFA(NamedTuple):
             graph.add_node(
                 state, visits=visits, stops=stops, stop_probability=stop, prefixes=prefixes
             )
-        for source, symbol, target, count, share in rows_of(self.transitions):
-            graph.add_edge(
-                source, target, key=symbol, symbol=symbol, count=count, probability=share
-            )
+        for source, symbol, target, n, share in rows_of(self.transitions):
+            graph.add_edge(source, target, key=symbol, symbol=symbol, count=n, probability=share)
         return graph
 
     def to_dot(self) -> str:

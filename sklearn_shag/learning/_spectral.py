@@ -266,9 +266,7 @@ class SpectralSHAG(IncrementalMixin, TreeLearner):
         for row, automaton in zip(values, automata, strict=True):
             row[: automaton.singular_values.size] = automaton.singular_values
         extra = N_BASELINE_STATES if self.mixing > 0 else 0
-        operators = [
-            leading_states(automaton.operators, self.n_states + extra) for automaton in automata
-        ]
+        operators = [leading_states(each.operators, self.n_states + extra) for each in automata]
         ranks = np.array([part.alpha_1.size - extra for part in operators])
         used = (np.arange(values.shape[1]) < ranks[:, None]) & (values > 0)
         squares = np.divide(values, values[:, :1], out=np.zeros_like(values), where=used) ** 2

@@ -277,9 +277,8 @@ class SpectralSHAGCV(BaseSHAG):
     def _score_splits(self, models, splits, data):
         """Score models, in the order of their grid, on every split; rows are models."""
         scorer = self._make_scorer(models[0])
-        trained = run_parallel(
-            (delayed(_count_part)(data, train) for train, _ in splits), self.n_jobs
-        )
+        counts = (delayed(_count_part)(data, train) for train, _ in splits)
+        trained = run_parallel(counts, self.n_jobs)
         tasks = [
             delayed(_score_ranks)(
                 models[k :: len(self.smoothing)], statistics, scorer, _take(data, test)

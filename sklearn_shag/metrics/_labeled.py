@@ -290,9 +290,8 @@ def labeled_breakdown(
                 "No token to be scored has a known depth, for which all heads from it to the root "
                 "must be known. Count by relation or length."
             )
-    values, rows = np.unique(
-        np.concatenate([true[counted], predicted[counted]]), return_inverse=True
-    )
+    both = np.concatenate([true[counted], predicted[counted]])
+    values, rows = np.unique(both, return_inverse=True)
     true, predicted = np.split(rows, 2)
     right_heads, right_labels = tokens.right_heads[counted], tokens.right_labels[counted]
     cells = true, predicted, true, true, true

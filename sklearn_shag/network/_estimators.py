@@ -118,10 +118,9 @@ class NetworkLearner(BaseEstimator):
         weights = NetworkWeights(hidden, None, mask, *given)
         sizes = sizes_of(weights, vocabulary, labels, tag_values)
         values = initial_parameters(sizes, np.random.default_rng(rng.randint(2**31)))
+        weights = weights._replace(values=values)
         columns = None if tag_values is None else make_columns(vocabulary)
-        return Start(
-            columns, vocabulary, labels, tag_values, sizes, weights._replace(values=values)
-        )
+        return Start(columns, vocabulary, labels, tag_values, sizes, weights)
 
     def _learn_tags(self, start, codes, indptr, tags, weights, rng):
         """Learn tags of sentences whose heads do not matter; return attributes."""

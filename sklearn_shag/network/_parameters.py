@@ -130,7 +130,7 @@ class Parameters(NamedTuple):
 def parameter_shapes(sizes):
     """Say which shapes arrays have; without labels or tags they are empty."""
     embeddings = tuple(
-        (0 if group.fixed else sum(group.n_codes), group.width) for group in sizes.groups
+        (0 if each.fixed else sum(each.n_codes), each.width) for each in sizes.groups
     )
     width, layers = sum(group.width for group in sizes.groups), []
     for hidden in sizes.hidden:

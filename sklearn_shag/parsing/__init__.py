@@ -1,7 +1,6 @@
 """Charts: inside-outside sums, arc marginals, best trees and the values of given trees."""
 
 from sklearn_shag.parsing._calibration import (
-    EXACT,
     LARGEST_SHARE,
     LARGEST_TEMPERATURE,
     MIN_SENTENCES,
@@ -20,7 +19,6 @@ from sklearn_shag.parsing._chart import (
 )
 from sklearn_shag.parsing._decoders import eisner, maximum_arborescence
 from sklearn_shag.parsing._forest import (
-    Answer,
     Forest,
     Mixture,
     MixtureSeeds,
@@ -63,7 +61,6 @@ from sklearn_shag.parsing._trees import (
     find_impossible,
     has_projective_completion,
     head_probabilities,
-    kept_relations,
     make_trees,
     permit_projective,
     projectivize,

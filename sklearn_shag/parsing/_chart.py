@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_shag.encoding import arc_begins, places_of, places_of_heads, take_sentences
+from sklearn_shag.encoding import arc_begins, places_of, take_sentences
 from sklearn_shag.operators import Operators, RefinedGrammar, RefinedOperators, check_refined
-from sklearn_shag.parsing._decoders import find_trees, new_space
-from sklearn_shag.parsing._fast_driver import DONE, OUT_OF_RANGE, WITHOUT_MASS, run_fast
+from sklearn_shag.parsing._fast_driver import DONE, WITHOUT_MASS, run_fast
 from sklearn_shag.parsing._fast_group import NO_COUNTS, finish_counts, new_counts
 from sklearn_shag.parsing._potentials import (
     FastGrammar,
@@ -208,23 +207,7 @@ class PackedGrammar:
     fast: FastGrammar | None  # None where entries are so large that the chart cannot take them
     no_counts = NO_COUNTS
     chunk_cost = CHUNK_COST  # where uses are counted
-
-    def run(self, factors, which, results, weights, counts):
-        """Parse sentences as :func:`run_fast` does.
-
-        Those out of range are parsed again, with arcs divided by those of the best tree of arcs:
-        what belongs to it is then 1, however much better the other heads of single tokens are.
-        """
-        states = run_fast(self, factors, which, results, weights, counts)
-        lost = np.flatnonzero(states == OUT_OF_RANGE)
-        if lost.size and factors.arcs.size:
-            heads = np.empty(factors.indptr[-1], dtype=np.int64)
-            space = new_space(int(np.diff(factors.indptr).max()))
-            find_trees(factors.arcs, factors.begins, factors.indptr, *space, heads)
-            scales = factors.arcs[places_of_heads(factors.indptr, heads)]
-            again = factors._replace(arc_scales=scales)
-            states[lost] = run_fast(self, again, which[lost], results, weights, counts)
-        return states
+    run = run_fast
 
     def new_counts(self):
         """Allocate counts for a chunk."""

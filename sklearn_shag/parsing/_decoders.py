@@ -388,6 +388,13 @@ def find_trees(scores, begins, indptr, space, agenda, heads):
         best_tree(of_sentence, space, agenda, heads[indptr[s] : indptr[s + 1]])
 
 
+def find_best(scores, factors):
+    """Find the heads of the best tree of each sentence of factors by scores, (n_tokens,)."""
+    heads, longest = np.empty(factors.indptr[-1], dtype=np.int64), np.diff(factors.indptr).max()
+    find_trees(scores, factors.begins, factors.indptr, *new_space(int(longest)), heads)
+    return heads
+
+
 @kernel
 def find_arborescences(scores, begins, indptr, heads):
     """Decode every sentence as :func:`find_trees` does, into trees whose arcs may cross."""

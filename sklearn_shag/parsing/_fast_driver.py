@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from sklearn_shag.encoding import places_of_heads
+from sklearn_shag.parsing._decoders import find_best
 from sklearn_shag.parsing._fast_chart import Sentence, inside, outside
 from sklearn_shag.parsing._fast_group import (
     NO_COUNTS,
@@ -107,12 +109,18 @@ def run_fast(grammar, factors, which, results, weights, counts):
     if lost.size:
         # Also where values vanish, or cancel. The same kernels tell, since none are compiled then.
         spare, support = type(results)(*map(np.empty_like, results)), writable(grammar.support)
-        found, factors = np.empty_like(states), support_of(factors)
+        found, possible = np.empty_like(states), support_of(factors)
         lost_ones, no_counts = which[lost], NO_COUNTS
-        run(support, factors, lost_ones, spare, memory, weights, no_counts, space, found)
+        run(support, possible, lost_ones, spare, memory, weights, no_counts, space, found)
         lengths = factors.indptr[lost_ones + 1] - factors.indptr[lost_ones]
         is_certain = (found[: lost.size] == WITHOUT_MASS) & (lengths <= longest_counted(grammar))
         states[lost[~is_certain]] = OUT_OF_RANGE
+    out = np.flatnonzero(states == OUT_OF_RANGE)
+    if out.size and factors.arcs.size and not factors.arc_scales.size:
+        # What belongs to the best tree is then 1, however much better single arcs are.
+        scores = factors.arcs[places_of_heads(factors.indptr, find_best(factors.arcs, factors))]
+        again = factors._replace(arc_scales=scores)
+        states[out] = run_fast(grammar, again, which[out], results, weights, counts)
     # Each arc and each stop is used in the one class.
     if n_classes == 1 and (results.arc_memory.size or results.stop_memory.size):
         results.arc_memory[...] = results.arcs[: len(results.arc_memory), None]

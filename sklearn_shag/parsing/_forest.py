@@ -28,6 +28,7 @@ from sklearn_shag.parsing._chart import (
 from sklearn_shag.parsing._decoders import (
     SMALLEST_MARGINAL,
     find_arborescences,
+    find_best,
     find_trees,
     new_space,
     repair,
@@ -597,9 +598,7 @@ def prune(scored, factors):
     results = run_charts(scored.grammar.unrefined, factors)
     lost = np.isnan(results.arcs)
     repair(results.arcs, factors)
-    heads = np.empty(factors.indptr[-1], dtype=np.int64)
-    space = new_space(int(np.diff(factors.indptr).max()))
-    find_trees(log_of(results.arcs), factors.begins, factors.indptr, *space, heads)
+    heads = find_best(log_of(results.arcs), factors)
     kept = lost | (results.arcs >= scored.prune)
     kept[places_of_heads(factors.indptr, heads)] = True
     arcs = factors.arcs if factors.arcs.size else np.zeros(kept.size)

@@ -487,9 +487,7 @@ def best_trees(
                 f"logarithm. Decode marginals: they take operators of any sign."
             )
     chunks = cut(np.diff(potentials.indptr), CHUNK_COST)
-    tasks = (
-        delayed(_find_best)(packed.logs, take_sentences(potentials, chosen)) for chosen in chunks
-    )
+    tasks = (delayed(_find_best)(packed.logs, take_sentences(potentials, part)) for part in chunks)
     heads, scores = [None] * (potentials.indptr.size - 1), np.empty(potentials.indptr.size - 1)
     for chosen, results in zip(chunks, run_parallel(tasks, n_jobs), strict=True):
         for s, of_sentence, score in zip(chosen.tolist(), *results, strict=True):

@@ -463,9 +463,7 @@ def _merge(parts):
         pairs = np.repeat(pairs, np.diff(statistics.indptr))
         ends = (codes[part] for part in (statistics.first, statistics.middle, statistics.last))
         recoded.append((pairs, *ends, statistics.counts))
-    trigrams = _add_up(
-        n_symbols, *(np.concatenate(column) for column in zip(*recoded, strict=True))
-    )
+    trigrams = _add_up(n_symbols, *map(np.concatenate, zip(*recoded, strict=True)))
     return TreebankStatistics(
         known,
         SequenceStatistics(roots, n_sequences, *trigrams),

@@ -16,6 +16,8 @@ import tests.fuzz
 
 SECONDS = 1.0  # of CPU that one input may take, if a target says nothing else
 HANG = 600.0  # seconds without a report after which a worker is stopped; kernels may be compiled
+# A warning that inputs of any size bring about, and that says what becomes of them.
+OUT_OF_RANGE = "Values of .* leave the range of doubles"
 REPORT = 1.0  # seconds between the reports of a worker
 
 

@@ -23,7 +23,7 @@ from sklearn_shag.automata import SequenceModel
 from sklearn_shag.treebank import DependencyTree, UnknownSymbolWarning, is_projective
 from sklearn_shag.utils._estimators import open_member
 from sklearn_shag.utils._param_validation import InvalidParameterError
-from tests.fuzz._run import Target
+from tests.fuzz._run import OUT_OF_RANGE, Target
 from tests.model_files import short_trees, small_models
 
 PACKAGE = str(Path(sklearn_shag.__file__).parent)
@@ -323,6 +323,7 @@ def run(mutant):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", UnknownSymbolWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", OUT_OF_RANGE)
         try:
             model = load_model(path)
         except ModelFileError as error:
