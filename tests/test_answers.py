@@ -1,6 +1,7 @@
 """Several answers: trees that are drawn, the k best, how probable trees are, relations that fit."""
 
 from functools import partial
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -186,6 +187,22 @@ def test_values_far_from_one_are_scaled(scale, english):
     alpha_1, alpha_inf, A = model.operators_
     model.operators_ = Operators(alpha_1, alpha_inf, A * scale)
     assert_array_equal(model.sample_trees(text, 50, random_state=0)[0], expected)
+
+
+@over("n_jobs", [1, 2])
+def test_what_leaves_the_range_in_several_chunks_is_counted_in_one_warning(n_jobs, english):
+    model = DeterministicSHAG(smoothing=1, n_jobs=n_jobs).fit(english[:60])
+    model.operators_ = model.operators_._replace(A=model.operators_.A * 1e38)
+    with (
+        mock.patch.object(_forest, "CHUNK_COST", 1e5),
+        mock.patch.object(_forest, "CHUNK_COST_ALONE", 1e5),
+        pytest.warns(UserWarning, match="leave the range of doubles") as caught,
+    ):
+        model.predict(english[:60])
+    (message,) = (str(each.message) for each in caught)
+    n_out = int(message.split()[2])
+    assert 2 < n_out < 60
+    assert message.startswith(f"Values of {n_out} of 60 sentences")
 
 
 def test_the_k_best_are_those_of_sorted_enumeration(parser, short):

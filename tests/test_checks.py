@@ -1,11 +1,16 @@
 """Flat arrays that kernels trust: what is wrong with them is an error, and no signal 11."""
 
+import importlib
 import itertools
+import pkgutil
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+import sklearn_shag
 from sklearn_shag import DeterministicSHAG, Tagger
+from sklearn_shag.encoding import take_sentences
 from sklearn_shag.operators import (
     Operators,
     branching_radius,
@@ -187,3 +192,41 @@ def test_errors_of_folds_name_them():
     message = r"In X without fold \d of 4, which is to be tagged: "
     with pytest.raises(ValueError, match=message):
         Tagger(cv=4, max_iter=1, random_state=0).fit_transform(trees)
+
+
+class Counted(NamedTuple):
+    """Two sentences of two tokens, and a table that has as many rows by chance."""
+
+    indptr: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+    table: np.ndarray
+
+    _by_token = ("codes",)
+    _by_sentence = ("weights",)
+
+
+def test_of_records_that_is_taken_which_they_declare():
+    table = np.arange(6.0).reshape(2, 3)
+    both = Counted(np.array([0, 1, 2]), np.array([7, 8]), np.array([1.0, 2.0]), table)
+    part = take_sentences(both, np.array([1]))
+    assert part.table is table
+    assert [each.tolist() for each in part[:3]] == [[0, 1], [8], [2.0]]
+
+
+def test_records_declare_fields_of_theirs():
+    for info in pkgutil.walk_packages(sklearn_shag.__path__, "sklearn_shag."):
+        if not info.name.endswith("__main__"):
+            importlib.import_module(info.name)
+    records = [each for each in all_classes(tuple) if hasattr(each, "_by_token")]
+    assert len(records) > 4
+    for record in records:
+        of_what = ("_by_token", "_by_sentence", "_by_arc")
+        declared = [name for each in of_what for name in getattr(record, each, ())]
+        assert len(set(declared)) == len(declared), record
+        assert set(declared) <= set(record._fields), record
+
+
+def all_classes(base):
+    """All subclasses, and theirs."""
+    return {each for one in base.__subclasses__() for each in (one, *all_classes(one))}
