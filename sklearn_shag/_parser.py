@@ -135,6 +135,11 @@ class Parser(BaseEstimator, ABC):
         ValueError
             If `allowed` has the wrong shape or leaves no such tree for a sentence.
 
+        Warns
+        -----
+        UserWarning
+            If values of sentences leave the range of doubles; the fallback grammar parses these.
+
         Notes
         -----
         With a chart, parsing takes O(n N^3 + n^2 N^2) time for a sentence of N tokens and automata
