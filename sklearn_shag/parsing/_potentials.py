@@ -139,9 +139,11 @@ class Potentials(NamedTuple):
     arc_memory: FloatArray | None = None
     stop_memory: FloatArray | None = None
 
-    _by_token = ("codes", "memory", "stop_memory")
-    _by_sentence = ()
-    _by_arc = ("arcs", "arc_memory")
+
+# Outside of the class, in which type checkers would take them for fields.
+Potentials._by_token = ("codes", "memory", "stop_memory")
+Potentials._by_sentence = ()
+Potentials._by_arc = ("arcs", "arc_memory")
 
 
 def check_operators(operators):
