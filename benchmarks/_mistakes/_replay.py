@@ -381,7 +381,8 @@ def _foreign(must, error):
     own_line = len(frames) == 2
     if must.by == "tool" or (must.by == "line" and own_line):
         return
-    frame = frames[-1]
+    # Decorators that are contexts say nothing of their own.
+    frame = [each for each in frames if Path(each.filename).name != "contextlib.py"][-1]
     parts = Path(frame.filename).parts
     # The package's own words stand behind its own `raise`.
     own_words = PACKAGE in Path(frame.filename).parents and frame.line.startswith("raise ")
