@@ -486,10 +486,8 @@ class Parser(BaseEstimator, ABC):
         """
         if not self._has_labels:
             return ()
-        table = keep(self, (self.label_counts_, self.symbols_), tabulate_labels)
-        parts = table, batch.codes, batch.indptr
-        share = partial(_share_by_counts, self.labels_.size, *parts)
-        return partial(_label_by_counts, *parts), share, self.labels_
+        read = self, batch.codes, batch.indptr
+        return partial(_label_by_counts, *read), partial(_share_by_counts, *read), self.labels_
 
     @property
     def _has_labels(self):
@@ -849,7 +847,6 @@ class Parser(BaseEstimator, ABC):
         """Check sentences, and which arcs they may have, by default of predicted trees; encode."""
         self._check_ready()
         sentences, symbols = check_sentences(X)
-        projective = self._projective if projective is None else projective
         lengths = list(map(len, symbols))
         if self.max_tokens is not None and max(lengths, default=0) > self.max_tokens:
             index = next(k for k, length in enumerate(lengths) if length > self.max_tokens)
@@ -857,6 +854,7 @@ class Parser(BaseEstimator, ABC):
                 f"X[{index}] has {lengths[index]} tokens, more than max_tokens={self.max_tokens}. "
                 f"Split it, or raise the limit; time grows with the cube of its length."
             )
+        projective = self._projective if projective is None else projective
         if keep_heads:
             allowed = allow_kept_heads(sentences, allowed, projective)
         indptr = np.array([*accumulate(lengths, initial=0)])
@@ -926,14 +924,21 @@ def _parse_chunk(parser, options, chunk):
     return parser.parse(sentences, random_state=seed, **options)
 
 
-def _label_by_counts(table, codes, indptr, heads):
-    """Label arcs by a table of counts: the place of the most frequent label for each token."""
-    return table.labels[table.begins[find_contexts(table, codes, heads, indptr)]]
+def _find_contexts(parser, codes, indptr, heads):
+    """Make a table of the counts of labels, and find the row of the arc to each token."""
+    table = keep(parser, (parser.label_counts_, parser.symbols_), tabulate_labels)
+    return table, find_contexts(table, codes, heads, indptr)
 
 
-def _share_by_counts(n_labels, table, codes, indptr, heads):
+def _label_by_counts(parser, codes, indptr, heads):
+    """Label arcs by counts: the place of the most frequent label for each token."""
+    table, contexts = _find_contexts(parser, codes, indptr, heads)
+    return table.labels[table.begins[contexts]]
+
+
+def _share_by_counts(parser, codes, indptr, heads):
     """Compute the share of each label among arcs like those of trees, (n_tokens, n_labels)."""
-    counts = count_relations(table, find_contexts(table, codes, heads, indptr), n_labels)
+    counts = count_relations(*_find_contexts(parser, codes, indptr, heads), parser.labels_.size)
     return counts / counts.sum(axis=1, keepdims=True)
 
 

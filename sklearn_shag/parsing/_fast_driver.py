@@ -105,8 +105,8 @@ def run_fast(grammar, factors, which, results, weights, counts):
     states = np.empty(which.size, dtype=np.uint8)
     run = _in_lockstep if in_lockstep else _one_by_one
     run(fast, factors, which, results, memory, weights, counts, space, states)
-    lost = np.flatnonzero(states == WITHOUT_MASS)
-    if lost.size:
+    lost = np.flatnonzero(states == WITHOUT_MASS) if np.count_nonzero(states) else ()
+    if len(lost):
         # Also where values vanish, or cancel. The same kernels tell, since none are compiled then.
         spare, support = type(results)(*map(np.empty_like, results)), writable(grammar.support)
         found, possible = np.empty_like(states), support_of(factors)
@@ -115,8 +115,8 @@ def run_fast(grammar, factors, which, results, weights, counts):
         lengths = factors.indptr[lost_ones + 1] - factors.indptr[lost_ones]
         is_certain = (found[: lost.size] == WITHOUT_MASS) & (lengths <= longest_counted(grammar))
         states[lost[~is_certain]] = OUT_OF_RANGE
-    out = np.flatnonzero(states == OUT_OF_RANGE)
-    if out.size and factors.arcs.size and not factors.arc_scales.size:
+    out = np.flatnonzero(states == OUT_OF_RANGE) if np.count_nonzero(states) else ()
+    if len(out) and factors.arcs.size and not factors.arc_scales.size:
         # What belongs to the best tree is then 1, however much better single arcs are.
         scores = factors.arcs[places_of_heads(factors.indptr, find_best(factors.arcs, factors))]
         again = factors._replace(arc_scales=scores)
@@ -182,8 +182,7 @@ def _parse_one(grammar, factors, s, results, memory, space):
     elif n_tokens > LONGEST_UNCUT:
         tile = TILE if n_tokens <= LONGEST_IN_SMALL_TILES else 2 * TILE
         tile = tile if n_tokens <= LONGEST_IN_MEDIUM_TILES else 4 * TILE
-    with_uses, is_scaled = results.arcs.size > 0, factors.arc_scales.size > 0
-    _solve(sentence, tables, marginals, group, with_uses, is_scaled, tile)
+    _solve(sentence, tables, marginals, group, factors, results, tile)
     state = _put_result(factors, group, 0, s, results)
     if memory is None:
         return state
@@ -212,9 +211,8 @@ def _parse_several(grammar, factors, which, results, space, states):
         group.in_class,
     )
     tables = Tables(group.vectors, group.numbers)
-    with_uses, is_scaled = results.arcs.size > 0, factors.arc_scales.size > 0
     # Always in tiles: the order of sums must not depend on how long the others are.
-    _solve(sentence, tables, group.marginals, group, with_uses, is_scaled, TILE)
+    _solve(sentence, tables, group.marginals, group, factors, results, TILE)
     for k in range(which.size):
         states[k] = _put_result(factors, group, k, which[k], results)
         if states[k] == DONE and n_classes > 1 and results.arcs.size:
@@ -222,7 +220,7 @@ def _parse_several(grammar, factors, which, results, space, states):
 
 
 @merged_kernel
-def _solve(sentence, tables, marginals, group, with_uses, is_scaled, tile):
+def _solve(sentence, tables, marginals, group, factors, results, tile):
     """Fill Z and, if they are wanted, marginals, and tell what is out of range.
 
     Arcs to a token are divided by a power of two, so that the value of any part of a sentence is
@@ -232,7 +230,7 @@ def _solve(sentence, tables, marginals, group, with_uses, is_scaled, tile):
     Where entries are too small all the same, derivatives tell whether that matters. Arcs that were
     given scales keep them.
     """
-    n = group.roots.shape[0]
+    n, is_scaled = group.roots.shape[0], factors.arc_scales.size > 0
     window = np.int64(0) if is_scaled else N_PROBED * choose_longer(group, LONGEST_UNSCALED)
     first, retried, in_range = np.int64(1), is_scaled, False
     while True:  # one call of `inside`, since each is compiled
@@ -253,7 +251,7 @@ def _solve(sentence, tables, marginals, group, with_uses, is_scaled, tile):
             if in_range or retried:
                 break
             window, retried = WINDOW, True
-    if with_uses or not in_range:
+    if results.arcs.size or not in_range:
         outside(sentence, n - 1, tile, tables, marginals)
     if not in_range:
         recount_by_derivatives(group)

@@ -159,7 +159,8 @@ class Forest:
 
     def _note(self, places, results):
         """Note which sentences have left the range of doubles; return which have no mass."""
-        self.out_of_range[places] |= results.route == OUT_OF_RANGE
+        if np.count_nonzero(results.route):
+            self.out_of_range[places] |= results.route == OUT_OF_RANGE
         return results.sign == 0
 
     @cached_property
@@ -353,7 +354,7 @@ def ask(parser, want, batch, make=None):
     """
     make, verbose = make or parser._forest, parser.verbose
     lengths = batch.indptr[1:] - batch.indptr[:-1]
-    chunks = cut(lengths, CHUNK_COST)
+    chunks = cut(lengths, CHUNK_COST) if lengths.size > 1 else [np.arange(1)]
     if len(chunks) > 1 and not verbose and count_workers(parser.n_jobs) == 1:
         chunks = cut(lengths, CHUNK_COST_ALONE)
     if len(chunks) == 1 and not verbose:
