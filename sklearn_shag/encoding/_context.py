@@ -52,9 +52,8 @@ class ContextVectors:
                 found = list(map(self._check, self._ask(part, first), part, count(first)))
                 vectors = _as_halves(np.concatenate(found))
                 if not np.isfinite(vectors).all():
-                    wrong = [np.isfinite(each).all() for each in map(_as_halves, found)].index(
-                        False
-                    )
+                    are_small = [np.isfinite(each).all() for each in map(_as_halves, found)]
+                    wrong = are_small.index(False)
                     raise self._refuse(part[wrong], first + wrong, _NOT_SMALL)
                 if self.rows is None:
                     self.rows = _make_room((ends[-1], vectors.shape[1]))

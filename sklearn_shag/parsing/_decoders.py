@@ -388,10 +388,10 @@ def find_trees(scores, begins, indptr, space, agenda, heads):
         best_tree(of_sentence, space, agenda, heads[indptr[s] : indptr[s + 1]])
 
 
-def find_best(scores, factors):
-    """Find the heads of the best tree of each sentence of factors by scores, (n_tokens,)."""
-    heads, longest = np.empty(factors.indptr[-1], dtype=np.int64), np.diff(factors.indptr).max()
-    find_trees(scores, factors.begins, factors.indptr, *new_space(int(longest)), heads)
+def find_best(scores, begins, indptr):
+    """Find the heads of the best tree of each sentence, (n_tokens,), as :func:`find_trees` does."""
+    heads = np.empty(indptr[-1], dtype=np.int64)
+    find_trees(scores, begins, indptr, *new_space(int(np.diff(indptr).max())), heads)
     return heads
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sklearn_shag.encoding import places_of_heads
-from sklearn_shag.parsing._decoders import find_best
+from sklearn_shag.parsing._decoders import find_trees, new_space
 from sklearn_shag.parsing._fast_chart import Sentence, inside, outside
 from sklearn_shag.parsing._fast_group import (
     NO_COUNTS,
@@ -118,7 +118,11 @@ def run_fast(grammar, factors, which, results, weights, counts):
     out = np.flatnonzero(states == OUT_OF_RANGE) if np.count_nonzero(states) else ()
     if len(out) and factors.arcs.size and not factors.arc_scales.size:
         # What belongs to the best tree is then 1, however much better single arcs are.
-        scores = factors.arcs[places_of_heads(factors.indptr, find_best(factors.arcs, factors))]
+        heads, space = np.zeros(factors.indptr[-1], dtype=np.int64), new_space(n_tokens)
+        for s in which[out]:
+            places = factors.begins[s : s + 2], factors.indptr[s : s + 2]
+            find_trees(factors.arcs, *places, *space, heads)
+        scores = factors.arcs[places_of_heads(factors.indptr, heads)]
         again = factors._replace(arc_scales=scores)
         states[out] = run_fast(grammar, again, which[out], results, weights, counts)
     # Each arc and each stop is used in the one class.

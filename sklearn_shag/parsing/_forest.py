@@ -25,14 +25,7 @@ from sklearn_shag.parsing._chart import (
     packed_unit_grammar,
     run_charts,
 )
-from sklearn_shag.parsing._decoders import (
-    SMALLEST_MARGINAL,
-    find_arborescences,
-    find_best,
-    find_trees,
-    new_space,
-    repair,
-)
+from sklearn_shag.parsing._decoders import SMALLEST_MARGINAL, find_arborescences, find_best, repair
 from sklearn_shag.parsing._fast_driver import OUT_OF_RANGE
 from sklearn_shag.parsing._potentials import Potentials, as_factors, potentials_of_arcs
 from sklearn_shag.parsing._samples import draw
@@ -94,40 +87,6 @@ class Rung:
     lost: np.ndarray  # which of them have no mass here either, as is found by whoever looks
 
 
-def over_rungs(score, scored, batch, with_uniform=False):
-    """Go from rung to rung until none of the sentences of a chunk is lost.
-
-    Parameters
-    ----------
-    score : callable
-        Takes a Batch and the number of a rung, from 0 on, and returns what is known of it, Scored;
-        or None where there is no such rung.
-    scored : Scored
-        What the first one returns.
-    batch : Batch
-    with_uniform : bool, default=False
-        Whether there is a last one by which all trees are alike.
-
-    Yields
-    ------
-    rung : Rung
-    """
-    part, number, is_last = batch, 0, False
-    places = np.arange(batch.indptr.size - 1)
-    while True:
-        rung = Rung(number, scored, part, places, np.zeros(places.size, dtype=bool))
-        yield rung
-        places, number = places[rung.lost], number + 1
-        if not places.size or is_last:
-            return
-        part = take_sentences(batch, places)
-        scored = score(part, number)
-        if scored is None:
-            if not with_uniform:
-                return
-            scored, is_last = score_by_arcs(part.indptr, None), True
-
-
 class Forest:
     """The distribution of a parser over the trees of each sentence of a chunk.
 
@@ -155,7 +114,24 @@ class Forest:
         self.drawn_by = np.zeros(batch.indptr.size - 1, dtype=np.int64)
 
     def _rungs(self, with_uniform=False):
-        return over_rungs(self._score, self.scored, self.batch, with_uniform)
+        """Go from rung to rung, each a Rung, until none of the sentences is lost.
+
+        With `with_uniform` there is a last one by which all trees are alike.
+        """
+        scored, part, number, is_last = self.scored, self.batch, 0, False
+        places = np.arange(part.indptr.size - 1)
+        while True:
+            rung = Rung(number, scored, part, places, np.zeros(places.size, dtype=bool))
+            yield rung
+            places, number = places[rung.lost], number + 1
+            if not places.size or is_last:
+                return
+            part = take_sentences(self.batch, places)
+            scored = self._score(part, number)
+            if scored is None:
+                if not with_uniform:
+                    return
+                scored, is_last = score_by_arcs(part.indptr, None), True
 
     def _note(self, places, results):
         """Note which sentences have left the range of doubles; return which have no mass."""
@@ -247,12 +223,14 @@ class Forest:
             logs[:, rung.places] = values
         return heads, logs
 
-    def samples(self, n_samples):
-        """Heads of random trees, (n_samples, n_tokens), drawn by the seeds of the batch."""
+    def samples(self, n_samples, seeds=None):
+        """Heads of random trees, (n_samples, n_tokens), by seeds: None for those of the batch."""
+        seeds = self.batch.seeds if seeds is None else seeds
         samples = np.empty((n_samples, self.batch.indptr[-1]), dtype=np.int64)
         for rung in self._rungs(with_uniform=True):
             factors = allow(rung.scored.potentials, rung.batch.allowed)
-            found, rung.lost = draw(rung.scored.grammar, factors, rung.batch.seeds, n_samples)
+            own = [seeds[s] for s in rung.places]
+            found, rung.lost = draw(rung.scored.grammar, factors, own, n_samples)
             samples[:, places_of(self.batch.indptr, rung.places)[1]] = found
             self.drawn_by[rung.places] = rung.number
         return samples
@@ -306,15 +284,15 @@ class Mixture(Forest):
         values = [member.log_proba(trees) for member in self.members]
         return np.logaddexp.reduce(np.log(self.shares)[:, None] + values, axis=0)
 
-    def samples(self, n_samples):
+    def samples(self, n_samples, seeds=None):
         """Heads of random trees, (n_samples, n_tokens), of members drawn with the seeds."""
-        seeds = self.batch.seeds
+        seeds = self.batch.seeds if seeds is None else seeds
         samples = np.empty((n_samples, self.batch.indptr[-1]), dtype=np.int64)
         chosen = seeds[0].members
         for k in np.unique(chosen):
             member = self.members[k]
-            member.batch = member.batch._replace(seeds=[each.of_members[k] for each in seeds])
-            samples[chosen == k] = member.samples(np.count_nonzero(chosen == k))
+            of_member = [each.of_members[k] for each in seeds]
+            samples[chosen == k] = member.samples(np.count_nonzero(chosen == k), of_member)
             self.drawn_by = np.maximum(self.drawn_by, member.drawn_by)
         return samples
 
@@ -512,7 +490,7 @@ def list_answers(find, groups, with_logs, with_marginals, forest):
     """List an Answer for each sentence; `find` lists the heads of its trees, (n_trees_i, N_i)."""
     rows = find(forest)
     n_sentences = len(rows)
-    labels, logs, marginals = _label_rows(forest, rows, groups), [None] * n_sentences, None
+    labels, logs = _label_rows(forest, rows, groups), [None] * n_sentences
     if with_logs:
         ends = np.cumsum(list(map(len, rows)))[:-1]
         logs = [part.tolist() for part in np.split(np.minimum(forest.log_proba(rows), 0.0), ends)]
@@ -573,12 +551,10 @@ def decode(decoder, indptr, marginals):
         scores = np.where(marginals > 0, marginals, -np.inf)
     else:
         scores = log_of(marginals)  # some are forbidden, and no token is its own head
+    if decoder != "mst":
+        return find_best(scores, arc_begins(indptr), indptr)
     heads = np.empty(indptr[-1], dtype=np.int64)
-    places = arc_begins(indptr), indptr
-    if decoder == "mst":
-        find_arborescences(scores, *places, heads)
-    else:
-        find_trees(scores, *places, *new_space(int(np.diff(indptr).max())), heads)
+    find_arborescences(scores, arc_begins(indptr), indptr, heads)
     return heads
 
 
@@ -599,7 +575,7 @@ def prune(scored, factors):
     results = run_charts(scored.grammar.unrefined, factors)
     lost = np.isnan(results.arcs)
     repair(results.arcs, factors)
-    heads = find_best(log_of(results.arcs), factors)
+    heads = find_best(log_of(results.arcs), factors.begins, factors.indptr)
     kept = lost | (results.arcs >= scored.prune)
     kept[places_of_heads(factors.indptr, heads)] = True
     arcs = factors.arcs if factors.arcs.size else np.zeros(kept.size)

@@ -151,7 +151,7 @@ def draw(grammar, factors, seeds, n_samples):
     ----------
     grammar : PackedGrammar or PackedRefined
     factors : Factors
-    seeds : uint32 ndarray of shape (n_sentences,)
+    seeds : sequence of n_sentences whole numbers
     n_samples : int
 
     Returns
